@@ -1,0 +1,123 @@
+# `make run` and `make test` are all the set-up there is on a machine with python3 and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet
+WORKERS ?= 2
+# A directory of tests is run by two workers; one file's tests stay in one worker, since they may share a tmux server.
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
+CLAUDE_CODE_VERSION := 2.1.197
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help run setup setup-dev test lint format types imports unit integration e2e \
+	test-long test-browser test-harness bench lock tmux clean
+
+help:
+	@echo 'make run           the whole product on this machine: a workspace page, a session in a real pane'
+	@echo 'make test          lint, types, import rules, unit, integration and end-to-end tests'
+	@echo 'make test-long | test-browser | test-harness | bench   what takes longer or needs more'
+	@echo 'make lint | format | types | imports | unit | integration | e2e | lock | clean'
+
+run: setup tmux
+	$(BIN)/the-loop demo
+
+# --- the environment --------------------------------------------------------------------------------------------
+
+setup: $(VENV)/.run
+setup-dev: $(VENV)/.dev
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'the-loop needs Python 3.11 or newer; $(PYTHON) is older. Type: make PYTHON=python3.11' >&2; exit 1; }
+	@PYTHON=$(PYTHON) sh scripts/provide.sh venv
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: requirements/run.txt requirements/build.txt pyproject.toml | $(BIN)/python
+	$(PIP) --require-hashes -r requirements/build.txt -r requirements/run.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.run
+	$(PIP) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.bench: requirements/bench.txt $(VENV)/.dev
+	$(PIP) --require-hashes -r requirements/bench.txt
+	@touch $@
+
+tmux:
+	@sh scripts/provide.sh tmux
+
+# --- the checks -------------------------------------------------------------------------------------------------
+
+# One after the other, cheapest first, so that the first thing wrong is the last thing printed.
+test:
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory types
+	@$(MAKE) --no-print-directory imports
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory integration
+	@$(MAKE) --no-print-directory e2e
+
+lint: setup-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+format: setup-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# mypy refuses a folder without a Python file.
+TYPED = $(foreach d,bot core tests benchmarks,$(if $(shell find $(d) -name '*.py' 2>/dev/null | head -n 1),$(d))) \
+	$(wildcard the_loop.py)
+types: setup-dev
+	$(BIN)/mypy $(TYPED)
+
+imports: setup-dev
+	$(BIN)/lint-imports
+
+unit: setup-dev tmux
+	$(PYTEST) tests/unit
+
+# A folder that holds no test file yet is named and passed over; one with test files that runs none fails (pytest's 5).
+suite = $(if $(shell find $(1) -name 'test_*.py' 2>/dev/null | head -n 1),$(PYTEST) $(1),@echo '$(1) holds no test yet')
+integration: setup-dev tmux
+	$(call suite,tests/integration)
+
+e2e: setup-dev tmux
+	$(call suite,tests/e2e)
+
+test-long: setup-dev tmux
+	$(PYTEST) -m long --timeout 1800 tests/unit tests/integration tests/e2e
+
+test-browser: setup-dev tmux
+	@sh scripts/provide.sh chromium
+	$(BIN)/python -m pytest -q --timeout 300 tests/browser
+
+test-harness: setup-dev tmux .harness/.claude-code-$(CLAUDE_CODE_VERSION)
+	$(BIN)/python -m pytest -q --timeout 300 tests/harness
+
+.harness/.claude-code-$(CLAUDE_CODE_VERSION):
+	@sh scripts/provide.sh npm
+	npm install --prefix .harness --no-audit --no-fund --no-save @anthropic-ai/claude-code@$(CLAUDE_CODE_VERSION)
+	@touch $@
+
+bench: $(VENV)/.bench tmux
+	$(BIN)/python -m benchmarks
+
+# --- upkeep -----------------------------------------------------------------------------------------------------
+
+# Resolves again from requirements/*.in, in an environment of its own. Flags keep every index and path out of the files.
+COMPILE := $(VENV)-lock/bin/pip-compile --quiet --allow-unsafe --generate-hashes --strip-extras --no-header \
+	--no-emit-index-url --no-emit-find-links --annotation-style=line
+lock:
+	$(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet pip-tools
+	for part in build run dev bench; do \
+	  $(COMPILE) --output-file requirements/$$part.txt requirements/$$part.in || exit 1; done
+	rm -rf $(VENV)-lock
+
+clean:
+	rm -rf $(VENV) $(VENV)-lock .harness .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
