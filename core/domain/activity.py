@@ -1,0 +1,30 @@
+"""What a live session is doing, as its harness tells it. No I/O."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+
+class ActivityState(Enum):
+    """The harness's own word; nothing here is read off the screen."""
+
+    STARTING = "starting"  #: spawned, and the harness has not said that it reads
+    IDLE = "idle"  #: the harness said that its turn is over and no task is pending
+    BUSY = "busy"  #: a turn runs, or a background task of it does
+    PERMISSION = "permission"  #: it waits for a person's permission: an Enter would approve
+    QUESTION = "question"  #: it waits for a person's answer
+    UNKNOWN = "unknown"  #: nothing is known; never taken for idle
+
+
+@dataclass(frozen=True)
+class Activity:
+    """One row a session: the state, since when (UTC), and the background tasks that are still open."""
+
+    uid: str
+    instance: str
+    state: ActivityState
+    since: datetime
+    pending_tasks: tuple[str, ...] = ()
+    detail: str = ""  #: what it asks, or the API error it ran into
+    turn_started_at: datetime | None = None
+    last_report_at: datetime | None = None

@@ -1,0 +1,164 @@
+"""What harnesses can do, what they tell us, and how one is launched. No I/O."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from core.domain.activity import ActivityState
+
+
+class IdPolicy(Enum):
+    """When the conversation's id is known."""
+
+    PREASSIGNED = "preassigned"  #: we choose it before the first start (Claude Code)
+    LEARNT = "learnt"  #: the harness tells it after start (Codex, OpenCode)
+    NONE = "none"  #: there is none, or we never learn it
+
+
+class PasteStyle(Enum):
+    """How text is written into the pane."""
+
+    BRACKETED = "bracketed"  #: our own markers around it
+    PLAIN = "plain"  #: no markers; several lines go by file
+    KEYLESS = "keyless"  #: not by the keyboard at all: the adapter delivers it (a queue command, HTTP)
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What delivery and the gate must know of a harness."""
+
+    id_policy: IdPolicy
+    paste: PasteStyle = PasteStyle.BRACKETED
+    settle: float = 0.3  #: seconds between the paste and its CR
+    queues_input: bool = False  #: takes messages while a turn runs
+    evidence: bool = False  #: its own records show which messages a turn took
+    boot_signal: bool = False  #: says by itself when it reads
+    turn_gate: bool = False  #: a hook can block turns born inside the harness
+    clear: bytes | None = None  #: keys that empty its composer
+    stash: bytes | None = None  #: a key that puts half-typed text aside and brings it back after the next message
+    inline_limit: int = 100_000  #: bytes; longer messages go by file
+    argument_limit: int = 96 * 1024  #: bytes of a boot prompt as an argument; longer ones go by file
+
+
+@dataclass(frozen=True)
+class SessionContext:
+    """One instance of one session, as an adapter sees it. Paths are absolute."""
+
+    name: str
+    uid: str
+    instance: str
+    cwd: Path
+    folder: Path  #: the session's own folder (0700)
+    spool: Path  #: where this instance's hook reports go
+    poke: Path  #: the FIFO that wakes the service
+    args: tuple[str, ...]  #: the operator's harness arguments, resolved
+    session_id: str | None  #: the conversation
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What the pane runs: argv without a shell, and variables added to the cleaned environment."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One hook report: its file name (which orders them) and the JSON object that the harness gave."""
+
+    instance: str
+    name: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The harness reads its keyboard. `session_id` is the conversation that it is in now."""
+
+    session_id: str | None
+    source: str  #: startup | resume | clear | compact
+
+
+@dataclass(frozen=True)
+class TurnStarted:
+    """A turn took this text. `internal` when nobody typed it (a finished background task)."""
+
+    prompt: str
+    internal: bool = False
+
+
+@dataclass(frozen=True)
+class TextQueued:
+    """The harness's own queue holds this text; it will be taken at the end of the turn or of the tool call."""
+
+    prompt: str
+
+
+@dataclass(frozen=True)
+class TurnEnded:
+    """The turn is over. `pending_tasks` are background tasks that go on; `answer` is the last thing it said."""
+
+    answer: str
+    pending_tasks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TurnFailed:
+    """The turn ended in an error of the model's side (rate limit, billing, server)."""
+
+    error: str
+    message: str
+
+
+@dataclass(frozen=True)
+class TurnBlocked:
+    """The turn-start hook blocked a wake that was born inside the harness; its text is kept."""
+
+    prompt: str
+
+
+@dataclass(frozen=True)
+class ToolStarted:
+    """A tool call begins; a permission dialog may follow."""
+
+    tool: str
+
+
+@dataclass(frozen=True)
+class ToolEnded:
+    """A tool call is over, and so is any dialog about it. `task` is the background task it left, if any."""
+
+    tool: str
+    task: str | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The harness waits for a person."""
+
+    question: bool  #: False: a permission dialog, which an Enter would approve
+    summary: str
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The harness is going away. `by_person` when somebody asked it to (`/exit`)."""
+
+    reason: str
+    by_person: bool
+
+
+HarnessEvent = (
+    Ready | TurnStarted | TextQueued | TurnEnded | TurnFailed | TurnBlocked | ToolStarted | ToolEnded | Asked | Ended
+)
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """A second opinion of what a live harness does, from a source other than its hooks."""
+
+    state: ActivityState
+    detail: str = ""

@@ -1,0 +1,86 @@
+"""What tmux tells of a pane. No I/O."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+
+from core.domain.session import LastExit, Live
+
+
+@dataclass(frozen=True)
+class Pane:
+    """One pane of the listing."""
+
+    pane_id: str  #: `%3`
+    session_id: str  #: `$2`
+    target: str  #: the tmux session's name
+    tag: str  #: our instance id; "" where the pane is not ours
+    pid: int  #: of the pane's first process
+    dead: bool
+    exit: LastExit | None  #: of a dead pane; None where tmux lost it
+    in_mode: bool
+    input_off: bool
+    receipts: Mapping["Receipt", str] = field(default_factory=dict)  #: latest token of each kind
+
+
+class Receipt(Enum):
+    """What a guarded line leaves on the pane once it has written, as a pane option."""
+
+    STASHED = "@the_loop_stashed"
+    PASTED = "@the_loop_pasted"
+    SUBMITTED = "@the_loop_submitted"
+
+
+class Written(Enum):
+    """What became of a guarded write, by the server's own word."""
+
+    DONE = "done"  #: the receipt is on the pane
+    DEAD = "dead"  #: the pane's program has ended
+    CLOSED = "closed"  #: the pane takes no input
+    LATE = "late"  #: the deadline had passed in the server; nothing was written
+    ABSENT = "absent"  #: no pane carries that instance's tag
+
+
+@dataclass(frozen=True)
+class Spawn:
+    """A pane to be made. `deadline` (UTC) is checked in the server: a line that slept makes nothing."""
+
+    target: str
+    instance: str
+    launcher: Path
+    cwd: Path
+    env: Mapping[str, str]
+    deadline: datetime
+
+
+@dataclass(frozen=True)
+class Survey:
+    """One listing of all panes of the server, at one moment (UTC)."""
+
+    panes: tuple[Pane, ...]
+    at: datetime
+
+    def of_instance(self, instance: str) -> Pane | None:
+        """Return the pane that carries the tag."""
+        return next((pane for pane in self.panes if pane.tag == instance), None)
+
+    def of_target(self, target: str) -> tuple[Pane, ...]:
+        """Return the panes of the tmux session of that name."""
+        return tuple(pane for pane in self.panes if pane.target == target)
+
+    def live(self, target: str, instance: str | None) -> Live:
+        """Tell what lives under the target for the record whose latest instance is given."""
+        ours = self.of_instance(instance) if instance else None
+        if ours is not None:
+            return Live.DEAD if ours.dead else Live.LIVE
+        return Live.FOREIGN if self.of_target(target) else Live.ABSENT
+
+
+@dataclass(frozen=True)
+class Typing:
+    """A writable client of a session: when it last sent a key (UTC)."""
+
+    client: str
+    last_key_at: datetime

@@ -1,0 +1,163 @@
+"""Errors of the product: a stable code, a message that names the thing and the reason, and a remedy.
+
+The command line and every other surface map these by class: `ValueError` is bad input (exit 2),
+`LookupError` an unknown name and `Refused` a refusal by state (exit 1).
+"""
+
+from typing import ClassVar
+
+
+class CoreError(Exception):
+    """Base of every error that the product raises on purpose."""
+
+    code: ClassVar[str] = "core_error"
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        self.message = message
+        self.remedy = remedy
+        super().__init__(f"{message}; {remedy}" if remedy else message)
+
+
+class InvalidValue(CoreError, ValueError):
+    """A value that somebody gave is not allowed: a bad name, an empty text, an impossible number."""
+
+    code = "invalid_value"
+
+
+class UnknownSession(CoreError, LookupError):
+    """The name is neither declared in the configuration nor recorded."""
+
+    code = "unknown_session"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"no standing session is called {name!r}: it is neither declared nor recorded",
+            f"look at `the-loop standing list`, or make it with `the-loop standing create {name}`",
+        )
+
+
+class Refused(CoreError):
+    """The request is well formed, but the state of the session does not allow it."""
+
+    code = "refused"
+
+
+class NotRunning(Refused, LookupError):
+    """A message was meant for a session that does not run; a message never starts one."""
+
+    code = "not_running"
+
+
+class NameTaken(Refused, ValueError):
+    """`create` was given a name that is declared or recorded already."""
+
+    code = "name_taken"
+
+
+class DeclaredSession(Refused, ValueError):
+    """`delete` was asked for a session that the configuration declares: the next start would recreate it."""
+
+    code = "declared_session"
+
+
+class NotPermitted(Refused):
+    """The actor may not use this verb: an agent never starts, stops, creates or deletes."""
+
+    code = "not_permitted"
+
+
+class TmuxSilent(CoreError):
+    """tmux did not answer in time, or could not be asked. This says nothing about what lives."""
+
+    code = "tmux_silent"
+
+
+class TmuxMissing(CoreError):
+    """There is no tmux program on PATH, or it is too old to be used."""
+
+    code = "tmux_missing"
+
+
+class SpawnFailed(CoreError):
+    """tmux answered, and no pane was made."""
+
+    code = "spawn_failed"
+
+
+class ForeignPane(Refused):
+    """A tmux session with the name that we would use lives, and it does not carry our tag."""
+
+    code = "foreign_pane"
+
+
+class HarnessNotInstalled(CoreError):
+    """The harness's executable is not on PATH."""
+
+    code = "harness_not_installed"
+
+    def __init__(self, harness: str, executable: str) -> None:
+        super().__init__(
+            f"{harness}: {executable!r} is not on PATH",
+            "install it, then start the session again",
+        )
+
+
+class UnsupportedHarness(CoreError):
+    """The harness cannot be used for a standing session, and the message says why."""
+
+    code = "unsupported_harness"
+
+
+class TrustFailed(CoreError):
+    """The harness's own settings could not be prepared; its first dialog would swallow the first message."""
+
+    code = "trust_failed"
+
+
+class RecordUnreadable(Refused):
+    """A record file is there and cannot be understood; it is never touched, and its name stays taken."""
+
+    code = "record_unreadable"
+
+    def __init__(self, name: str, path: str, reason: str) -> None:
+        self.name, self.path, self.reason = name, path, reason
+        super().__init__(
+            f"the record of {name!r} cannot be read: {path}: {reason}",
+            "repair the file, or move it away by hand once its session is stopped",
+        )
+
+
+class StoreBroken(CoreError):
+    """The database or the state folder cannot be used (damaged, full, no permission)."""
+
+    code = "store_broken"
+
+
+class LockBusy(CoreError):
+    """Another process holds the session's lock, and did not let go before the deadline."""
+
+    code = "lock_busy"
+
+
+class ChannelError(CoreError):
+    """A channel (Slack) could not do what was asked.
+
+    `transient` tells whether the same call may succeed later; `retry_after` is in seconds, where the other side named it;
+    `unclear` means that the call may have been carried out although no answer came.
+    """
+
+    code = "channel_error"
+
+    def __init__(
+        self,
+        message: str,
+        remedy: str = "",
+        *,
+        transient: bool,
+        retry_after: float | None = None,
+        unclear: bool = False,
+    ) -> None:
+        super().__init__(message, remedy)
+        self.transient = transient
+        self.retry_after = retry_after
+        self.unclear = unclear

@@ -1,0 +1,87 @@
+"""Names, refs, tmux targets and ids: their grammar in one place."""
+
+import re
+import secrets
+from dataclasses import dataclass
+
+from core.errors import InvalidValue
+
+STANDING_PREFIX = "standing:"
+TARGET_PREFIX = "loop-standing-"
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_WORK_ITEM = re.compile(
+    r"(?P<provider>github):(?:(?P<host>[a-z0-9.-]+\.[a-z0-9.-]+)/)?"
+    r"(?P<owner>[A-Za-z0-9][A-Za-z0-9-]*)/(?P<repo>[A-Za-z0-9._-]+)#(?P<number>[1-9][0-9]*)"
+)
+_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: people read these aloud
+
+
+@dataclass(frozen=True)
+class WorkItemRef:
+    """A ticket: `github:[host/]owner/repo#N`."""
+
+    provider: str
+    host: str | None
+    owner: str
+    repo: str
+    number: int
+
+
+def check_name(name: str) -> str:
+    """Return the name if it is a session name. Raises InvalidValue."""
+    if not _NAME.fullmatch(name):
+        raise InvalidValue(
+            f"{name!r} is no session name",
+            "use 1 to 40 of a-z, 0-9 and '-', beginning with a letter or digit",
+        )
+    return name
+
+
+def standing_ref(name: str) -> str:
+    """Return `standing:<name>`. Raises InvalidValue."""
+    return STANDING_PREFIX + check_name(name)
+
+
+def parse_standing_ref(ref: str) -> str | None:
+    """Return the session name of a `standing:<name>` ref, or None if it is not one."""
+    if not ref.startswith(STANDING_PREFIX):
+        return None
+    name = ref.removeprefix(STANDING_PREFIX)
+    return name if _NAME.fullmatch(name) else None
+
+
+def parse_work_item_ref(ref: str) -> WorkItemRef | None:
+    """Return the ticket of a `github:…#N` ref, or None if it is not one."""
+    found = _WORK_ITEM.fullmatch(ref)
+    if found is None:
+        return None
+    return WorkItemRef(found["provider"], found["host"], found["owner"], found["repo"], int(found["number"]))
+
+
+def target_for(name: str) -> str:
+    """Return the tmux session name of a standing session. Raises InvalidValue."""
+    return TARGET_PREFIX + check_name(name)
+
+
+def _random(length: int) -> str:
+    return "".join(secrets.choice(_ALPHABET) for _ in range(length))
+
+
+def new_uid() -> str:
+    """Return a new session uid, minted at a record's first write."""
+    return f"s-{_random(16)}"
+
+
+def new_instance() -> str:
+    """Return a new instance id: the tag of one spawned pane and the marker of its processes."""
+    return f"i-{_random(20)}"
+
+
+def new_message_id() -> str:
+    """Return a new message id."""
+    return f"m-{_random(20)}"
+
+
+def new_marker() -> str:
+    """Return a short marker (`k3f9x2`), written `#k3f9x2` in a framed message and looked for in the harness's records."""
+    return _random(6)

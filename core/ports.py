@@ -1,0 +1,519 @@
+"""What core needs of the outside, as Protocols. Adapters (store, tmux, harness, a channel) implement them; wiring picks."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any, Protocol
+
+from core.domain.activity import Activity
+from core.domain.harness import HarnessEvent, Launch, Opinion, Report, SessionContext, Traits
+from core.domain.message import InboxRow, MessageState, NewMessage
+from core.domain.pane import Pane, Receipt, Spawn, Survey, Typing, Written
+from core.domain.session import Definition, LastExit, SessionRecord
+from core.errors import RecordUnreadable
+
+# ---------------------------------------------------------------- state
+
+
+class Records(Protocol):
+    """One file a session. Writes need the session's lock; reads need none."""
+
+    def read(self, name: str) -> SessionRecord | None:
+        """Return the record, or None if there is none. Raises RecordUnreadable."""
+        ...
+
+    def all(self) -> tuple[SessionRecord | RecordUnreadable, ...]:
+        """Return every record by name, unreadable ones as the error that names path and reason."""
+        ...
+
+    def write(self, record: SessionRecord) -> None:
+        """Replace the file: temp file, fsync, rename. Raises StoreBroken, RecordUnreadable (never overwritten)."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove the file; absent is fine. Raises StoreBroken."""
+        ...
+
+
+class Locks(Protocol):
+    """The sessions' locks, exclusive across processes and threads."""
+
+    def hold(self, name: str, purpose: str, seconds: float) -> AbstractContextManager[None]:
+        """Hold the session's lock. Raises LockBusy after `seconds`, naming the holder and its purpose."""
+        ...
+
+
+class EventLog(Protocol):
+    """Append-only record of what happened."""
+
+    def emit(
+        self,
+        event: str,
+        *,
+        level: str = "info",
+        name: str | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
+        detail: str | None = None,
+        instance: str | None = None,
+        generation: int | None = None,
+        message: str | None = None,
+        channel: str | None = None,
+        thread: str | None = None,
+        text: str | None = None,
+    ) -> None:
+        """Append one event. `ref` follows from `name`; `text` is stored as length and hash unless includeText.
+
+        A log that cannot be written is reported on the standard log and stops nobody.
+        """
+        ...
+
+
+class Inbox(Protocol):
+    """Messages on their way in."""
+
+    def add(self, messages: Sequence[NewMessage]) -> tuple[bool, ...]:
+        """Commit all in one durable transaction; each answer tells whether it was new. Raises StoreBroken."""
+        ...
+
+    def get(self, message_id: str) -> InboxRow | None:
+        """Return one row."""
+        ...
+
+    def unsettled(self, uid: str) -> tuple[InboxRow, ...]:
+        """Return the session's rows that are waiting or in flight: in flight first, then by order_us and seq."""
+        ...
+
+    def with_states(self, uid: str, states: Collection[MessageState], limit: int = 200) -> tuple[InboxRow, ...]:
+        """Return the session's rows in these states, newest first."""
+        ...
+
+    def busy_uids(self) -> tuple[str, ...]:
+        """Return the uids that have waiting or in-flight rows."""
+        ...
+
+    def counts(self) -> Mapping[str, int]:
+        """Return waiting rows by uid, in one query."""
+        ...
+
+    def advance(self, row: InboxRow, state: MessageState, detail: str = "", **changes: Any) -> InboxRow:
+        """Move a row on and return it as stored. `changes` name further columns of InboxRow.
+
+        Raises Refused if the row is no longer in the state that `row` shows, ValueError for a step the table lacks.
+        """
+        ...
+
+    def cancel_waiting(self, uid: str, detail: str) -> tuple[InboxRow, ...]:
+        """Cancel every waiting row of the session, durably, and return them."""
+        ...
+
+
+class OutboundKind(Enum):
+    """What a post is."""
+
+    ROOT = "root"  #: the announcement; its message becomes the session's thread
+    ROOT_UPDATE = "root-update"  #: the announcement edited to the present state
+    BOOT = "boot"  #: a later boot, as a reply
+    ANSWER = "answer"  #: the agent's final answer
+    NOTE = "note"  #: ours: refused, queued, unknown, with the remedy
+    CLOSING = "closing"  #: the thread is unbound
+
+
+@dataclass(frozen=True)
+class NewPost:
+    """A post as it is committed. Its key makes a second commit of the same one a no-op."""
+
+    id: str
+    key: str
+    kind: OutboundKind
+    uid: str
+    name: str
+    channel_kind: str  #: "slack"
+    text: str
+    channel: str = ""  #: "" means: wherever the session's binding points at the time of posting
+    thread: str = ""
+
+
+class PostState(Enum):
+    """Where a post stands."""
+
+    PENDING = "pending"
+    SENDING = "sending"  #: asked, and no answer recorded yet: looked up by its id before it is sent again
+    SENT = "sent"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class OutboxRow:
+    """A committed post and how far it has come."""
+
+    post: NewPost
+    seq: int
+    state: PostState
+    attempts: int
+    not_before: datetime | None
+    ts: str | None  #: the posted message
+    detail: str
+
+
+class Outbox(Protocol):
+    """Posts on their way out, in order within a thread."""
+
+    def add(self, posts: Sequence[NewPost]) -> tuple[bool, ...]:
+        """Commit all; each answer tells whether it was new."""
+        ...
+
+    def due(self, channel_kind: str, now: datetime) -> tuple[OutboxRow, ...]:
+        """Return the first open row of each session (uid) whose not_before has passed, by seq."""
+        ...
+
+    def advance(
+        self,
+        row: OutboxRow,
+        state: PostState,
+        *,
+        ts: str | None = None,
+        detail: str = "",
+        not_before: datetime | None = None,
+    ) -> OutboxRow:
+        """Move a row on; SENDING counts an attempt."""
+        ...
+
+    def drop(self, uid: str, detail: str) -> int:
+        """Fail the session's open rows that are not CLOSING, and return how many."""
+        ...
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A thread that belongs to a session: (channel_kind, team, channel, thread) -> uid."""
+
+    channel_kind: str
+    team: str
+    channel: str
+    thread: str
+    uid: str
+    name: str
+    created_at: datetime
+
+
+class Bindings(Protocol):
+    """Which thread belongs to which session; one thread a session and channel kind."""
+
+    def bind(self, binding: Binding) -> None:
+        """Bind, replacing an earlier binding of the session for that channel kind."""
+        ...
+
+    def of_thread(self, channel_kind: str, team: str, channel: str, thread: str) -> Binding | None:
+        """Return the binding of a thread."""
+        ...
+
+    def of_session(self, uid: str, channel_kind: str) -> Binding | None:
+        """Return the session's binding."""
+        ...
+
+    def all(self, channel_kind: str) -> tuple[Binding, ...]:
+        """Return every binding of that kind."""
+        ...
+
+    def unbind(self, uid: str, channel_kind: str) -> Binding | None:
+        """Remove the session's binding and return it."""
+        ...
+
+
+class Activities(Protocol):
+    """What each session does, as last told."""
+
+    def get(self, uid: str) -> Activity | None:
+        """Return the session's activity."""
+        ...
+
+    def all(self) -> Mapping[str, Activity]:
+        """Return all activities by uid, in one query."""
+        ...
+
+    def put(self, activity: Activity) -> None:
+        """Store it."""
+        ...
+
+    def touch_message(self, uid: str, at: datetime) -> None:
+        """Remember when the session last got a message."""
+        ...
+
+    def last_messages(self) -> Mapping[str, datetime]:
+        """Return by uid when each session last got a message."""
+        ...
+
+    def forget(self, uid: str) -> None:
+        """Remove what is known of a session."""
+        ...
+
+
+class Database(Protocol):
+    """Transactions over inbox, outbox, bindings and activities."""
+
+    def transaction(self, *, durable: bool) -> AbstractContextManager[None]:
+        """Run the calls of this thread's block as one transaction; `durable` syncs it to the disk before it returns."""
+        ...
+
+    def ingested(self, instance: str, report: str) -> bool:
+        """Record that a spool report is being taken in; False if it was before. Part of the open transaction."""
+        ...
+
+    def forget_reports(self, instance: str) -> None:
+        """Forget which reports of an instance were taken in, once its spool folder is gone."""
+        ...
+
+
+# ---------------------------------------------------------------- tmux and processes
+
+
+class Runner(Protocol):
+    """Drives tmux. Every call has a deadline and raises TmuxSilent where tmux did not answer: never "absent"."""
+
+    def survey(self) -> Survey:
+        """Return all panes of the server in one call; no server at all is an empty survey."""
+        ...
+
+    def spawn(self, spawn: Spawn) -> Pane:
+        """Make a session of one pane, tagged in the same command line, and return the pane.
+
+        Raises SpawnFailed with tmux's words, TmuxSilent if it may or may not have been made.
+        """
+        ...
+
+    def write(self, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime) -> Written:
+        """Paste bytes into the pane that carries the tag, guarded in the server, and leave the receipt on the pane."""
+        ...
+
+    def typing(self, instance: str) -> tuple[Typing, ...]:
+        """Return the writable clients attached to the instance's session."""
+        ...
+
+    def end(self, instance: str) -> bool:
+        """Kill the tmux session whose pane carries the tag, dead or alive; False if there was none."""
+        ...
+
+    def screen(self, instance: str, lines: int) -> str:
+        """Return the last lines of the pane's screen and history as text."""
+        ...
+
+    def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:
+        """Return the command by which a person attaches, read-only unless `write`."""
+        ...
+
+    def kill_command(self, target: str) -> tuple[str, ...]:
+        """Return the command by which a person ends that tmux session."""
+        ...
+
+
+@dataclass(frozen=True)
+class EndedTree:
+    """What ending a harness came to: its exit as far as it was seen, how many were killed hard, what would not go."""
+
+    exit: LastExit | None
+    killed: int
+    survivors: tuple[int, ...]
+
+
+class Processes(Protocol):
+    """The processes of an instance, found by the marker in their environment and by descent from the pane's."""
+
+    def alive(self, pid: int) -> bool:
+        """Tell whether the process lives (a zombie does not)."""
+        ...
+
+    def marked(self, instance: str) -> tuple[int, ...]:
+        """Return the pids whose environment carries the instance's marker, ourselves excepted."""
+        ...
+
+    def end_tree(self, instance: str, pane_pid: int | None, grace: float) -> EndedTree:
+        """SIGTERM the harness, wait up to `grace` seconds, SIGKILL it, then sweep what carries the marker."""
+        ...
+
+    def watch(self, pid: int, ended: Callable[[], None]) -> Callable[[], None]:
+        """Call `ended` once from a watcher thread when the process ends; the answer stops watching."""
+        ...
+
+
+# ---------------------------------------------------------------- harnesses
+
+
+class Transcript(Protocol):
+    """The harness's own record of one conversation, read forward from where it was opened."""
+
+    def new_events(self) -> tuple[HarnessEvent, ...]:
+        """Return what was added since the last call."""
+        ...
+
+
+class Harness(Protocol):
+    """One agent program."""
+
+    name: str
+    traits: Traits
+
+    def check(self, definition: Definition, args: Sequence[str]) -> None:
+        """Refuse what cannot run. Raises HarnessNotInstalled, UnsupportedHarness, InvalidValue."""
+        ...
+
+    def new_session_id(self) -> str | None:
+        """Return an id for a fresh conversation, or None where it is learnt later."""
+        ...
+
+    def resumable(self, context: SessionContext) -> bool:
+        """Tell whether the context's conversation can be resumed, by the harness's own files."""
+        ...
+
+    def prepare(self, context: SessionContext) -> None:
+        """Write hook settings into the session's folder and pre-seed trust. Raises TrustFailed."""
+        ...
+
+    def launch(self, context: SessionContext, *, resume: bool, prompt: str | None) -> Launch:
+        """Return what the pane runs; `prompt` is the boot prompt, within the argument limit."""
+        ...
+
+    def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
+        """Return what a hook report means; () for one that means nothing to us. Pure."""
+        ...
+
+    def transcript(self, context: SessionContext, *, from_start: bool) -> Transcript | None:
+        """Open the conversation's record; None where the harness keeps none."""
+        ...
+
+    def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
+        """Ask a source other than the hooks what the live harness does; None where there is none or it does not know."""
+        ...
+
+    def screen_ready(self, screen: str) -> bool | None:
+        """Tell from the screen whether a harness without a boot signal reads; None where it has no ready sign."""
+        ...
+
+
+class Harnesses(Protocol):
+    """The catalogue: name -> adapter."""
+
+    def get(self, name: str) -> Harness:
+        """Return the adapter. Raises UnsupportedHarness naming the ones there are."""
+        ...
+
+
+# ---------------------------------------------------------------- channels
+
+
+@dataclass(frozen=True)
+class Posted:
+    """Where a post ended up."""
+
+    team: str
+    channel: str
+    ts: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of a check: what was looked at, whether it is well, and the remedy if not."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class IncomingReply:
+    """What a channel hands to core: a message in some thread, already in plain text, ids only."""
+
+    channel_kind: str
+    team: str  #: the team that the bot is installed in
+    channel: str
+    thread: str
+    ts: str
+    author: str  #: a member id
+    author_name: str
+    author_team: str
+    is_bot: bool
+    is_self: bool
+    shape: str  #: plain | file_share | thread_broadcast | me_message, or the subtype that was refused
+    text: str
+
+
+class Verdict(Enum):
+    """What the inbound pipeline did with a reply."""
+
+    COMMITTED = "committed"
+    DUPLICATE = "duplicate"
+    DROPPED = "dropped"
+
+
+class CoreDoor(Protocol):
+    """What a channel may ask of core, from any thread."""
+
+    def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
+        """Run the inbound pipeline; when it returns, what passed is on the disk. Raises StoreBroken."""
+        ...
+
+    def rows(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the rows of `list`."""
+        ...
+
+    def connected(self, channel_kind: str, up: bool, detail: str) -> None:
+        """Tell the service how the channel's connection stands."""
+        ...
+
+
+class Channel(Protocol):
+    """A chat, found by the entry point group `the_loop.channels` and made with its raw configuration block."""
+
+    kind: str
+
+    def serve(self, door: CoreDoor, stopping: Callable[[], bool]) -> None:
+        """Listen until `stopping` says so; reconnects by itself, raises only on faults that waiting cannot mend."""
+        ...
+
+    def default_channel(self) -> str:
+        """Return the configured channel's id."""
+        ...
+
+    def authorized(self, author: str) -> bool:
+        """Tell whether the member is on the allow-list now; asked again at delivery."""
+        ...
+
+    def post(self, post: NewPost, channel: str, thread: str) -> Posted:
+        """Post the text (into the thread unless it is ""). Raises ChannelError."""
+        ...
+
+    def update(self, post: NewPost, channel: str, ts: str) -> Posted:
+        """Replace an earlier post's text. Raises ChannelError."""
+        ...
+
+    def find(self, post_id: str, channel: str, thread: str) -> Posted | None:
+        """Look for a post of ours by its id, after an unclear failure. Raises ChannelError."""
+        ...
+
+    def check(self) -> tuple[Finding, ...]:
+        """Ask the other side whether everything is in place."""
+        ...
+
+    def manifest(self) -> str:
+        """Return the app manifest as YAML."""
+        ...
+
+
+class Mirror(Protocol):
+    """Keeps a copy of a reply on its ticket."""
+
+    def copy(self, ref: str, text: str) -> bool:
+        """Copy the reply; False where the ref has no ticket."""
+        ...
+
+
+class ChannelFactory(Protocol):
+    """What the entry point of a channel names."""
+
+    def __call__(self, block: Mapping[str, Any], environ: Mapping[str, str], source: Path | None) -> Channel:
+        """Make the channel. Raises ConfigError for a malformed block; no network yet."""
+        ...
