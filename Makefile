@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet
 WORKERS ?= 2
 # A directory of tests is run by two workers; one file's tests stay in one worker, since they may share a tmux server.
-PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 CLAUDE_CODE_VERSION := 2.1.197
 export PYTHON
 
@@ -94,10 +94,10 @@ test-long: setup-dev tmux
 
 test-browser: setup-dev tmux
 	@sh scripts/provide.sh chromium
-	$(BIN)/python -m pytest -q --timeout 300 tests/browser
+	$(BIN)/python -m pytest --timeout 300 tests/browser
 
 test-harness: setup-dev tmux .harness/.claude-code-$(CLAUDE_CODE_VERSION)
-	$(BIN)/python -m pytest -q --timeout 300 tests/harness
+	$(BIN)/python -m pytest --timeout 300 tests/harness
 
 .harness/.claude-code-$(CLAUDE_CODE_VERSION):
 	@sh scripts/provide.sh npm

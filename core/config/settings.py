@@ -1,0 +1,202 @@
+"""What the rest of the product knows of the configuration: plain values with their defaults. Standard library only.
+
+The defaults stand here and nowhere else; `schema` refers to them. `settings_from` builds the values from the
+*resolved* form: a JSON-able mapping with the file's own key names, validated, its paths absolute.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from core.domain.session import Definition, SlackBinding
+
+BUILT_IN_HARNESSES = ("claude", "cursor", "bundled")  #: cursor is known, and refused at start by its adapter
+
+
+@dataclass(frozen=True)
+class TmuxSettings:
+    """How tmux is addressed, and how long things may take (seconds)."""
+
+    socket_name: str = "the-loop"  #: as given to `tmux -L`; "": the user's own server
+    harness_kill_grace_seconds: float = 5.0
+    resume_probe_seconds: float = 2.0
+    start_timeout_seconds: float = 30.0
+    resume_on_respawn: bool = True
+    remain_on_exit: bool = True
+    command_timeout_seconds: float = 5.0
+
+
+@dataclass(frozen=True)
+class HarnessTrust:
+    """Whether the harness's first dialogs are answered before it starts."""
+
+    enabled: bool = True
+    accept_bypass_permissions: str = "auto"  #: auto | always | never
+
+
+@dataclass(frozen=True)
+class Routing:
+    """Which program runs, with what, where."""
+
+    default_harness: str = "claude"
+    harness_args: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  #: by harness
+    spawn_workdir: str = "~"  #: absolute once loaded
+    harness_trust: HarnessTrust = field(default_factory=HarnessTrust)
+    tmux: TmuxSettings = field(default_factory=TmuxSettings)
+
+
+@dataclass(frozen=True)
+class HarnessDeclaration:
+    """A terminal program that no adapter of ours knows, described by its operator."""
+
+    key: str
+    start: tuple[str, ...]
+    resume: tuple[str, ...] | None = None  #: holds `{id}`; None: every start is a fresh conversation
+    ready: str | None = None  #: regular expression of what its screen shows once it reads
+    paste: str = "bracketed"  #: bracketed | plain
+    submit: str = "enter"
+    settle_ms: int = 300  #: milliseconds between the text and its Enter
+    clear: bytes | None = None  #: what empties its composer, as the terminal sends it
+
+
+@dataclass(frozen=True)
+class ChannelBlock:
+    """One channel's block. Core reads `enabled`; the channel's own model reads `raw`, which is the whole block."""
+
+    name: str
+    enabled: bool = False
+    raw: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The declared sessions; `enabled` says whether a boot starts any."""
+
+    enabled: bool = False
+    sessions: tuple[Definition, ...] = ()
+
+    def get(self, name: str) -> Definition | None:
+        """Return the declared session of that name, or None."""
+        return next((session for session in self.sessions if session.name == name), None)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one session may pile up."""
+
+    queued_per_session: int = 100
+    message_expiry_minutes: float = 60.0
+
+
+@dataclass(frozen=True)
+class EventLogSettings:
+    """Size at which the event log is rotated, how many old files stay, and whether texts are written."""
+
+    max_bytes: int = 10_485_760
+    keep: int = 5
+    include_text: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The whole configuration. `source` is the file it came from; None: there is none, and all are defaults."""
+
+    state_root: Path
+    routing: Routing = field(default_factory=Routing)
+    harnesses: Mapping[str, HarnessDeclaration] = field(default_factory=dict)
+    channels: Mapping[str, ChannelBlock] = field(default_factory=dict)
+    standing: Standing = field(default_factory=Standing)
+    limits: Limits = field(default_factory=Limits)
+    event_log: EventLogSettings = field(default_factory=EventLogSettings)
+    source: Path | None = None
+
+    def channel(self, name: str) -> ChannelBlock:
+        """Return the channel's block; one that is not in the file is disabled and empty."""
+        return self.channels.get(name) or ChannelBlock(name)
+
+
+_CONTROL_KEYS = {"Escape": b"\x1b", "BSpace": b"\x7f", "Enter": b"\r", "Tab": b"\t"}
+
+
+def key_bytes(names: str) -> bytes:
+    """Return what a terminal sends for `C-a`…`C-z`, `Escape`, `BSpace`, `Enter`, `Tab`, several parted by spaces.
+
+    Raises ValueError.
+    """
+    sent = b""
+    for name in names.split():
+        if name in _CONTROL_KEYS:
+            sent += _CONTROL_KEYS[name]
+        elif len(name) == 3 and name.startswith("C-") and "a" <= name[2] <= "z":
+            sent += bytes([ord(name[2]) - ord("a") + 1])
+        else:
+            raise ValueError(f"{name!r} is no key: use C-a to C-z, Escape, BSpace, Enter or Tab, parted by spaces")
+    return sent
+
+
+def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
+    """Build the settings from a complete resolved form; see the module's docstring. Raises KeyError on any other."""
+    routing, tmux, trust = resolved["routing"], resolved["routing"]["tmux"], resolved["routing"]["harnessTrust"]
+    standing, limits, log = resolved["standingSessions"], resolved["limits"], resolved["eventLog"]
+    return Settings(
+        state_root=Path(resolved["state"]["root"]),
+        routing=Routing(
+            default_harness=routing["defaultHarness"],
+            harness_args={key: tuple(args) for key, args in routing["harnessArgs"].items()},
+            spawn_workdir=routing["spawnWorkdir"],
+            harness_trust=HarnessTrust(trust["enabled"], trust["acceptBypassPermissions"]),
+            tmux=tmux_from(tmux),
+        ),
+        harnesses={key: _harness(key, block) for key, block in resolved["harnesses"].items()},
+        channels={name: ChannelBlock(name, raw["enabled"], raw) for name, raw in resolved["channels"].items()},
+        standing=Standing(standing["enabled"], tuple(_definition(session) for session in standing["sessions"])),
+        limits=Limits(limits["queuedPerSession"], limits["messageExpiryMinutes"]),
+        event_log=EventLogSettings(log["maxBytes"], log["keep"], log["includeText"]),
+        source=source,
+    )
+
+
+def tmux_from(block: Mapping[str, Any]) -> TmuxSettings:
+    """Build the tmux settings from their resolved block; a key that is not there keeps its default."""
+    given = {
+        name: block[key]
+        for name, key in (
+            ("socket_name", "socketName"),
+            ("harness_kill_grace_seconds", "harnessKillGraceSeconds"),
+            ("resume_probe_seconds", "resumeProbeSeconds"),
+            ("start_timeout_seconds", "startTimeoutSeconds"),
+            ("resume_on_respawn", "resumeOnRespawn"),
+            ("remain_on_exit", "remainOnExit"),
+            ("command_timeout_seconds", "commandTimeoutSeconds"),
+        )
+        if key in block
+    }
+    return TmuxSettings(**given)
+
+
+def _harness(key: str, block: Mapping[str, Any]) -> HarnessDeclaration:
+    return HarnessDeclaration(
+        key=key,
+        start=tuple(block["start"]),
+        resume=None if block["resume"] is None else tuple(block["resume"]),
+        ready=block["ready"],
+        paste=block["paste"],
+        submit=block["submit"],
+        settle_ms=block["settleMs"],
+        clear=None if block["clear"] is None else key_bytes(block["clear"]),
+    )
+
+
+def _definition(block: Mapping[str, Any]) -> Definition:
+    return Definition(
+        name=block["name"],
+        description=block["description"],
+        harness=block["harness"],
+        harness_args=None if block["harnessArgs"] is None else tuple(block["harnessArgs"]),
+        cwd=block["cwd"],
+        prompt=block["prompt"],
+        prompt_file=block["promptFile"],
+        auto_start=block["autoStart"],
+        slack=SlackBinding(block["slack"]["enabled"], block["slack"]["channel"]),
+    )
