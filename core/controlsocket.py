@@ -1,0 +1,130 @@
+"""The service's Unix socket: one JSON object a line in, one out. It carries questions, never text for a pane."""
+
+import json
+import logging
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from core.errors import CoreError, StoreBroken
+
+Answer = Callable[[], Mapping[str, Any]]
+_LOG = logging.getLogger(__name__)
+_LONGEST_REQUEST = 4096  # bytes
+_REQUEST_SECONDS = 5.0
+_LONGEST_ADDRESS = 100  # bytes; the kernel's sockaddr_un holds 108 (104 on macOS), its NUL included
+
+
+class NoAnswer(CoreError):
+    """The service did not answer its socket in time; this does not say that it is gone."""
+
+    code = "no_answer"
+
+
+@contextmanager
+def _address(path: Path) -> Iterator[str]:
+    """Give an address that the kernel takes: a path too long for it goes through a descriptor of its folder (Linux)."""
+    plain = str(path)
+    if len(os.fsencode(plain)) <= _LONGEST_ADDRESS or not sys.platform.startswith("linux"):
+        yield plain
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+def ask(path: Path, operation: str, seconds: float) -> Mapping[str, Any]:
+    """Ask the service one question. Raises NoAnswer."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, _address(path) as address:
+            connection.settimeout(seconds)
+            connection.connect(address)
+            connection.sendall(json.dumps({"op": operation}).encode() + b"\n")
+            with connection.makefile("rb") as stream:
+                answer = json.loads(stream.readline())
+    except (OSError, ValueError) as error:
+        raise NoAnswer(
+            f"the service did not answer {operation!r} on {path}: {error}", "see local/service.log"
+        ) from error
+    if not isinstance(answer, dict) or "error" in answer:
+        raise NoAnswer(f"the service could not answer {operation!r}: {answer}", "see local/service.log")
+    return answer
+
+
+class ControlSocket:
+    """Answers the questions of command-line processes, each in a thread of its own so that a slow one holds up nobody."""
+
+    def __init__(self, path: Path, operations: Mapping[str, Answer]) -> None:
+        self._path = path
+        self._operations = operations
+        self._server: socket.socket | None = None
+
+    def open(self) -> None:
+        """Bind the socket, 0600. The caller holds the service lock, so a socket that is there is a dead one's."""
+        self._path.unlink(missing_ok=True)
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            previous = os.umask(0o177)
+            try:
+                with _address(self._path) as address:
+                    server.bind(address)
+            finally:
+                os.umask(previous)
+        except OSError as error:
+            server.close()
+            raise StoreBroken(
+                f"cannot listen on {self._path}: {error}", "set state.root to a shorter path on a local disk"
+            ) from error
+        server.listen(16)
+        server.settimeout(0.5)
+        self._server = server
+
+    def run(self, stopping: threading.Event) -> None:
+        """Answer until `stopping` is set."""
+        server = self._server
+        if server is None:
+            raise ValueError("the socket is not open")
+        while not stopping.is_set():
+            try:
+                connection, _ = server.accept()
+            except TimeoutError:
+                continue
+            threading.Thread(target=self._answer, args=(connection,), name="control-answer", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop listening and remove the socket."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            self._path.unlink(missing_ok=True)
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection:
+            connection.settimeout(_REQUEST_SECONDS)
+            try:
+                with connection.makefile("rb") as stream:
+                    request = json.loads(stream.readline(_LONGEST_REQUEST))
+                operation = self._operations[request["op"]]
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                _LOG.info("control request refused", extra={"reason": repr(error)})
+                self._send(connection, {"error": "unknown operation"})
+                return
+            try:
+                answer: Mapping[str, Any] = operation()
+            except CoreError as error:
+                answer = {"error": str(error)}
+            self._send(connection, answer)
+
+    @staticmethod
+    def _send(connection: socket.socket, answer: Mapping[str, Any]) -> None:
+        try:
+            connection.sendall(json.dumps(answer).encode() + b"\n")
+        except OSError as error:
+            _LOG.info("control answer not taken", extra={"reason": str(error)})

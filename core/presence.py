@@ -1,0 +1,57 @@
+"""Whether a service runs: it holds a flock on one file for as long as it lives, so a crash cannot leave a lie behind."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from core.errors import Refused, StoreBroken
+
+
+def running_service(lock: Path) -> int | None:
+    """Return the pid of the service that holds the lock file, or None if no service lives.
+
+    Raises StoreBroken where the file is there and cannot be asked.
+    """
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreBroken(f"cannot tell whether a service runs: {lock}: {error.strerror}", "see its owner") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = os.read(descriptor, 32).decode("ascii", "replace").strip()
+        return int(text) if text.isdigit() else 0
+    finally:
+        os.close(descriptor)
+    return None
+
+
+class ServiceLock:
+    """Held by the one service of a state root."""
+
+    def __init__(self, lock: Path) -> None:
+        self._lock = lock
+        self._descriptor: int | None = None
+
+    def take(self) -> None:
+        """Take the lock and write our pid into it. Raises Refused if a service lives already."""
+        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise Refused(
+                f"a service runs already for this state root (pid {running_service(self._lock)})",
+                "`the-loop stop` ends it, `the-loop status` looks at it",
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Let go; the file stays."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
