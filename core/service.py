@@ -1,0 +1,173 @@
+"""The long-running process: starts the workers, watches them, stops them in order. Panes stay."""
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from core.clock import Deadline
+from core.controlsocket import ControlSocket
+from core.domain.services import ServiceRow
+from core.errors import CoreError
+from core.poke import Poke
+from core.presence import ServiceLock
+from core.system import System
+
+_LOG = logging.getLogger(__name__)
+_STOP_SECONDS = 10.0  # for all workers of one stage together
+_WATCH_SECONDS = 0.5
+
+Run = Callable[[threading.Event], None]
+
+
+@dataclass
+class Worker:
+    """A named thread. `stage` orders the stop: 0 (intake) before 1 (deliveries) before 2 (posts)."""
+
+    name: str
+    stage: int
+    run: Run
+    stopping: threading.Event = field(default_factory=threading.Event)
+    failure: str | None = None
+    thread: threading.Thread | None = None
+
+    def start(self, died: threading.Event) -> None:
+        """Start the thread; a failure, or an end that nobody asked for, sets `died`."""
+
+        def body() -> None:
+            try:
+                self.run(self.stopping)
+            except Exception as error:
+                _LOG.exception("worker failed", extra={"worker": self.name})
+                self.failure = f"{type(error).__name__}: {error}"
+            if not self.stopping.is_set():
+                self.failure = self.failure or "it ended by itself"
+                died.set()
+
+        self.thread = threading.Thread(target=body, name=self.name, daemon=True)
+        self.thread.start()
+
+
+class Connections:
+    """How each channel's connection stands, for `status`. Written by channels, read by anybody."""
+
+    def __init__(self, kinds: Sequence[str]) -> None:
+        self._lock = threading.Lock()
+        self._rows = {kind: ServiceRow(kind, False, os.getpid(), "not connected yet") for kind in kinds}
+
+    def set(self, kind: str, up: bool, detail: str) -> bool:
+        """Store the state and tell whether it changed from up to down or back."""
+        with self._lock:
+            before = self._rows.get(kind)
+            self._rows[kind] = ServiceRow(kind, up, os.getpid(), detail)
+            return before is None or before.running != up
+
+    def rows(self) -> tuple[ServiceRow, ...]:
+        """Return one row a channel."""
+        with self._lock:
+            return tuple(self._rows.values())
+
+
+class Service:
+    """One per state root; it talks to channels, ingests, and delivers what was queued."""
+
+    def __init__(
+        self,
+        system: System,
+        workers: Sequence[Worker],
+        sweep: Callable[[], Mapping[str, Any]],
+        connections: Connections,
+        close: Callable[[], None],
+    ) -> None:
+        self._system = system
+        self._sweep = sweep
+        self._connections = connections
+        self._close = close
+        self._lock = ServiceLock(system.paths.service_lock)
+        self._swept = threading.Event()
+        self._sweep_report: Mapping[str, Any] = {}
+        self._wake = threading.Event()
+        self._asked_to_stop: str | None = None
+        socket = ControlSocket(
+            system.paths.service_socket, {"status": self._status, "sweep": self._sweep_answer, "ping": self._ping}
+        )
+        self._socket = socket
+        sweeper = Worker("sweep", 0, self._run_sweep)
+        self._workers = (*workers, sweeper, Worker("control", 3, socket.run))
+
+    def run(self, ready: Callable[[], None] = lambda: None) -> int:
+        """Serve until SIGTERM or SIGINT, or until a worker dies: then the exit code is not 0.
+
+        Raises Refused if another service holds the state root, StoreBroken if the state cannot be used.
+        """
+        self._lock.take()
+        try:
+            self._socket.open()
+            self._system.events.emit("service.started", detail=f"pid {os.getpid()}")
+            self._listen_to_signals()
+            for worker in self._workers:
+                worker.start(self._wake)
+            ready()
+            self._wake.wait()
+            return self._stop()
+        finally:
+            self._socket.close()
+            self._close()
+            self._lock.release()
+
+    def _listen_to_signals(self) -> None:
+        def asked(number: int, _: FrameType | None) -> None:
+            self._asked_to_stop = signal.Signals(number).name
+            self._wake.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, asked)
+
+    def _stop(self) -> int:
+        failed = [worker for worker in self._workers if worker.failure]
+        for worker in failed:
+            self._system.events.emit("service.worker_failed", level="error", reason=worker.name, detail=worker.failure)
+        late = [name for stage in sorted({w.stage for w in self._workers}) for name in self._stop_stage(stage)]
+        self._system.events.emit(
+            "service.stopped",
+            level="error" if failed else "info",
+            reason=self._asked_to_stop or "a worker died",
+            detail=f"did not stop in time: {', '.join(late)}" if late else None,
+        )
+        return 1 if failed else 0
+
+    def _stop_stage(self, stage: int) -> list[str]:
+        workers = [worker for worker in self._workers if worker.stage == stage]
+        for worker in workers:
+            worker.stopping.set()
+        Poke(self._system.paths.poke).send()
+        deadline = Deadline(self._system.clock, _STOP_SECONDS)
+        for worker in workers:
+            if worker.thread is not None:
+                worker.thread.join(deadline.remaining())
+        return [worker.name for worker in workers if worker.thread is not None and worker.thread.is_alive()]
+
+    def _run_sweep(self, stopping: threading.Event) -> None:
+        try:
+            self._sweep_report = self._sweep()
+        except CoreError as error:
+            _LOG.error("boot sweep failed", extra={"reason": str(error)})
+            self._sweep_report = {"sessions": [], "ok": False, "detail": str(error)}
+        self._swept.set()
+        stopping.wait()
+
+    def _sweep_answer(self) -> Mapping[str, Any]:
+        self._swept.wait()
+        return self._sweep_report
+
+    def _status(self) -> Mapping[str, Any]:
+        own = ServiceRow("service", True, os.getpid(), "")
+        return {"services": [row.to_json() for row in (own, *self._connections.rows())]}
+
+    @staticmethod
+    def _ping() -> Mapping[str, Any]:
+        return {"pid": os.getpid()}

@@ -1,0 +1,68 @@
+"""What a command prints: JSON alone on standard output, or text for people; everything else on standard error."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.errors import CoreError, Refused
+
+EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+_COLUMNS = ("name", "status", "live", "activity", "queued", "harness", "outcome", "detail")
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value, indented, to standard output."""
+    json.dump(value, sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def print_line(text: str) -> None:
+    """Print a line for people to standard output."""
+    sys.stdout.write(text + "\n")
+
+
+def warn(text: str) -> None:
+    """Print a line to standard error."""
+    sys.stderr.write(text + "\n")
+
+
+def error_body(error: CoreError) -> dict[str, Any]:
+    """Return `{"error": {"code", "message", "remedy"}}`."""
+    return {"error": {"code": error.code, "message": error.message, "remedy": error.remedy}}
+
+
+def exit_code(error: CoreError) -> int:
+    """Return 2 for bad input and 1 for everything else; a refusal by state is never bad input."""
+    if isinstance(error, Refused):
+        return EXIT_FAILED
+    return EXIT_USAGE if isinstance(error, ValueError) else EXIT_FAILED
+
+
+def _cell(row: Mapping[str, Any], column: str) -> str:
+    value = row.get(column)
+    if column == "status" and row.get("hold"):
+        return f"{value} ({row['hold']['kind']})"
+    return "" if value in (None, 0, "") else str(value)
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows as a table without the columns that are empty in all of them."""
+    if not rows:
+        print_line("no standing sessions; `the-loop standing create NAME` makes one")
+        return
+    columns = [column for column in _COLUMNS if any(_cell(row, column) for row in rows)]
+    table = [[column.upper() for column in columns]]
+    table += [[_cell(row, column) for column in columns] for row in rows]
+    widths = [max(len(line[index]) for line in table) for index in range(len(columns))]
+    for line in table:
+        print_line("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def print_services(services: Sequence[Mapping[str, Any]]) -> None:
+    """Print the service rows, one a line."""
+    for row in services:
+        state = "running" if row["running"] else "not running"
+        pid = f" (pid {row['pid']})" if row.get("pid") else ""
+        detail = f": {row['detail']}" if row.get("detail") else ""
+        print_line(f"{row['name']}: {state}{pid}{detail}")

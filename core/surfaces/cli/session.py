@@ -1,0 +1,104 @@
+"""What every command shares: the global options, the system it acts on, who acts, and in which form it answers."""
+
+import getpass
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from core.config.settings import Settings
+from core.domain.rights import ActorKind, Verb, require
+from core.system import System
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+INSTANCE_VARIABLE = "THE_LOOP_INSTANCE"
+
+
+@dataclass
+class Session:
+    """One run of the command line."""
+
+    config: Path | None = None
+    as_operator: bool = False
+    json: bool = False
+    environ: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The validated configuration. Raises ConfigError."""
+        from core.config.loading import load
+
+        return load(self.config, self.environ)
+
+    @cached_property
+    def system(self) -> System:
+        """The ports, wired for a command-line process. Raises ConfigError."""
+        from core.wiring import build_system
+
+        return build_system(self.settings, self.environ)
+
+    @cached_property
+    def instance(self) -> str | None:
+        """The instance inside which this command runs, or None: then a person runs it."""
+        return self.environ.get(INSTANCE_VARIABLE) or None
+
+    def actor(self, system: System) -> str:
+        """Return `cli:<user>`, or `agent:<name>` where the command runs inside a session of ours."""
+        if self.instance is None or self.as_operator:
+            return f"cli:{_user()}"
+        return f"agent:{agent_name(system, self.instance)}"
+
+    def permit(self, system: System, verb: Verb) -> str:
+        """Return the actor if it may use the verb. Raises NotPermitted; an override is written to the event log."""
+        actor = self.actor(system)
+        kind = ActorKind.AGENT if actor.startswith("agent:") else ActorKind.OPERATOR
+        require(kind, verb)
+        if self.instance is not None and self.as_operator:
+            system.events.emit(
+                "service.operator_override", level="warning", actor=actor, instance=self.instance, detail=verb.value
+            )
+        return actor
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no name for the uid: Python 3.13 raises OSError, earlier ones KeyError
+        return str(os.getuid())
+
+
+def agent_name(system: System, instance: str) -> str:
+    """Return the session whose latest instance this is; its id where no record carries it."""
+    from core.domain.session import SessionRecord
+
+    for record in system.records.all():
+        if isinstance(record, SessionRecord) and record.instance_id == instance:
+            return record.name
+    return instance
+
+
+def output_options(command: Command) -> Command:
+    """Give a command `--format text|json` and `--json`."""
+
+    def set_format(context: click.Context, _: click.Parameter, value: str | None) -> None:
+        if value is not None:
+            context.find_object(Session).json = value == "json"  # type: ignore[union-attr]  # the root group sets it
+
+    def set_json(context: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            context.find_object(Session).json = True  # type: ignore[union-attr]  # the root group sets it
+
+    command = click.option(
+        "--json", is_flag=True, expose_value=False, callback=set_json, help="Same as --format json."
+    )(command)
+    return click.option(
+        "--format",
+        type=click.Choice(["text", "json"]),
+        expose_value=False,
+        callback=set_format,
+        help="How to answer; with json, JSON alone is on standard output.",
+    )(command)
