@@ -1,0 +1,78 @@
+"""Find the configuration file, read it, and say everything that is wrong with it at once.
+
+The validator (pydantic) and the parser (yaml) are imported only when the file changed since it was last valid.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from core.config import cache
+from core.config.location import Location, default_state_root, home, locate
+from core.config.problems import ConfigError, Problem
+from core.config.settings import Routing, Settings, settings_from
+
+
+def load(explicit: Path | None = None, env: Mapping[str, str] | None = None) -> Settings:
+    """Return the settings of the configuration file, or the defaults where there is none.
+
+    `explicit` is the file that `--config` names; `env` is the process's environment if it is not given.
+    Raises ConfigError with all problems: also where a file that somebody named is not there or cannot be read.
+    """
+    env = os.environ if env is None else env
+    location = locate(explicit, env)
+    text = read_text(location)
+    if text is None:
+        return defaults(env)
+    resolved = cache.recall(location.path, text, env)
+    if resolved is None:
+        from core.config.validation import validate  # the validator costs more than all the rest of a `list`
+
+        resolved = validate(text, location.path, env)
+        cache.remember(location.path, text, env, resolved)
+    return settings_from(resolved, location.path)
+
+
+def load_tolerant(
+    explicit: Path | None = None, env: Mapping[str, str] | None = None
+) -> tuple[Settings, ConfigError | None]:
+    """Return settings with which `stop` can work, and what is wrong with the file (None: nothing is).
+
+    Of a broken file `state.root` and `routing.tmux` are kept as far as they can be read, else as they were when the
+    file was last valid, else the defaults; nothing else of it is used.
+    """
+    env = os.environ if env is None else env
+    try:
+        return load(explicit, env), None
+    except ConfigError as error:
+        from core.config.salvage import salvage
+
+        return salvage(locate(explicit, env).path, defaults(env), env), error
+
+
+def defaults(env: Mapping[str, str]) -> Settings:
+    """Return the settings of an empty file."""
+    return Settings(default_state_root(env), routing=Routing(spawn_workdir=str(home(env))))
+
+
+def read_text(location: Location) -> str | None:
+    """Return the file's text, or None where the default file is not there.
+
+    Raises ConfigError naming path and reason: a file that exists and cannot be read is never "no configuration".
+    """
+    try:
+        return location.path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError as error:
+        if not location.named:
+            return None
+        raise _unusable(location, "no such file", "create it with `the-loop config init`, or name another") from error
+    except UnicodeDecodeError as error:
+        found = f"bytes that are not UTF-8 (at byte {error.start})"
+        raise _unusable(location, found, "save the file as UTF-8") from error
+    except OSError as error:
+        raise _unusable(location, f"a file that cannot be read: {error.strerror}", "mend its permissions") from error
+
+
+def _unusable(location: Location, found: str, remedy: str) -> ConfigError:
+    allowed = f"a readable YAML file ({location.why})"
+    return ConfigError((Problem(str(location.path), None, "", found, allowed, remedy),))

@@ -1,0 +1,57 @@
+"""Which file is the configuration, and where the folders of the XDG base directory specification are."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+VARIABLE = "THE_LOOP_CONFIG"
+FILE_NAME = "cli-config.yaml"
+
+
+@dataclass(frozen=True)
+class Location:
+    """The file, why it is that one, and whether it must exist (somebody named it)."""
+
+    path: Path
+    why: str
+    named: bool
+
+
+def locate(explicit: Path | None, env: Mapping[str, str]) -> Location:
+    """Return the configuration file: `--config`, then $THE_LOOP_CONFIG, then the user's own folder.
+
+    Never the current folder: a cloned repository must not name what runs. The path is absolute.
+    """
+    if explicit is not None:
+        return Location(_absolute(explicit), "named by --config", named=True)
+    if given := env.get(VARIABLE, ""):
+        return Location(_absolute(Path(given)), f"named by ${VARIABLE}", named=True)
+    folder = xdg(env, "XDG_CONFIG_HOME", ".config")
+    source = "$XDG_CONFIG_HOME" if _usable(env.get("XDG_CONFIG_HOME", "")) else "~/.config"
+    return Location(folder / "the-loop" / FILE_NAME, f"the default, in {source}", named=False)
+
+
+def xdg(env: Mapping[str, str], variable: str, default: str) -> Path:
+    """Return a base folder. A relative value is ignored, as the XDG base directory specification demands."""
+    given = env.get(variable, "")
+    return Path(given) if _usable(given) else home(env) / default
+
+
+def home(env: Mapping[str, str]) -> Path:
+    """Return the home folder: $HOME, else the password database's."""
+    given = env.get("HOME", "")
+    return Path(given) if _usable(given) else Path(os.path.expanduser("~"))
+
+
+def default_state_root(env: Mapping[str, str]) -> Path:
+    """Return `$XDG_STATE_HOME/the-loop`."""
+    return xdg(env, "XDG_STATE_HOME", ".local/state") / "the-loop"
+
+
+def _usable(given: str) -> bool:
+    return os.path.isabs(given)
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.expanduser(path)).absolute()

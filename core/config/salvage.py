@@ -1,0 +1,73 @@
+"""What `stop` can still use of a broken configuration: where the state is, and how tmux is addressed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from core.config import cache
+from core.config.document import Document, read_document
+from core.config.resolving import absolute
+from core.config.schema import TmuxBlock
+from core.config.settings import Settings, tmux_from
+
+
+def salvage(path: Path, defaults: Settings, env: Mapping[str, str]) -> Settings:
+    """Return the defaults with `state.root` and `routing.tmux` of the file at `path`, as far as they can be had.
+
+    What the file says now goes before what it said when it was last valid. Never raises for what the file holds.
+    """
+    last = cache.last_valid(path, env) or {}
+    now = _readable(path)
+    root = _root(_at(now, "state", "root"), path.parent, env) or _root(_at(last, "state", "root"), path.parent, env)
+    tmux = _valid_keys(_at(last, "routing", "tmux")) | _valid_keys(_at(now, "routing", "tmux"))
+    return replace(
+        defaults,
+        state_root=Path(root) if root else defaults.state_root,
+        routing=replace(defaults.routing, tmux=tmux_from(tmux)),
+        source=path,
+    )
+
+
+def _readable(path: Path) -> dict[str, Any]:
+    """Return the values of the file; where its YAML is broken, of the lines before that."""
+    try:
+        text = path.read_bytes().decode("utf-8", errors="replace")
+    except OSError:
+        return {}
+    document = read_document(text, str(path))
+    while document.broken_at is not None and document.broken_at > 1:
+        text = "".join(text.splitlines(keepends=True)[: document.broken_at - 1])
+        document = _shorter(document, text, str(path))
+    return document.data
+
+
+def _shorter(before: Document, text: str, file: str) -> Document:
+    """Read the lines before a break. One that is no earlier would be met for ever: then nothing can be had."""
+    after = read_document(text, file)
+    stuck = after.broken_at is not None and before.broken_at is not None and after.broken_at >= before.broken_at
+    return Document(file) if stuck else after
+
+
+def _at(values: Any, *keys: str) -> Any:
+    for key in keys:
+        values = values.get(key) if isinstance(values, dict) else None
+    return values
+
+
+def _root(given: Any, folder: Path, env: Mapping[str, str]) -> str | None:
+    return absolute(given, folder, env) if isinstance(given, str) and given else None
+
+
+def _valid_keys(block: Any) -> dict[str, Any]:
+    """Return the keys of a tmux block whose values are allowed, each judged by itself."""
+    kept = {}
+    for key, value in block.items() if isinstance(block, dict) else ():
+        try:
+            TmuxBlock.model_validate({key: value})
+        except ValidationError:
+            continue
+        kept[key] = value
+    return kept

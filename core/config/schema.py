@@ -1,0 +1,254 @@
+"""The shape of the file: every key, its type, its bounds and its meaning. Defaults come from `settings`.
+
+What needs more than one key to be judged stands in `checks`.
+"""
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from core.config.settings import (
+    EventLogSettings,
+    HarnessDeclaration,
+    HarnessTrust,
+    Limits,
+    Routing,
+    Standing,
+    TmuxSettings,
+    key_bytes,
+)
+from core.domain.session import Definition, SlackBinding
+from core.errors import InvalidValue
+from core.names import check_name
+
+NAME_RULE = "1 to 40 of a-z, 0-9 and `-`, beginning with a letter or digit"
+
+
+def _regex(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"a regular expression of Python ({error})") from error
+    return text
+
+
+def _keys(text: str) -> str:
+    key_bytes(text)
+    return text
+
+
+def _session_name(text: str) -> str:
+    try:
+        return check_name(text)
+    except InvalidValue as error:
+        raise ValueError(NAME_RULE) from error
+
+
+def _matching(pattern: str, allowed: str) -> Any:
+    """Return the annotation of a text that matches; `allowed` says the pattern in words, for people."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(allowed)
+        return text
+
+    return AfterValidator(check), Field(json_schema_extra={"pattern": f"^{pattern}$"})
+
+
+class Block(BaseModel):
+    """A mapping of the file: camelCase keys, no others, no conversion between types.
+
+    A section that is written but empty (all its lines are comments) is null in YAML and counts as left out.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty_sections(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        empty = {
+            found.alias
+            for found in cls.model_fields.values()
+            if found.default_factory is not None and data.get(found.alias, "") is None
+        }
+        return {key: value for key, value in data.items() if key not in empty}
+
+
+Argument = Annotated[str, Field(min_length=1)]
+Path_ = Annotated[str, Field(min_length=1)]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+ChannelId = Annotated[
+    str, *_matching("(?:[CG][A-Z0-9]{2,})?", "a channel's id such as C0123456789 (not its #name), or empty")
+]
+SocketName = Annotated[
+    str, *_matching("(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})?", "up to 64 letters, digits, `.`, `_` and `-`, or empty")
+]
+Name = Annotated[str, AfterValidator(_session_name)]
+Regex = Annotated[str, AfterValidator(_regex)]
+Keys = Annotated[str, Field(min_length=1), AfterValidator(_keys)]
+
+
+class StateBlock(Block):
+    """Where the-loop keeps what it knows."""
+
+    root: Path_ | None = Field(
+        default=None,
+        description="Folder of all state; null: `$XDG_STATE_HOME/the-loop`, else `~/.local/state/the-loop`",
+    )
+
+
+class TrustBlock(Block):
+    """The harness's first dialogs (trust this folder, accept the mode), which would swallow the first message."""
+
+    enabled: bool = Field(HarnessTrust.enabled, description="Answer them in the harness's settings before it starts")
+    accept_bypass_permissions: Literal["auto", "always", "never"] = Field(
+        "auto", description="Accept the bypass-permissions dialog: auto does where harnessArgs ask for that mode"
+    )
+
+
+class TmuxBlock(Block):
+    """tmux, and how long things may take."""
+
+    socket_name: SocketName = Field(
+        TmuxSettings.socket_name,
+        description='As given to `tmux -L`; "" means your own server, the weaker choice',
+    )
+    harness_kill_grace_seconds: Seconds = Field(
+        TmuxSettings.harness_kill_grace_seconds, description="From SIGTERM to SIGKILL when a session is stopped"
+    )
+    resume_probe_seconds: Seconds = Field(
+        TmuxSettings.resume_probe_seconds,
+        description="Least life of a resumed pane whose harness has no sign of being ready",
+    )
+    start_timeout_seconds: Seconds = Field(
+        TmuxSettings.start_timeout_seconds, description="How long a harness may take until it reads"
+    )
+    resume_on_respawn: bool = Field(
+        TmuxSettings.resume_on_respawn,
+        description="Resume the conversation at the next start; false: always a fresh one",
+    )
+    remain_on_exit: bool = Field(
+        TmuxSettings.remain_on_exit,
+        description="Keep the pane of a harness that ended, so that its last words can be read",
+    )
+    command_timeout_seconds: Seconds = Field(
+        TmuxSettings.command_timeout_seconds, le=60, description="How long tmux may take to answer"
+    )
+
+
+class RoutingBlock(Block):
+    """Which program runs, with what, and where."""
+
+    default_harness: str = Field(
+        Routing.default_harness, description="`claude`, `cursor`, `bundled`, or a key of `harnesses`"
+    )
+    harness_args: dict[str, list[Argument]] = Field(
+        default_factory=dict, description="Arguments by harness; those that the-loop gives itself are refused"
+    )
+    spawn_workdir: Path_ = Field(Routing.spawn_workdir, description="Folder of a session that names none")
+    harness_trust: TrustBlock = Field(default_factory=TrustBlock)
+    tmux: TmuxBlock = Field(default_factory=TmuxBlock)
+
+
+class HarnessBlock(Block):
+    """A terminal program of your own. `{id}` in `start` and `resume` is the conversation's id, chosen by the-loop."""
+
+    start: list[Argument] = Field(min_length=1, description="The command and its arguments; no shell reads them")
+    resume: list[Argument] | None = Field(
+        default=None, min_length=1, description="The same to take a conversation up; null: never"
+    )
+    ready: Regex | None = Field(default=None, description="What its screen shows once it reads; null: unknown")
+    paste: Literal["bracketed", "plain"] = Field(
+        "bracketed", description="plain: no markers; a message of several lines goes by file"
+    )
+    submit: Literal["enter"] = Field("enter", description="What sends the text")
+    settle_ms: int = Field(
+        HarnessDeclaration.settle_ms, ge=0, le=10_000, description="Milliseconds between the text and its Enter"
+    )
+    clear: Keys | None = Field(
+        default=None,
+        description="Keys that empty its composer, such as `C-u`: C-a to C-z, Escape, BSpace, Enter, Tab; null: none",
+    )
+
+
+class ChannelModel(Block):
+    """One channel. The-loop's core reads `enabled`; the other keys belong to the channel (`the-loop config schema`)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    enabled: bool = Field(default=False, description="Whether the service connects to it")
+
+
+class SlackBlock(Block):
+    """The session's thread."""
+
+    enabled: bool = Field(SlackBinding.enabled, description="Whether the session has a thread")
+    channel: ChannelId = Field(SlackBinding.channel, description='Channel id (`C…`); "" means channels.slack.channel')
+
+
+class SessionBlock(Block):
+    """One standing session."""
+
+    name: Name = Field(description=f"{NAME_RULE}; unique")
+    description: str = Field(Definition.description, description="For people")
+    harness: str = Field(Definition.harness, description='"" means routing.defaultHarness')
+    harness_args: list[Argument] | None = Field(
+        default=None, description="null: routing.harnessArgs of the harness; []: none"
+    )
+    cwd: str = Field(Definition.cwd, description='The folder it works in; "" means routing.spawnWorkdir')
+    prompt: str | None = Field(default=Definition.prompt, description="Its brief; not together with promptFile")
+    prompt_file: Path_ | None = Field(default=Definition.prompt_file, description="File with its brief, read at start")
+    auto_start: bool = Field(Definition.auto_start, description="Whether a boot starts it")
+    slack: SlackBlock = Field(default_factory=SlackBlock)
+
+
+class StandingBlock(Block):
+    """The declared standing sessions."""
+
+    enabled: bool = Field(
+        Standing.enabled, description="Whether a boot starts any; verbs that name a session always work"
+    )
+    sessions: list[SessionBlock] = Field(default_factory=list)
+
+
+class LimitsBlock(Block):
+    """What one session may pile up."""
+
+    queued_per_session: int = Field(Limits.queued_per_session, ge=1, le=10_000, description="Messages that wait")
+    message_expiry_minutes: float = Field(
+        Limits.message_expiry_minutes,
+        gt=0,
+        le=10_080,
+        description="After this a message that waits for tmux or for a person's typing expires",
+    )
+
+
+class EventLogBlock(Block):
+    """`<root>/local/events.jsonl`."""
+
+    max_bytes: int = Field(EventLogSettings.max_bytes, ge=4096, description="Size at which a new file is begun")
+    keep: int = Field(EventLogSettings.keep, ge=0, le=1000, description="How many old files stay")
+    include_text: bool = Field(EventLogSettings.include_text, description="Write what people and agents said, too")
+
+
+class ConfigFile(Block):
+    """The whole file. Every key may be left out."""
+
+    state: StateBlock = Field(default_factory=StateBlock)
+    routing: RoutingBlock = Field(default_factory=RoutingBlock)
+    harnesses: dict[str, HarnessBlock] = Field(
+        default_factory=dict, description="Terminal programs that the-loop has no adapter for, by a name of your own"
+    )
+    channels: dict[str, ChannelModel] = Field(default_factory=dict, description="Where sessions are spoken with")
+    standing_sessions: StandingBlock = Field(default_factory=StandingBlock)
+    limits: LimitsBlock = Field(default_factory=LimitsBlock)
+    event_log: EventLogBlock = Field(default_factory=EventLogBlock)
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Self:
+        """Validate plain values. Raises pydantic.ValidationError."""
+        return cls.model_validate(data)
