@@ -1,0 +1,72 @@
+"""`python -m bot.workspace`: the workspace as a process of its own, until SIGINT or SIGTERM."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bot.workspace.server import Workspace
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program; 1 when it cannot listen, 2 for wrong arguments."""
+    options = _options(argv)
+    try:
+        asyncio.run(serve(options))
+    except OSError as error:
+        sys.stderr.write(f"workspace: cannot serve on port {options.port}: {error}; free it, or take another --port\n")
+        return 1
+    return 0
+
+
+async def serve(options: argparse.Namespace) -> None:
+    """Serve until a signal ends it; the ready line is written once everything answers."""
+    manifest = json.loads(options.manifest.read_text(encoding="utf-8")) if options.manifest else None
+    workspace = Workspace(options.db, options.port, manifest, retry_scale=options.retry_scale)
+    await workspace.start()
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    try:
+        described = workspace.describe()
+        if options.tokens_file:
+            _write_private(options.tokens_file, described)
+        ready = {key: described[key] for key in ("url", "api_url", "team_id", "channels", "users")}
+        sys.stdout.write(json.dumps({"ready": True, **ready}) + "\n")
+        sys.stdout.flush()
+        await stopped.wait()
+    finally:
+        await workspace.stop()
+
+
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bot.workspace",
+        description="A Slack-compatible workspace on loopback. Prints one JSON line when it is ready.",
+    )
+    parser.add_argument("--db", type=Path, help="SQLite file that keeps everything (default: in memory)")
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: any free one)")
+    parser.add_argument("--manifest", type=Path, help="app manifest as JSON (default: a built-in one)")
+    parser.add_argument("--tokens-file", type=Path, help="where addresses, tokens and ids are written, mode 0600")
+    parser.add_argument("--retry-scale", type=float, default=1.0, help="factor on the minutes between event retries")
+    return parser.parse_args(argv)
+
+
+def _write_private(path: Path, document: dict[str, Any]) -> None:
+    """Replace a file by one that only its owner can read."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        json.dump(document, stream, indent=2)
+    partial.replace(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

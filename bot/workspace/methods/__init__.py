@@ -1,0 +1,17 @@
+"""The Web API's methods, one module per family; `METHODS` is all there are."""
+
+from __future__ import annotations
+
+from bot.workspace.methods import apps, auth, bots, chat, conversations, files, reactions, users
+from bot.workspace.methods.base import Method
+
+METHODS: dict[str, Method] = {
+    **apps.METHODS,
+    **auth.METHODS,
+    **bots.METHODS,
+    **chat.METHODS,
+    **conversations.METHODS,
+    **files.METHODS,
+    **reactions.METHODS,
+    **users.METHODS,
+}

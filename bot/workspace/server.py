@@ -1,0 +1,160 @@
+"""The workspace as one server on loopback: Web API, Socket Mode, test controls and the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from bot.workspace import manifest as manifests
+from bot.workspace.changes import Changes
+from bot.workspace.controlhttp import ControlHttp
+from bot.workspace.controls import Controls
+from bot.workspace.errors import ControlError
+from bot.workspace.events import Events
+from bot.workspace.faults import Faults
+from bot.workspace.interactions import Interactions
+from bot.workspace.methods.base import Room
+from bot.workspace.model import App, Store
+from bot.workspace.posting import Posting
+from bot.workspace.seed import seed, team_of
+from bot.workspace.socketmode import Sockets
+from bot.workspace.webapi import WebApi
+from bot.workspace.webpage import Page, local_only
+
+HOST = "127.0.0.1"
+_BODY_MAX = 4 * 1024 * 1024
+
+
+class Workspace:
+    """A Slack-compatible workspace; start it on an event loop, stop it on the same one.
+
+    `database` None keeps everything in memory. `retry_scale` multiplies the minutes between the deliveries of
+    an unacknowledged event; `ack_seconds` is how long an acknowledgement may take.
+    """
+
+    def __init__(
+        self,
+        database: Path | None = None,
+        port: int = 0,
+        manifest: Mapping[str, Any] | None = None,
+        *,
+        retry_scale: float = 1.0,
+        ack_seconds: float = 3.0,
+        ping_seconds: float = 10.0,
+    ) -> None:
+        self.store = Store(database)
+        seed(self.store, manifests.read_manifest(manifest if manifest is not None else manifests.DEFAULT))
+        self.team = team_of(self.store)
+        self.changes = Changes()
+        self.faults = Faults()
+        self.sockets = Sockets(self.changes, ack_seconds, ping_seconds)
+        self.events = Events(self.store, self.sockets, self.changes, self.team["id"], retry_scale)
+        self.posting = Posting(self.store, self.events, self.changes)
+        self.interactions = Interactions(self.store, self.sockets, self.posting, self.team)
+        self.controls = Controls(self)
+        self._page = Page(self)
+        self.url = ""
+        self._port = port
+        self._runner: web.AppRunner | None = None
+
+    async def start(self) -> None:
+        """Listen on loopback; OSError when the port is taken."""
+        site_runner = web.AppRunner(
+            web.Application(client_max_size=_BODY_MAX, middlewares=[local_only]), access_log=None, shutdown_timeout=1.0
+        )
+        self._runner = site_runner
+        self._route(site_runner.app)
+        await site_runner.setup()
+        site = web.TCPSite(site_runner, HOST, self._port)
+        await site.start()
+        port = site_runner.addresses[0][1]
+        self._locate(f"http://{HOST}:{port}")
+        self.events.resume()
+
+    async def stop(self) -> None:
+        """Stop listening, close sockets, keep the store's file complete."""
+        await self.events.stop()
+        await self._page.stop()
+        await self.sockets.close()
+        if self._runner is not None:
+            await self._runner.cleanup()
+        self.store.close()
+
+    @property
+    def main_app(self) -> App:
+        """Return the app the manifest describes."""
+        app = self.store.app(self.store.meta("main_app") or "")
+        if app is None:
+            raise ControlError("the workspace's file names no main app; delete the file and start again")
+        return app
+
+    @property
+    def api_url(self) -> str:
+        """Return the base URL of the Web API, as WebClient(base_url=…) takes it."""
+        return f"{self.url}/api/"
+
+    @property
+    def page_url(self) -> str:
+        """Return the address that opens the page; it carries a key, so it is for the owner only."""
+        return f"{self.url}/?key={self.store.meta('page_key')}"
+
+    @property
+    def control_token(self) -> str:
+        """Return the token of /_control."""
+        return self.store.meta("control_token") or ""
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a program beside this one needs in order to use the workspace; holds secrets."""
+        app = self.main_app
+        return {
+            "url": self.url,
+            "api_url": self.api_url,
+            "page_url": self.page_url,
+            "bot_token": app.bot_token,
+            "app_token": app.app_token,
+            "control_token": self.control_token,
+            "team_id": self.team["id"],
+            "app_id": app.id,
+            "bot_id": app.bot_id,
+            "bot_user_id": app.bot_user,
+            "channels": {channel.name: channel.id for channel in self.store.channels()},
+            "users": {user.name: user.id for user in self.store.users()},
+        }
+
+    def _locate(self, url: str) -> None:
+        self.url = self.sockets.base_url = self.posting.base_url = self.interactions.base_url = url
+
+    def _route(self, app: web.Application) -> None:
+        api = WebApi(lambda: Room(self.store, self.posting, self.sockets, self.team, self.url), self.faults)
+        app.router.add_route("GET", "/api/{method}", api.handle)
+        app.router.add_route("POST", "/api/{method}", api.handle)
+        app.router.add_get("/link/", self.sockets.handle)
+        app.router.add_post("/response/{key}", self._respond)
+        app.router.add_get("/files/{file}/{name}", self._file)
+        app.router.add_post("/_control/{verb}", ControlHttp(self.controls, self.control_token).handle)
+        self._page.route(app.router)
+
+    async def _respond(self, request: web.Request) -> web.Response:
+        try:
+            body = json.loads(await request.read())
+        except ValueError:
+            return web.json_response({"ok": False, "error": "invalid_payload"}, status=400)
+        return await self.interactions.respond(request.match_info["key"], body)
+
+    async def _file(self, request: web.Request) -> web.Response:
+        """Answer a file's content to an app that may read files; anybody else gets a sign-in page, with status 200."""
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        allowed = any(
+            token == app.bot_token and "files:read" in app.scopes and not app.revoked for app in self.store.apps()
+        )
+        found = self.store.file(request.match_info["file"])
+        if not allowed:
+            page = "<!DOCTYPE html><title>Sign in | Slack</title>"
+            return web.Response(text=page, content_type="text/html")
+        if found is None:
+            return web.Response(status=404)
+        return web.Response(body=found[1], content_type=found[0]["mimetype"])

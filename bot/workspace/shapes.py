@@ -1,0 +1,139 @@
+"""Documents as Slack shows them: messages, users, channels, bots, and the wrapper around an event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.workspace.errors import Json
+from bot.workspace.ids import new_id
+from bot.workspace.model import App, Channel, Store, User
+
+
+def bot_fields(app: App, team: str) -> Json:
+    """Return what a message of a modern app carries beside its text: a user, and the marks of a bot."""
+    profile = {"id": app.bot_id, "app_id": app.id, "user_id": app.bot_user, "name": app.name, "deleted": False}
+    return {
+        "user": app.bot_user,
+        "bot_id": app.bot_id,
+        "app_id": app.id,
+        "team": team,
+        "bot_profile": {**profile, "team_id": team, "updated": 0, "icons": {}},
+    }
+
+
+def file_view(doc: Json, base_url: str) -> Json:
+    """Return a file as a message carries it; where it is fetched depends on where the workspace listens."""
+    url = f"{base_url}/files/{doc['id']}/{doc['name']}"
+    return {**doc, "url_private": url, "url_private_download": f"{url}?download=1"}
+
+
+def message_view(store: Store, channel: str, message: Json, base_url: str, with_metadata: bool = False) -> Json:
+    """Return a message as the reading methods answer it: with its reactions, and a parent with its counters.
+
+    Without `with_metadata` only the event type of metadata is shown, as Slack does without include_all_metadata.
+    """
+    view = expand_files(store, message, base_url)
+    if "metadata" in view and not with_metadata:
+        view["metadata"] = {"event_type": view["metadata"]["event_type"]}
+    reactions = store.reactions(channel, message["ts"])
+    if reactions:
+        view["reactions"] = reaction_list(reactions)
+    return view if message.get("thread_ts") else view | thread_counters(store.replies(channel, message["ts"]), message)
+
+
+def thread_counters(replies: list[Json], parent: Json) -> Json:
+    """Return what a parent says about its thread; nothing when there are no replies."""
+    if not replies:
+        return {}
+    authors = list(dict.fromkeys(reply.get("user") or reply.get("bot_id") for reply in replies))
+    return {
+        "thread_ts": parent["ts"],
+        "reply_count": len(replies),
+        "reply_users_count": len(authors),
+        "reply_users": authors,
+        "latest_reply": replies[-1]["ts"],
+        "is_locked": False,
+        "subscribed": False,
+    }
+
+
+def expand_files(store: Store, message: Json, base_url: str) -> Json:
+    """Return a copy of a stored message whose files are described in full."""
+    view = dict(message)
+    if "files" in view:
+        found = [store.file(file_id) for file_id in view["files"]]
+        view["files"] = [file_view(entry[0], base_url) for entry in found if entry is not None]
+    return view
+
+
+def reaction_list(reactions: dict[str, list[str]]) -> list[Json]:
+    """Return reactions as a message carries them."""
+    return [{"name": name, "users": users, "count": len(users)} for name, users in reactions.items()]
+
+
+def channel_view(channel: Channel, members: list[str], bot_user: str) -> Json:
+    """Return a conversation object as seen by the bot that asks."""
+    return {
+        "id": channel.id,
+        "name": channel.name,
+        "name_normalized": channel.name,
+        "is_channel": not channel.is_private,
+        "is_group": channel.is_private,
+        "is_im": False,
+        "is_mpim": False,
+        "is_private": channel.is_private,
+        "is_archived": channel.is_archived,
+        "is_general": False,
+        "is_shared": channel.is_ext_shared,
+        "is_ext_shared": channel.is_ext_shared,
+        "is_org_shared": False,
+        "is_pending_ext_shared": False,
+        "is_member": bot_user in members,
+        "created": channel.created,
+        "creator": channel.creator,
+        "topic": {"value": channel.topic, "creator": "", "last_set": 0},
+        "purpose": {"value": "", "creator": "", "last_set": 0},
+        "num_members": len(members),
+    }
+
+
+def user_view(user: User, own_team: str, shares_channel: bool) -> Json:
+    """Return a user object; a foreign user with whom no channel is shared is a stranger."""
+    profile = {"real_name": user.real_name, "display_name": user.name, "team": user.team_id}
+    view = {
+        "id": user.id,
+        "team_id": user.team_id,
+        "name": user.name,
+        "real_name": user.real_name,
+        "deleted": user.deleted,
+        "is_bot": bool(user.bot_id),
+        "is_app_user": False,
+        "is_restricted": user.is_restricted,
+        "is_ultra_restricted": user.is_ultra_restricted,
+        "profile": profile | ({"bot_id": user.bot_id} if user.bot_id else {}),
+        "tz": "Etc/UTC",
+        "updated": 0,
+    }
+    return view | ({"is_stranger": not shares_channel} if user.team_id != own_team else {})
+
+
+def event_wrapper(app: App, team: str, event: Json, channel: Channel | None, now: float) -> Json:
+    """Return the payload that carries an event to an app.
+
+    Team and authorizations speak of the installation, never of the author.
+    """
+    authorization: dict[str, Any] = {"enterprise_id": None, "team_id": team, "user_id": app.bot_user}
+    return {
+        "token": "no-verification-token",
+        "team_id": team,
+        "context_team_id": team,
+        "context_enterprise_id": None,
+        "api_app_id": app.id,
+        "event": event,
+        "type": "event_callback",
+        "event_id": new_id("Ev"),
+        "event_time": int(now),
+        "authorizations": [{**authorization, "is_bot": True, "is_enterprise_install": False}],
+        "is_ext_shared_channel": channel is not None and channel.is_ext_shared,
+        "event_context": f"4-{new_id('')}",
+    }
