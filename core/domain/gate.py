@@ -249,13 +249,8 @@ def hold_state(record: SessionRecord | None) -> HoldState:
 
 
 def wake_of(kind: Kind) -> Wake:
-    """Return the wake of an inbox row's kind.
-
-    A boot row travelled as the program's argument: it is settled by evidence and never asks. Raises ValueError for it.
-    """
-    if kind is Kind.BOOT:
-        raise ValueError("a boot row passes no gate: it was given to the program as its argument")
-    return Wake(kind.value)
+    """Return the wake of an inbox row's kind. A boot prompt that is pasted asks as what an operator says does."""
+    return Wake.SAY if kind is Kind.BOOT else Wake(kind.value)
 
 
 _HOLDS = {

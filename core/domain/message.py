@@ -36,11 +36,13 @@ class MessageState(Enum):
 
 S = MessageState
 TRANSITIONS: Mapping[MessageState, frozenset[MessageState]] = {
-    S.PENDING: frozenset({S.CLAIMED, S.QUEUED, S.REFUSED, S.EXPIRED, S.CANCELLED, S.FAILED, S.CONFIRMED, S.PASTED}),
-    S.QUEUED: frozenset({S.CLAIMED, S.QUEUED, S.REFUSED, S.EXPIRED, S.CANCELLED, S.FAILED}),
+    S.PENDING: frozenset(
+        {S.CLAIMED, S.QUEUED, S.REFUSED, S.EXPIRED, S.CANCELLED, S.FAILED, S.CONFIRMED, S.ACCEPTED, S.PASTED}
+    ),
+    S.QUEUED: frozenset({S.CLAIMED, S.QUEUED, S.REFUSED, S.EXPIRED, S.CANCELLED, S.FAILED, S.CONFIRMED, S.ACCEPTED}),
     S.CLAIMED: frozenset({S.PASTED, S.PENDING, S.QUEUED, S.CONFIRMED, S.ACCEPTED, S.UNKNOWN, S.REFUSED, S.FAILED}),
     S.PASTED: frozenset({S.SUBMITTED, S.CONFIRMED, S.ACCEPTED, S.UNKNOWN, S.PENDING}),
-    S.SUBMITTED: frozenset({S.CONFIRMED, S.ACCEPTED, S.UNKNOWN, S.PENDING}),
+    S.SUBMITTED: frozenset({S.SUBMITTED, S.CONFIRMED, S.ACCEPTED, S.UNKNOWN, S.PENDING}),
     S.ACCEPTED: frozenset({S.CONFIRMED, S.UNKNOWN, S.PENDING}),
     S.UNKNOWN: frozenset({S.CONFIRMED, S.ACCEPTED}),
     S.CONFIRMED: frozenset(),
@@ -104,6 +106,7 @@ class InboxRow:
     submitted_at: datetime | None = None
     submits: int = 0  #: CRs written, at most two
     stashed: bool = False  #: a person's half-typed text was put aside for this message
+    final: bool = False  #: SUBMITTED, and nobody waits for evidence: this harness, or this text, cannot give any
 
     @property
     def token(self) -> str:

@@ -146,10 +146,8 @@ def test_the_mark_is_read_off_the_record(given_record: SessionRecord | None, sta
     assert hold_state(given_record) is state
 
 
-def test_every_row_kind_but_boot_is_a_wake() -> None:
-    """A boot row travelled as an argument and never asks the gate; every other kind does."""
-    asked = {wake_of(kind).value for kind in Kind if kind is not Kind.BOOT}
+def test_every_row_kind_is_a_wake() -> None:
+    """A boot prompt that is pasted asks like a say; every other kind asks as itself."""
+    asked = {kind.value: wake_of(kind).value for kind in Kind}
 
-    assert asked == {wake.value for wake in Wake} - {"sweep"}
-    with pytest.raises(ValueError, match="argument"):
-        wake_of(Kind.BOOT)
+    assert asked == {kind.value: kind.value for kind in Kind} | {"boot": "say"}

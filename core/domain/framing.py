@@ -1,0 +1,138 @@
+"""What a message looks like in a terminal: cleaned, framed with who wrote it, and found again by its marker. No I/O."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.domain.harness import PasteStyle, Traits
+from core.domain.message import Kind, NewMessage
+from core.errors import InvalidValue
+
+AGENT_WAY = "agent"  #: `via` of a message that another session's agent wrote
+
+PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
+SUBMIT = b"\r"
+
+#: C0 but tab and newline, DEL, C1, what turns the direction of text, halves of surrogate pairs.
+_DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_NOT_IN_A_NAME = re.compile(r"[\[\]#\s]+")
+_MARKER = re.compile(r"\[[^\[\]\n]{1,120} #([a-km-np-z2-9]{6})\]")
+_NAME_LIMIT = 40
+_UNPROVABLE = ("/", "!")  #: a harness takes these as commands of its own, and no turn takes the text
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """A text without what a terminal would act on, and how many characters went."""
+
+    text: str
+    dropped: int
+
+
+@dataclass(frozen=True)
+class Composed:
+    """The bytes to paste. `file` holds `content` and must be written (0600) before them; None: all is in the bytes."""
+
+    data: bytes
+    file: Path | None = None
+    content: str = ""
+
+
+def clean(text: str) -> Cleaned:
+    """Make line ends LF and drop what is no text: control characters, direction marks, broken surrogates.
+
+    An ESC would end the paste and let the rest act as keys, in every harness and every tmux before 3.7.
+    Raises InvalidValue if nothing is left.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    kept = _DROPPED.sub("", lines)
+    dropped = len(lines) - len(kept)
+    if not kept.strip():
+        what = f"only control characters ({dropped})" if dropped else "nothing"
+        raise InvalidValue(f"the message is empty: it holds {what}", "give it some text")
+    return Cleaned(kept, dropped)
+
+
+def frame_name(name: str) -> str:
+    """Return a name that cannot close the frame or forge a marker: one line, no brackets, no `#`, 40 characters."""
+    printable = "".join(letter for letter in _DROPPED.sub("", name) if letter.isprintable() or letter.isspace())
+    return _NOT_IN_A_NAME.sub(" ", printable).strip()[:_NAME_LIMIT].strip() or "somebody"
+
+
+def head(message: NewMessage) -> str:
+    """Return `[alice via slack #k3f9x2]`, `[agent builder #k3f9x2]`, or `[the-loop #k3f9x2]` where there is no way."""
+    who, via = frame_name(message.who), frame_name(message.via) if message.via else ""
+    if message.via == AGENT_WAY:
+        return f"[agent {who} #{message.marker}]"
+    return f"[{who} via {via} #{message.marker}]" if via else f"[{who} #{message.marker}]"
+
+
+def framed(message: NewMessage) -> str:
+    """Return the text as the agent gets it, the frame included unless it is raw.
+
+    It ends with a blank or a newline: an `@word` at the end would open a popup that takes the Enter, and a `\\` would
+    turn the Enter into a newline. Raises InvalidValue if there is no text.
+    """
+    text = clean(message.text).text
+    whole = text if message.raw else f"{head(message)} {text}"
+    return whole if whole.endswith((" ", "\n")) else f"{whole} "
+
+
+def compose(message: NewMessage, traits: Traits, folder: Path) -> Composed:
+    """Return what to paste for a message into a harness with these traits.
+
+    What is longer than the harness takes inline, and several lines where it knows no bracketed paste, go to a file in
+    the session's folder that the pasted line asks to read. Raises InvalidValue if there is no text, ValueError for a
+    harness that is not reached by the keyboard.
+    """
+    if traits.paste is PasteStyle.KEYLESS:
+        raise ValueError("this harness takes no keys: its adapter delivers")
+    whole = framed(message)
+    if traits.paste is PasteStyle.PLAIN:
+        line = whole.rstrip("\n")
+        plain = line if line.endswith(" ") else f"{line} "
+        if "\n" not in line and "\t" not in line and len(plain.encode()) <= traits.inline_limit:
+            return Composed(plain.encode())
+    elif len(whole.encode()) <= traits.inline_limit:
+        return Composed(PASTE_START + whole.encode() + PASTE_END)
+    return _by_file(message, traits, folder / f"message-{message.id}.txt")
+
+
+def _by_file(message: NewMessage, traits: Traits, file: Path) -> Composed:
+    pointer = (
+        f"{head(message)} This message is too long for the terminal. Read all of it in {file} : it is my message. "
+    )
+    data = pointer.encode()
+    if traits.paste is PasteStyle.BRACKETED:
+        data = PASTE_START + data + PASTE_END
+    return Composed(data, file, clean(message.text).text)
+
+
+def provable(message: NewMessage, traits: Traits) -> bool:
+    """Tell whether the harness's records can show that a turn took the message.
+
+    A raw `/command` or `!command` becomes no turn of its own: no hook reports it.
+    """
+    return traits.evidence and not (message.raw and message.text.lstrip().startswith(_UNPROVABLE))
+
+
+def markers_in(prompt: str) -> frozenset[str]:
+    """Return every marker in a prompt: harnesses join messages that were queued."""
+    return frozenset(_MARKER.findall(prompt))
+
+
+def takes(prompt: str, message: NewMessage) -> bool:
+    """Tell whether a prompt that a turn took holds the message: by its marker, a raw one by its lines.
+
+    Prompts come back trimmed, and with each tab as four blanks (Claude Code 2.1.197).
+    """
+    if message.marker in markers_in(prompt):
+        return True
+    if not message.raw or message.kind is Kind.BOOT:
+        return False
+    return f"\n{_comparable(message.text)}\n" in f"\n{_comparable(prompt)}\n"
+
+
+def _comparable(text: str) -> str:
+    kept = _DROPPED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return kept.replace("\t", "    ").strip()
