@@ -1,0 +1,60 @@
+"""The names of what is told in the event log. No I/O."""
+
+from enum import StrEnum
+
+
+class Event(StrEnum):
+    """Every event there is; a name that is not here cannot be emitted."""
+
+    STANDING_CREATED = "standing.created"
+    STANDING_CREATE_FAILED = "standing.create_failed"
+    STANDING_STARTED = "standing.started"
+    STANDING_RESUMED = "standing.resumed"
+    STANDING_RESUME_FAILED = "standing.resume_failed"
+    STANDING_SPAWN_FAILED = "standing.spawn_failed"
+    STANDING_ADOPTED = "standing.adopted"
+    STANDING_EXITED = "standing.exited"
+    STANDING_RESTARTED = "standing.restarted"
+    STANDING_STOPPED = "standing.stopped"
+    STANDING_STOP_FAILED = "standing.stop_failed"
+    STANDING_HELD = "standing.held"
+    STANDING_DELETED = "standing.deleted"
+    STANDING_SAID = "standing.said"
+    STANDING_QUEUED = "standing.queued"
+    STANDING_REFUSED = "standing.refused"
+    STANDING_CONFIRMED = "standing.confirmed"
+    STANDING_UNCONFIRMED = "standing.unconfirmed"
+    STANDING_SUPPRESSED = "standing.suppressed"
+    STANDING_DRIFT = "standing.drift"
+    STANDING_ANNOUNCED = "standing.announced"
+    STANDING_ANNOUNCE_FAILED = "standing.announce_failed"
+    STANDING_TMUX_LOST = "standing.tmux_lost"
+    STANDING_TMUX_BACK = "standing.tmux_back"
+
+    CHANNEL_REPLY_RECEIVED = "channel.reply_received"
+    CHANNEL_DROPPED = "channel.dropped"
+    CHANNEL_MIRRORED = "channel.mirrored"
+    CHANNEL_MIRROR_SKIPPED = "channel.mirror_skipped"
+    CHANNEL_MIRROR_FAILED = "channel.mirror_failed"
+    CHANNEL_POSTED = "channel.posted"
+    CHANNEL_POST_FAILED = "channel.post_failed"
+    CHANNEL_THREAD_OPENED = "channel.thread_opened"
+    CHANNEL_UNBOUND = "channel.unbound"
+    CHANNEL_CONNECTED = "channel.connected"
+    CHANNEL_DISCONNECTED = "channel.disconnected"
+
+    WORKSPACE_TRUSTED = "workspace.trusted"
+    WORKSPACE_TRUST_FAILED = "workspace.trust_failed"
+
+    SERVICE_STARTED = "service.started"
+    SERVICE_STOPPED = "service.stopped"
+    SERVICE_WORKER_FAILED = "service.worker_failed"
+    SERVICE_OPERATOR_OVERRIDE = "service.operator_override"  #: an agent's process used --as-operator
+
+
+def check_event(name: str) -> Event:
+    """Return the event of that name. Raises ValueError for one that is not in the list."""
+    try:
+        return Event(name)
+    except ValueError:
+        raise ValueError(f"no event is called {name!r}: add it to core/domain/events.py") from None

@@ -1,0 +1,71 @@
+"""What each session does and when it last got a message, as rows of the database."""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from datetime import datetime
+
+from core.clock import from_iso, iso
+from core.domain.activity import Activity, ActivityState
+from core.store import queries
+from core.store.columns import from_column, to_column
+from core.store.database import SqliteDatabase
+
+
+class SqliteActivities:
+    """Implements Activities. These are progress: the last writes before a power cut may be lost, and are told anew."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    def get(self, uid: str) -> Activity | None:
+        """Return the session's activity. Raises StoreBroken."""
+        found = self._database.read(queries.ACTIVITY, (uid,))
+        return _activity(found[0]) if found else None
+
+    def all(self) -> Mapping[str, Activity]:
+        """Return all activities by uid, in one query. Raises StoreBroken."""
+        return {found["uid"]: _activity(found) for found in self._database.read(queries.ACTIVITIES)}
+
+    def put(self, activity: Activity) -> None:
+        """Store it, in place of what was known. Raises StoreBroken."""
+        columns = {
+            "uid": activity.uid,
+            "instance": activity.instance,
+            "state": activity.state.value,
+            "since": iso(activity.since),
+            "pending_tasks": json.dumps(activity.pending_tasks),
+            "detail": activity.detail,
+            "turn_started_at": to_column(activity.turn_started_at),
+            "last_report_at": to_column(activity.last_report_at),
+        }
+        with self._database.transaction(durable=False):
+            self._database.write(queries.PUT_ACTIVITY, columns)
+
+    def touch_message(self, uid: str, at: datetime) -> None:
+        """Remember when the session last got a message; an earlier time changes nothing. Raises StoreBroken."""
+        with self._database.transaction(durable=False):
+            self._database.write(queries.TOUCH_MESSAGE, (uid, iso(at)))
+
+    def last_messages(self) -> Mapping[str, datetime]:
+        """Return by uid when each session last got a message. Raises StoreBroken."""
+        return {found["uid"]: from_iso(found["at"]) for found in self._database.read(queries.LAST_MESSAGES)}
+
+    def forget(self, uid: str) -> None:
+        """Remove what is known of a session. Raises StoreBroken."""
+        with self._database.transaction(durable=False):
+            self._database.write(queries.FORGET_ACTIVITY, (uid,))
+            self._database.write(queries.FORGET_MESSAGE, (uid,))
+
+
+def _activity(found: sqlite3.Row) -> Activity:
+    return Activity(
+        uid=found["uid"],
+        instance=found["instance"],
+        state=ActivityState(found["state"]),
+        since=from_iso(found["since"]),
+        pending_tasks=tuple(json.loads(found["pending_tasks"])),
+        detail=found["detail"],
+        turn_started_at=from_column(found["turn_started_at"]),
+        last_report_at=from_column(found["last_report_at"]),
+    )

@@ -1,0 +1,76 @@
+"""Which thread belongs to which session, as rows of the database."""
+
+import sqlite3
+
+from core.clock import from_iso, iso
+from core.errors import Refused
+from core.ports import Binding
+from core.store import queries
+from core.store.database import SqliteDatabase
+
+
+class SqliteBindings:
+    """Implements Bindings. Writes are durable; inside an open transaction of this thread they are part of it."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    def bind(self, binding: Binding) -> None:
+        """Bind, replacing an earlier binding of the session for that channel kind.
+
+        Raises Refused where the thread belongs to another session: a reply would reach the wrong one.
+        """
+        with self._database.transaction(durable=True):
+            taken = self.of_thread(binding.channel_kind, binding.team, binding.channel, binding.thread)
+            if taken is not None and taken.uid != binding.uid:
+                raise Refused(
+                    f"thread {binding.thread} of channel {binding.channel} belongs to {taken.name!r} already",
+                    "give the session a thread of its own",
+                )
+            self._database.write(queries.UNBIND, (binding.uid, binding.channel_kind))
+            self._database.write(queries.BIND, _columns(binding))
+
+    def of_thread(self, channel_kind: str, team: str, channel: str, thread: str) -> Binding | None:
+        """Return the binding of a thread. Raises StoreBroken."""
+        found = self._database.read(queries.BINDING_OF_THREAD, (channel_kind, team, channel, thread))
+        return _binding(found[0]) if found else None
+
+    def of_session(self, uid: str, channel_kind: str) -> Binding | None:
+        """Return the session's binding. Raises StoreBroken."""
+        found = self._database.read(queries.BINDING_OF_SESSION, (uid, channel_kind))
+        return _binding(found[0]) if found else None
+
+    def all(self, channel_kind: str) -> tuple[Binding, ...]:
+        """Return every binding of that kind, by name. Raises StoreBroken."""
+        return tuple(map(_binding, self._database.read(queries.BINDINGS, (channel_kind,))))
+
+    def unbind(self, uid: str, channel_kind: str) -> Binding | None:
+        """Remove the session's binding and return it."""
+        with self._database.transaction(durable=True):
+            binding = self.of_session(uid, channel_kind)
+            self._database.write(queries.UNBIND, (uid, channel_kind))
+            return binding
+
+
+def _columns(binding: Binding) -> dict[str, str]:
+    return {
+        "channel_kind": binding.channel_kind,
+        "team": binding.team,
+        "channel": binding.channel,
+        "thread": binding.thread,
+        "uid": binding.uid,
+        "name": binding.name,
+        "created_at": iso(binding.created_at),
+    }
+
+
+def _binding(found: sqlite3.Row) -> Binding:
+    return Binding(
+        channel_kind=found["channel_kind"],
+        team=found["team"],
+        channel=found["channel"],
+        thread=found["thread"],
+        uid=found["uid"],
+        name=found["name"],
+        created_at=from_iso(found["created_at"]),
+    )

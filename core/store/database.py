@@ -1,0 +1,218 @@
+"""The SQLite database: connections, transactions, and which spool reports were taken in.
+
+Imported by every command, so nothing heavy is imported here. Nothing is opened before it is used.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from core.clock import Clock, Deadline
+from core.errors import StoreBroken
+from core.paths import StatePaths
+from core.store import queries
+from core.store.files import broken, private_folder
+from core.store.migrations import migrate
+from core.store.sqlerrors import translated
+
+Parameters = Sequence[Any] | Mapping[str, Any]
+_WAL_POLL = 0.02  # seconds between two attempts to switch a new file to WAL
+
+
+class _Session:
+    """One thread's connection and how deep it is in transactions."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.depth = 0
+        self.synchronous = ""
+        self.sync_after = False  # a durable block was joined to a transaction that is not
+
+
+class SqliteDatabase:
+    """Implements Database. Threads may share it: each gets its own connection.
+
+    `busy_seconds` bounds the wait for another writer.
+    """
+
+    def __init__(self, paths: StatePaths, clock: Clock, busy_seconds: float = 5.0) -> None:
+        self._path = paths.database
+        self._clock = clock
+        self._busy_seconds = busy_seconds
+        self._local = threading.local()
+        self._opening = threading.Lock()
+        self._sessions: dict[threading.Thread, _Session] = {}
+
+    @contextmanager
+    def transaction(self, *, durable: bool) -> Iterator[None]:
+        """Run this thread's block as one transaction; a block inside another joins it and is undone alone if it fails.
+
+        A durable block makes the whole transaction durable. Raises StoreBroken; then nothing of it is stored.
+        """
+        session = self._session()
+        inner = session.depth > 0
+        with self._joined(session, durable) if inner else self._outermost(session, durable):
+            yield
+
+    def read(self, query: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+        """Return all rows of a query. Raises StoreBroken."""
+        session = self._session()
+        with translated(self._path):
+            return session.connection.execute(query, parameters).fetchall()
+
+    def write(self, statement: str, parameters: Parameters = ()) -> int:
+        """Carry out a statement in the open transaction and return how many rows it changed. Raises StoreBroken."""
+        session = self._session()
+        if session.depth == 0:
+            raise RuntimeError("a write outside of a transaction")
+        with translated(self._path):
+            return session.connection.execute(statement, parameters).rowcount
+
+    def ingested(self, instance: str, report: str) -> bool:
+        """Record that a spool report is being taken in; False if it was before. Part of the open transaction."""
+        return self.write(queries.ADD_REPORT, (instance, report)) == 1
+
+    def forget_reports(self, instance: str) -> None:
+        """Forget which reports of an instance were taken in, once its spool folder is gone."""
+        with self.transaction(durable=False):
+            self.write(queries.FORGET_REPORTS, (instance,))
+
+    def close(self) -> None:
+        """Close every thread's connection. No thread may be inside a call."""
+        with self._opening, translated(self._path):
+            while self._sessions:
+                _, session = self._sessions.popitem()
+                session.connection.close()
+            self._local = threading.local()
+
+    # ------------------------------------------------------------ transactions
+
+    @contextmanager
+    def _outermost(self, session: _Session, durable: bool) -> Iterator[None]:
+        connection = session.connection
+        with translated(self._path):
+            self._set_synchronous(session, "FULL" if durable else "NORMAL")
+            connection.execute("BEGIN IMMEDIATE")
+        session.depth, session.sync_after = 1, False
+        try:
+            yield
+            self._commit(session)
+        except BaseException:
+            self._undo(session, "ROLLBACK")
+            raise
+        finally:
+            session.depth = 0
+        if session.sync_after and not durable:
+            self._sync_log()
+
+    @contextmanager
+    def _joined(self, session: _Session, durable: bool) -> Iterator[None]:
+        session.depth += 1
+        mark = f"level_{session.depth}"
+        try:
+            with translated(self._path):
+                session.connection.execute(f"SAVEPOINT {mark}")
+            yield
+            with translated(self._path):
+                session.connection.execute(f"RELEASE {mark}")
+            session.sync_after = session.sync_after or durable
+        except BaseException:
+            self._undo(session, f"ROLLBACK TO {mark}", f"RELEASE {mark}")
+            raise
+        finally:
+            session.depth -= 1
+
+    def _commit(self, session: _Session) -> None:
+        if not session.connection.in_transaction:  # SQLite undoes all by itself where the disk is full or fails
+            raise StoreBroken(
+                f"{self._path}: the transaction was undone by an earlier failure",
+                "look at that disk and its free space, then try again",
+            )
+        with translated(self._path):
+            session.connection.execute("COMMIT")
+
+    def _undo(self, session: _Session, *statements: str) -> None:
+        if session.connection.in_transaction:
+            with translated(self._path):
+                for statement in statements:
+                    session.connection.execute(statement)
+
+    @staticmethod
+    def _set_synchronous(session: _Session, level: str) -> None:
+        """Choose whether a commit waits for the disk. In WAL mode NORMAL may lose the last ones to a power cut only."""
+        if session.synchronous != level:
+            session.connection.execute(f"PRAGMA synchronous = {level}")
+            session.synchronous = level
+
+    def _sync_log(self) -> None:
+        log = self._path.with_name(self._path.name + "-wal")
+        try:
+            descriptor = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise broken(error, log, "sync the file") from error
+
+    # ------------------------------------------------------------ connections
+
+    def _session(self) -> _Session:
+        session: _Session | None = getattr(self._local, "session", None)
+        if session is None:
+            with self._opening:
+                self._close_dead_threads()
+                session = _Session(self._open())
+                self._sessions[threading.current_thread()] = session
+            self._local.session = session
+        return session
+
+    def _close_dead_threads(self) -> None:
+        for thread in [thread for thread in self._sessions if not thread.is_alive()]:
+            self._sessions.pop(thread).connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        self._make_private_file()
+        with translated(self._path):
+            connection = sqlite3.connect(
+                self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
+            )
+            try:
+                connection.row_factory = sqlite3.Row
+                self._use_wal(connection)
+                migrate(connection, str(self._path))
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def _make_private_file(self) -> None:
+        """Make the file 0600 before SQLite would make it by the umask; its -wal and -shm take over the mode.
+
+        An existing one is not opened here: closing it would drop the POSIX locks of this process's connections to it.
+        """
+        private_folder(self._path.parent)
+        try:
+            if not self._path.exists():
+                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            elif self._path.stat().st_mode & 0o077:
+                self._path.chmod(0o600)
+        except FileExistsError:
+            return  # another process was first
+        except OSError as error:
+            raise broken(error, self._path, "make the file") from error
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """Switch to WAL, which lasts. SQLite does not wait where two processes do this at once, so we do."""
+        deadline = Deadline(self._clock, self._busy_seconds)
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or deadline.passed():
+                    raise
+            self._clock.pause(min(_WAL_POLL, deadline.remaining()))

@@ -1,0 +1,92 @@
+"""The event log: one JSON object a line, appended by any number of processes, rotated by size."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from core.clock import Clock, iso
+from core.domain.events import check_event
+from core.errors import StoreBroken
+from core.names import STANDING_PREFIX
+from core.store.eventreader import follow_events, read_events
+from core.store.files import private_folder
+from core.store.logfiles import LogFiles
+
+_log = logging.getLogger(__name__)
+
+
+class JsonEventLog:
+    """Implements EventLog in `path`, with `path.1` (the latest) to `path.<keep>` behind it.
+
+    A file is put aside before it would grow above `max_bytes`. `include_text` writes messages in full.
+    """
+
+    def __init__(self, path: Path, clock: Clock, *, max_bytes: int, keep: int, include_text: bool = False) -> None:
+        self._files = LogFiles(path, clock, max_bytes, keep)
+        self._clock = clock
+        self._include_text = include_text
+
+    def emit(
+        self,
+        event: str,
+        *,
+        level: str = "info",
+        name: str | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
+        detail: str | None = None,
+        instance: str | None = None,
+        generation: int | None = None,
+        message: str | None = None,
+        channel: str | None = None,
+        thread: str | None = None,
+        text: str | None = None,
+    ) -> None:
+        """Append one event. Raises ValueError for a name that is not in core.domain.events, and nothing else.
+
+        A log that cannot be written is reported on the standard log and stops nobody.
+        """
+        line = {
+            "ts": iso(self._clock.now()),
+            "event": check_event(event).value,
+            "level": level,
+            "ref": None if name is None else STANDING_PREFIX + name,
+            "name": name,
+            "actor": actor,
+            "reason": reason,
+            "detail": detail,
+            "instance": instance,
+            "generation": generation,
+            "message": message,
+            "channel": channel,
+            "thread": thread,
+            "text": None if text is None else self._text(text, message),
+        }
+        data = json.dumps({key: value for key, value in line.items() if value is not None}) + "\n"
+        try:
+            private_folder(self._files.path.parent)
+            self._files.append(data.encode())
+        except (OSError, StoreBroken) as error:
+            _log.error("event log cannot be written", extra={"event": event, "session": name, "reason": str(error)})
+
+    def read(
+        self, *, follow: bool = False, stopping: Callable[[], bool] = lambda: False, interval: float = 0.2
+    ) -> Iterator[dict[str, Any]]:
+        """Yield every event that is kept, oldest first; with `follow` also those to come, until `stopping` says so.
+
+        `interval` is in seconds, between two looks for more. A line that is no event is reported on the standard log
+        and left out. Raises StoreBroken if the log cannot be read; none at all is an empty one.
+        """
+        if follow:
+            return follow_events(self._files, self._clock, stopping, interval)
+        return read_events(self._files)
+
+    def _text(self, text: str, message: str | None) -> str | dict[str, Any]:
+        """Return the text, or what identifies it: the message's id, its length in characters, the hash of its UTF-8."""
+        if self._include_text:
+            return text
+        digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+        return {"id": message, "length": len(text), "sha256": digest}

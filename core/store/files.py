@@ -1,0 +1,100 @@
+"""Private folders (0700) and private files (0600) that are there whole or not at all."""
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+from core.errors import StoreBroken
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space on that disk, then try again",
+    errno.EDQUOT: "free some of your quota on that disk, then try again",
+    errno.EFBIG: "raise the limit on file size (`ulimit -f`), then try again",
+    errno.EROFS: "mount that disk writable, or point state.root at one that is",
+    errno.EACCES: "give yourself the rights to it, or point state.root elsewhere",
+    errno.EPERM: "give yourself the rights to it, or point state.root elsewhere",
+    errno.ENOTDIR: "move away the file that stands where a folder should be",
+    errno.EMFILE: "raise the limit on open files (`ulimit -n`), then try again",
+}
+
+
+def broken(error: OSError, path: Path, doing: str) -> StoreBroken:
+    """Return the error that tells what could not be done to which path, why, and what helps."""
+    reason = error.strerror or str(error)
+    remedy = _REMEDIES.get(error.errno or 0, "look at that path and its disk, then try again")
+    return StoreBroken(f"{path}: cannot {doing}: {reason}", remedy)
+
+
+def private_folder(folder: Path) -> None:
+    """Make the folder and its missing parents with mode 0700; tighten it if it is there. Raises StoreBroken."""
+    try:
+        _make_missing(folder)
+        if folder.stat().st_mode & 0o777 != 0o700:
+            folder.chmod(0o700)
+    except OSError as error:
+        raise broken(error, folder, "make the folder") from error
+
+
+def _make_missing(folder: Path) -> None:
+    if folder.is_dir():
+        return
+    if folder.parent != folder:
+        _make_missing(folder.parent)
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "a file of that name is there", str(folder)) from None
+
+
+def write_private(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Replace the file in one step and sync it: a crash leaves the old content or the new. Raises StoreBroken.
+
+    `mode` is 0600, or 0700 for what is to be run. The folder must exist.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    try:
+        _write_new(temporary, data, mode)
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise broken(error, path, "write the file") from error
+
+
+def _write_new(path: Path, data: bytes, mode: int) -> None:
+    path.unlink(missing_ok=True)  # a process with our id died here
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        write_all(descriptor, data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write every byte, in as few writes as the system allows. Raises OSError."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and removals in the folder durable. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_file(path: Path) -> None:
+    """Remove the file durably; absent is fine. Raises StoreBroken."""
+    try:
+        path.unlink(missing_ok=True)
+        sync_folder(path.parent)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise broken(error, path, "remove the file") from error

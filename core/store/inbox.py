@@ -1,0 +1,180 @@
+"""Messages on their way in, as rows of the database."""
+
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from core.clock import Clock, from_iso, iso
+from core.domain.message import TRANSITIONS, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.errors import Refused
+from core.store import queries
+from core.store.columns import from_column, to_column
+from core.store.database import SqliteDatabase
+
+_FIXED = {"message", "seq", "state", "detail", "updated_at"}
+_CHANGEABLE = frozenset(field.name for field in fields(InboxRow)) - _FIXED
+
+
+class SqliteInbox:
+    """Implements Inbox. A call inside an open transaction of this thread is part of it."""
+
+    def __init__(self, database: SqliteDatabase, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def add(self, messages: Sequence[NewMessage]) -> tuple[bool, ...]:
+        """Commit all in one durable transaction; each answer tells whether it was new. Raises StoreBroken."""
+        now = iso(self._clock.now())
+        with self._database.transaction(durable=True):
+            return tuple(
+                self._database.write(queries.ADD_MESSAGE, {**_columns(message), "updated_at": now}) == 1
+                for message in messages
+            )
+
+    def get(self, message_id: str) -> InboxRow | None:
+        """Return one row. Raises StoreBroken."""
+        found = self._database.read(queries.MESSAGE, (message_id,))
+        return _row(found[0]) if found else None
+
+    def unsettled(self, uid: str) -> tuple[InboxRow, ...]:
+        """Return the session's rows that are waiting or in flight: in flight first, then by order_us and seq."""
+        return tuple(map(_row, self._database.read(queries.UNSETTLED, (uid,))))
+
+    def with_states(self, uid: str, states: Collection[MessageState], limit: int = 200) -> tuple[InboxRow, ...]:
+        """Return the session's rows in these states, newest first."""
+        query = queries.WITH_STATES.format(states=", ".join("?" * len(states)))
+        return tuple(map(_row, self._database.read(query, (uid, *(state.value for state in states), limit))))
+
+    def busy_uids(self) -> tuple[str, ...]:
+        """Return the uids that have waiting or in-flight rows."""
+        return tuple(found["uid"] for found in self._database.read(queries.BUSY_UIDS))
+
+    def counts(self) -> Mapping[str, int]:
+        """Return waiting rows by uid, in one query."""
+        return {found["uid"]: found["waiting"] for found in self._database.read(queries.WAITING_COUNTS)}
+
+    def advance(self, row: InboxRow, state: MessageState, detail: str = "", **changes: Any) -> InboxRow:
+        """Move a row on and return it as stored. `changes` name further columns of InboxRow.
+
+        A cancelled row is committed durably: a person was told. Raises Refused if the row is no longer in the state and
+        attempt that `row` shows, ValueError for a step the table lacks or a column that may not change.
+        """
+        if state not in TRANSITIONS[row.state]:
+            raise ValueError(f"message {row.message.id}: no step from {row.state.value} to {state.value}")
+        if foreign := changes.keys() - _CHANGEABLE:
+            raise ValueError(f"message {row.message.id}: {', '.join(sorted(foreign))} cannot be changed")
+        moved = replace(row, state=state, detail=detail, updated_at=self._clock.now(), **changes)
+        with self._database.transaction(durable=state is MessageState.CANCELLED):
+            if not self._database.write(queries.ADVANCE_MESSAGE, _step(row, moved)):
+                raise _overtaken(row, self.get(row.message.id))
+            return _row(self._database.read(queries.MESSAGE, (row.message.id,))[0])
+
+    def cancel_waiting(self, uid: str, detail: str) -> tuple[InboxRow, ...]:
+        """Cancel every waiting row of the session, durably, and return them as stored."""
+        with self._database.transaction(durable=True):
+            ids = [found["id"] for found in self._database.read(queries.WAITING_IDS, (uid,))]
+            self._database.write(queries.CANCEL_WAITING, (detail, iso(self._clock.now()), uid))
+            return tuple(_row(self._database.read(queries.MESSAGE, (message_id,))[0]) for message_id in ids)
+
+
+def _overtaken(row: InboxRow, now: InboxRow | None) -> Refused:
+    stands = f"it is {now.state.value} (attempt {now.attempt})" if now else "it is gone"
+    return Refused(
+        f"message {row.message.id} is no longer {row.state.value} (attempt {row.attempt}): {stands}",
+        "somebody else has moved it on; read it again",
+    )
+
+
+def _columns(message: NewMessage) -> dict[str, Any]:
+    address = message.address
+    return {
+        "id": message.id,
+        "key": message.key,
+        "uid": message.uid,
+        "name": message.name,
+        "generation": message.generation,
+        "kind": message.kind.value,
+        "actor": message.actor,
+        "who": message.who,
+        "via": message.via,
+        "marker": message.marker,
+        "text": message.text,
+        "raw": int(message.raw),
+        "order_us": message.order_us,
+        "created_at": iso(message.created_at),
+        "from_kind": address and address.channel_kind,
+        "from_team": address and address.team,
+        "from_channel": address and address.channel,
+        "from_thread": address and address.thread,
+        "from_ts": address and address.ts,
+    }
+
+
+def _step(row: InboxRow, moved: InboxRow) -> dict[str, Any]:
+    return {
+        "id": row.message.id,
+        "was_state": row.state.value,
+        "was_attempt": row.attempt,
+        "state": moved.state.value,
+        "detail": moved.detail,
+        "updated_at": iso(moved.updated_at),
+        "instance": moved.instance,
+        "attempt": moved.attempt,
+        "attempt_deadline": to_column(moved.attempt_deadline),
+        "pasted_at": to_column(moved.pasted_at),
+        "submitted_at": to_column(moved.submitted_at),
+        "submits": moved.submits,
+        "stashed": int(moved.stashed),
+        "final": int(moved.final),
+    }
+
+
+def _row(found: sqlite3.Row) -> InboxRow:
+    return InboxRow(
+        message=_message(found),
+        seq=found["seq"],
+        state=MessageState(found["state"]),
+        detail=found["detail"],
+        updated_at=from_iso(found["updated_at"]),
+        instance=found["instance"],
+        attempt=found["attempt"],
+        attempt_deadline=from_column(found["attempt_deadline"]),
+        pasted_at=from_column(found["pasted_at"]),
+        submitted_at=from_column(found["submitted_at"]),
+        submits=found["submits"],
+        stashed=bool(found["stashed"]),
+        final=bool(found["final"]),
+    )
+
+
+def _message(found: sqlite3.Row) -> NewMessage:
+    return NewMessage(
+        id=found["id"],
+        key=found["key"],
+        uid=found["uid"],
+        name=found["name"],
+        generation=found["generation"],
+        kind=Kind(found["kind"]),
+        actor=found["actor"],
+        who=found["who"],
+        via=found["via"],
+        marker=found["marker"],
+        text=found["text"],
+        raw=bool(found["raw"]),
+        order_us=found["order_us"],
+        created_at=from_iso(found["created_at"]),
+        address=_address(found),
+    )
+
+
+def _address(found: sqlite3.Row) -> ReplyAddress | None:
+    if found["from_kind"] is None:
+        return None
+    return ReplyAddress(
+        channel_kind=found["from_kind"],
+        team=found["from_team"],
+        channel=found["from_channel"],
+        thread=found["from_thread"],
+        ts=found["from_ts"],
+    )

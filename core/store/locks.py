@@ -1,0 +1,90 @@
+"""The sessions' locks: flock on `local/locks/<name>`, which the system frees when its holder dies, however it dies."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from core.errors import LockBusy
+from core.names import check_name
+from core.paths import StatePaths
+from core.store.files import broken, private_folder
+
+_POLL = 0.01  # seconds between two attempts
+
+
+class SessionLocks:
+    """Implements Locks. Each call opens the file anew, so threads of one process exclude each other as processes do.
+
+    The lock's file stays: making one is not possible on a full disk, and a stop must work there. Who holds the lock
+    lies beside it in `<name>.holder`, for the message of the one who waits in vain; no decision rests on it.
+    """
+
+    def __init__(self, paths: StatePaths) -> None:
+        self._folder = paths.locks
+
+    @contextmanager
+    def hold(self, name: str, purpose: str, seconds: float) -> Iterator[None]:
+        """Hold the session's lock. Raises LockBusy after `seconds`, StoreBroken if there can be no lock."""
+        from filelock import FileLock, Timeout  # a command that takes no lock does not pay for this import
+
+        path = self._folder / check_name(name)
+        holder = path.with_name(path.name + ".holder")
+        private_folder(self._folder)
+        lock = FileLock(
+            path, timeout=seconds, mode=0o600, poll_interval=_POLL, fallback_to_soft=False, preserve_lock_file=True
+        )
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise _busy(name, seconds, holder) from error
+        except OSError as error:
+            raise broken(error, path, "lock the file") from error
+        try:
+            _note(holder, purpose)
+            yield
+        finally:
+            _forget(holder)
+            lock.release()
+
+
+def _note(holder: Path, purpose: str) -> None:
+    """Write who holds the lock and for what. A full disk costs that message only, never the lock."""
+    try:
+        descriptor = os.open(holder, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, f"{os.getpid()} {purpose}\n".encode())
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        _report("lock holder not noted", holder, error)
+
+
+def _forget(holder: Path) -> None:
+    try:
+        holder.unlink(missing_ok=True)
+    except OSError as error:
+        _report("lock holder not forgotten", holder, error)
+
+
+def _report(what: str, holder: Path, error: OSError) -> None:
+    import logging  # only where something went wrong
+
+    logging.getLogger(__name__).warning(what, extra={"session": holder.stem, "reason": str(error)})
+
+
+def _busy(name: str, seconds: float, holder: Path) -> LockBusy:
+    """Return the error that names the holder, as far as its note can be read and is not a dead one's."""
+    try:
+        pid, _, purpose = holder.read_text(errors="replace").strip().partition(" ")
+        os.kill(int(pid), 0)
+    except PermissionError:
+        who = "held by another user's process"
+    except (OSError, ValueError, OverflowError):
+        who = "held by a process that left no note"
+    else:
+        who = f"held by pid {pid} for {purpose}"
+    return LockBusy(
+        f"the lock of {name!r} was not free within {seconds:g} s: {who}",
+        "wait until it is done, or look at that process; try again then",
+    )

@@ -1,0 +1,130 @@
+"""The database's layout as numbered steps. A released step is never edited: a change is a new step at the end."""
+
+import sqlite3
+from collections.abc import Sequence
+
+from core.errors import StoreBroken
+
+_OPEN_STATES = "('pending', 'queued', 'claimed', 'pasted', 'submitted')"
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """
+        CREATE TABLE inbox (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            key TEXT NOT NULL UNIQUE,
+            uid TEXT NOT NULL,
+            name TEXT NOT NULL,
+            generation INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            actor TEXT NOT NULL,
+            who TEXT NOT NULL,
+            via TEXT NOT NULL,
+            marker TEXT NOT NULL,
+            text TEXT NOT NULL,
+            raw INTEGER NOT NULL,
+            order_us INTEGER NOT NULL,
+            created_at TEXT NOT NULL,
+            from_kind TEXT,
+            from_team TEXT,
+            from_channel TEXT,
+            from_thread TEXT,
+            from_ts TEXT,
+            state TEXT NOT NULL,
+            detail TEXT NOT NULL,
+            updated_at TEXT NOT NULL,
+            instance TEXT,
+            attempt INTEGER NOT NULL DEFAULT 0,
+            attempt_deadline TEXT,
+            pasted_at TEXT,
+            submitted_at TEXT,
+            submits INTEGER NOT NULL DEFAULT 0,
+            stashed INTEGER NOT NULL DEFAULT 0,
+            final INTEGER NOT NULL DEFAULT 0
+        )
+        """,
+        f"CREATE INDEX inbox_open ON inbox (uid, order_us, seq) WHERE state IN {_OPEN_STATES} AND final = 0",
+        "CREATE INDEX inbox_of_session ON inbox (uid, seq)",
+        """
+        CREATE TABLE outbox (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            key TEXT NOT NULL UNIQUE,
+            kind TEXT NOT NULL,
+            uid TEXT NOT NULL,
+            name TEXT NOT NULL,
+            channel_kind TEXT NOT NULL,
+            text TEXT NOT NULL,
+            channel TEXT NOT NULL,
+            thread TEXT NOT NULL,
+            state TEXT NOT NULL,
+            attempts INTEGER NOT NULL DEFAULT 0,
+            not_before TEXT,
+            ts TEXT,
+            detail TEXT NOT NULL DEFAULT ''
+        )
+        """,
+        "CREATE INDEX outbox_open ON outbox (channel_kind, uid, seq) WHERE state IN ('pending', 'sending')",
+        """
+        CREATE TABLE bindings (
+            channel_kind TEXT NOT NULL,
+            team TEXT NOT NULL,
+            channel TEXT NOT NULL,
+            thread TEXT NOT NULL,
+            uid TEXT NOT NULL,
+            name TEXT NOT NULL,
+            created_at TEXT NOT NULL,
+            PRIMARY KEY (channel_kind, team, channel, thread),
+            UNIQUE (uid, channel_kind)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE activities (
+            uid TEXT PRIMARY KEY,
+            instance TEXT NOT NULL,
+            state TEXT NOT NULL,
+            since TEXT NOT NULL,
+            pending_tasks TEXT NOT NULL,
+            detail TEXT NOT NULL,
+            turn_started_at TEXT,
+            last_report_at TEXT
+        ) WITHOUT ROWID
+        """,
+        "CREATE TABLE last_messages (uid TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE reports (instance TEXT, report TEXT, PRIMARY KEY (instance, report)) WITHOUT ROWID",
+    ),
+)
+
+
+def migrate(connection: sqlite3.Connection, place: str, steps: Sequence[Sequence[str]] = MIGRATIONS) -> None:
+    """Bring the database to the latest layout, each missing step once, all in one transaction.
+
+    `connection` is in autocommit mode; `place` names the file in messages. Raises sqlite3.Error, and StoreBroken for a
+    database that a newer release has changed, which is left as it is.
+    """
+    if _version(connection, place, len(steps)) == len(steps):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for step in steps[
+            _version(connection, place, len(steps)) :
+        ]:  # asked again: another process may have been first
+            for statement in step:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(steps)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection, place: str, latest: int) -> int:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > latest:
+        raise StoreBroken(
+            f"{place}: a newer release wrote this database (layout {version}; this release knows {latest})",
+            "upgrade the-loop; nothing was changed",
+        )
+    return version

@@ -1,0 +1,109 @@
+"""Posts on their way out, as rows of the database."""
+
+import sqlite3
+from collections.abc import Sequence
+from datetime import datetime
+
+from core.clock import iso
+from core.errors import Refused
+from core.ports import NewPost, OutboundKind, OutboxRow, PostState
+from core.store import queries
+from core.store.columns import from_column, to_column
+from core.store.database import SqliteDatabase
+
+_OPEN = frozenset({PostState.PENDING, PostState.SENDING})
+
+
+class SqliteOutbox:
+    """Implements Outbox. A call inside an open transaction of this thread is part of it."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    def add(self, posts: Sequence[NewPost]) -> tuple[bool, ...]:
+        """Commit all durably; each answer tells whether it was new. Raises StoreBroken."""
+        with self._database.transaction(durable=True):
+            return tuple(self._database.write(queries.ADD_POST, _columns(post)) == 1 for post in posts)
+
+    def due(self, channel_kind: str, now: datetime) -> tuple[OutboxRow, ...]:
+        """Return the first open row of each session (uid) whose not_before has passed, by seq.
+
+        Where the first one still has to wait, the session's later ones wait with it.
+        """
+        return tuple(map(_row, self._database.read(queries.DUE_POSTS, (channel_kind, iso(now)))))
+
+    def advance(
+        self,
+        row: OutboxRow,
+        state: PostState,
+        *,
+        ts: str | None = None,
+        detail: str = "",
+        not_before: datetime | None = None,
+    ) -> OutboxRow:
+        """Move a row on and return it as stored; SENDING counts an attempt. `ts` None keeps the one it has.
+
+        SENDING is durable, for the post that follows cannot be taken back. Raises Refused if the row is no longer as
+        `row` shows it, ValueError for one that is sent or failed: both are final.
+        """
+        if row.state not in _OPEN:
+            raise ValueError(f"post {row.post.id} is {row.state.value}, which is final")
+        step = {
+            "seq": row.seq,
+            "was_state": row.state.value,
+            "was_attempts": row.attempts,
+            "state": state.value,
+            "ts": ts or row.ts,
+            "detail": detail,
+            "not_before": to_column(not_before),
+            "attempts": row.attempts + (state is PostState.SENDING),
+        }
+        with self._database.transaction(durable=state is PostState.SENDING):
+            if not self._database.write(queries.ADVANCE_POST, step):
+                raise Refused(
+                    f"post {row.post.id} is no longer {row.state.value} (attempt {row.attempts})",
+                    "somebody else has moved it on; read what is due again",
+                )
+            return _row(self._database.read(queries.POST, (row.seq,))[0])
+
+    def drop(self, uid: str, detail: str) -> int:
+        """Fail the session's open rows that are not CLOSING, durably, and return how many."""
+        with self._database.transaction(durable=True):
+            return self._database.write(queries.DROP_POSTS, (detail, uid))
+
+
+def _columns(post: NewPost) -> dict[str, str]:
+    return {
+        "id": post.id,
+        "key": post.key,
+        "kind": post.kind.value,
+        "uid": post.uid,
+        "name": post.name,
+        "channel_kind": post.channel_kind,
+        "text": post.text,
+        "channel": post.channel,
+        "thread": post.thread,
+    }
+
+
+def _row(found: sqlite3.Row) -> OutboxRow:
+    post = NewPost(
+        id=found["id"],
+        key=found["key"],
+        kind=OutboundKind(found["kind"]),
+        uid=found["uid"],
+        name=found["name"],
+        channel_kind=found["channel_kind"],
+        text=found["text"],
+        channel=found["channel"],
+        thread=found["thread"],
+    )
+    return OutboxRow(
+        post=post,
+        seq=found["seq"],
+        state=PostState(found["state"]),
+        attempts=found["attempts"],
+        not_before=from_column(found["not_before"]),
+        ts=found["ts"],
+        detail=found["detail"],
+    )

@@ -1,0 +1,87 @@
+"""Every statement that the stores send, by name.
+
+The lists of states repeat those of the partial indexes letter by letter: SQLite uses such an index only then.
+"""
+
+_WAITING = "state IN ('pending', 'queued')"
+_OPEN = "state IN ('pending', 'queued', 'claimed', 'pasted', 'submitted') AND final = 0"
+_OPEN_POST = "state IN ('pending', 'sending')"
+
+# ---------------------------------------------------------------- inbox
+
+ADD_MESSAGE = """
+    INSERT INTO inbox (id, key, uid, name, generation, kind, actor, who, via, marker, text, raw, order_us,
+                       created_at, from_kind, from_team, from_channel, from_thread, from_ts, state, detail, updated_at)
+    VALUES (:id, :key, :uid, :name, :generation, :kind, :actor, :who, :via, :marker, :text, :raw, :order_us,
+            :created_at, :from_kind, :from_team, :from_channel, :from_thread, :from_ts, 'pending', '', :updated_at)
+    ON CONFLICT (key) DO NOTHING
+"""
+MESSAGE = "SELECT * FROM inbox WHERE id = ?"
+UNSETTLED = f"""
+    SELECT * FROM inbox WHERE uid = ? AND {_OPEN} ORDER BY {_WAITING}, order_us, seq
+"""
+WITH_STATES = "SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) ORDER BY seq DESC LIMIT ?"
+BUSY_UIDS = f"SELECT DISTINCT uid FROM inbox WHERE {_OPEN} ORDER BY uid"
+WAITING_COUNTS = f"SELECT uid, count(*) AS waiting FROM inbox WHERE {_OPEN} AND {_WAITING} GROUP BY uid"
+ADVANCE_MESSAGE = """
+    UPDATE inbox SET state = :state, detail = :detail, updated_at = :updated_at, instance = :instance,
+        attempt = :attempt, attempt_deadline = :attempt_deadline, pasted_at = :pasted_at, submitted_at = :submitted_at,
+        submits = :submits, stashed = :stashed, final = :final
+    WHERE id = :id AND state = :was_state AND attempt = :was_attempt
+"""
+WAITING_IDS = f"SELECT id FROM inbox WHERE uid = ? AND {_OPEN} AND {_WAITING} ORDER BY order_us, seq"
+CANCEL_WAITING = f"""
+    UPDATE inbox SET state = 'cancelled', detail = ?, updated_at = ? WHERE uid = ? AND {_OPEN} AND {_WAITING}
+"""
+
+# ---------------------------------------------------------------- outbox
+
+ADD_POST = """
+    INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, state)
+    VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, 'pending')
+    ON CONFLICT (key) DO NOTHING
+"""
+POST = "SELECT * FROM outbox WHERE seq = ?"
+DUE_POSTS = f"""
+    SELECT * FROM outbox
+    WHERE seq IN (SELECT min(seq) FROM outbox WHERE channel_kind = ? AND {_OPEN_POST} GROUP BY uid)
+      AND (not_before IS NULL OR not_before <= ?)
+    ORDER BY seq
+"""
+ADVANCE_POST = """
+    UPDATE outbox SET state = :state, ts = :ts, detail = :detail, not_before = :not_before, attempts = :attempts
+    WHERE seq = :seq AND state = :was_state AND attempts = :was_attempts
+"""
+DROP_POSTS = f"UPDATE outbox SET state = 'failed', detail = ? WHERE uid = ? AND {_OPEN_POST} AND kind <> 'closing'"
+
+# ---------------------------------------------------------------- bindings
+
+BIND = """
+    INSERT INTO bindings (channel_kind, team, channel, thread, uid, name, created_at)
+    VALUES (:channel_kind, :team, :channel, :thread, :uid, :name, :created_at)
+"""
+BINDING_OF_THREAD = "SELECT * FROM bindings WHERE channel_kind = ? AND team = ? AND channel = ? AND thread = ?"
+BINDING_OF_SESSION = "SELECT * FROM bindings WHERE uid = ? AND channel_kind = ?"
+BINDINGS = "SELECT * FROM bindings WHERE channel_kind = ? ORDER BY name, uid"
+UNBIND = "DELETE FROM bindings WHERE uid = ? AND channel_kind = ?"
+
+# ---------------------------------------------------------------- activities
+
+ACTIVITY = "SELECT * FROM activities WHERE uid = ?"
+ACTIVITIES = "SELECT * FROM activities"
+PUT_ACTIVITY = """
+    INSERT OR REPLACE INTO activities
+        (uid, instance, state, since, pending_tasks, detail, turn_started_at, last_report_at)
+    VALUES (:uid, :instance, :state, :since, :pending_tasks, :detail, :turn_started_at, :last_report_at)
+"""
+FORGET_ACTIVITY = "DELETE FROM activities WHERE uid = ?"
+TOUCH_MESSAGE = """
+    INSERT INTO last_messages (uid, at) VALUES (?, ?) ON CONFLICT (uid) DO UPDATE SET at = max(at, excluded.at)
+"""
+LAST_MESSAGES = "SELECT uid, at FROM last_messages"
+FORGET_MESSAGE = "DELETE FROM last_messages WHERE uid = ?"
+
+# ---------------------------------------------------------------- spool reports
+
+ADD_REPORT = "INSERT INTO reports (instance, report) VALUES (?, ?) ON CONFLICT DO NOTHING"
+FORGET_REPORTS = "DELETE FROM reports WHERE instance = ?"

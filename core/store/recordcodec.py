@@ -1,0 +1,264 @@
+"""Session records as JSON text, both ways. Pure.
+
+The definition's fields lie flat beside the others. A field that is missing decodes to its default; one that this
+release does not know is kept in `extra` and written back, also inside `slack`, `hold` and `lastExit`.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any, TypeVar
+
+from core.clock import from_iso, iso
+from core.domain.session import Definition, Hold, HoldKind, LastExit, Phase, SessionRecord, SlackBinding, Status
+
+VERSION = 1
+_ID = re.compile(
+    r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+)  # uid and instance name folders: nothing in them may lead elsewhere
+_E = TypeVar("_E", bound=Enum)
+_MISSING: Any = object()
+
+
+class Malformed(ValueError):
+    """The text is no record that this release understands; the message says why, in a few words."""
+
+
+def encode_record(record: SessionRecord) -> bytes:
+    """Return the record as JSON text with a newline at its end, ASCII alone so that no text can break it."""
+    known = _encode(record)
+    for key, unchanged in (("hold", _hold), ("lastExit", _last_exit)):
+        kept = record.extra.get(key)
+        if kept is not None and known[key] is not None and unchanged(kept) == unchanged(known[key]):
+            known[key] = kept
+    known["slack"] = {**record.extra.get("slack", {}), **known["slack"]}
+    rest = {key: value for key, value in record.extra.items() if key not in known}
+    return (json.dumps({**known, **rest}, indent=2) + "\n").encode()
+
+
+def decode_record(data: bytes, name: str) -> SessionRecord:
+    """Return the record that the text of `<name>.json` describes. Raises Malformed."""
+    fields = _Fields(_object(data))
+    version = fields.number("version", VERSION, least=1)
+    if version > VERSION:
+        raise Malformed(
+            f"a newer release wrote it (version {version}; this release reads up to {VERSION}): upgrade the-loop"
+        )
+    if (named := fields.text("name")) != name:
+        raise Malformed(f"it names {named!r}, and its file belongs to {name!r}")
+    record = SessionRecord(
+        name=name,
+        uid=fields.identifier("uid"),
+        definition=_definition(fields, name),
+        created_at=fields.moment("createdAt"),
+        version=version,
+        generation=fields.number("generation", 1, least=1),
+        instance_id=fields.identifier("instanceId", None),
+        harness_session_id=fields.text("harnessSessionId", None),
+        status=fields.member("status", Status, Status.STOPPED),
+        phase=fields.member("phase", Phase, Phase.SETTLED),
+        hold=_hold(fields.take("hold", None)),
+        started_at=fields.moment("startedAt", None),
+        last_message_at=fields.moment("lastMessageAt", None),
+        slack_channel=fields.text("slackChannel", None),
+        slack_thread=fields.text("slackThread", None),
+        last_exit=_last_exit(fields.take("lastExit", None)),
+        extra=_unknown(fields),
+    )
+    return record
+
+
+def _encode(record: SessionRecord) -> dict[str, Any]:
+    definition = record.definition
+    args = definition.harness_args
+    return {
+        "version": record.version,
+        "uid": record.uid,
+        "name": record.name,
+        "generation": record.generation,
+        "description": definition.description,
+        "harness": definition.harness,
+        "harnessArgs": None if args is None else list(args),
+        "cwd": definition.cwd,
+        "prompt": definition.prompt,
+        "promptFile": definition.prompt_file,
+        "autoStart": definition.auto_start,
+        "slack": {"enabled": definition.slack.enabled, "channel": definition.slack.channel},
+        "instanceId": record.instance_id,
+        "harnessSessionId": record.harness_session_id,
+        "status": record.status.value,
+        "phase": record.phase.value,
+        "hold": _encode_hold(record.hold),
+        "createdAt": iso(record.created_at),
+        "startedAt": _iso(record.started_at),
+        "lastMessageAt": _iso(record.last_message_at),
+        "slackChannel": record.slack_channel,
+        "slackThread": record.slack_thread,
+        "lastExit": record.last_exit and {"status": record.last_exit.status, "signal": record.last_exit.signal},
+    }
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else iso(moment)
+
+
+def _encode_hold(hold: Hold | None) -> dict[str, Any] | None:
+    if hold is None:
+        return None
+    return {
+        "kind": hold.kind.value,
+        "policy": hold.policy,
+        "by": hold.by,
+        "reason": hold.reason,
+        "at": iso(hold.at),
+    }
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"it is not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise Malformed(f"it is {_kind(value)}, not an object")
+    return value
+
+
+def _definition(fields: "_Fields", name: str) -> Definition:
+    slack = _Fields(fields.nested("slack"), "slack.")
+    return Definition(
+        name=name,
+        description=fields.text("description", ""),
+        harness=fields.text("harness", ""),
+        harness_args=fields.texts("harnessArgs"),
+        cwd=fields.text("cwd", ""),
+        prompt=fields.text("prompt", None),
+        prompt_file=fields.text("promptFile", None),
+        auto_start=fields.flag("autoStart", True),
+        slack=SlackBinding(slack.flag("enabled", False), slack.text("channel", "")),
+    )
+
+
+def _hold(value: Any) -> Hold | None:
+    if value is None:
+        return None
+    fields = _Fields(_mapping(value, "hold"), "hold.")
+    return Hold(
+        kind=fields.member("kind", HoldKind),
+        by=fields.text("by", ""),
+        reason=fields.text("reason", ""),
+        at=fields.moment("at"),
+        policy=fields.choice("policy", ("soft", "hard"), "hard"),
+    )
+
+
+def _last_exit(value: Any) -> LastExit | None:
+    if value is None:
+        return None
+    fields = _Fields(_mapping(value, "lastExit"), "lastExit.")
+    return LastExit(fields.number("status", None), fields.number("signal", None))
+
+
+_NESTED = {
+    "slack": {"enabled", "channel"},
+    "hold": {"kind", "policy", "by", "reason", "at"},
+    "lastExit": {"status", "signal"},
+}
+
+
+def _unknown(fields: "_Fields") -> dict[str, Any]:
+    """Return what this release does not know: whole fields, and what `slack` has beside ours.
+
+    A hold or exit with more in it is kept whole: it is written back for as long as our part of it is the same.
+    """
+    extra = {key: value for key, value in fields.values.items() if key not in fields.asked}
+    for key, known in _NESTED.items():
+        nested = fields.values.get(key)
+        if nested and (more := {inner: value for inner, value in nested.items() if inner not in known}):
+            extra[key] = more if key == "slack" else nested
+    return extra
+
+
+def _mapping(value: Any, key: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Malformed(f"{key} is {_kind(value)}, not an object")
+    return value
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+class _Fields:
+    """The fields of one object, each taken with the type it must have; remembers what was asked for."""
+
+    def __init__(self, values: Mapping[str, Any], prefix: str = "") -> None:
+        self.values = values
+        self.asked: set[str] = set()
+        self._prefix = prefix
+
+    def take(self, key: str, default: Any = _MISSING) -> Any:
+        self.asked.add(key)
+        value = self.values.get(key, default)
+        if value is _MISSING:
+            raise Malformed(f"{self._prefix}{key} is missing")
+        return value
+
+    def _expect(self, key: str, default: Any, what: str, *types: type) -> Any:
+        value = self.take(key, default)
+        if key not in self.values or (value is None and default is None) or type(value) in types:
+            return value
+        raise Malformed(f"{self._prefix}{key} is {_kind(value)}, not {what}")
+
+    def text(self, key: str, default: Any = _MISSING) -> Any:
+        return self._expect(key, default, "a text", str)
+
+    def flag(self, key: str, default: bool) -> bool:
+        return bool(self._expect(key, default, "true or false", bool))
+
+    def nested(self, key: str) -> dict[str, Any]:
+        return _mapping(self.take(key, {}), self._prefix + key)
+
+    def number(self, key: str, default: Any, *, least: int | None = None) -> Any:
+        value = self._expect(key, default, "a whole number", int)
+        if least is not None and value is not None and value < least:
+            raise Malformed(f"{self._prefix}{key} is {value}, and must be at least {least}")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...] | None:
+        value = self._expect(key, None, "a list of texts", list)
+        if value is None:
+            return None
+        if not all(isinstance(item, str) for item in value):
+            raise Malformed(f"{self._prefix}{key} holds something that is not a text")
+        return tuple(value)
+
+    def identifier(self, key: str, default: Any = _MISSING) -> Any:
+        value = self.text(key, default)
+        if value is not None and not _ID.fullmatch(value):
+            raise Malformed(f"{self._prefix}{key} is {value!r}, which is no id")
+        return value
+
+    def moment(self, key: str, default: Any = _MISSING) -> Any:
+        value = self.text(key, default)
+        try:
+            return value if value is None else from_iso(value)
+        except (ValueError, OverflowError) as error:
+            raise Malformed(f"{self._prefix}{key} is {value!r}, which is no time in ISO 8601 with a zone") from error
+
+    def choice(self, key: str, allowed: tuple[str, ...], default: str) -> str:
+        value = self.text(key, default)
+        if value not in allowed:
+            raise Malformed(f"{self._prefix}{key} is {value!r}; allowed: {', '.join(allowed)}")
+        return str(value)
+
+    def member(self, key: str, kind: type[_E], default: Any = _MISSING) -> _E:
+        value = self.text(key, default)
+        try:
+            return kind(value)
+        except ValueError as error:
+            allowed = ", ".join(str(member.value) for member in kind)
+            raise Malformed(f"{self._prefix}{key} is {value!r}; allowed: {allowed}") from error
