@@ -8,6 +8,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+ASK_SECONDS = 0.1
+
 
 class Changes:
     """A counter of changes that can be waited on; used on the workspace's event loop only."""
@@ -33,10 +35,13 @@ class Changes:
         return self.count
 
     async def until(self, find: Callable[[], T | None], seconds: float) -> T:
-        """Return what `find` finds, asked again after each change; TimeoutError when it finds nothing in time."""
+        """Return what `find` finds (neither None nor False); TimeoutError when it finds nothing in time.
+
+        It is asked after each change and, for conditions that lie partly elsewhere, every ASK_SECONDS.
+        """
         async with asyncio.timeout(seconds):
             while True:
                 found = find()
                 if found is not None and found is not False:
                     return found
-                await self._changed.wait()
+                await self.after(self.count, ASK_SECONDS)

@@ -18,7 +18,7 @@ VERBS = (
     "connections", "deactivate", "delete", "disconnect", "edit", "envelopes", "ephemerals", "fault",
     "given_up", "hold_events", "join", "kick", "lose_events", "messages", "press", "react", "reactions",
     "redeliver", "release_events", "replied", "replies", "say", "say_as_bot", "set_revoked", "set_scopes",
-    "set_socket_mode", "share", "unfurl", "unreact",
+    "set_socket_mode", "share", "sockets_opened", "unfurl", "unreact",
 )  # fmt: skip
 
 

@@ -176,6 +176,10 @@ class Controls:
         """Return how many sockets an app has open."""
         return len(self._ws.sockets.connections(self.app(app).id))
 
+    def sockets_opened(self, app: str | None = None) -> int:
+        """Return how many sockets an app has opened since the start, so that a reconnect can be seen."""
+        return self._ws.sockets.opened[self.app(app).id]
+
     # --- the workspace itself
 
     def add_user(self, name: str, real_name: str = "", *, outsider: bool = False, guest: bool = False) -> str:

@@ -8,7 +8,7 @@ import random
 import socket
 import struct
 import uuid
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ from bot.workspace.ids import new_secret
 from bot.workspace.model import App
 
 MAX_CONNECTIONS = 10
+#: How long a client that was told to refresh may take to leave by itself.
+REFRESH_SECONDS = 5.0
 _DEBUG_INFO = {"host": "applink-loopback", "build_number": 1, "approximate_connection_time": 18060}
 
 
@@ -57,12 +59,14 @@ class Sockets:
     def __init__(self, changes: Changes, ack_seconds: float, ping_seconds: float) -> None:
         self.ack_seconds = ack_seconds
         self.log: deque[Json] = deque(maxlen=2000)
+        self.opened: Counter[str] = Counter()
         self.base_url = ""
         self._changes = changes
         self._ping_seconds = ping_seconds
         self._tickets: dict[str, str] = {}
         self._connections: list[Connection] = []
         self._waiting: dict[str, asyncio.Future[Json]] = {}
+        self._closing: set[asyncio.Task[None]] = set()
 
     def open_ticket(self, app: App) -> str:
         """Return a URL that opens one socket, once."""
@@ -80,7 +84,10 @@ class Sockets:
         if app is None:
             return web.Response(status=403, text="this ticket is unknown or was used; call apps.connections.open again")
         ws = web.WebSocketResponse(autoping=False, autoclose=True)
-        await ws.prepare(request)
+        try:
+            await ws.prepare(request)
+        except ConnectionError:
+            return ws  # the client left while it was being answered
         transport = request.transport
         if not isinstance(transport, asyncio.Transport):
             return ws
@@ -89,6 +96,7 @@ class Sockets:
             await self.disconnect(connection, "too_many_websockets")
             return ws
         self._connections.append(connection)
+        self.opened[app] += 1
         await connection.send(self._hello(app))
         self._changes.notify()
         pings = asyncio.create_task(self._ping(connection))
@@ -132,9 +140,17 @@ class Sockets:
         return acknowledged
 
     async def disconnect(self, connection: Connection, reason: str) -> None:
-        """Send a disconnect frame; every reason but a warning ends with a close frame."""
+        """Send a disconnect frame.
+
+        A close frame follows: never after a warning, REFRESH_SECONDS after refresh_requested unless the client has
+        left by then, at once after any other reason.
+        """
         await connection.send({"type": "disconnect", "reason": reason, "debug_info": _DEBUG_INFO})
-        if reason != "warning":
+        if reason == "refresh_requested":
+            task = asyncio.create_task(self._close_unless_gone(connection))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+        elif reason != "warning":
             await connection.ws.close()
 
     async def break_off(self, connection: Connection, how: str) -> None:
@@ -154,6 +170,8 @@ class Sockets:
 
     async def close(self) -> None:
         """Close every connection, for the end of the server."""
+        for task in self._closing:
+            task.cancel()
         for connection in list(self._connections):
             if connection.silent:
                 connection.transport.abort()
@@ -168,6 +186,13 @@ class Sockets:
             "debug_info": _DEBUG_INFO,
             "connection_info": {"app_id": app},
         }
+
+    async def _close_unless_gone(self, connection: Connection) -> None:
+        try:
+            async with asyncio.timeout(REFRESH_SECONDS):
+                await connection.gone.wait()
+        except TimeoutError:
+            await connection.ws.close()
 
     async def _read(self, connection: Connection) -> None:
         async for message in connection.ws:

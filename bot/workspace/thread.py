@@ -210,6 +210,10 @@ class WorkspaceThread:
         """Return how many sockets an app has open."""
         return self.do(lambda c: c.connections(app))
 
+    def sockets_opened(self, app: str | None = None) -> int:
+        """Return how many sockets an app has opened since the start."""
+        return self.do(lambda c: c.sockets_opened(app))
+
     # --- waiting
 
     def wait_for_message(
@@ -246,7 +250,7 @@ class WorkspaceThread:
         deadline: float = 10.0,
         describe: Callable[[Controls], Any] | None = None,
     ) -> T:
-        """Return what `find` finds (neither None nor False), asked again after every change, on the server's loop."""
+        """Return what `find`, run on the server's loop again and again, finds: neither None nor False."""
         controls = self._ws.controls
         try:
             return self._run(self._ws.changes.until(lambda: find(controls), deadline), deadline + _CALL_SECONDS)

@@ -8,6 +8,7 @@ import pytest
 from slack_sdk import WebClient
 
 from bot.workspace import WorkspaceThread
+from tests.integration.workspace.bolt import BoltBot
 
 RETRY_SCALE = 0.002  # a minute between deliveries becomes 0.12 s
 ACK_SECONDS = 0.5
@@ -24,3 +25,11 @@ def workspace() -> Iterator[WorkspaceThread]:
 def client(workspace: WorkspaceThread) -> WebClient:
     """The main app's Web API client, without retries of its own."""
     return WebClient(workspace.bot_token, base_url=workspace.api_url, retry_handlers=[])
+
+
+@pytest.fixture
+def bolt(workspace: WorkspaceThread) -> Iterator[BoltBot]:
+    """A Bolt app that has yet to be started, and is stopped at the end."""
+    bot = BoltBot(workspace)
+    yield bot
+    bot.stop()
