@@ -82,7 +82,7 @@ def read_document(text: str, file: str) -> Document:
         found = f"an escape or a number that YAML does not know ({shortened(str(error))})"
         document.add((), found, "YAML", "look for \\U escapes and for a %YAML line")
         return document
-    if root is None:
+    if root is None or (isinstance(root, ScalarNode) and root.tag == _PREFIX + "null"):
         return document
     if not isinstance(root, MappingNode):
         document.add((), _kind(root), "a mapping", "begin with a key such as `routing:`", line=_line(root))

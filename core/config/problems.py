@@ -1,6 +1,7 @@
 """What may be wrong with a configuration, and the one error that carries all of it."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -39,13 +40,18 @@ class ConfigError(CoreError, ValueError):
         super().__init__("the configuration is not valid:\n" + "\n".join(f"  {problem}" for problem in problems))
 
 
+def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the problems in the order of the file, those of the whole file first."""
+    return tuple(sorted(problems, key=lambda problem: problem.line or 0))
+
+
 def key_text(path: KeyPath) -> str:
     """Return a key path as people write it: `a.b[2].c`, with unusual keys in quotes (`harnesses["x y"]`)."""
     text = ""
     for part in path:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif _PLAIN_KEY.fullmatch(part):
+        elif _PLAIN_KEY.fullmatch(part) and shortened(part) == part:
             text += f".{part}" if text else part
         else:
             text += f'["{shortened(part)}"]'

@@ -8,10 +8,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from core.config import cache
-from core.config.document import Document, read_document
+from core.config.document import read_document
 from core.config.resolving import absolute
 from core.config.schema import TmuxBlock
 from core.config.settings import Settings, tmux_from
+
+_TRIES = 20  #: an earlier break may come to light each time the lines after a break are left out
 
 
 def salvage(path: Path, defaults: Settings, env: Mapping[str, str]) -> Settings:
@@ -38,17 +40,13 @@ def _readable(path: Path) -> dict[str, Any]:
     except OSError:
         return {}
     document = read_document(text, str(path))
-    while document.broken_at is not None and document.broken_at > 1:
-        text = "".join(text.splitlines(keepends=True)[: document.broken_at - 1])
-        document = _shorter(document, text, str(path))
-    return document.data
-
-
-def _shorter(before: Document, text: str, file: str) -> Document:
-    """Read the lines before a break. One that is no earlier would be met for ever: then nothing can be had."""
-    after = read_document(text, file)
-    stuck = after.broken_at is not None and before.broken_at is not None and after.broken_at >= before.broken_at
-    return Document(file) if stuck else after
+    lines = text.splitlines(keepends=True)
+    for _ in range(_TRIES):
+        if document.broken_at is None:
+            return document.data
+        lines = lines[: min(document.broken_at, len(lines)) - 1]
+        document = read_document("".join(lines), str(path))
+    return {}
 
 
 def _at(values: Any, *keys: str) -> Any:

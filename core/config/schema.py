@@ -81,6 +81,7 @@ class Block(BaseModel):
 Argument = Annotated[str, Field(min_length=1)]
 Path_ = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
+ShortSeconds = Annotated[float, Field(gt=0, le=60)]
 ChannelId = Annotated[
     str, *_matching("(?:[CG][A-Z0-9]{2,})?", "a channel's id such as C0123456789 (not its #name), or empty")
 ]
@@ -135,8 +136,8 @@ class TmuxBlock(Block):
         TmuxSettings.remain_on_exit,
         description="Keep the pane of a harness that ended, so that its last words can be read",
     )
-    command_timeout_seconds: Seconds = Field(
-        TmuxSettings.command_timeout_seconds, le=60, description="How long tmux may take to answer"
+    command_timeout_seconds: ShortSeconds = Field(
+        TmuxSettings.command_timeout_seconds, description="How long tmux may take to answer"
     )
 
 
@@ -212,7 +213,7 @@ class StandingBlock(Block):
     enabled: bool = Field(
         Standing.enabled, description="Whether a boot starts any; verbs that name a session always work"
     )
-    sessions: list[SessionBlock] = Field(default_factory=list)
+    sessions: list[SessionBlock] = Field(default_factory=list, description="The sessions, each with a name of its own")
 
 
 class LimitsBlock(Block):

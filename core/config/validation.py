@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from core.config.checks import check_together
 from core.config.document import read_document
-from core.config.problems import ConfigError
+from core.config.problems import ConfigError, in_order
 from core.config.resolving import resolve
 from core.config.schema import ConfigFile
 from core.config.translation import add_schema_problems
@@ -26,5 +26,5 @@ def validate(text: str, path: Path, env: Mapping[str, str]) -> dict[str, Any]:
         check_together(document)
     resolved = resolve(config, document, path.parent, env) if config is not None else {}
     if document.problems:
-        raise ConfigError(tuple(sorted(document.problems, key=lambda problem: problem.line or 0)))
+        raise ConfigError(in_order(document.problems))
     return resolved

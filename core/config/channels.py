@@ -1,0 +1,99 @@
+"""A channel's own block: read by the channel's own model, complained about like everything else in the file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from core.config.document import Document, read_document
+from core.config.loading import read_text
+from core.config.location import Location
+from core.config.problems import ConfigError, Problem, in_order, shortened
+from core.config.translation import add_schema_problems
+from core.errors import CoreError
+
+GROUP = "the_loop.channels"  #: the entry point group of channels
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class ChannelBroken(CoreError):
+    """An installed channel cannot be loaded."""
+
+    code = "channel_broken"
+
+    def __init__(self, name: str, target: str, reason: str) -> None:
+        super().__init__(
+            f"the channel {name!r} ({target}) cannot be loaded: {reason}",
+            "install its package again, or remove it",
+        )
+
+
+def channel_settings(
+    raw: Mapping[str, Any], model: type[Model], *, name: str = "slack", source: Path | None = None
+) -> Model:
+    """Return the channel's settings from the raw block `channels.<name>` (`ChannelBlock.raw`).
+
+    `source` is the file that the block came from (`Settings.source`), for the lines of problems.
+    Raises ConfigError with everything that the model finds wrong.
+    """
+    try:
+        return model.model_validate(dict(raw))
+    except ValidationError as error:
+        raise ConfigError(_problems(error, model, name, source)) from error
+
+
+def channel_problems(
+    raw: Mapping[str, Any], model: type[BaseModel], *, name: str, source: Path | None
+) -> tuple[Problem, ...]:
+    """Return what the channel's model finds wrong with its block; empty where nothing is."""
+    try:
+        channel_settings(raw, model, name=name, source=source)
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
+def unknown_channel(name: str, models: Mapping[str, type[BaseModel]], source: Path | None) -> Problem:
+    """Return the problem of a block for a channel that is not installed."""
+    document = _document(source)
+    allowed = "one of " + ", ".join(sorted(models)) if models else "no block: no channel is installed"
+    remedy = "install the package that brings this channel, or remove the block"
+    document.add(("channels", name), f"the channel `{shortened(name)}`, which is not installed", allowed, remedy)
+    return document.problems[0]
+
+
+def installed_models() -> dict[str, type[BaseModel]]:
+    """Return the settings model of each installed channel by name: the `settings_model` of what its entry point names.
+
+    Raises ChannelBroken where one cannot be imported or has none.
+    """
+    from importlib.metadata import entry_points  # costs more than reading a configuration
+
+    models = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            models[entry.name] = entry.load().settings_model
+        except (ImportError, AttributeError) as error:
+            raise ChannelBroken(entry.name, entry.value, str(error)) from error
+    return models
+
+
+def _problems(error: ValidationError, model: type[BaseModel], name: str, source: Path | None) -> tuple[Problem, ...]:
+    base = ("channels", name)
+    document = _document(source)
+    add_schema_problems(document, error, model, base)
+    return in_order(document.problems)
+
+
+def _document(source: Path | None) -> Document:
+    """Return the document with its lines; without them where there is no file or it is gone meanwhile."""
+    if source is None:
+        return Document("(no file)")
+    try:
+        text = read_text(Location(source, "the file that was loaded", named=True)) or ""
+    except ConfigError:
+        return Document(str(source))
+    document = read_document(text, str(source))
+    document.problems.clear()
+    return document

@@ -1,0 +1,112 @@
+"""What `the-loop config check | show | schema | init | path` do, without a terminal: values in, values out."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from core.config.channels import channel_problems, unknown_channel
+from core.config.loading import load, read_text
+from core.config.location import Location, locate
+from core.config.problems import ConfigError, Problem, in_order
+from core.config.schema import ConfigFile
+from core.config.starter import STARTER
+from core.config.validation import validate
+from core.errors import Refused
+
+Models = Mapping[str, type[BaseModel]]  #: the settings models of the channels that are installed, by name
+
+
+class ConfigExists(Refused):
+    """`config init` was asked to write where something is."""
+
+    code = "config_exists"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} exists and is left as it is", "edit it, or give another path with --config")
+
+
+class ConfigUnwritable(Refused):
+    """`config init` could not write the file."""
+
+    code = "config_unwritable"
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} cannot be written: {reason}", "mend the folder, or give another path with --config")
+
+
+def where(explicit: Path | None = None, env: Mapping[str, str] | None = None) -> Location:
+    """Return which file is the configuration, and why."""
+    return locate(explicit, os.environ if env is None else env)
+
+
+def check(explicit: Path | None = None, env: Mapping[str, str] | None = None, *, models: Models) -> tuple[Problem, ...]:
+    """Return everything that is wrong with the file, the channels' own blocks included; empty where nothing is."""
+    try:
+        settings = load(explicit, env)
+    except ConfigError as error:
+        return error.problems
+    problems: list[Problem] = []
+    for name, block in settings.channels.items():
+        if name in models:
+            problems += channel_problems(block.raw, models[name], name=name, source=settings.source)
+        else:
+            problems.append(unknown_channel(name, models, settings.source))
+    return in_order(problems)
+
+
+def show(explicit: Path | None = None, env: Mapping[str, str] | None = None, *, models: Models) -> str:
+    """Return the configuration in effect as YAML: every key, with its default where the file has none.
+
+    It holds no secret: the file names variables, never their values. Raises ConfigError.
+    """
+    resolved = effective(explicit, env, models=models)
+    text: str = yaml.safe_dump(resolved, sort_keys=False, allow_unicode=True, width=120)
+    return text
+
+
+def effective(explicit: Path | None = None, env: Mapping[str, str] | None = None, *, models: Models) -> dict[str, Any]:
+    """Return what `show` writes, as plain values with the file's own key names. Raises ConfigError."""
+    env = os.environ if env is None else env
+    location = locate(explicit, env)
+    resolved = validate(read_text(location) or "", location.path, env)
+    for name, model in models.items():
+        raw = resolved["channels"].get(name, {})
+        if problems := channel_problems(raw, model, name=name, source=location.path):
+            raise ConfigError(problems)
+        resolved["channels"][name] = model.model_validate(raw).model_dump(by_alias=True, mode="json")
+    return resolved
+
+
+def schema(*, models: Models) -> dict[str, Any]:
+    """Return the JSON Schema of the file, with the keys of the installed channels."""
+    whole = ConfigFile.model_json_schema(by_alias=True)
+    blocks = {name: model.model_json_schema(by_alias=True) for name, model in models.items()}
+    for block in blocks.values():
+        whole["$defs"] |= block.pop("$defs", {})
+    channels = whole["properties"]["channels"]
+    channels["properties"] = blocks
+    whole["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    whole["title"] = "the-loop configuration"
+    return whole
+
+
+def init(explicit: Path | None = None, env: Mapping[str, str] | None = None) -> Path:
+    """Write a commented starter file (0600) and return its path.
+
+    Raises ConfigExists where anything is there already, ConfigUnwritable where the folder cannot be written.
+    """
+    path = where(explicit, env).path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(STARTER)
+    except FileExistsError as error:
+        raise ConfigExists(path) from error
+    except OSError as error:
+        raise ConfigUnwritable(path, str(error.strerror)) from error
+    return path
