@@ -1,0 +1,90 @@
+"""Runs the whole product in one folder: a Slack-compatible workspace on loopback, the service, one session."""
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from core.clock import Deadline, SystemClock
+from core.demo.configuration import DEMO_CHANNEL, DEMO_PERSON, DEMO_SESSION, write_configuration
+from core.errors import CoreError
+from core.names import target_for
+
+_WORKSPACE_SECONDS = 20.0
+_END_SECONDS = 5.0
+
+
+class WorkspaceNotStarted(CoreError):
+    """The loopback workspace did not come up."""
+
+    code = "workspace_not_started"
+
+
+def run_demo(folder: Path, port: int, environ: Mapping[str, str], say: Callable[[str], None]) -> int:
+    """Bring everything up in `folder`, print how to address it, and serve until interrupted; panes stay."""
+    from core.config.loading import load
+    from core.wiring import build_service
+
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _workspace(folder, port) as facts:
+        config = write_configuration(folder, facts)
+        tokens = {"THE_LOOP_SLACK_BOT_TOKEN": facts["bot_token"], "THE_LOOP_SLACK_APP_TOKEN": facts["app_token"]}
+        demo_environ = {**_without_proxies(environ), **tokens}
+        service = build_service(load(config, demo_environ), demo_environ)
+        return service.run(ready=lambda: _explain(config, facts, say))
+
+
+def _without_proxies(environ: Mapping[str, str]) -> dict[str, str]:
+    """Slack's client takes a proxy from the environment even for loopback; the demo has no network to reach it by."""
+    return {key: value for key, value in environ.items() if key.lower() not in {"http_proxy", "https_proxy"}}
+
+
+def _explain(config: Path, facts: Mapping[str, Any], say: Callable[[str], None]) -> None:
+    program = f"{shlex.quote(str(Path(sys.executable).parent / 'the-loop'))} --config {shlex.quote(str(config))}"
+    say(f"""
+the-loop runs, with everything it has in {config.parent}
+
+  the thread     {facts["page_url"]}   (channel #{DEMO_CHANNEL}, you are {DEMO_PERSON}: reply to the announcement)
+  the pane       {program} standing attach {DEMO_SESSION}
+  speak to it    {program} standing say {DEMO_SESSION} --text 'hello'
+  is it up?      {program} status
+  what happened  {program} events
+  end it all     {program} stop   (the next `make run` resumes the conversation)
+
+Ctrl-C ends the service and the page; the session lives on in tmux ({target_for(DEMO_SESSION)}) until it is stopped.
+""")
+
+
+@contextmanager
+def _workspace(folder: Path, port: int) -> Iterator[Mapping[str, Any]]:
+    """Run the workspace as a process of its own and give its facts: url, api_url, tokens, channel, user ids."""
+    facts_file = folder / "workspace.json"
+    facts_file.unlink(missing_ok=True)
+    argv = [sys.executable, "-m", "bot.workspace", "--db", str(folder / "workspace.db"), "--port", str(port)]
+    argv += ["--tokens-file", str(facts_file)]
+    with (folder / "workspace.log").open("ab") as log:
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    try:
+        yield _facts(process, facts_file, folder / "workspace.log")
+    finally:
+        process.terminate()
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _facts(process: "subprocess.Popen[bytes]", file: Path, log: Path) -> Mapping[str, Any]:
+    clock = SystemClock()
+    deadline = Deadline(clock, _WORKSPACE_SECONDS)
+    while not deadline.passed() and process.poll() is None:
+        if file.exists():
+            facts: Mapping[str, Any] = json.loads(file.read_text())
+            return facts
+        clock.pause(0.05)
+    raise WorkspaceNotStarted("the demo's workspace did not come up", f"its last words are in {log}")

@@ -1,0 +1,79 @@
+"""`the-loop start|stop|restart|status|serve`: the service and the sessions together."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from core.domain.rights import Verb
+from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_rows, print_services, warn
+from core.surfaces.cli.session import Session, output_options
+
+
+def _report(session: Session, report: Mapping[str, Any]) -> int:
+    if session.json:
+        print_json(report)
+    else:
+        print_services(report["services"])
+        print_rows(report["standingSessions"])
+    return EXIT_OK if report["ok"] else EXIT_FAILED
+
+
+@click.command("start")
+@output_options
+@click.pass_obj
+def start_command(session: Session) -> int:
+    """Start the service if none runs, and the sessions that a boot starts."""
+    from core.hosting import start
+
+    actor = session.permit(session.system, Verb.START)
+    return _report(session, start(session.system, actor, warn))
+
+
+@click.command("stop")
+@output_options
+@click.pass_obj
+def stop_command(session: Session) -> int:
+    """End every session gracefully, then the service. The next start resumes the conversations."""
+    from core.hosting import stop
+    from core.wiring import build_rescue_system
+
+    system = build_rescue_system(session.config, session.environ, warn)
+    actor = session.permit(system, Verb.STOP)
+    return _report(session, stop(system, actor))
+
+
+@click.command("restart")
+@output_options
+@click.pass_obj
+def restart_command(session: Session) -> int:
+    """Stop everything, then start it; conversations resume."""
+    from core.hosting import start, stop
+
+    actor = session.permit(session.system, Verb.RESTART)
+    stopped = stop(session.system, actor)
+    if not stopped["ok"]:
+        return _report(session, stopped)
+    return _report(session, start(session.system, actor, warn))
+
+
+@click.command("status")
+@output_options
+@click.pass_obj
+def status_command(session: Session) -> int:
+    """Is it up? Exit code 0 only if all that should run does."""
+    from core.hosting import status
+
+    session.permit(session.system, Verb.STATUS)
+    return _report(session, status(session.settings, session.environ, lambda: session.system))
+
+
+@click.command("serve")
+@output_options
+@click.pass_obj
+def serve_command(session: Session) -> int:
+    """Run the service in the foreground."""
+    from core.wiring import build_service
+
+    session.permit(session.system, Verb.START)
+    return build_service(session.settings, session.environ).run()

@@ -1,0 +1,269 @@
+"""`the-loop standing …`: parse, call core, print."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core.domain.rights import Verb
+from core.errors import InvalidValue
+from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line, print_rows, warn
+from core.surfaces.cli.session import Session, output_options
+
+_SAY_SECONDS = 30.0
+
+
+@click.group("standing")
+def standing_group() -> None:
+    """Standing sessions: named agents that outlive the service."""
+
+
+def _report(session: Session, report: Any) -> int:
+    answer = report.to_json()
+    if session.json:
+        print_json(answer)
+    else:
+        print_rows(answer["sessions"])
+    return EXIT_OK if answer["ok"] else EXIT_FAILED
+
+
+@standing_group.command("list")
+@output_options
+@click.pass_obj
+def list_command(session: Session) -> int:
+    """Every declared and recorded session, one row each."""
+    from core.standing.listing import list_standing
+
+    session.permit(session.system, Verb.LIST)
+    rows = [row.to_json() for row in list_standing(session.system)]
+    if session.json:
+        print_json(rows)
+    else:
+        print_rows(rows)
+    return EXIT_OK
+
+
+@standing_group.command("get")
+@click.argument("name")
+@output_options
+@click.pass_obj
+def get_command(session: Session, name: str) -> int:
+    """One session's row, whole."""
+    from core.standing.listing import get_standing
+
+    session.permit(session.system, Verb.GET)
+    row = get_standing(session.system, name).to_json()
+    if session.json:
+        print_json(row)
+        return EXIT_OK
+    width = max(len(key) for key in row)
+    for key, value in row.items():
+        print_line(f"{key.ljust(width)}  {'' if value is None else value}")
+    return EXIT_OK
+
+
+@standing_group.command("create")
+@click.argument("name")
+@click.option("--harness", default="", help="The agent program; default: routing.defaultHarness.")
+@click.option("--cwd", default="", help="The folder it works in; default: routing.spawnWorkdir.")
+@click.option("--prompt", help="What it shall do.")
+@click.option("--prompt-file", help="A file that says what it shall do, read at each fresh start.")
+@click.option("--description", default="")
+@click.option("--harness-arg", "harness_args", multiple=True, help="An argument for the harness; may be repeated.")
+@click.option("--slack/--no-slack", default=False, help="Whether it gets a Slack thread.")
+@click.option("--slack-channel", default="", help="The channel's id; default: channels.slack.channel.")
+@click.option("--no-auto-start", is_flag=True, help="A boot does not start it.")
+@click.option("--no-start", is_flag=True, help="Only record it.")
+@output_options
+@click.pass_obj
+def create_command(
+    session: Session,
+    name: str,
+    harness: str,
+    cwd: str,
+    prompt: str | None,
+    prompt_file: str | None,
+    description: str,
+    harness_args: tuple[str, ...],
+    slack: bool,
+    slack_channel: str,
+    no_auto_start: bool,
+    no_start: bool,
+) -> int:
+    """Make a session that the configuration does not declare, and start it."""
+    from core.domain.session import Definition, SlackBinding
+    from core.standing.creating import create_standing
+
+    actor = session.permit(session.system, Verb.CREATE)
+    definition = Definition(
+        name=name,
+        description=description,
+        harness=harness,
+        harness_args=harness_args or None,
+        cwd=_absolute(cwd),
+        prompt=prompt,
+        prompt_file=_absolute(prompt_file) if prompt_file else None,
+        auto_start=not no_auto_start,
+        slack=SlackBinding(slack, slack_channel),
+    )
+    return _report(session, create_standing(session.system, definition, actor, start=not no_start))
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).expanduser().absolute()) if path else ""
+
+
+@standing_group.command("delete")
+@click.argument("name")
+@output_options
+@click.pass_obj
+def delete_command(session: Session, name: str) -> int:
+    """Stop a created session and forget it; the name is free only when all is gone."""
+    from core.standing.deleting import delete_standing
+
+    actor = session.permit(session.system, Verb.DELETE)
+    return _report(session, delete_standing(session.system, name, actor))
+
+
+@standing_group.command("start")
+@click.argument("name", required=False)
+@output_options
+@click.pass_obj
+def start_command(session: Session, name: str | None) -> int:
+    """Bring a session up, or every one that is not held; a conversation that can be resumed is."""
+    from core.standing.starting import start_standing
+
+    actor = session.permit(session.system, Verb.START)
+    return _report(session, start_standing(session.system, name, actor))
+
+
+@standing_group.command("stop")
+@click.argument("name", required=False)
+@click.option("--reason", default="", help="Kept with the mark.")
+@output_options
+@click.pass_obj
+def stop_command(session: Session, name: str | None, reason: str) -> int:
+    """End a session gracefully; by name it stays silent until it is started again."""
+    from core.standing.stopping import stop_standing
+    from core.wiring import build_rescue_system
+
+    system = build_rescue_system(session.config, session.environ, warn)
+    actor = session.permit(system, Verb.STOP)
+    return _report(session, stop_standing(system, name, actor, reason))
+
+
+@standing_group.command("restart")
+@click.argument("name")
+@output_options
+@click.pass_obj
+def restart_command(session: Session, name: str) -> int:
+    """End the session gracefully and resume the same conversation."""
+    from core.standing.restarting import restart_standing
+
+    actor = session.permit(session.system, Verb.RESTART)
+    return _report(session, restart_standing(session.system, name, actor))
+
+
+@standing_group.command("say")
+@click.argument("name")
+@click.argument("source", required=False)
+@click.option("--text", help="What to say.")
+@click.option("--file", "file", type=click.Path(path_type=Path), help="A file that holds what to say.")
+@click.option("--actor", help="Who says it, where it is not the user of this terminal.")
+@click.option("--raw", is_flag=True, help="Without the frame that says who speaks.")
+@click.option("--wait", type=float, default=_SAY_SECONDS, help="Seconds to wait for the harness's own word.")
+@click.option("--no-wait", is_flag=True, help="Only commit the message.")
+@output_options
+@click.pass_obj
+def say_command(
+    session: Session,
+    name: str,
+    source: str | None,
+    text: str | None,
+    file: Path | None,
+    actor: str | None,
+    raw: bool,
+    wait: float,
+    no_wait: bool,
+) -> int:
+    """Put a message into the agent's terminal, once. `-` reads standard input. A message never starts a session."""
+    from core.saying import say
+
+    message = _read_message(source, text, file)
+    speaker = session.permit(session.system, Verb.SAY)
+    result = say(
+        session.system,
+        name,
+        message,
+        actor=_speaker(session, speaker, actor),
+        raw=raw,
+        wait=0.0 if no_wait else wait,
+    )
+    answer = result.to_json()
+    if session.json:
+        print_json(answer)
+    else:
+        for line in answer["messages"]:
+            print_line(line)
+    return int(answer["exitCode"])
+
+
+def _speaker(session: Session, speaker: str, actor: str | None) -> str:
+    if actor is None:
+        return speaker
+    if session.instance is not None and not session.as_operator:
+        raise InvalidValue("an agent speaks in its own name", "leave --actor out")
+    return actor if ":" in actor else f"cli:{actor}"
+
+
+def _read_message(source: str | None, text: str | None, file: Path | None) -> str:
+    given = [part for part in (source, text, file) if part is not None]
+    if len(given) != 1 or (source is not None and source != "-"):
+        raise InvalidValue("say takes one message", "give it by --text TEXT, --file FILE, or - for standard input")
+    if text is not None:
+        return text
+    try:
+        data = sys.stdin.buffer.read() if file is None else file.read_bytes()
+        return data.decode("utf-8")
+    except OSError as error:
+        raise InvalidValue(f"cannot read {file}: {error.strerror}", "name a readable file") from error
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"{file or 'standard input'} is not UTF-8: {error}", "convert it first") from error
+
+
+@standing_group.command("attach")
+@click.argument("name")
+@click.option("--write", is_flag=True, help="Type into it, too.")
+@output_options
+@click.pass_obj
+def attach_command(session: Session, name: str, write: bool) -> int:
+    """Look at the session's terminal (read-only unless --write); with --json: the command that does so."""
+    from core.standing.viewing import attach_command as command_for
+
+    session.permit(session.system, Verb.ATTACH)
+    argv = command_for(session.system, name, write=write)
+    if session.json:
+        print_json({"name": name, "command": list(argv)})
+        return EXIT_OK
+    environment = {key: value for key, value in os.environ.items() if key != "TMUX"}
+    os.execvpe(argv[0], list(argv), environment)
+
+
+@standing_group.command("screen")
+@click.argument("name")
+@click.option("--lines", type=click.IntRange(1, 2000), default=50, help="How many of the last lines.")
+@output_options
+@click.pass_obj
+def screen_command(session: Session, name: str, lines: int) -> int:
+    """What the session's terminal shows."""
+    from core.standing.viewing import screen
+
+    session.permit(session.system, Verb.SCREEN)
+    shown = screen(session.system, name, lines)
+    if session.json:
+        print_json({"name": name, "screen": shown})
+    else:
+        print_line(shown)
+    return EXIT_OK
