@@ -1,0 +1,140 @@
+"""The command lines that check, in the server and in the turn in which they act, whether they may still act. Pure.
+
+Commands of one line run back to back in one turn of the server, so what the guard saw is what the rest meets. That
+matters: tmux 3.3a exits, with every session, on a paste into a pane whose program has ended. The deadline matters
+because a line that was sent to a stopped server is run when the server goes on. The clock is a format that tmux
+expands at that moment, in whole seconds, so a deadline within a second counts as that second's beginning.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from core.domain.pane import Receipt, Spawn
+from core.tmux.language import DATA, Line, literal_format, spell
+from core.tmux.transport import MARKER
+
+TAG = "@the_loop_instance"
+REFUSED = "@the_loop_refused"  #: token of the latest write that the guard refused
+ANSWER = "the-loop:"  #: begins the words by which a guarded line tells what it did
+
+DONE, DEAD, CLOSED, LATE, ABSENT = "done", "dead", "closed", "late", "absent"
+
+_CLOCK = "@the_loop_clock"
+_SET_CLOCK = ("set-option", "-s", _CLOCK, "%s")
+_SAFE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PANE_ID = re.compile(r"%[0-9]+")
+_SESSION_ID = re.compile(r"\$[0-9]+")
+_COLUMNS, _ROWS = "200", "50"  # tmux's own default of 80x24 makes full-screen programs wrap and cut their text
+_RUN_IN = 'cd -- "$1" && shift && exec "$@"'
+
+
+def write_line(
+    pane_id: str, instance: str, buffer: str, receipt: Receipt, token: str, deadline: datetime, *, keep_controls: bool
+) -> Line:
+    """Return the line that loads the data, pastes it into the pane as it is, and leaves the receipt.
+
+    `keep_controls`: tmux 3.7 and later rewrite control characters of a paste unless they are told not to.
+    """
+    _checked(_PANE_ID, pane_id)
+    for word in (instance, buffer, token):
+        _checked(_SAFE, word)
+    verdict = _verdict(instance, deadline, input_wanted=True)
+    paste = ["paste-buffer", "-d", "-r", *(["-S"] if keep_controls else []), "-b", buffer, "-t", pane_id]
+    act = [paste, ["set-option", "-p", "-t", pane_id, receipt.value, token], _tell(DONE)]
+    mark = spell([["set-option", "-p", "-t", pane_id, REFUSED, token]])
+    refuse = [
+        ["delete-buffer", "-b", buffer],
+        _tell(verdict, pane_id),
+        ["if-shell", "-F", "-t", pane_id, _carries(instance), mark],
+    ]
+    return [["load-buffer", "-b", buffer, DATA], _SET_CLOCK, _guarded(pane_id, verdict, act, refuse)]
+
+
+def end_line(pane_id: str, session_id: str | None, instance: str, deadline: datetime) -> Line:
+    """Return the line that kills the pane's session, or only the pane where `session_id` is None.
+
+    The answer comes before the kill: what asks may be attached to what ends.
+    """
+    _checked(_PANE_ID, pane_id)
+    _checked(_SAFE, instance)
+    verdict = _verdict(instance, deadline, input_wanted=False)
+    kill = (
+        ["kill-pane", "-t", pane_id]
+        if session_id is None
+        else ["kill-session", "-t", _checked(_SESSION_ID, session_id)]
+    )
+    return [_SET_CLOCK, _guarded(pane_id, verdict, [_tell(DONE), kill], [_tell(verdict, pane_id)])]
+
+
+def spawn_line(spawn: Spawn, without: Sequence[str], *, remain_on_exit: bool) -> Line:
+    """Return the line that makes and tags the pane, and tells `done`, pane id, session id, its pid, the server's pid.
+
+    The words of the program are run without a shell of the operator's; the folder is entered by the program itself,
+    since tmux starts silently elsewhere where `-c` cannot be entered. `without`: variables that the program must not
+    see whatever the server carries.
+    """
+    target = f"={_checked(_SAFE, spawn.target)}:"
+    _checked(_SAFE, spawn.instance)
+    unset = [word for name in without for word in ("-u", name)]
+    program = ["/bin/sh", "-c", _RUN_IN, "sh", str(spawn.cwd), "/usr/bin/env", *unset, str(spawn.launcher)]
+    settings = [
+        word for name, value in {**spawn.env, MARKER: spawn.instance}.items() for word in ("-e", f"{name}={value}")
+    ]
+    report = f"{ANSWER}{DONE} #{{pane_id}} #{{session_id}} #{{pane_pid}} #{{pid}}"
+    make = ["new-session", "-d", "-P", "-F", report, "-s", spawn.target, "-x", _COLUMNS, "-y", _ROWS]
+    act = [
+        [*make, "-c", literal_format(str(spawn.cwd)), *settings, "--", *program],
+        ["set-option", "-p", "-t", target, TAG, spawn.instance],
+        ["set-option", "-w", "-t", target, "remain-on-exit", "on" if remain_on_exit else "off"],
+    ]
+    in_time = _before(spawn.deadline)
+    return [_SET_CLOCK, ["if-shell", "-F", in_time, spell(act), spell([_tell(LATE)])]]
+
+
+def screen_line(pane_id: str, instance: str, lines: int) -> Line:
+    """Return the line that prints the screen and that many lines of history, wrapped lines joined."""
+    _checked(_PANE_ID, pane_id)
+    _checked(_SAFE, instance)
+    capture = spell([["capture-pane", "-p", "-J", "-S", f"-{lines}", "-t", pane_id]])
+    return [["if-shell", "-F", "-t", pane_id, _carries(instance), capture, spell([_tell(ABSENT)])]]
+
+
+def told(out: str) -> list[str]:
+    """Return the words of a guarded line's answer; none where it gave none."""
+    for line in out.splitlines():
+        if line.startswith(ANSWER):
+            return line.removeprefix(ANSWER).split()
+    return []
+
+
+def _guarded(pane_id: str, verdict: str, act: Line, refuse: Line) -> list[str]:
+    return ["if-shell", "-F", "-t", pane_id, f"#{{==:{verdict},{DONE}}}", spell(act), spell(refuse)]
+
+
+def _verdict(instance: str, deadline: datetime, *, input_wanted: bool) -> str:
+    """Return the format that expands to `done` where the line may act, else to the reason why not."""
+    verdict = f"#{{?{_before(deadline)},{DONE},{LATE}}}"
+    if input_wanted:
+        verdict = f"#{{?pane_dead,{DEAD},#{{?pane_input_off,{CLOSED},{verdict}}}}}"
+    return f"#{{?{_carries(instance)},{verdict},{ABSENT}}}"
+
+
+def _carries(instance: str) -> str:
+    return f"#{{==:#{{{TAG}}},{instance}}}"
+
+
+def _before(deadline: datetime) -> str:
+    return f"#{{e|<:#{{T:{_CLOCK}}},{math.floor(deadline.timestamp())}}}"
+
+
+def _tell(format_: str, pane_id: str | None = None) -> list[str]:
+    return ["display-message", "-p", *(["-t", pane_id] if pane_id else []), ANSWER + format_]
+
+
+def _checked(grammar: re.Pattern[str], word: str) -> str:
+    """Return the word. Raises ValueError for one that tmux would read as something else."""
+    if not grammar.fullmatch(word):
+        raise ValueError(f"{word!r} cannot stand in a tmux command: it must match {grammar.pattern}")
+    return word

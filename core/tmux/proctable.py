@@ -1,0 +1,181 @@
+"""Looking at processes: /proc on Linux, psutil elsewhere. Nothing here signals anybody."""
+
+import functools
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class ProcessInfo:
+    """One process as it was seen; `start` tells it from a later one with the same pid."""
+
+    pid: int
+    ppid: int
+    session: int  #: of the terminal; 0 where it cannot be told
+    start: str
+    zombie: bool
+    stopped: bool
+
+
+class ProcessTable(Protocol):
+    """What the machine knows of its processes."""
+
+    def all(self) -> tuple[ProcessInfo, ...]:
+        """Return every process."""
+        ...
+
+    def get(self, pid: int) -> ProcessInfo | None:
+        """Return one process, or None if there is none."""
+        ...
+
+    def start_of(self, pid: int) -> str | None:
+        """Return what tells the process from others of its pid; None if there is none, or only its remains."""
+        ...
+
+    def carries(self, pid: int, name: str, value: str) -> bool:
+        """Tell whether the process was started with that variable in its environment; False if we may not look."""
+        ...
+
+    def name_of(self, pid: int) -> str:
+        """Return the program's name, "" if it cannot be told."""
+        ...
+
+
+class LinuxTable:
+    """Reads /proc."""
+
+    def all(self) -> tuple[ProcessInfo, ...]:
+        """See ProcessTable."""
+        found = (self.get(int(entry)) for entry in os.listdir("/proc") if entry.isdigit())
+        return tuple(info for info in found if info is not None)
+
+    def get(self, pid: int) -> ProcessInfo | None:
+        """See ProcessTable."""
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_bytes()
+        except OSError:  # gone, or not ours to see
+            return None
+        fields = stat[stat.rindex(b")") + 2 :].decode().split()  # the name before may hold anything
+        return ProcessInfo(
+            pid, int(fields[1]), int(fields[3]), fields[19], zombie=fields[0] in "ZX", stopped=fields[0] == "T"
+        )
+
+    def start_of(self, pid: int) -> str | None:
+        """See ProcessTable."""
+        info = self.get(pid)
+        return None if info is None or info.zombie else f"{_boot()}/{info.start}"
+
+    def carries(self, pid: int, name: str, value: str) -> bool:
+        """See ProcessTable."""
+        try:
+            environ = Path(f"/proc/{pid}/environ").read_bytes()
+        except OSError:
+            return False
+        return f"{name}={value}".encode() in environ.split(b"\0")
+
+    def name_of(self, pid: int) -> str:
+        """See ProcessTable."""
+        try:
+            return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
+        except OSError:
+            return ""
+
+
+class PsutilTable:
+    """Asks psutil, where there is no /proc."""
+
+    def all(self) -> tuple[ProcessInfo, ...]:
+        """See ProcessTable."""
+        import psutil
+
+        return tuple(info for pid in psutil.pids() if (info := self.get(pid)) is not None)
+
+    def get(self, pid: int) -> ProcessInfo | None:
+        """See ProcessTable."""
+        import psutil
+
+        try:
+            process = psutil.Process(pid)
+            with process.oneshot():
+                status = process.status()
+                return ProcessInfo(
+                    pid,
+                    process.ppid(),
+                    _session_of(pid),
+                    f"{process.create_time():.2f}",
+                    zombie=status in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD),
+                    stopped=status == psutil.STATUS_STOPPED,
+                )
+        except psutil.ZombieProcess:
+            return ProcessInfo(pid, 0, 0, "", zombie=True, stopped=False)
+        except psutil.Error:
+            return None
+
+    def start_of(self, pid: int) -> str | None:
+        """See ProcessTable."""
+        info = self.get(pid)
+        return None if info is None or info.zombie else info.start
+
+    def carries(self, pid: int, name: str, value: str) -> bool:
+        """See ProcessTable."""
+        import psutil
+
+        try:
+            return psutil.Process(pid).environ().get(name) == value
+        except (psutil.Error, OSError):
+            return False
+
+    def name_of(self, pid: int) -> str:
+        """See ProcessTable."""
+        import psutil
+
+        try:
+            return str(psutil.Process(pid).name())
+        except psutil.Error:
+            return ""
+
+
+@functools.cache
+def process_table() -> ProcessTable:
+    """Return the table of this machine."""
+    return LinuxTable() if sys.platform == "linux" else PsutilTable()
+
+
+def descendants(table: Iterable[ProcessInfo], root: int) -> tuple[ProcessInfo, ...]:
+    """Return the processes that descend from `root`, nearest first."""
+    children: dict[int, list[ProcessInfo]] = {}
+    for info in table:
+        children.setdefault(info.ppid, []).append(info)
+    found: list[ProcessInfo] = []
+    level = [root]
+    while level:
+        below = [child for pid in level for child in children.get(pid, [])]
+        found += below
+        level = [child.pid for child in below]
+    return tuple(found)
+
+
+def ancestors(table: ProcessTable, pid: int) -> frozenset[int]:
+    """Return the pid itself and everything that it descends from."""
+    found: set[int] = set()
+    while pid > 0 and pid not in found:
+        found.add(pid)
+        info = table.get(pid)
+        pid = info.ppid if info else 0
+    return frozenset(found)
+
+
+@functools.cache
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _session_of(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0

@@ -1,0 +1,240 @@
+"""TmuxRunner: surveys, spawns, writes and ends panes, over whichever transport it is given."""
+
+import itertools
+import os
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Never
+
+from core.clock import Clock, SystemClock
+from core.domain.pane import Pane, Receipt, Spawn, Survey, Typing, Written
+from core.errors import NotRunning, SpawnFailed
+from core.tmux import guard
+from core.tmux.language import Line
+from core.tmux.listing import EMPTY, LIST_CLIENTS, LIST_PANES, Listing, read_clients, read_panes
+from core.tmux.server import TmuxServer
+from core.tmux.transport import Reply, Transport, check_version, silent
+
+_SCREEN_LINES = 2000  #: the most that is ever captured: the server serves nobody else meanwhile
+_END_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Where a tag was last seen. Pane ids are not used twice by one server; the guard asks for the tag anyway."""
+
+    pane_id: str
+    version: tuple[int, int]
+
+
+class TmuxRunner:
+    """The Runner port. Safe for several threads if its transport is."""
+
+    def __init__(
+        self,
+        server: TmuxServer,
+        transport: Transport,
+        *,
+        timeout: float = 5.0,
+        remain_on_exit: bool = True,
+        clock: Clock | None = None,
+    ) -> None:
+        self._server = server
+        self._transport = transport
+        self._process = server.process()
+        self._timeout = timeout
+        self._remain_on_exit = remain_on_exit
+        self._clock = clock or SystemClock()
+        self._known: dict[str, _Known] = {}
+        self._nudged: set[tuple[int | None, str]] = set()
+        self._left: set[str] = set()  # buffers of writes whose end was not seen
+        self._buffers = (f"the-loop-{os.getpid()}-{secrets.token_hex(4)}-{number}" for number in itertools.count())
+
+    def survey(self) -> Survey:
+        """See Runner."""
+        at = self._clock.now()
+        return Survey(self._list().panes, at)
+
+    def spawn(self, spawn: Spawn) -> Pane:
+        """See Runner."""
+        check_version(self._process.version(self._timeout))
+        self._write_conf(spawn.target)
+        if self._server.remembered() is not None:
+            self._list()  # finds a server again whose socket was swept away, before a second one is started beside it
+        line = guard.spawn_line(spawn, sorted(self._server.secrets), remain_on_exit=self._remain_on_exit)
+        reply = self._ask([*self._server.starting(), *line], process=True)
+        answer = guard.told(reply.out)
+        if answer[:1] == [guard.LATE]:
+            raise SpawnFailed(f"{spawn.target}: tmux came to it after its deadline, and made nothing", "start it again")
+        if reply.rc != 0 or len(answer) != 5:
+            reason = reply.err.strip() or reply.out.strip() or "no reason was given"
+            raise SpawnFailed(f"{spawn.target}: tmux made no pane: {reason}", "mend what tmux names, then start again")
+        _, pane_id, session_id, pid, server_pid = answer
+        self._server.remember(int(server_pid))
+        return Pane(
+            pane_id,
+            session_id,
+            spawn.target,
+            spawn.instance,
+            int(pid),
+            dead=False,
+            exit=None,
+            in_mode=False,
+            input_off=False,
+        )
+
+    def write(self, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime) -> Written:
+        """See Runner. `data` arrives byte by byte as it is; markers of a bracketed paste are the caller's.
+
+        Raises TmuxSilent if it is not known what became of it: the receipt tells, once the deadline has passed.
+        Raises ValueError for no data at all, of which tmux makes no buffer.
+        """
+        if not data:
+            raise ValueError("nothing to write: tmux makes no buffer of no bytes")
+        self._delete_left()
+        known = self._known.get(instance)
+        if known is not None:
+            written = self._write(known, instance, data, receipt, token, deadline)
+            if written is not Written.ABSENT:
+                return written
+        known = self._find(instance)
+        if known is None:
+            return Written.ABSENT
+        return self._write(known, instance, data, receipt, token, deadline)
+
+    def typing(self, instance: str) -> tuple[Typing, ...]:
+        """See Runner. Clients of sessions that are grouped with it or show its window count as well."""
+        listing = self._list()
+        pane = listing.tagged(instance)
+        if pane is None:
+            return ()
+        reply = self._ask(LIST_CLIENTS)
+        if reply.rc != 0:
+            return () if _nothing(reply) else _refused(reply)
+        return read_clients(reply.out, listing.sessions[pane.pane_id])
+
+    def end(self, instance: str) -> bool:
+        """See Runner. Where other sessions show the pane too, only the pane is killed."""
+        for attempt in range(_END_ATTEMPTS):
+            listing = self._list()
+            pane = listing.tagged(instance)
+            if pane is None:
+                self._known.pop(instance, None)
+                return attempt > 0
+            shared = len(listing.sessions[pane.pane_id]) > 1
+            deadline = self._clock.now() + timedelta(seconds=self._timeout)
+            reply = self._ask(guard.end_line(pane.pane_id, None if shared else pane.session_id, instance, deadline))
+            if guard.told(reply.out)[:1] == [guard.LATE]:
+                raise silent(f"it came to ending {pane.target} only after the deadline, and ended nothing")
+        raise silent(f"the session of instance {instance} is there after it was killed {_END_ATTEMPTS} times")
+
+    def screen(self, instance: str, lines: int) -> str:
+        """See Runner. At most 2000 lines. Raises NotRunning if no pane carries the tag."""
+        lines = max(1, min(lines, _SCREEN_LINES))
+        known = self._find(instance)
+        reply = None if known is None else self._ask(guard.screen_line(known.pane_id, instance, lines), process=True)
+        if reply is None or guard.told(reply.out)[:1] == [guard.ABSENT] or _nothing(reply):
+            raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
+        if reply.rc != 0:
+            _refused(reply)
+        shown = [line.rstrip() for line in reply.out.rstrip().split("\n")]
+        return "\n".join(shown[-lines:])
+
+    def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:
+        """See Runner. The target is one word with its flag: a word that begins with `=` means something to zsh."""
+        return (*self._server.manual_command, "attach-session", *(() if write else ("-r",)), f"-t={target}:")
+
+    def kill_command(self, target: str) -> tuple[str, ...]:
+        """See Runner."""
+        return (*self._server.manual_command, "kill-session", f"-t={target}:")
+
+    def close(self) -> None:
+        """Let go of the transport; panes stay."""
+        self._transport.close()
+
+    # ------------------------------------------------------------ asking
+
+    def _ask(self, line: Line, data: bytes | None = None, *, process: bool = False) -> Reply:
+        """Return tmux's answer, which may be that there is no server. Raises TmuxSilent where it gave none."""
+        transport = self._process if process else self._transport
+        reply = transport.run(line, self._timeout, data)
+        if reply.no_server and data is None:
+            reply = self._server.again(line, self._timeout) or reply
+        if reply.denied or reply.gone:
+            _refused(reply)
+        return reply
+
+    def _list(self) -> Listing:
+        """Return all panes, each dead one with its exit where tmux knows it."""
+        listing = self._listed()
+        lost = {
+            (listing.server, pane.pane_id) for pane in listing.panes if pane.tag and pane.dead and pane.exit is None
+        }
+        if lost - self._nudged:
+            # Builds with libutempter before 3.6 miss the end of a pane's program until another child ends.
+            self._nudged |= lost
+            self._ask([("run-shell", "true")])
+            listing = self._listed()
+        return listing
+
+    def _listed(self) -> Listing:
+        reply = self._ask(LIST_PANES)
+        if reply.rc != 0:
+            return EMPTY if _nothing(reply) else _refused(reply)
+        listing = read_panes(reply.out)
+        if listing.panes:
+            check_version(listing.version)
+        return listing
+
+    def _find(self, instance: str) -> _Known | None:
+        listing = self._list()
+        pane = listing.tagged(instance)
+        if pane is None:
+            self._known.pop(instance, None)
+            return None
+        known = _Known(pane.pane_id, check_version(listing.version))
+        self._known[instance] = known
+        return known
+
+    # ------------------------------------------------------------ acting
+
+    def _write_conf(self, target: str) -> None:
+        try:
+            self._server.write_conf()
+        except OSError as error:
+            path, reason = self._server.conf, error.strerror
+            raise SpawnFailed(f"{target}: {path} cannot be written: {reason}", "make the folder writable") from error
+
+    def _write(
+        self, known: _Known, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime
+    ) -> Written:
+        buffer = next(self._buffers)
+        line = guard.write_line(
+            known.pane_id, instance, buffer, receipt, token, deadline, keep_controls=known.version >= (3, 7)
+        )
+        self._left.add(buffer)
+        reply = self._ask(line, data)
+        if reply.no_server:
+            self._left.discard(buffer)
+            return Written.ABSENT
+        answer = guard.told(reply.out)
+        if not answer:
+            _refused(reply)
+        self._left.discard(buffer)
+        return Written(answer[0])
+
+    def _delete_left(self) -> None:
+        """Delete the buffers of writes whose end was not seen: text of somebody's, and one more thing not to happen."""
+        for buffer in tuple(self._left):
+            self._ask([("delete-buffer", "-b", buffer)])
+            self._left.discard(buffer)
+
+
+def _nothing(reply: Reply) -> bool:
+    """Tell whether tmux answered that there is nothing: no server, or one without any session."""
+    return reply.no_server or "no current target" in reply.err
+
+
+def _refused(reply: Reply) -> Never:
+    raise silent(f"it said: {reply.err.strip() or reply.out.strip() or 'nothing at all'}")

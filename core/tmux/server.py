@@ -1,0 +1,137 @@
+"""The tmux server that the product uses: how it is addressed, configured, started clean, and found again."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.tmux.language import Line
+from core.tmux.proctable import process_table
+from core.tmux.transport import ProcessTransport, Reply, base_environment, our_environment, silent
+
+CONTROL_SESSION = "_the-loop"  #: belongs to the control client, and runs nothing of anybody's
+_REVIVAL = 1.0  # seconds that a server gets to make its socket anew
+_SLEEP = "2147483647"
+
+_CONF = """\
+# Written by the-loop at every start of a session; changes here are lost.
+set-option -s exit-empty off
+set-option -s escape-time 10
+set-option -g default-terminal screen-256color
+set-option -g default-size 200x50
+set-option -g history-limit 10000
+set-option -g remain-on-exit on
+set-option -g automatic-rename off
+set-option -g allow-rename off
+set-option -g status off
+set-option -g update-environment ""
+"""
+
+
+@dataclass(frozen=True)
+class TmuxServer:
+    """One server, ours by its own socket name, or the user's own where `socket_name` is "".
+
+    `conf` is our configuration file; `secrets` are the names of variables that no program in a pane may see.
+    The user's own server keeps its own configuration and global environment; panes are cleaned there one by one.
+    """
+
+    socket_name: str
+    conf: Path
+    secrets: frozenset[str] = frozenset()
+    binary: str = "tmux"
+    environ: Mapping[str, str] = field(default_factory=our_environment)
+
+    @property
+    def ours(self) -> bool:
+        """Tell whether nobody else uses this server."""
+        return self.socket_name != ""
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Return the words that begin every call of tmux; `-u` since answers lose their non-ASCII text without."""
+        own = ("-L", self.socket_name, "-f", str(self.conf)) if self.ours else ()
+        return (self.binary, "-u", *own)
+
+    @property
+    def manual_command(self) -> tuple[str, ...]:
+        """Return the words with which a person addresses the server."""
+        return ("tmux", "-L", self.socket_name) if self.ours else ("tmux",)
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of clients, which a server that one of them starts keeps for its panes."""
+        return base_environment(self.environ, self.secrets)
+
+    def process(self) -> ProcessTransport:
+        """Return the way of one process a line."""
+        return ProcessTransport(self.command, self.environment())
+
+    def starting(self) -> Line:
+        """Return the commands that start the server where none runs, and clean one that somebody else started."""
+        forget = [("set-environment", "-g", "-u", name) for name in sorted(self.secrets)] if self.ours else []
+        return [("start-server",), *forget]
+
+    def control_session(self) -> Line:
+        """Return the command that makes the control client's session; it is refused where there is one."""
+        return [("new-session", "-d", "-s", CONTROL_SESSION, "-x", "80", "-y", "24", "--", "/bin/sleep", _SLEEP)]
+
+    def write_conf(self) -> None:
+        """Write the configuration file, unless it is there as it should be. Raises OSError."""
+        if not self.ours or (self.conf.is_file() and self.conf.read_text() == _CONF):
+            return
+        self.conf.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = self.conf.with_name(f"{self.conf.name}.{os.getpid()}")
+        fresh.write_text(_CONF)
+        fresh.chmod(0o600)
+        fresh.replace(self.conf)
+
+    def remember(self, pid: int) -> None:
+        """Note which process the server is, so that one whose socket file was swept away is not taken for gone."""
+        start = process_table().start_of(pid)
+        if start is None:
+            return
+        known = json.dumps({"pid": pid, "start": start})
+        if self._memory.is_file() and self._memory.read_text() == known:
+            return
+        self._memory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = self._memory.with_name(f"{self._memory.name}.{os.getpid()}")
+        fresh.write_text(known)
+        fresh.replace(self._memory)
+
+    def remembered(self) -> int | None:
+        """Return the remembered server's pid if that very process still lives."""
+        try:
+            known = json.loads(self._memory.read_text())
+            pid, start = int(known["pid"]), known["start"]
+        except (OSError, ValueError, KeyError, TypeError):  # none was noted, or not by us: nothing is known
+            return None
+        return pid if process_table().start_of(pid) == start else None
+
+    def again(self, line: Line, timeout: float) -> Reply | None:
+        """Ask again by way of a socket made anew, after tmux said that no server runs; None if none does.
+
+        tmux makes its socket again on SIGUSR1; /tmp is swept on some machines. Raises TmuxSilent if the server
+        lives and cannot be reached.
+        """
+        pid = self.remembered()
+        if pid is None:
+            return None
+        os.kill(pid, signal.SIGUSR1)
+        end = time.monotonic() + min(_REVIVAL, timeout)
+        transport = self.process()
+        while True:
+            reply = transport.run(line, timeout)
+            if not reply.no_server:
+                return reply
+            if self.remembered() is None:
+                return None
+            if time.monotonic() > end:
+                raise silent(f"the server (process {pid}) lives, but its socket is gone and did not come back")
+            time.sleep(0.02)
+
+    @property
+    def _memory(self) -> Path:
+        return self.conf.with_name(f"{self.conf.stem}.{self.socket_name or 'default'}.server")

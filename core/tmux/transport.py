@@ -1,0 +1,167 @@
+"""Asking tmux: what every way of it has in common, and the way of one process a line."""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from core.errors import TmuxMissing, TmuxSilent
+from core.tmux.language import Line, arguments
+
+OLDEST = (3, 2)  #: new-session -e, and the flags no-output and ignore-size of control clients
+
+_NO_SERVER = ("no server running on ", "(No such file or directory)", "(Connection refused)")
+_NOT_ALLOWED = "access not allowed"  #: another user's server; tmux 3.3a says it with rc 0
+_GONE = ("server exited", "lost server")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What tmux answered: exit code (0 or 1), standard output, standard error."""
+
+    rc: int
+    out: str
+    err: str
+
+    @property
+    def no_server(self) -> bool:
+        """Tell whether tmux said that no server listens on our socket."""
+        return self.rc != 0 and any(text in self.err for text in _NO_SERVER) and not self.gone
+
+    @property
+    def gone(self) -> bool:
+        """Tell whether the server went away while it was asked: the line may or may not have been run."""
+        return any(text in self.err for text in _GONE)
+
+    @property
+    def denied(self) -> bool:
+        """Tell whether the server belongs to somebody else."""
+        return _NOT_ALLOWED in self.err
+
+
+class Transport(Protocol):
+    """Runs tmux command lines. One line is run in one turn of the server, unless a command of it waits."""
+
+    def run(self, line: Line, timeout: float, data: bytes | None = None) -> Reply:
+        """Run the line and return the answer; `data` is what `load-buffer -b NAME DATA` of the line loads.
+
+        Raises TmuxSilent if there was no answer within `timeout` seconds, and then the line may still be run later;
+        TmuxMissing if there is no tmux.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of what is held; nothing in tmux ends."""
+        ...
+
+
+class ProcessTransport:
+    """One `tmux` process a line."""
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._command = tuple(command)
+        self._environ = dict(environ)
+
+    def run(self, line: Line, timeout: float, data: bytes | None = None) -> Reply:
+        """See Transport. The data goes by standard input; a client that outlives its deadline is killed."""
+        process = self._started([*self._command, *arguments(line)], with_input=data is not None)
+        try:
+            out, err = process.communicate(data, max(timeout, 0.01))
+        except subprocess.TimeoutExpired as error:
+            _kill(process)
+            raise silent(f"no answer to {line[0][0]} within {timeout:g} s") from error
+        return Reply(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def version(self, timeout: float) -> str:
+        """Return what `tmux -V` says, without the word tmux. Raises TmuxMissing, TmuxSilent."""
+        process = self._started([self._command[0], "-V"], with_input=False)
+        try:
+            out, _ = process.communicate(None, timeout)
+        except subprocess.TimeoutExpired as error:
+            _kill(process)
+            raise silent(f"no answer to -V within {timeout:g} s") from error
+        return out.decode(errors="replace").removeprefix("tmux ").strip()
+
+    def _started(self, words: list[str], *, with_input: bool) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE if with_input else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self._environ,
+                start_new_session=True,
+            )
+        except (FileNotFoundError, PermissionError) as error:
+            raise missing(f"{words[0]!r} cannot be run: {error.strerror}") from error
+        except OSError as error:
+            raise silent(f"{words[0]!r} could not be started: {error.strerror}") from error
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a client of ours; its pipes are closed unread, since a server that it started may hold them."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except BrokenPipeError:  # what was still to be flushed has no reader any more, and nobody wants it
+                continue
+
+
+def silent(reason: str) -> TmuxSilent:
+    """Return the error for a tmux that could not be asked."""
+    return TmuxSilent(f"tmux: {reason}", "nothing was concluded from it; try again, or look with `tmux -L NAME ls`")
+
+
+def missing(reason: str) -> TmuxMissing:
+    """Return the error for a tmux that cannot be used."""
+    return TmuxMissing(f"tmux: {reason}", f"install tmux {OLDEST[0]}.{OLDEST[1]} or newer, and have it on PATH")
+
+
+def version_of(text: str) -> tuple[int, int]:
+    """Return (major, minor) of `3.3a`, `next-3.8` or `openbsd-7.5`-like texts; (0, 0) where none is named."""
+    numbers = text.rpartition("-")[2].split(".")
+    try:
+        return int(numbers[0]), int("".join(c for c in numbers[1] if c.isdigit()))
+    except (IndexError, ValueError):
+        return (0, 0)
+
+
+def check_version(text: str) -> tuple[int, int]:
+    """Return the version. Raises TmuxMissing for one that is too old; `master` counts as new."""
+    if text == "master":
+        return (99, 0)
+    version = version_of(text)
+    if version < OLDEST:
+        raise missing(f"version {text or 'unknown'} is too old")
+    return version
+
+
+def base_environment(environ: Mapping[str, str], without: frozenset[str]) -> dict[str, str]:
+    """Return the environment for tmux clients, and so for a server that one of them starts.
+
+    It lacks the named variables, those of an outer tmux, and the mark of an agent's own processes: a server that
+    carried it would be taken for a process of that agent. A UTF-8 locale is made sure of, since in the C locale tmux
+    replaces every character outside ASCII in its answers.
+    """
+    dropped = without | {"TMUX", "TMUX_PANE", MARKER}
+    kept = {name: value for name, value in environ.items() if name not in dropped}
+    locale = next((kept[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if kept.get(name)), "")
+    if "utf" not in locale.lower():
+        kept["LC_ALL"] = "C.UTF-8"
+    kept.setdefault("TERM", "xterm-256color")
+    return kept
+
+
+MARKER = "THE_LOOP_INSTANCE"  #: in the environment of every process of an instance
+
+
+def our_environment() -> Mapping[str, str]:
+    """Return this process's environment."""
+    return os.environ

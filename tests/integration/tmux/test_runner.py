@@ -1,0 +1,160 @@
+"""The runner against a real tmux server, one process a call."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from core.domain.pane import Receipt, Spawn, Written
+from core.domain.session import LastExit, Live
+from core.errors import NotRunning, SpawnFailed
+from core.names import new_instance
+from core.tmux.runner import TmuxRunner
+from tests.support.tmux import PrivateTmux, alive, launcher, soon, wait_until
+
+
+def test_no_server_is_an_empty_survey(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """Where no server runs there are no panes, and asking starts none."""
+    survey = runner.survey()
+
+    assert survey.panes == ()
+    assert not (private.folder / f"tmux-{os.getuid()}" / private.server.socket_name).exists()
+
+
+def test_spawned_pane_is_found_by_its_tag(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A spawned pane is tagged, of 200 by 50, in its folder, with the given environment and the marker."""
+    report = private.folder / "report"
+    facts = "pwd; stty size; echo $GIVEN; echo $THE_LOOP_INSTANCE"
+    body = f"{{ {facts}; }} > {report}.new; mv {report}.new {report}; exec cat"
+
+    pane = private.spawn(runner, launcher(private.folder / "launch", body), GIVEN='a;b; $HOME "#{pid}" \\ é\n;')
+
+    wait_until(report.exists, "the program ran")
+    listed = runner.survey().of_instance(pane.tag)
+    assert listed is not None
+    assert (listed.pane_id, listed.session_id, listed.pid) == (pane.pane_id, pane.session_id, pane.pid)
+    assert runner.survey().live("loop-standing-test", pane.tag) is Live.LIVE
+    text = report.read_text()
+    assert text == f'{private.folder}\n50 200\na;b; $HOME "#{{pid}}" \\ é ;\n{pane.tag}\n'
+
+
+@pytest.mark.parametrize("name", ["plain", "with space", "hash#{pid}", "semi;", "quote'\"$x"])
+def test_spawn_enters_folders_of_any_name(private: PrivateTmux, runner: TmuxRunner, name: str) -> None:
+    """The folder is the one that was named, whatever characters its name has."""
+    folder = private.folder / name
+    folder.mkdir()
+    report = private.folder / "report"
+    launch = launcher(private.folder / "launch", f"pwd > {report}.new; mv {report}.new {report}; exec cat")
+
+    runner.spawn(Spawn("loop-standing-x", new_instance(), launch, folder, {}, soon()))
+
+    wait_until(report.exists, "the program ran")
+    assert report.read_text() == f"{folder}\n"
+
+
+def test_spawn_into_a_missing_folder_runs_nothing(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """The program never starts in another folder than its own."""
+    report = private.folder / "report"
+    launch = launcher(private.folder / "launch", f"pwd > {report}; exec cat")
+
+    pane = runner.spawn(Spawn("loop-standing-x", new_instance(), launch, private.folder / "missing", {}, soon()))
+
+    wait_until(lambda: runner.survey().live("loop-standing-x", pane.tag) is Live.DEAD, "the pane is dead")
+    assert not report.exists()
+
+
+def test_taken_name_is_refused_and_keeps_its_tag(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A second spawn under the same name fails with tmux's words; the first pane and its tag stay."""
+    pane, _ = private.reading(runner)
+
+    with pytest.raises(SpawnFailed, match="duplicate session"):
+        private.spawn(runner, Path("/bin/cat"))
+
+    assert [found.tag for found in runner.survey().panes] == [pane.tag]
+
+
+def test_spawn_after_its_deadline_makes_nothing(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """The server itself refuses a spawn that comes too late."""
+    with pytest.raises(SpawnFailed, match="after its deadline"):
+        runner.spawn(Spawn("loop-standing-x", new_instance(), Path("/bin/cat"), private.folder, {}, soon(-1)))
+
+    assert runner.survey().panes == ()
+
+
+def test_name_that_begins_another_hits_only_itself(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """Ending `work` leaves `work2` alone, and a spawn of `work` is not taken for `work2`."""
+    second = private.spawn(runner, Path("/bin/cat"), target="work2")
+    first = private.spawn(runner, Path("/bin/cat"), target="work")
+
+    ended = runner.end(first.tag)
+
+    assert ended
+    assert [pane.tag for pane in runner.survey().panes] == [second.tag]
+    assert not runner.end(first.tag)
+    assert [pane.tag for pane in runner.survey().panes] == [second.tag]
+
+
+def test_write_arrives_and_leaves_its_receipt(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """What is written is read by the program, and the pane carries the token."""
+    pane, reader = private.reading(runner)
+
+    written = runner.write(pane.tag, b"hello\r", Receipt.PASTED, "m-1", soon())
+
+    assert written is Written.DONE
+    reader.wait_for(b"hello\r")
+    assert reader.received() == b"hello\r"
+    listed = runner.survey().of_instance(pane.tag)
+    assert listed is not None
+    assert listed.receipts == {Receipt.PASTED: "m-1"}
+    assert private.tmux("list-buffers") == ""
+
+
+def test_dead_pane_tells_its_exit(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A program that has ended leaves a dead pane with its exit status or its signal."""
+    exited = private.spawn(runner, launcher(private.folder / "a", "exit 7"), target="a")
+    killed = private.spawn(runner, launcher(private.folder / "b", "kill -9 $$"), target="b")
+    wait_until(lambda: all(pane.dead for pane in runner.survey().panes), "both programs ended")
+
+    survey = runner.survey()
+
+    exits = {pane.tag: pane.exit for pane in survey.panes}
+    assert exits == {exited.tag: LastExit(7, None), killed.tag: LastExit(None, 9)}
+
+
+def test_dead_pane_takes_no_write_and_the_server_lives(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """tmux 3.3a would exit on a paste into a dead pane; the guard answers DEAD, and no text stays in a buffer."""
+    pane = private.spawn(runner, launcher(private.folder / "a", "exit 0"))
+    wait_until(lambda: runner.survey().panes[0].dead, "the program ended")
+    server = private.pid()
+
+    written = runner.write(pane.tag, b"text", Receipt.PASTED, "m-1", soon())
+
+    assert written is Written.DEAD
+    assert private.pid() == server
+    assert private.tmux("list-buffers") == ""
+    assert private.tmux("show-options", "-p", "-t", pane.pane_id, "-v", "@the_loop_refused") == "m-1\n"
+
+
+def test_ended_session_is_gone_with_its_dead_pane(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A dead pane's session is ended as well, and its program's name is free again."""
+    pane = private.spawn(runner, launcher(private.folder / "a", "exit 0"))
+    wait_until(lambda: runner.survey().panes[0].dead, "the program ended")
+
+    ended = runner.end(pane.tag)
+
+    assert ended
+    assert runner.survey().panes == ()
+    assert alive(private.pid())
+
+
+def test_screen_shows_the_last_lines(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """The last lines come with history, wrapped ones joined, without the empty rest of the screen."""
+    body = "i=0; while [ $i -lt 120 ]; do echo line $i; i=$((i+1)); done; printf '%0300d\\n' 7; exec cat"
+    pane = private.spawn(runner, launcher(private.folder / "a", body))
+    wait_until(lambda: runner.screen(pane.tag, 5).endswith("7"), "everything is shown")
+
+    shown = runner.screen(pane.tag, 100).split("\n")
+
+    assert shown == [f"line {i}" for i in range(21, 120)] + ["7".rjust(300, "0")]
+    with pytest.raises(NotRunning):
+        runner.screen("i-other", 5)
