@@ -239,6 +239,11 @@ def _remedy(action: Action, held: HoldState | None, observed: Observed, name: st
     return ""
 
 
+def seen_reason(observed: Observed) -> str:
+    """Return the words for what is observed."""
+    return _SEEN_REASONS[observed]
+
+
 def hold_state(record: SessionRecord | None) -> HoldState:
     """Return the mark on a record; deleting outranks a hold."""
     if record is None:

@@ -1,0 +1,318 @@
+"""What to do next with a session's first message: one pure step over everything that is known. No I/O.
+
+`step` is level-triggered: it is given how things stand, not what happened, so a process may die between any two steps
+and the next one goes on from what is on the disk, on the pane and in the harness's records. At most one message of a
+session is in flight, and none is pasted a second time without proof that the first paste was lost.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+
+from core.domain.gate import Action, Decision, Observed, seen_reason
+from core.domain.harness import Traits
+from core.domain.message import WAITING, InboxRow, Kind, MessageState
+from core.domain.pane import Receipt
+
+EVIDENCE_WINDOW = timedelta(seconds=1.5)  #: from a CR to the harness's own record of the text
+TOOL_MARGIN = timedelta(milliseconds=200)  #: from a tool call to the dialog that it may open
+TYPING_QUIET = timedelta(seconds=5)
+TYPING_LIMIT = timedelta(seconds=60)
+SILENCE_RETRY = timedelta(seconds=1)
+MAX_SUBMITS = 2
+
+SILENT = seen_reason(Observed.SILENT)
+TYPING = "somebody is typing in its terminal"
+HALF_TYPED = "somebody has half-typed text in its terminal"
+STASHING = "half-typed text is being put aside"
+IN_DOUBT = "the message before it may still stand in its input line"
+EXPIRING = frozenset({SILENT, TYPING, HALF_TYPED, STASHING})  #: a row that waits for one of these expires
+
+_DELIVERS = frozenset({Action.DELIVER, Action.DELIVER_PACED})
+
+
+class PaneState(Enum):
+    """What tmux says of the pane that the row is meant for, or was pasted into."""
+
+    ALIVE = "alive"
+    GONE = "gone"  #: dead, absent, or an earlier instance's
+    SILENT = "silent"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long things may take."""
+
+    command: timedelta  #: one guarded line
+    start: timedelta  #: from a spawn to the first turn
+    expiry: timedelta  #: of a row that waits for tmux or for a typist
+
+
+@dataclass(frozen=True)
+class Situation:
+    """How things stand for the row whose turn it is."""
+
+    row: InboxRow
+    generation: int | None  #: the record's; None: the session is gone
+    decision: Decision
+    traits: Traits
+    provable: bool  #: the harness's records can show that a turn took this text
+    timing: Timing
+    pane: PaneState
+    receipts: Mapping[Receipt, str] = field(default_factory=dict)
+    evidence: MessageState | None = None  #: CONFIRMED or ACCEPTED, by the harness's records
+    durable: bool = False  #: those records outlive the instance, and were read to their end
+    asking: bool = False  #: a dialog may be open: an Enter would answer it
+    tool_at: datetime | None = None  #: the latest tool call
+    typed_at: datetime | None = None  #: the latest key of a writable client that is attached
+    turn_started_at: datetime | None = None
+    doubt_since: datetime | None = None  #: an earlier message to this instance became unknown then
+    authorized: bool = True
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Claim the row, then paste it; the server refuses the paste after `deadline`. `clear` empties the input first."""
+
+    deadline: datetime
+    clear: bool = False
+
+
+@dataclass(frozen=True)
+class Stash:
+    """Put half-typed text aside; the server refuses after `deadline`."""
+
+    deadline: datetime
+
+
+@dataclass(frozen=True)
+class MarkPasted:
+    """The receipt is on the pane, and the row does not say so yet."""
+
+
+@dataclass(frozen=True)
+class Submit:
+    """Write the CR; `number` 2 is the lone one, after nothing showed that the first arrived."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class MarkSubmitted:
+    """The CR's receipt is on the pane, and the row does not say so yet."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Settle:
+    """The row is over. `note`: the sender's thread is told, with the remedy."""
+
+    state: MessageState
+    detail: str
+    remedy: str = ""
+    note: bool = False
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The row waits for what `detail` says; look again at `until`, or when something changed."""
+
+    detail: str
+    remedy: str = ""
+    note: bool = False
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class BackToPending:
+    """The attempt is known to be lost: the row may be tried again."""
+
+    detail: str
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Nothing to do before `until` (None: before something changes)."""
+
+    until: datetime | None
+    reason: str
+
+
+Step = Attempt | Stash | MarkPasted | Submit | MarkSubmitted | Settle | Queue | BackToPending | Wait
+
+
+def step(situation: Situation, now: datetime) -> Step:
+    """Return the next step for the row. Pure."""
+    row = situation.row
+    if situation.evidence is not None and (row.attempt > 0 or row.state not in WAITING):
+        return Settle(situation.evidence, "")
+    if row.state in WAITING:
+        return _waiting(situation, now)
+    early = resting_until(row, situation.provable, situation.traits, situation.timing)
+    if early is not None and now < early:
+        return Wait(early, "the harness needs a moment")
+    if situation.pane is PaneState.SILENT:
+        return Wait(now + SILENCE_RETRY, SILENT)
+    if row.state is MessageState.CLAIMED:
+        return _claimed(situation, now)
+    return _pasted(situation, now) if row.state is MessageState.PASTED else _submitted(situation, now)
+
+
+def resting_until(row: InboxRow, provable: bool, traits: Traits, timing: Timing) -> datetime | None:
+    """Return the moment before which only evidence can move a row that is in flight; None: look now."""
+    if row.state is MessageState.PASTED and row.pasted_at:
+        return row.pasted_at + timedelta(seconds=traits.settle)
+    if row.state is MessageState.SUBMITTED and row.submitted_at and provable:
+        return row.submitted_at + (timing.start if by_argument(row) else EVIDENCE_WINDOW)
+    return None
+
+
+def by_argument(row: InboxRow) -> bool:
+    """Tell whether a boot prompt travelled as the program's argument: evidence settles it, nothing submits it again."""
+    return row.message.kind is Kind.BOOT and row.attempt == 0
+
+
+# ---------------------------------------------------------------- waiting
+
+
+def _waiting(s: Situation, now: datetime) -> Step:
+    row = s.row
+    if s.generation is None or row.message.generation < s.generation:
+        return Settle(MessageState.CANCELLED, "the session was stopped or deleted after it was sent")
+    if not s.authorized:
+        return Settle(MessageState.REFUSED, "its author is no longer on the allow-list")
+    expired = now >= row.message.created_at + s.timing.expiry
+    if expired and row.detail in EXPIRING:
+        return _expire(row.detail)
+    if s.decision.action in _DELIVERS:
+        return _stashing(s, now) if row.detail == STASHING else _deliverable(s, now)
+    return _held_back(s.decision, expired)
+
+
+def _held_back(decision: Decision, expired: bool) -> Step:
+    if decision.action in (Action.QUEUE, Action.ANSWER):
+        if expired and decision.reason in EXPIRING:
+            return _expire(decision.reason)
+        return Queue(decision.reason, decision.remedy, note=decision.note or decision.action is Action.ANSWER)
+    state = MessageState.REFUSED if decision.action is Action.REFUSE else MessageState.CANCELLED
+    return Settle(state, decision.reason, decision.remedy, note=decision.note)
+
+
+def _expire(reason: str) -> Settle:
+    return Settle(MessageState.EXPIRED, f"it waited too long: {reason}", "send it again", note=True)
+
+
+_TYPIST = "it goes in once that text was sent, or that client has detached"
+
+
+def _deliverable(s: Situation, now: datetime) -> Step:
+    half_typed = s.typed_at is not None and (s.turn_started_at is None or s.typed_at > s.turn_started_at)
+    if s.typed_at is not None and now < s.typed_at + TYPING_QUIET:
+        began = s.row.updated_at if s.row.detail == TYPING else now
+        if now < began + TYPING_LIMIT:
+            until = min(s.typed_at + TYPING_QUIET, began + TYPING_LIMIT)
+            return Queue(TYPING, "it goes in after a pause in the typing", until=until)
+    doubt = s.doubt_since is not None and (s.turn_started_at is None or s.turn_started_at <= s.doubt_since)
+    if half_typed and (s.traits.stash is None or doubt):
+        return Queue(HALF_TYPED, _TYPIST, note=True)
+    if doubt and s.traits.clear is None:
+        return Queue(IN_DOUBT, "look at its terminal; it goes in after the next turn began", note=True)
+    if half_typed and s.row.stashed and s.row.detail == HALF_TYPED:  # typed after the stash: another would pop it
+        return Queue(HALF_TYPED, _TYPIST, note=True)
+    if half_typed and (not s.row.stashed or s.row.detail == STASHING):
+        return Stash(_deadline(s, now))
+    return Attempt(_deadline(s, now), clear=doubt)
+
+
+def _stashing(s: Situation, now: datetime) -> Step:
+    row = s.row
+    if s.receipts.get(Receipt.STASHED) == row.token:
+        ready = row.updated_at + timedelta(seconds=s.traits.settle)
+        if now < ready:
+            return Wait(ready, STASHING)
+        if s.typed_at is not None and s.typed_at > row.updated_at:
+            return Queue(HALF_TYPED, _TYPIST, note=True)
+        return Attempt(_deadline(s, now))
+    if row.attempt_deadline is not None and now <= row.attempt_deadline:
+        return Wait(row.attempt_deadline, STASHING)
+    return _deliverable(s, now)
+
+
+def _deadline(s: Situation, now: datetime) -> datetime:
+    """Return when the server is to refuse the line: soon, and not after the row itself expires."""
+    deadline, expires = now + s.timing.command, s.row.message.created_at + s.timing.expiry
+    return min(deadline, expires) if expires > now else deadline
+
+
+# ---------------------------------------------------------------- in flight
+
+
+def _claimed(s: Situation, now: datetime) -> Step:
+    if s.receipts.get(Receipt.PASTED) == s.row.token:
+        return MarkPasted()
+    if s.pane is PaneState.GONE:
+        return _gone(s)
+    if s.row.attempt_deadline is not None and now <= s.row.attempt_deadline:
+        return Wait(s.row.attempt_deadline, "its paste may still happen")
+    return BackToPending(SILENT)
+
+
+def _pasted(s: Situation, now: datetime) -> Step:
+    if s.receipts.get(Receipt.SUBMITTED) == submit_token(s.row, 1):
+        return MarkSubmitted(1)
+    if s.pane is PaneState.GONE:
+        return _gone(s)
+    if s.asking or s.decision.action not in _DELIVERS:
+        return Wait(None, s.decision.reason)
+    if s.tool_at is not None and now < s.tool_at + TOOL_MARGIN:
+        return Wait(s.tool_at + TOOL_MARGIN, "a tool call may open a dialog")
+    return Submit(1)
+
+
+def _submitted(s: Situation, now: datetime) -> Step:
+    row, following = s.row, s.row.submits + 1
+    if not s.provable:
+        return Settle(MessageState.SUBMITTED, "this harness cannot prove more")
+    if s.receipts.get(Receipt.SUBMITTED) == submit_token(row, following):
+        return MarkSubmitted(following)
+    if s.pane is PaneState.GONE:
+        return _gone(s)
+    obstacle = _no_lone_submit(s)
+    if obstacle is not None:
+        return Settle(MessageState.UNKNOWN, f"nothing shows that a turn took it, and {obstacle}", _LOOK, note=True)
+    if s.tool_at is not None and now < s.tool_at + TOOL_MARGIN:
+        return Wait(s.tool_at + TOOL_MARGIN, "a tool call may open a dialog")
+    return Submit(following)
+
+
+_LOOK = "look at its terminal before you send it again"
+
+
+def _no_lone_submit(s: Situation) -> str | None:
+    """Return why no further CR may be written, or None if one may."""
+    row = s.row
+    if by_argument(row):
+        return "it was the program's argument"
+    if row.submits >= MAX_SUBMITS:
+        return "a second Enter changed nothing"
+    if s.asking or s.decision.action not in _DELIVERS:
+        return f"no second Enter was sent, for {s.decision.reason}"
+    if row.stashed:
+        return "no second Enter was sent, for half-typed text was put aside for it"
+    if s.typed_at is not None and row.pasted_at is not None and s.typed_at > row.pasted_at:
+        return "no second Enter was sent, for somebody typed since"
+    return None
+
+
+def _gone(s: Situation) -> Step:
+    """Return what becomes of a row whose pane ended: the conversation's own record decides, where there is one."""
+    if s.durable and not by_argument(s.row):
+        return BackToPending("its pane ended, and the conversation does not know it")
+    return Settle(MessageState.UNKNOWN, "its pane ended before anything showed that a turn took it", _LOOK, note=True)
+
+
+def submit_token(row: InboxRow, number: int) -> str:
+    """Return the receipt that the row's CR of that number leaves on the pane."""
+    return f"{row.token}.{number}"
