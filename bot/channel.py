@@ -1,0 +1,112 @@
+"""Slack as core's Channel. What the entry point group `the_loop.channels` names."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bot import manifest
+from bot.app import Self, build_app
+from bot.bridge import AsyncDoor
+from bot.checks import Check
+from bot.clients import async_web_client
+from bot.connection import Connection, Pace
+from bot.directory import Directory
+from bot.listeners.commands import Sessions
+from bot.messenger import Messenger
+from bot.middleware import Intake
+from bot.payloads import KIND
+from bot.settings import SlackSettings
+from bot.tokens import Tokens
+from core.clock import Clock, SystemClock
+from core.config.channels import channel_settings
+from core.errors import ChannelError
+from core.ports import CoreDoor, Finding, NewPost, Posted
+
+log = logging.getLogger(__name__)
+
+_STOP_POLL = 0.2
+
+
+class SlackChannel:
+    """The Slack channel; see core.ports.Channel. Making it asks neither Slack nor the environment."""
+
+    kind = KIND
+
+    def __init__(
+        self,
+        block: Mapping[str, Any],
+        environ: Mapping[str, str],
+        source: Path | None = None,
+        *,
+        clock: Clock | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        """Read the block `channels.slack`. Raises ConfigError with everything that is wrong in it."""
+        self._settings = channel_settings(block, SlackSettings, name=KIND, source=source)
+        self._tokens = Tokens(self._settings, environ)
+        self._messenger = Messenger(self._settings, self._tokens)
+        self._clock = clock or SystemClock()
+        self._pace = pace or Pace()
+
+    def serve(self, door: CoreDoor, stopping: Callable[[], bool]) -> None:
+        """Listen until `stopping` says so.
+
+        Returns before that, the remedy told by `door.connected`, where waiting cannot help: a token that is missing,
+        wrong or revoked, Socket Mode switched off. Sessions and the service go on without Slack.
+        """
+        try:
+            self._tokens.bot()
+            self._tokens.app()
+        except ChannelError as error:
+            log.error("slack is not connected", extra={"reason": str(error)})
+            door.connected(KIND, False, str(error))
+            return
+        asyncio.run(self._serve(AsyncDoor(door), stopping))
+
+    async def _serve(self, door: AsyncDoor, stopping: Callable[[], bool]) -> None:
+        client, own, stop = async_web_client(self._settings), Self(), asyncio.Event()
+        intake = Intake(door, Directory(client, self._tokens, self._clock), self.authorized)
+        app = build_app(client, own, Sessions(door, self.authorized, own.team))
+        connection = Connection(app, client, self._tokens, own, intake, door, self._pace)
+        async with asyncio.TaskGroup() as group:
+            beside = [group.create_task(intake.run()), group.create_task(_watch(stopping, stop))]
+            await connection.run(stop)
+            for task in beside:
+                task.cancel()
+
+    def default_channel(self) -> str:
+        """Return the configured channel's id, "" if none is."""
+        return self._settings.channel
+
+    def authorized(self, author: str) -> bool:
+        """Tell whether the member is on the allow-list; an empty list allows nobody."""
+        return author in self._settings.authorized_users
+
+    def post(self, post: NewPost, channel: str, thread: str) -> Posted:
+        """Post the text. Raises ChannelError."""
+        return self._messenger.post(post, channel, thread)
+
+    def update(self, post: NewPost, channel: str, ts: str) -> Posted:
+        """Replace an earlier post's text. Raises ChannelError."""
+        return self._messenger.update(post, channel, ts)
+
+    def find(self, post_id: str, channel: str, thread: str) -> Posted | None:
+        """Look for a post by its id. Raises ChannelError."""
+        return self._messenger.find(post_id, channel, thread)
+
+    def check(self) -> tuple[Finding, ...]:
+        """Ask Slack whether everything is in place."""
+        return Check(self._settings, self._tokens).findings()
+
+    def manifest(self) -> str:
+        """Return the app manifest as YAML."""
+        return manifest.manifest()
+
+
+async def _watch(stopping: Callable[[], bool], stop: asyncio.Event) -> None:
+    """Set `stop` once the service stops."""
+    while not stopping():
+        await asyncio.sleep(_STOP_POLL)
+    stop.set()

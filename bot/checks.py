@@ -1,0 +1,143 @@
+"""Asks Slack whether everything is in place, one finding for each question. Changes nothing there."""
+
+from collections.abc import Callable, Iterator
+
+from slack_sdk import WebClient
+from slack_sdk.web.slack_response import SlackResponse
+
+from bot import manifest, payloads
+from bot.clients import web_client
+from bot.errors import SYNC_FAILURES, channel_error, header
+from bot.payloads import Identity
+from bot.settings import SlackSettings
+from bot.tokens import Tokens
+from core.errors import ChannelError
+from core.ports import Finding
+
+
+class Check:
+    """One run of the check."""
+
+    def __init__(self, settings: SlackSettings, tokens: Tokens) -> None:
+        self._settings = settings
+        self._tokens = tokens
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return every finding; a question that could not be asked is one that is not well."""
+        return (*self._of_the_bot(), *self._of_the_socket())
+
+    def _of_the_bot(self) -> Iterator[Finding]:
+        try:
+            token = self._tokens.bot()
+        except ChannelError as error:
+            yield _failed("bot token", error)
+            yield from self._nobody()
+            return
+        yield Finding("bot token", True, f"in {token.variable}")
+        client = web_client(self._settings, token)
+        try:
+            answer = _ask("auth.test", "", client.auth_test)
+        except ChannelError as error:
+            yield _failed("bot", error)
+            yield from self._nobody()
+            return
+        own = payloads.identity(answer.data if isinstance(answer.data, dict) else {})
+        if own is None:
+            yield Finding("bot", False, "the token belongs to no bot", "use the bot token (xoxb-…) of the app")
+            return
+        yield Finding("bot", True, f"{own.name} in team {own.team}")
+        yield _scopes(header(answer, "x-oauth-scopes"))
+        yield from self._channel(client)
+        yield from self._nobody()
+        for member in self._settings.authorized_users:
+            yield _member(client, member, own)
+
+    def _nobody(self) -> Iterator[Finding]:
+        if not self._settings.authorized_users:
+            yield Finding(
+                "authorizedUsers",
+                False,
+                "the list is empty, so nobody may steer a session from Slack",
+                "add the member ids of those who may to channels.slack.authorizedUsers",
+            )
+
+    def _channel(self, client: WebClient) -> Iterator[Finding]:
+        channel = self._settings.channel
+        if not channel:
+            remedy = "set channels.slack.channel to the id of the channel (C…)"
+            yield Finding("channel", False, "no channel is configured", remedy)
+            return
+        try:
+            answer = _ask("conversations.info", channel, lambda: client.conversations_info(channel=channel))
+        except ChannelError as error:
+            yield _failed("channel", error)
+            return
+        found = payloads.conversation(answer.data if isinstance(answer.data, dict) else {})
+        named = f"#{found.name} ({channel})"
+        if found.is_archived:
+            yield Finding("channel", False, f"{named} is archived", "unarchive it, or configure another channel")
+        elif not found.is_member:
+            yield Finding("channel", False, f"the bot is not in {named}", "invite it there: /invite @the-loop")
+        else:
+            yield Finding("channel", True, f"{named}, the bot is a member")
+        if found.is_ext_shared:
+            yield Finding(
+                "shared channel",
+                True,
+                f"a warning: {named} is shared with another organization, whose people read what sessions say there",
+                "use a channel of your own workspace; outsiders can steer nothing in either case",
+            )
+
+    def _of_the_socket(self) -> Iterator[Finding]:
+        try:
+            token = self._tokens.app()
+        except ChannelError as error:
+            yield _failed("app-level token", error)
+            return
+        yield Finding("app-level token", True, f"in {token.variable}")
+        try:
+            _ask("apps.connections.open", "", lambda: self._plain().apps_connections_open(app_token=token.reveal()))
+        except ChannelError as error:
+            yield _failed("Socket Mode", error)
+            return
+        yield Finding("Socket Mode", True, "a connection may be opened")
+
+    def _plain(self) -> WebClient:
+        return web_client(self._settings, self._tokens.app())
+
+
+def _scopes(granted: str) -> Finding:
+    given = {scope.strip() for scope in granted.split(",") if scope.strip()}
+    missing = [scope for scope in manifest.scopes() if scope not in given]
+    if missing:
+        remedy = "paste the manifest (`the-loop slack manifest`) into the app's page and reinstall it"
+        return Finding("scopes", False, f"missing: {', '.join(missing)}", remedy)
+    return Finding("scopes", True, ", ".join(manifest.scopes()))
+
+
+def _member(client: WebClient, member: str, own: Identity) -> Finding:
+    name = f"authorizedUsers {member}"
+    remedy = f"remove {member} from channels.slack.authorizedUsers, or correct it"
+    try:
+        answer = _ask("users.info", member, lambda: client.users_info(user=member))
+    except ChannelError as error:
+        return _failed(name, error)
+    found = payloads.person(answer.data if isinstance(answer.data, dict) else {})
+    if found is None or found.deleted:
+        return Finding(name, False, "no active member has this id", remedy)
+    if found.is_bot:
+        return Finding(name, False, f"{found.name} is a bot, and bots may not steer", remedy)
+    if found.team != own.team:
+        return Finding(name, False, f"{found.name} belongs to another organization, and is refused", remedy)
+    return Finding(name, True, found.name)
+
+
+def _ask(method: str, where: str, call: Callable[[], SlackResponse]) -> SlackResponse:
+    try:
+        return call()
+    except SYNC_FAILURES as error:
+        raise channel_error(method, where, error) from error
+
+
+def _failed(name: str, error: ChannelError) -> Finding:
+    return Finding(name, False, error.message, error.remedy)

@@ -1,0 +1,161 @@
+"""What Slack's refusals and a broken network mean, as ChannelError."""
+
+import http.client
+import re
+import socket
+import urllib.error
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError, SlackClientError
+
+from bot.tokens import redact
+from core.errors import ChannelError
+
+#: The network's ways to fail a call; slack_sdk's own are turned into one of these or SlackClientError.
+SYNC_FAILURES = (SlackClientError, OSError, http.client.HTTPException)
+ASYNC_FAILURES = (SlackClientError, aiohttp.ClientError, OSError, TimeoutError)
+
+_INVITE = "invite the bot there: /invite @the-loop"
+_REINSTALL = "reinstall the app from the manifest (`the-loop slack manifest`) and put its token into the variable"
+_NEW_TOKEN = "take the current token from the app's page and put it into the variable, then restart the service"
+_ANNOUNCE = "the next start makes a new thread"
+_CHANNEL_KEY = "set channels.slack.channel (or the session's slack.channel) to the channel's id"
+
+#: Error code -> (reason, remedy) for what a repeated call cannot mend.
+PERMANENT: Mapping[str, tuple[str, str]] = {
+    "channel_not_found": ("there is no such channel, or the bot may not see it", f"{_CHANNEL_KEY}; {_INVITE}"),
+    "not_in_channel": ("the bot is not a member of the channel", _INVITE),
+    "is_archived": ("the channel is archived", f"unarchive it, or {_CHANNEL_KEY}"),
+    "restricted_action": ("the workspace lets this app not post there", "ask a workspace admin to allow it"),
+    "restricted_action_read_only_channel": ("the channel is read-only", "ask a workspace admin to allow the bot"),
+    "restricted_action_thread_only_channel": ("only threads are allowed there", _CHANNEL_KEY),
+    "restricted_action_thread_locked": ("the thread is locked", _ANNOUNCE),
+    "ekm_access_denied": ("the workspace's admins have suspended posting", "ask a workspace admin"),
+    "team_access_not_granted": ("the token has no access to the workspace", _REINSTALL),
+    "access_denied": ("access is denied", _REINSTALL),
+    "no_permission": ("the token may not do this", _REINSTALL),
+    "missing_scope": ("the token lacks a scope", _REINSTALL),
+    "not_allowed_token_type": ("this is the other kind of token", "bot token: xoxb-…, app-level token: xapp-…"),
+    "invalid_auth": ("the token is not valid, or this address may not use it", _NEW_TOKEN),
+    "not_authed": ("no token was sent", _NEW_TOKEN),
+    "token_revoked": ("the token was revoked", _REINSTALL),
+    "token_expired": ("the token has expired", f"switch token rotation off; {_REINSTALL}"),
+    "account_inactive": ("the app was removed from the workspace, or its bot user deactivated", _REINSTALL),
+    "app_not_installed": ("the app is not installed in the workspace", _REINSTALL),
+    "org_login_required": (
+        "the workspace is being moved into an organization",
+        "wait for it, then restart the service",
+    ),
+    "socket_mode_not_enabled": (
+        "Socket Mode is off",
+        "switch it on (page `Socket Mode` of the app), restart the service",
+    ),
+    "link_disabled": (
+        "Socket Mode was switched off",
+        "switch it on (page `Socket Mode` of the app), restart the service",
+    ),
+    "forbidden_team": ("the app may not be used in this workspace", "ask a workspace admin"),
+    "thread_not_found": ("the thread is gone", _ANNOUNCE),
+    "message_not_found": ("the message is gone", _ANNOUNCE),
+    "cant_update_message": ("this message cannot be edited by the bot", _ANNOUNCE),
+    "edit_window_closed": ("the workspace lets messages not be edited any more", _ANNOUNCE),
+    "cannot_reply_to_message": ("that kind of message takes no replies", _ANNOUNCE),
+    "msg_too_long": ("the text is longer than Slack takes", "the whole text is in the session's pane"),
+    "no_text": ("there is no text", "report this: the-loop must not post an empty text"),
+    "user_not_found": ("there is no such member", "correct channels.slack.authorizedUsers"),
+    "unknown_method": ("the server at channels.slack.apiUrl does not know the method", "correct channels.slack.apiUrl"),
+    "metadata_too_large": ("the message's metadata is too large", "report this: the-loop keeps it small"),
+    "invalid_metadata_format": ("the message's metadata is malformed", "report this: the-loop makes it"),
+}
+#: Slack says itself that these pass.
+PASSING_CODES = frozenset({"team_added_to_org"})
+#: Slack may have done what was asked although it says that it failed.
+UNCLEAR_CODES = frozenset({"fatal_error", "internal_error", "request_timeout", "service_unavailable"})
+_CODE = re.compile(r"[a-z][a-z0-9_]{1,80}")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What can be read off a refused call: the error code ("" if the body was none of Slack's), status, headers."""
+
+    code: str
+    status: int
+    retry_after: float | None
+    needed: str  #: the scope that is missing, where Slack names it
+
+
+def answer_of(error: SlackApiError) -> Answer:
+    """Return what a refusal says; never raises, whatever came back."""
+    response: Any = error.response
+    data = getattr(response, "data", response)
+    body: Mapping[str, Any] = data if isinstance(data, dict) else {}
+    status = getattr(response, "status_code", None) or getattr(response, "status", None)
+    code, needed = body.get("error"), body.get("needed")
+    return Answer(
+        code=code if isinstance(code, str) and _CODE.fullmatch(code) else "",
+        status=status if isinstance(status, int) else 200,
+        retry_after=_seconds(header(response, "retry-after")),
+        needed=needed if isinstance(needed, str) else "",
+    )
+
+
+def header(response: Any, name: str) -> str:
+    """Return a header of a response of slack_sdk, whatever its case, or ""."""
+    headers = getattr(response, "headers", None)
+    if not isinstance(headers, Mapping):
+        return ""
+    return next((str(value) for key, value in headers.items() if str(key).lower() == name), "")
+
+
+def channel_error(method: str, where: str, error: Exception) -> ChannelError:
+    """Return what a failed call means. `where` names what it was about: a channel, a variable, the app."""
+    about = f"Slack, {method}" + (f" ({where})" if where else "")
+    if isinstance(error, ChannelError):
+        return error
+    if isinstance(error, SlackApiError):
+        return _refusal(about, answer_of(error))
+    unreached = _unreached(error)
+    reason = redact(str(error)) or type(error).__name__
+    state = "could not be reached" if unreached else "gave no answer"
+    remedy = "nothing is to be done if the network comes back; else look at channels.slack.apiUrl"
+    return ChannelError(f"{about}: {state}: {reason}", remedy, transient=True, unclear=not unreached)
+
+
+def beyond_waiting(error: Exception) -> bool:
+    """Tell whether Slack refused with a known code that waiting cannot mend, or our own side lacks something."""
+    if isinstance(error, SlackApiError):
+        return answer_of(error).code in PERMANENT
+    return isinstance(error, ChannelError) and not error.transient
+
+
+def _refusal(about: str, answer: Answer) -> ChannelError:
+    if answer.status == 429 or answer.code in ("ratelimited", "rate_limited"):
+        wait = answer.retry_after if answer.retry_after is not None else 30.0
+        message = f"{about}: too many calls, Slack asks for a pause of {wait:g} s"
+        return ChannelError(message, "it is sent after the pause", transient=True, retry_after=wait)
+    if answer.status >= 500 or not answer.code:
+        message = f"{about}: no answer that can be read (HTTP {answer.status})"
+        return ChannelError(message, "it is tried again", transient=True, retry_after=answer.retry_after, unclear=True)
+    if answer.code in PERMANENT:
+        reason, remedy = PERMANENT[answer.code]
+        needed = f" {answer.needed!r}" if answer.needed else ""
+        return ChannelError(f"{about}: {answer.code}: {reason}{needed}", remedy, transient=False)
+    if answer.code in UNCLEAR_CODES:
+        message = f"{about}: {answer.code}: it may have been done in part"
+        return ChannelError(message, "it is tried again", transient=True, unclear=True)
+    if answer.code in PASSING_CODES:
+        return ChannelError(f"{about}: {answer.code}", "it is tried again", transient=True)
+    return ChannelError(f"{about}: {answer.code}", "look the code up on Slack's page of the method", transient=False)
+
+
+def _unreached(error: Exception) -> bool:
+    """Tell whether the request never left: nobody listens, or the name is unknown."""
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    return isinstance(cause, ConnectionRefusedError | socket.gaierror | aiohttp.ClientConnectorError)
+
+
+def _seconds(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"\d{1,6}(\.\d+)?", text) else None

@@ -1,0 +1,13 @@
+"""Everything that the bot listens to, a module for each feature of Slack."""
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.listeners import commands, others, replies
+from bot.listeners.commands import Sessions
+
+
+def register_listeners(app: AsyncApp, sessions: Sessions) -> None:
+    """Register all listeners; the catch-all comes last."""
+    replies.register(app)
+    commands.register(app, sessions)
+    others.register(app)

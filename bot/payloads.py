@@ -1,0 +1,270 @@
+"""Slack's documents -> our values. Pure, total over any dictionary; no other module knows Slack's key names."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard
+
+from bot.mrkdwn import to_plain
+from core.ports import IncomingReply
+
+KIND = "slack"
+COMMAND = "/the-loop"
+#: subtype -> shape, for the messages that people write; every other subtype is no reply.
+SHAPES: Mapping[str, str] = {
+    "": "plain",
+    "file_share": "file_share",
+    "thread_broadcast": "thread_broadcast",
+    "me_message": "me_message",
+}
+_TS = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
+_SLACKBOT = "USLACKBOT"
+_UNNAMED = re.compile(r"[^\w .'-]")
+_LONGEST_NAME = 40
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who the bot is, by auth.test."""
+
+    team: str
+    user: str
+    bot: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Person:
+    """A member as users.info tells it."""
+
+    id: str
+    name: str
+    team: str
+    is_bot: bool
+    deleted: bool
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """An event that is no reply, and why not."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """A slash command."""
+
+    user: str
+    team: str
+    words: tuple[str, ...]
+    response_url: str
+
+
+@dataclass(frozen=True)
+class Post:
+    """A message of a bot as it is read back: its ts, the bot, and the id that we gave it ("" if none)."""
+
+    ts: str
+    bot: str
+    post_id: str
+
+
+def identity(answer: Document) -> Identity | None:
+    """Return who the bot is; None where the answer does not say (a user's token has no bot_id)."""
+    found = Identity(*(_text(answer, key) for key in ("team_id", "user_id", "bot_id", "user")))
+    return found if found.team and found.user and found.bot else None
+
+
+def reply(payload: Document, own: Identity) -> IncomingReply | Ignored:
+    """Return the reply that an `events_api` payload carries, or why it carries none.
+
+    `author_team` is "" where the payload cannot prove it; `text` is plain. Which threads are ours, and who may
+    speak, is not decided here.
+    """
+    event = _mapping(payload, "event")
+    if _text(event, "type") != "message":
+        return Ignored("no-message")
+    subtype = _text(event, "subtype")
+    if subtype not in SHAPES and subtype != "bot_message":
+        return Ignored(subtype)
+    if _is_mapping(event.get("message")) or event.get("hidden") is True:
+        return Ignored("change-of-a-message")
+    thread, ts, channel = _text(event, "thread_ts"), _text(event, "ts"), _text(event, "channel")
+    if not thread or thread == ts:
+        return Ignored("outside-threads")
+    if not channel or not _TS.fullmatch(ts) or not _TS.fullmatch(thread):
+        return Ignored("malformed")
+    author, bot = _text(event, "user"), _text(event, "bot_id")
+    return IncomingReply(
+        channel_kind=KIND,
+        team=own.team,
+        channel=channel,
+        thread=thread,
+        ts=ts,
+        author=author or bot,
+        author_name=author or bot,
+        author_team=_author_team(event, own, payload.get("is_ext_shared_channel") is not False),
+        is_bot=_is_bot(event),
+        is_self=own.user == author or own.bot == bot,
+        shape=SHAPES.get(subtype, subtype),
+        text=to_plain(_text(event, "text")),
+    )
+
+
+def _is_bot(event: Document) -> bool:
+    """Tell whether no person wrote this. A user's token posts with the person's id, and with a bot_id as well."""
+    return (
+        bool(event.get("bot_id") or event.get("bot_profile"))
+        or _text(event, "subtype") == "bot_message"
+        or _text(event, "user") in ("", _SLACKBOT)
+    )
+
+
+def _author_team(event: Document, own: Identity, shared: bool) -> str:
+    """Return the author's team, "" where the event cannot prove it.
+
+    The wrapper's team ids speak of the installation, never of the author. One foreign id settles it; our own id in
+    `team` alone settles it only where the channel is not shared with another organization.
+    """
+    stated = {key: _text(event, key) for key in ("user_team", "source_team", "team")}
+    foreign = [team for team in stated.values() if team and team != own.team]
+    if foreign:
+        return foreign[0]
+    if stated["user_team"] or stated["source_team"]:
+        return own.team
+    return own.team if stated["team"] and not shared else ""
+
+
+def person(answer: Document) -> Person | None:
+    """Return the member of a users.info answer; None where it is incomplete."""
+    user = _mapping(answer, "user")
+    found = Person(
+        id=_text(user, "id"),
+        name=_name(user),
+        team=_text(user, "team_id"),
+        is_bot=user.get("is_bot") is True,
+        deleted=user.get("deleted") is True,
+    )
+    return found if found.id and found.team else None
+
+
+def _name(user: Document) -> str:
+    """Return what the member is called, without anything that could pass for a mark or a line of ours."""
+    names = (_text(_mapping(user, "profile"), "display_name"), _text(user, "name"), _text(user, "id"))
+    plain = (" ".join(_UNNAMED.sub("", name).split())[:_LONGEST_NAME] for name in names)
+    return next(filter(None, plain), "")
+
+
+def as_known(found: IncomingReply, author: Person | None) -> IncomingReply:
+    """Return the reply with what users.info says of its author.
+
+    Without an answer it stays as it is. A deactivated member belongs to no team; a team that the event states
+    differently stays as the event states it, since an outsider must not become ours.
+    """
+    if author is None:
+        return found
+    team = found.author_team if found.author_team not in ("", found.team) else author.team
+    return replace(
+        found,
+        author_name=author.name,
+        author_team="" if author.deleted else team,
+        is_bot=found.is_bot or author.is_bot,
+    )
+
+
+def command(body: Document) -> Command:
+    """Return a slash command's caller and words."""
+    return Command(
+        user=_text(body, "user_id"),
+        team=_text(body, "team_id"),
+        words=tuple(_text(body, "text").split()),
+        response_url=_text(body, "response_url"),
+    )
+
+
+def connections(hello: Document) -> int:
+    """Return how many sockets the app has open, by the hello frame."""
+    number = hello.get("num_connections")
+    return number if isinstance(number, int) and not isinstance(number, bool) else 1
+
+
+def frame_kind(frame: Document) -> str:
+    """Return the type of a Socket Mode frame: hello, disconnect, events_api, slash_commands …"""
+    return _text(frame, "type")
+
+
+def disconnect_reason(frame: Document) -> str:
+    """Return why Slack asks for another socket: warning, refresh_requested, link_disabled, too_many_websockets."""
+    return _text(frame, "reason")
+
+
+def metadata(post_id: str, kind: str, ref: str) -> dict[str, Any]:
+    """Return the metadata by which a post is found again. Everybody in the workspace can read it."""
+    return {"event_type": "the_loop_post", "event_payload": {"id": post_id, "kind": kind, "ref": ref}}
+
+
+def posts(answer: Document) -> tuple[Post, ...]:
+    """Return the messages of a history or replies answer that bots wrote."""
+    listed = answer.get("messages")
+    messages = [entry for entry in listed if _is_mapping(entry)] if isinstance(listed, list) else []
+    return tuple(
+        Post(_text(entry, "ts"), _text(entry, "bot_id"), _text(_own_payload(entry), "id"))
+        for entry in messages
+        if _text(entry, "bot_id")
+    )
+
+
+def _own_payload(message: Document) -> Document:
+    found = _mapping(message, "metadata")
+    return _mapping(found, "event_payload") if _text(found, "event_type") == "the_loop_post" else {}
+
+
+def next_cursor(answer: Document) -> str:
+    """Return the cursor of the page after this one, "" at the end."""
+    return _text(_mapping(answer, "response_metadata"), "next_cursor")
+
+
+def posted(answer: Document) -> tuple[str, str]:
+    """Return channel and ts of what chat.postMessage or chat.update answered."""
+    return _text(answer, "channel"), _text(answer, "ts")
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What a check needs to know of a channel."""
+
+    name: str
+    is_member: bool
+    is_archived: bool
+    is_ext_shared: bool
+
+
+def conversation(answer: Document) -> Conversation:
+    """Return the channel of a conversations.info answer."""
+    found = _mapping(answer, "channel")
+    return Conversation(
+        _text(found, "name"),
+        *(found.get(key) is True for key in ("is_member", "is_archived", "is_ext_shared")),
+    )
+
+
+def socket_url(answer: Document) -> str:
+    """Return the one-time URL of an apps.connections.open answer."""
+    return _text(answer, "url")
+
+
+def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping)
+
+
+def _mapping(document: Document, key: str) -> Document:
+    value = document.get(key)
+    return value if _is_mapping(value) else {}
+
+
+def _text(document: Document, key: str) -> str:
+    value = document.get(key)
+    return value if isinstance(value, str) else ""

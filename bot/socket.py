@@ -1,0 +1,124 @@
+"""One Socket Mode connection: slack_sdk's aiohttp client, which tells when it is lost instead of reconnecting itself.
+
+slack_sdk 3.48 reconnects for ever and in place: with a revoked token too, and with a used-up URL. Here a connection
+lives once; `connection` decides whether and when there is another. The library's receiver and monitor do their work.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import aiohttp
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot import payloads
+from bot.clients import quiet_logger
+from bot.settings import on_loopback
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[SocketModeClient, SocketModeRequest], Awaitable[None]]
+PING_SECONDS = 5.0
+
+
+class Socket(SocketModeClient):
+    """A connection from its one-time URL to its end. `lost` holds the reason as soon as another one is needed."""
+
+    def __init__(self, client: AsyncWebClient, url: str, handle: Handler, ping_seconds: float = PING_SECONDS) -> None:
+        super().__init__(
+            app_token="",
+            logger=quiet_logger("bot.sdk.socket", logging.ERROR),
+            web_client=client,
+            ping_interval=ping_seconds,
+        )
+        if on_loopback(url):
+            self.proxy = None
+        self.wss_uri = url
+        self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.hello: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self.handling = 0
+        self._handle = handle
+        self.message_listeners.append(self._greeted)
+        self.socket_mode_request_listeners.append(self._requested)
+
+    async def connect(self) -> None:
+        """Open the socket once. Raises what aiohttp raises."""
+        url, self.wss_uri = self.wss_uri or "", None
+        self.current_session = await self.aiohttp_client_session.ws_connect(
+            url,
+            autoping=False,
+            heartbeat=self.ping_interval,
+            proxy=self.proxy,
+            ssl=self.web_client.ssl if self.web_client.ssl is not None else True,
+        )
+        self.current_session_monitor = asyncio.ensure_future(self.monitor_current_session())
+        self.message_receiver = asyncio.ensure_future(self.receive_messages())
+
+    async def disconnect(self) -> None:
+        """Close the socket, if it was open."""
+        if self.current_session is not None:
+            await self.current_session.close()
+
+    async def connect_to_new_endpoint(self, force: bool = False) -> None:
+        """Say that the connection is lost: the library calls this where it would open another by itself."""
+        self._lose("the connection broke")
+
+    async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
+        """Note why Slack wants another socket; pass on everything else."""
+        if payloads.frame_kind(message) == "disconnect":
+            self._lose(payloads.disconnect_reason(message) or "disconnect")
+            return
+        await super().run_message_listeners(message, raw_message)
+
+    async def watch(self, seconds: float = 1.0) -> str:
+        """Return the reason once the connection is lost; looked at every `seconds` besides what the library tells."""
+        while not self.lost.done():
+            await asyncio.wait({self.lost}, timeout=seconds)
+            if not self.lost.done() and not await self.is_connected():
+                self._lose("the connection broke")
+        return self.lost.result()
+
+    async def end(self, seconds: float) -> None:
+        """Close within `seconds`, after what is being acknowledged has been."""
+        try:
+            async with asyncio.timeout(seconds):
+                while self.handling:
+                    await asyncio.sleep(0.02)
+                self.closed, self.auto_reconnect_enabled = True, False
+                await self.disconnect()
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            log.debug("a socket did not close in order", extra={"reason": type(error).__name__})
+        self.closed, self.auto_reconnect_enabled = True, False
+        tasks = [
+            task
+            for task in (self.message_processor, self.current_session_monitor, self.message_receiver)
+            if task is not None
+        ]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.aiohttp_client_session.close()
+
+    def _lose(self, reason: str) -> None:
+        if not self.lost.done():
+            self.lost.set_result(reason)
+
+    async def _greeted(
+        self, _client: AsyncBaseSocketModeClient, message: dict[str, Any], _raw: str | None = None
+    ) -> None:
+        if payloads.frame_kind(message) == "hello" and not self.hello.done():
+            self.hello.set_result(payloads.connections(message))
+
+    async def _requested(self, _client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        """Handle an envelope. The library starts these in the order of the frames; `_handle` must keep it."""
+        self.handling += 1
+        try:
+            await self._handle(self, request)
+        except (ConnectionError, aiohttp.ClientError) as error:
+            log.info("an acknowledgement was not sent; Slack repeats it", extra={"reason": type(error).__name__})
+        finally:
+            self.handling -= 1

@@ -1,0 +1,124 @@
+"""What the slash command answers: rows -> blocks and the text that stands for them. Pure."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.mrkdwn import escape
+from bot.payloads import COMMAND
+
+Row = Mapping[str, Any]
+Block = dict[str, Any]
+
+_SECTION = 2_900  #: characters of a section's text; Slack takes 3,000
+_PAYLOAD = 12_000  #: characters of all blocks as JSON; above some 13,200 Slack answers msg_blocks_too_long
+_FIELD = 200  #: characters that one value of a row may take
+
+
+@dataclass(frozen=True)
+class View:
+    """A message: `text` is what notifications and plain clients show."""
+
+    text: str
+    blocks: tuple[Block, ...]
+
+
+def plain_view(text: str) -> View:
+    """Return a message of one plain text."""
+    shown = _cut(text, _SECTION // 2)
+    return View(escape(shown), (_section(escape(shown)),))
+
+
+def refusal_view() -> View:
+    """Return what somebody gets who may not ask; it tells nothing of the sessions."""
+    return plain_view("You are not on the list of people who may use this command here.")
+
+
+def help_view(unknown: str) -> View:
+    """Return the verbs; an unknown one is named."""
+    verbs = (("status", "which sessions run, and what they do"), ("list", "all sessions with their details"))
+    lines = [f"`{COMMAND} {verb}`: {what}" for verb, what in (*verbs, ("help", "this"))]
+    lines.append("To speak to a session, reply in its thread.")
+    named = f"`{escape(_cut(unknown.replace('`', ''), _FIELD))}` is no verb of {COMMAND}. " if unknown else ""
+    return View(f"{named}Verbs: status, list, help", (_section("\n".join([named, *lines] if named else lines)),))
+
+
+def status_view(rows: Sequence[Row]) -> View:
+    """Return one line a session."""
+    return _rows_view(rows, _status_line)
+
+
+def list_view(rows: Sequence[Row]) -> View:
+    """Return two lines a session."""
+    return _rows_view(rows, _list_line)
+
+
+def _rows_view(rows: Sequence[Row], line: Callable[[Row], str]) -> View:
+    if not rows:
+        return plain_view("There are no standing sessions yet.")
+    running = sum(1 for row in rows if row.get("running") is True)
+    text = f"{running} of {len(rows)} sessions running"
+    return View(text, (_section(f"*{text}*"), *_sections([line(row) for row in rows])))
+
+
+def _sections(lines: Sequence[str]) -> list[Block]:
+    """Return the lines in as many sections as they need; those beyond what one message holds are counted instead."""
+    blocks: list[Block] = []
+    shown = 0
+    for line in lines:
+        grown = f"{blocks[-1]['text']['text']}\n{line}" if blocks else line
+        fits = bool(blocks) and len(grown) <= _SECTION
+        candidate = [*blocks[:-1], _section(grown)] if fits else [*blocks, _section(line)]
+        if len(json.dumps(candidate)) > _PAYLOAD:
+            break
+        blocks, shown = candidate, shown + 1
+    if shown < len(lines):
+        blocks.append(_section(f"… and {len(lines) - shown} more: `the-loop standing list` shows all"))
+    return blocks
+
+
+def _status_line(row: Row) -> str:
+    mark = "●" if row.get("running") is True else "○"
+    queued = row.get("queued")
+    parts = [f"{mark} *{_value(row, 'name')}* {_state(row)}"]
+    if isinstance(queued, int) and queued > 0:
+        parts.append(f"{queued} queued")
+    return ", ".join(parts)
+
+
+def _state(row: Row) -> str:
+    """Return why a session does not run, else what it does."""
+    hold = row.get("hold")
+    kind = hold.get("kind") if isinstance(hold, Mapping) else hold
+    if isinstance(kind, str) and kind:
+        return escape(kind)
+    if row.get("running") is True:
+        return _value(row, "activity") or "running"
+    live = _value(row, "live")
+    return live if live in ("unknown", "foreign", "dead") else _value(row, "status") or "not running"
+
+
+def _list_line(row: Row) -> str:
+    details = (
+        ("harness", "harness"),
+        ("in", "cwd"),
+        ("outcome", "outcome"),
+        ("because", "detail"),
+    )
+    named = [f"{label} {_value(row, key)}" for label, key in details if _value(row, key)]
+    description = _value(row, "description")
+    return "\n".join([_status_line(row), f"      {', '.join(named)}" + (f" ({description})" if description else "")])
+
+
+def _value(row: Row, key: str) -> str:
+    value = row.get(key)
+    return escape(_cut(" ".join(value.split()), _FIELD)) if isinstance(value, str) else ""
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _section(text: str) -> Block:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text}}

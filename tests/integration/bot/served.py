@@ -1,0 +1,148 @@
+"""What the channel's tests share: a recording door, and the channel served in a thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from bot.channel import SlackChannel
+from bot.connection import Pace
+from bot.workspace.thread import WorkspaceThread
+from core.errors import CoreError, StoreBroken
+from core.ports import IncomingReply, NewPost, OutboundKind, Verdict
+
+T = TypeVar("T")
+QUICK = Pace(first=0.05, most=0.2, hello=3.0, end=2.0, steady=0.0)
+
+
+class Door:
+    """Core's door: keeps what it is given. `gate` closed makes a commit take until it is opened."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[IncomingReply]] = []
+        self.states: list[tuple[bool, str]] = []
+        self.sessions: list[Mapping[str, Any]] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.broken = False
+        self.rows_error: CoreError | None = None
+        self._changed = threading.Condition()
+
+    @property
+    def replies(self) -> list[IncomingReply]:
+        """Everything received, in order."""
+        return [reply for batch in self.batches for reply in batch]
+
+    def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
+        """Record the batch once the gate is open."""
+        assert self.gate.wait(20), "the gate was never opened"
+        if self.broken:
+            self._note()
+            raise StoreBroken("the disk is full", "free some space")
+        self.batches.append(list(replies))
+        self._note()
+        return tuple(Verdict.COMMITTED for _ in replies)
+
+    def rows(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the sessions of the test."""
+        if self.rows_error is not None:
+            raise self.rows_error
+        return tuple(self.sessions)
+
+    def connected(self, channel_kind: str, up: bool, detail: str) -> None:
+        """Record how the connection stands."""
+        self.states.append((up, detail))
+        self._note()
+
+    def wait(self, find: Callable[[Door], T | None], deadline: float = 10.0) -> T:
+        """Return what `find` finds, neither None nor False."""
+        with self._changed:
+            self._changed.wait_for(lambda: find(self) not in (None, False), deadline)
+            found = find(self)
+        assert found not in (None, False), f"not seen within {deadline:g} s: {self.states}, {self.replies}"
+        assert found is not None
+        return found
+
+    def wait_until_up(self) -> str:
+        """Return the detail of the latest state, which is a connected one."""
+        return self.wait(lambda door: door.states[-1][1] if door.states and door.states[-1][0] else None)
+
+    def wait_until_down(self) -> str:
+        """Return the detail of the latest state, which is a disconnected one."""
+        return self.wait(lambda door: door.states[-1][1] if door.states and not door.states[-1][0] else None)
+
+    def wait_for_replies(self, count: int) -> list[IncomingReply]:
+        """Return the replies once there are that many."""
+        return self.wait(lambda door: door.replies if len(door.replies) >= count else None)
+
+    def _note(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+
+class Served:
+    """The channel, served in a thread of its own."""
+
+    def __init__(self, workspace: WorkspaceThread, door: Door, **block: Any) -> None:
+        self.workspace = workspace
+        self.channel = channel_on(workspace, **block)
+        self._door = door
+        self._stopping = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._serve, name="slack-channel")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._door.gate.set()
+        self.stop()
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self, deadline: float = 10.0) -> None:
+        """Ask it to stop, and wait until it has."""
+        self._stopping.set()
+        self.ended(deadline)
+
+    def ended(self, deadline: float = 10.0) -> None:
+        """Wait until serving has returned."""
+        self._thread.join(deadline)
+        assert not self._thread.is_alive(), "the channel is still serving"
+
+    def thread(self, text: str = "scribe is up") -> str:
+        """Post a root as the bot, and return its ts."""
+        return self.channel.post(post_of(text), self.workspace.channel_id("agents"), "").ts
+
+    def _serve(self) -> None:
+        try:
+            self.channel.serve(self._door, self._stopping.is_set)
+        except BaseException as error:
+            self._failure = error
+
+
+def channel_on(workspace: WorkspaceThread, tokens: Mapping[str, str] | None = None, **block: Any) -> SlackChannel:
+    """Return a channel on the workspace; alice is on the allow-list unless the block says otherwise."""
+    whole = {
+        "enabled": True,
+        "apiUrl": workspace.api_url,
+        "channel": workspace.channel_id("agents"),
+        "authorizedUsers": [workspace.user_id("alice")],
+        **block,
+    }
+    environ = {
+        "THE_LOOP_SLACK_BOT_TOKEN": workspace.bot_token,
+        "THE_LOOP_SLACK_APP_TOKEN": workspace.app_token,
+        **(tokens or {}),
+    }
+    return SlackChannel(whole, environ, None, pace=QUICK)
+
+
+def post_of(text: str, *, id: str = "p-1", kind: OutboundKind = OutboundKind.ROOT) -> NewPost:
+    """Return a post of the session `scribe`."""
+    return NewPost(id=id, key=id, kind=kind, uid="s-1", name="scribe", channel_kind="slack", text=text)

@@ -1,0 +1,161 @@
+"""Replies on their way from a thread to core's door, over real Socket Mode."""
+
+from __future__ import annotations
+
+from bot.workspace.thread import WorkspaceThread
+from tests.integration.bot.served import Door, Served, post_of
+
+
+def test_a_reply_reaches_core_as_it_was_typed(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Code, URLs and special characters arrive unchanged, with the author's id, name and team."""
+    root = served.thread()
+    typed = "run `a < b && c > d` on https://example.com/?a=1&b=2 <now> @bob"
+
+    ts = workspace.say("alice", "agents", typed, root)
+
+    reply = door.wait(lambda seen: next((reply for reply in seen.replies if reply.ts == ts), None))
+    assert reply.text == typed.replace("@bob", f"@{workspace.user_id('bob')}")
+    assert (reply.channel_kind, reply.shape, reply.is_bot, reply.is_self) == ("slack", "plain", False, False)
+    assert (reply.team, reply.channel, reply.thread) == (workspace.team_id, workspace.channel_id("agents"), root)
+    assert (reply.author, reply.author_name) == (workspace.user_id("alice"), "alice")
+    assert reply.author_team == workspace.team_id
+
+
+def test_nothing_is_acknowledged_before_it_is_committed(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Slack hears of a reply's arrival when it is on the disk, not before."""
+    root = served.thread()
+    door.gate.clear()
+
+    workspace.say("alice", "agents", "hold on", root)
+    pending = workspace.wait_for(lambda c: [entry for entry in c.envelopes() if "hold on" in str(entry)])
+    before = pending[-1]["acknowledged"]
+    door.gate.set()
+
+    assert before is False
+    workspace.wait_for(lambda c: any("hold on" in str(entry) and entry["acknowledged"] for entry in c.envelopes()))
+    assert door.replies[-1].text == "hold on"
+
+
+def test_a_slow_commit_keeps_no_command_waiting(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Slash commands do not stand in the line of the replies."""
+    root = served.thread()
+    door.gate.clear()
+    workspace.say("alice", "agents", "slow", root)
+
+    outcome = workspace.command("alice", "agents", "/the-loop help")
+
+    assert outcome.acknowledged
+
+
+def test_two_hundred_replies_keep_their_order(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """A burst over one socket is handed over in the order in which it was sent, each reply once."""
+    root = served.thread()
+    workspace.hold_events()
+    sent = [workspace.say("alice", "agents", f"number {number}", root) for number in range(200)]
+
+    workspace.release_events()
+
+    door.wait(lambda seen: len([reply for reply in seen.replies if reply.ts in set(sent)]) >= 200, 30)
+    arrived = [entry["payload"]["event"]["ts"] for entry in workspace.envelopes("events_api")]
+    assert [reply.ts for reply in door.replies if reply.ts in set(sent)] == [ts for ts in arrived if ts in set(sent)]
+    assert len(door.batches) < 150
+
+
+def test_what_cannot_be_stored_is_sent_again(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """A commit that fails is not acknowledged; Slack repeats the reply, and the repetition is taken."""
+    root = served.thread()
+    door.broken = True
+    ts = workspace.say("alice", "agents", "once more", root)
+    workspace.wait_for(lambda c: any(entry.get("retry_attempt", 0) > 0 for entry in c.envelopes()))
+
+    door.broken = False
+
+    reply = door.wait(lambda seen: next((reply for reply in seen.replies if reply.ts == ts), None))
+    assert reply.text == "once more"
+
+
+def test_a_repeated_delivery_is_handed_over_again(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """A retry is never dropped for being one: core tells duplicates by team, channel and ts."""
+    root = served.thread()
+    ts = workspace.say("alice", "agents", "twice", root)
+    door.wait(lambda seen: any(reply.ts == ts for reply in seen.replies))
+
+    workspace.redeliver(ts, attempt=1, reason="timeout")
+
+    door.wait(lambda seen: [reply.ts for reply in seen.replies].count(ts) == 2)
+    assert len({(reply.team, reply.channel, reply.ts) for reply in door.replies if reply.ts == ts}) == 1
+
+
+def test_bots_outsiders_and_the_bot_itself_are_told_apart(
+    workspace: WorkspaceThread, door: Door, served: Served
+) -> None:
+    """What core needs for its refusals is there: bot, own, and the author's team."""
+    root = served.thread()
+    classic = workspace.say_as_bot("deploybot", "agents", "classic", root, style="classic")
+    modern = workspace.say_as_bot("deploybot", "agents", "modern", root)
+    puppet = workspace.say_as_bot("deploybot", "agents", "as alice", root, style="user_token", user="alice")
+    outsider = workspace.say("mallory", "agents", "let me in", root)
+    own = served.channel.post(post_of("an answer", id="p-2"), workspace.channel_id("agents"), root).ts
+
+    door.wait(lambda seen: {classic, modern, puppet, outsider, own} <= {reply.ts for reply in seen.replies})
+
+    by_ts = {reply.ts: reply for reply in door.replies}
+    assert [by_ts[ts].is_bot for ts in (classic, modern, puppet, outsider, own)] == [True, True, True, False, True]
+    assert [by_ts[ts].is_self for ts in (classic, modern, puppet, outsider, own)] == [False, False, False, False, True]
+    assert by_ts[outsider].author_team not in ("", workspace.team_id)
+
+
+def test_an_author_who_cannot_be_looked_up_has_no_team(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """In a shared channel the team is asked for; without an answer the reply comes last without a team."""
+    root = served.thread()
+    workspace.fault("users.info", "error", 50, code="fatal_error")
+
+    ts = workspace.say("alice", "agents", "who am I", root)
+
+    reply = door.wait(lambda seen: next((reply for reply in seen.replies if reply.ts == ts), None))
+    assert reply.author_team == ""
+    attempts = [e["retry_attempt"] for e in workspace.envelopes("events_api") if e["payload"]["event"]["ts"] == ts]
+    assert attempts == [0, 1, 2, 3]
+
+
+def test_edits_deletions_and_other_events_are_acknowledged_and_go_nowhere(
+    workspace: WorkspaceThread, door: Door, served: Served
+) -> None:
+    """Nothing that Slack sends stays unacknowledged, and only replies reach core."""
+    root = served.thread()
+    ts = workspace.say("alice", "agents", "first", root)
+    door.wait(lambda seen: any(reply.ts == ts for reply in seen.replies))
+    workspace.edit("agents", ts, "second")
+    workspace.unfurl("agents", ts)
+    workspace.delete("agents", ts)
+    workspace.do(lambda c: c.replied("agents", root))
+    workspace.say("alice", "agents", "not in a thread")
+    last = workspace.say("alice", "agents", "done", root)
+
+    door.wait(lambda seen: any(reply.ts == last for reply in seen.replies))
+
+    workspace.wait_for(lambda c: all(entry["acknowledged"] for entry in c.envelopes()))
+    assert [reply.text for reply in door.replies] == ["first", "done"]
+
+
+def test_events_nobody_waits_for_are_acknowledged(workspace: WorkspaceThread, door: Door) -> None:
+    """An app that subscribes to more than this version knows still acknowledges all of it."""
+    manifest = {
+        "display_information": {"name": "the-loop"},
+        "oauth_config": {"scopes": {"bot": ["chat:write", "channels:history", "channels:read", "users:read"]}},
+        "settings": {
+            "event_subscriptions": {"bot_events": ["app_mention", "member_joined_channel", "reaction_added"]},
+            "socket_mode_enabled": True,
+        },
+    }
+    app = workspace.add_app(manifest)
+    workspace.join(app["bot_user_id"], "agents")
+    tokens = {"THE_LOOP_SLACK_BOT_TOKEN": app["bot_token"], "THE_LOOP_SLACK_APP_TOKEN": app["app_token"]}
+
+    with Served(workspace, door, tokens=tokens):
+        door.wait_until_up()
+        workspace.join(workspace.add_user("carol"), "agents")
+        ts = workspace.say("alice", "agents", "@the-loop are you there")
+        workspace.react("alice", "agents", ts, "eyes")
+
+        workspace.wait_for(lambda c: len(c.envelopes()) >= 2 and all(e["acknowledged"] for e in c.envelopes()))
