@@ -1,0 +1,157 @@
+"""What the agent answers: a prompt -> steps, and in the end a text. Pure: the session carries the steps out."""
+
+import re
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.demo.agent.conversation import shortened, summary
+
+HELP = """\
+I am the bundled agent: no model, the same answer every time. I understand:
+  help · time · history
+  sleep N             work for N seconds
+  long N              answer with N lines
+  background N        start something that ends in N seconds and then speaks up by itself
+  ask permission      ask before I run a harmless command
+  ask question TEXT | A | B
+  /clear · /exit
+Anything else I repeat."""
+_FRAME = re.compile(r"\A\s*\[[^\]\n]*\]\s*")
+_TASK = re.compile(r"<task-id>(.*?)</task-id>.*?<status>(.*?)</status>", re.DOTALL)
+MOST_SECONDS = 3600.0
+MOST_LINES = 2000
+
+
+@dataclass(frozen=True)
+class Say:
+    """Show a line while the turn goes on."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Work for so many seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Now:
+    """Answered with the local time as text."""
+
+
+@dataclass(frozen=True)
+class UseTool:
+    """Use a tool that takes its time: seconds of work."""
+
+    command: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class StartTask:
+    """Answered with the id of a background task that ends after so many seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Permission:
+    """Answered with True if a person lets the command run, and then with what it printed."""
+
+    command: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """Answered with the option that a person picks."""
+
+    text: str
+    options: tuple[str, ...]
+
+
+Step = Say | Pause | Now | UseTool | StartTask | Permission | Question
+Steps = Generator[Step, Any, str]
+
+
+def answer(prompts: Sequence[str], earlier: Sequence[str], *, boot: bool = False) -> Steps:
+    """Answer the prompts of one turn; `earlier` is what people said before, `boot` marks the first prompt of all."""
+    answers = []
+    for prompt in prompts:
+        if boot:
+            answers.append(f"Ready. I have read my brief ({len(prompt.split())} words). Say help to see what I can do.")
+        else:
+            answers.append((yield from _answer_one(prompt, earlier)))
+    return "\n".join(answers)
+
+
+def _answer_one(prompt: str, earlier: Sequence[str]) -> Steps:
+    task = _TASK.search(prompt) if prompt.startswith("<task-notification>") else None
+    if task is not None:
+        return f"The background task {task[1]} is over: {task[2]}."
+    text = _FRAME.sub("", prompt).strip()
+    for pattern, act in _COMMANDS:
+        found = re.fullmatch(pattern, text, re.IGNORECASE | re.DOTALL)
+        if found is not None:
+            return (yield from act(found, earlier))
+    words = len(text.split())
+    return f"You said ({words} {'word' if words == 1 else 'words'}): {shortened(text)}"
+
+
+def _help(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    yield from ()
+    return HELP
+
+
+def _time(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    moment = yield Now()
+    return f"It is {moment}."
+
+
+def _history(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    yield from ()
+    first = max(0, len(earlier) - 5)
+    lines = [f"{number}. {shortened(text)}" for number, text in enumerate(earlier[first:], first + 1)]
+    return "\n".join([f"This conversation: {summary(earlier)}", *lines])
+
+
+def _sleep(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    yield UseTool(f"sleep {found[1]}", min(float(found[1]), MOST_SECONDS))
+    return f"I have slept for {found[1]} s."
+
+
+def _long(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    count = min(int(found[1]), MOST_LINES)
+    for _ in range(min(count, 20)):
+        yield Pause(0.02)
+    return "\n".join(f"line {number} of {count}" for number in range(1, count + 1))
+
+
+def _background(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    task = yield StartTask(min(float(found[1]), MOST_SECONDS))
+    return f"The background task {task} runs for {found[1]} s; I will tell when it is over."
+
+
+def _ask_permission(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    allowed, printed = yield Permission("date")
+    return f"I was allowed to: {printed}" if allowed else "I was not allowed to, so I did nothing."
+
+
+def _ask_question(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    parts = [part.strip() for part in found[1].split("|") if part.strip()]
+    picked = yield Question(parts[0] if parts else "Which one?", tuple(parts[1:]) or ("yes", "no"))
+    return f"Your answer is: {picked}"
+
+
+_COMMANDS: tuple[tuple[str, Callable[[re.Match[str], Sequence[str]], Steps]], ...] = (
+    (r"help", _help),
+    (r"time", _time),
+    (r"history", _history),
+    (r"sleep (\d{1,6}(?:\.\d{1,3})?)", _sleep),
+    (r"long (\d{1,6})", _long),
+    (r"background (\d{1,6}(?:\.\d{1,3})?)", _background),
+    (r"ask permission", _ask_permission),
+    (r"ask question(.*)", _ask_question),
+)

@@ -1,0 +1,103 @@
+"""The adapter of the bundled agent: a program of our own that speaks Claude Code's hooks and file formats."""
+
+import sys
+import uuid
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from core.domain.harness import (
+    HarnessEvent,
+    IdPolicy,
+    Launch,
+    Opinion,
+    Report,
+    SessionContext,
+    Traits,
+)
+from core.domain.session import Definition
+from core.errors import InvalidValue, UnsupportedHarness
+from core.harness.base import SETTINGS
+from core.harness.conversation import ConversationFile
+from core.harness.events import interpret
+from core.harness.hooks.install import install_hooks
+from core.harness.status import read_opinion
+from core.ports import Transcript
+
+_PROGRAM = "core.demo.agent"
+_STATE = "agent"  #: folder in the session's folder
+
+
+class BundledHarness:
+    """Drives the bundled agent. Its conversations lie in the session's own folder."""
+
+    name = "bundled"
+    traits = Traits(
+        id_policy=IdPolicy.PREASSIGNED,
+        settle=0.05,
+        queues_input=True,
+        evidence=True,
+        boot_signal=True,
+        turn_gate=True,
+        clear=b"\x15" * 40,  # C-u: two clear a line
+        stash=b"\x13",  # C-s
+    )
+
+    def check(self, definition: Definition, args: Sequence[str]) -> None:
+        """Refuse arguments: it takes none. Raises InvalidValue."""
+        if args:
+            raise InvalidValue(
+                f"harnessArgs of bundled: {args[0]!r}: the bundled agent takes none", "remove harnessArgs"
+            )
+        _program()
+
+    def new_session_id(self) -> str | None:
+        """Return a new UUID."""
+        return str(uuid.uuid4())
+
+    def resumable(self, context: SessionContext) -> bool:
+        """Tell whether the conversation's file is there."""
+        return context.session_id is not None and _conversation(context, context.session_id).is_file()
+
+    def prepare(self, context: SessionContext) -> None:
+        """Write the hooks into the session's folder. Raises TrustFailed."""
+        install_hooks(context, {})
+
+    def launch(self, context: SessionContext, *, resume: bool, prompt: str | None) -> Launch:
+        """Return the command. Raises InvalidValue."""
+        if context.session_id is None:
+            raise InvalidValue(f"{context.name}: bundled needs a conversation id", "take one from new_session_id")
+        interpreter = (sys.executable, "-I", "-S", str(_program()))
+        files = ("--state", str(context.folder / _STATE), "--settings", str(context.folder / SETTINGS))
+        conversation = ("--resume" if resume else "--session-id", context.session_id)
+        return Launch((*interpreter, *files, *conversation, *(() if prompt is None else ("--", prompt))))
+
+    def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
+        """Return what a hook report means."""
+        return interpret(report)
+
+    def transcript(self, context: SessionContext, *, from_start: bool) -> Transcript | None:
+        """Open the conversation's file, which need not be there yet; None without an id."""
+        if context.session_id is None:
+            return None
+        return ConversationFile(_conversation(context, context.session_id), from_start=from_start)
+
+    def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
+        """Read the agent's status file."""
+        return read_opinion(context.folder / _STATE / "sessions" / f"{pane_pid}.json")
+
+    def screen_ready(self, screen: str) -> bool | None:
+        """Return None: a hook tells when it reads."""
+        return None
+
+
+def _conversation(context: SessionContext, session_id: str) -> Path:
+    return context.folder / _STATE / "conversations" / f"{session_id}.jsonl"
+
+
+def _program() -> Path:
+    """Return the folder that `python` runs, without importing it. Raises UnsupportedHarness."""
+    found = find_spec(_PROGRAM)
+    if found is None or found.origin is None:
+        raise UnsupportedHarness("the bundled agent is missing from this installation", "install the product again")
+    return Path(found.origin).parent

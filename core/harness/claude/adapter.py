@@ -1,0 +1,148 @@
+"""The adapter of Claude Code."""
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from core.clock import Clock
+from core.domain.harness import (
+    HarnessEvent,
+    IdPolicy,
+    Launch,
+    Opinion,
+    Report,
+    SessionContext,
+    Traits,
+)
+from core.domain.session import Definition
+from core.errors import InvalidValue
+from core.harness.base import SETTINGS, find_executable
+from core.harness.claude.arguments import asks_for_bypass, refuse_owned, take_settings
+from core.harness.claude.files import ClaudeFiles
+from core.harness.claude.trust import ClaudeTrust
+from core.harness.conversation import ConversationFile
+from core.harness.events import interpret
+from core.harness.hooks.install import install_hooks
+from core.harness.hooks.settings import merged
+from core.harness.status import read_opinion
+from core.ports import Transcript
+
+_PROGRAM = "claude"
+
+
+class ClaudeHarness:
+    """Drives Claude Code in its pane.
+
+    `accept_bypass` is auto (only where the arguments switch permission checks off), always or never. `environ` is what
+    the pane will inherit: HOME, CLAUDE_CONFIG_DIR, PATH and ANTHROPIC_API_KEY are read from it.
+    """
+
+    name = "claude"
+    traits = Traits(
+        id_policy=IdPolicy.PREASSIGNED,
+        settle=0.3,  # at 0 up to a third of the CRs is lost, at 0.3 s about one in forty
+        queues_input=True,
+        evidence=True,
+        boot_signal=True,
+        turn_gate=True,
+        clear=b"\x15" * 40,  # C-u: 2n-1 of them clear n lines, more do nothing, and unlike C-c none ends a turn
+        stash=b"\x13",  # C-s
+    )
+
+    def __init__(
+        self,
+        clock: Clock,
+        environ: Mapping[str, str],
+        *,
+        trust_enabled: bool = True,
+        accept_bypass: str = "auto",
+    ) -> None:
+        self._environ = environ
+        self._files = ClaudeFiles.of(environ)
+        self._clock = clock
+        self._trust_enabled = trust_enabled
+        self._accept_bypass = accept_bypass
+
+    def check(self, definition: Definition, args: Sequence[str]) -> None:
+        """Refuse what cannot run. Raises HarnessNotInstalled, InvalidValue."""
+        refuse_owned(args)
+        self._executable()
+
+    def new_session_id(self) -> str | None:
+        """Return a new UUID; Claude Code takes nothing else."""
+        return str(uuid.uuid4())
+
+    def resumable(self, context: SessionContext) -> bool:
+        """Tell whether the conversation's file is there: Claude Code writes it with the first prompt."""
+        return context.session_id is not None and self._conversation(context, context.session_id).is_file()
+
+    def prepare(self, context: SessionContext) -> None:
+        """Write hooks and settings into the session's folder, and answer the first dialogs.
+
+        Raises TrustFailed, and InvalidValue for settings of the operator that cannot be read.
+        """
+        rest, theirs = take_settings(context.args, context.cwd)
+        install_hooks(context, merged(theirs, self._own_settings(context, rest, theirs)))
+        if self._trust_enabled:
+            trust = ClaudeTrust(self._files.configuration, self._clock)
+            trust.accept(context.cwd, self._environ.get("ANTHROPIC_API_KEY"))
+
+    def _own_settings(self, context: SessionContext, rest: Sequence[str], theirs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what we add: messages too long to paste lie in the session's folder and are read without asking."""
+        own: dict[str, Any] = {"permissions": {"allow": [f"Read(/{context.folder}/**)"]}}
+        bypass = self._accept_bypass == "always" or (self._accept_bypass == "auto" and asks_for_bypass(rest, theirs))
+        if bypass and self._trust_enabled:
+            own["skipDangerousModePermissionPrompt"] = True
+        return own
+
+    def launch(self, context: SessionContext, *, resume: bool, prompt: str | None) -> Launch:
+        """Return the command; the boot prompt follows `--`, so that it is never read as an option.
+
+        Raises HarnessNotInstalled, InvalidValue.
+        """
+        if context.session_id is None:
+            raise InvalidValue(f"{context.name}: claude needs a conversation id", "take one from new_session_id")
+        rest, _ = take_settings(context.args, context.cwd)
+        conversation = ("--resume" if resume else "--session-id", context.session_id)
+        settings = ("--settings", str(context.folder / SETTINGS))
+        last = () if prompt is None else ("--", prompt)
+        return Launch((self._executable(), *conversation, *settings, *rest, *last))
+
+    def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
+        """Return what a hook report means."""
+        return interpret(report)
+
+    def transcript(self, context: SessionContext, *, from_start: bool) -> Transcript | None:
+        """Open the conversation's file, which need not be there yet; None without an id."""
+        if context.session_id is None:
+            return None
+        return ConversationFile(self._conversation(context, context.session_id), from_start=from_start)
+
+    def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
+        """Read the status file of the pane's process, or of the one that runs below it."""
+        own = read_opinion(self._files.status(pane_pid))
+        if own is not None:
+            return own
+        return next((found for pid in _descendants(pane_pid) if (found := read_opinion(self._files.status(pid)))), None)
+
+    def screen_ready(self, screen: str) -> bool | None:
+        """Return None: a hook tells when it reads."""
+        return None
+
+    def _executable(self) -> str:
+        return find_executable(self.name, _PROGRAM, self._environ.get("PATH", os.defpath))
+
+    def _conversation(self, context: SessionContext, session_id: str) -> Path:
+        return self._files.conversation(context.cwd, session_id)
+
+
+def _descendants(pid: int) -> list[int]:
+    """Return the processes below one; none where it has gone."""
+    import psutil  # here, since what only lists sessions must not pay for it
+
+    try:
+        return [process.pid for process in psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return []

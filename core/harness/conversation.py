@@ -1,0 +1,106 @@
+"""The conversation's JSONL file as Claude Code writes it (2.1.197), read forward. The bundled agent writes the same."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from core.domain.harness import HarnessEvent, TextQueued, TurnEnded, TurnStarted
+from core.harness.base import object_of, text_of
+from core.harness.events import NOTIFICATION, is_internal
+
+_INTERRUPTED = "[Request interrupted by user"  #: also "… for tool use]"
+_CHUNK = 1 << 16
+
+
+class ConversationFile:
+    """Evidence of which texts the harness has queued and taken. Implements the Transcript port."""
+
+    def __init__(self, path: Path, *, from_start: bool) -> None:
+        self._path = path
+        self._offset = 0 if from_start else _end_of_last_line(path)
+
+    def new_events(self) -> tuple[HarnessEvent, ...]:
+        """Return what whole lines were added since the last call; a file that is not there yet has none.
+
+        Raises OSError where the file is there and cannot be read.
+        """
+        events: list[HarnessEvent] = []
+        try:
+            stream = self._path.open("rb")
+        except FileNotFoundError:
+            return ()
+        with stream:
+            if stream.seek(0, os.SEEK_END) < self._offset:  # a new file under the old name
+                self._offset = 0
+            stream.seek(self._offset)
+            for line in stream:
+                if not line.endswith(b"\n"):
+                    break  # half written: read again next time
+                self._offset += len(line)
+                events += line_events(line)
+        return tuple(events)
+
+
+def _end_of_last_line(path: Path) -> int:
+    """Return the offset behind the file's last line break; 0 where there is no file. Raises OSError."""
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError:
+        return 0
+    with stream:
+        end = stream.seek(0, os.SEEK_END)
+        while end > 0:
+            begin = max(0, end - _CHUNK)
+            stream.seek(begin)
+            found = stream.read(end - begin).rfind(b"\n")
+            if found >= 0:
+                return begin + found + 1
+            end = begin
+    return 0
+
+
+def line_events(line: bytes) -> tuple[HarnessEvent, ...]:
+    """Return what one line means; () for one that says nothing about input, or is no JSON object."""
+    if not line.strip():
+        return ()
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return ()
+    return _entry_events(entry) if isinstance(entry, dict) else ()
+
+
+def _entry_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
+    kind = text_of(entry, "type")
+    if kind == "queue-operation":
+        text = text_of(entry, "content")
+        queued = text_of(entry, "operation") == "enqueue" and text and not is_internal(text)
+        return (TextQueued(text),) if queued else ()
+    if kind == "attachment":
+        attachment = object_of(entry, "attachment")
+        text = _flat(attachment.get("prompt")) if text_of(attachment, "type") == "queued_command" else ""
+        return (TurnStarted(text, internal=is_internal(text)),) if text else ()
+    if kind == "user" and entry.get("isSidechain") is not True:
+        return _user_events(entry)
+    return ()
+
+
+def _user_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
+    text = _flat(object_of(entry, "message").get("content"))
+    if text.startswith(_INTERRUPTED):
+        return (TurnEnded(""),)
+    origin = text_of(object_of(entry, "origin"), "kind")
+    if origin == "human":
+        return (TurnStarted(text),)
+    if origin == "task-notification" and text.lstrip().startswith(NOTIFICATION):
+        return (TurnStarted(text, internal=True),)
+    return ()
+
+
+def _flat(content: Any) -> str:
+    """Return the text of a content value: a text, or the text blocks of a list."""
+    if isinstance(content, list):
+        return "\n".join(text for block in content if isinstance(block, dict) and (text := text_of(block, "text")))
+    return text_of({"text": content}, "text")

@@ -1,0 +1,67 @@
+"""Cursor: known, and refused."""
+
+from collections.abc import Sequence
+
+from core.domain.harness import (
+    HarnessEvent,
+    IdPolicy,
+    Launch,
+    Opinion,
+    Report,
+    SessionContext,
+    Traits,
+)
+from core.domain.session import Definition
+from core.errors import UnsupportedHarness
+from core.ports import Transcript
+
+
+class CursorHarness:
+    """Refuses every session. A conversation's id must be known before it starts, or no later start could resume it."""
+
+    name = "cursor"
+    traits = Traits(id_policy=IdPolicy.NONE)
+
+    def check(self, definition: Definition, args: Sequence[str]) -> None:
+        """Refuse. Raises UnsupportedHarness."""
+        raise self._refusal()
+
+    def new_session_id(self) -> str | None:
+        """Return None: cursor takes no id."""
+        return None
+
+    def resumable(self, context: SessionContext) -> bool:
+        """Return False."""
+        return False
+
+    def prepare(self, context: SessionContext) -> None:
+        """Refuse. Raises UnsupportedHarness."""
+        raise self._refusal()
+
+    def launch(self, context: SessionContext, *, resume: bool, prompt: str | None) -> Launch:
+        """Refuse. Raises UnsupportedHarness."""
+        raise self._refusal()
+
+    def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
+        """Return (): it is never run."""
+        return ()
+
+    def transcript(self, context: SessionContext, *, from_start: bool) -> Transcript | None:
+        """Return None."""
+        return None
+
+    def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
+        """Return None."""
+        return None
+
+    def screen_ready(self, screen: str) -> bool | None:
+        """Return None."""
+        return None
+
+    @staticmethod
+    def _refusal() -> UnsupportedHarness:
+        return UnsupportedHarness(
+            "cursor cannot host a standing session: it has no pre-assignable conversation id, "
+            "so a stopped session could not be resumed",
+            "choose another harness for it",
+        )

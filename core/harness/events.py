@@ -1,0 +1,111 @@
+"""What a hook report means, for every harness that speaks Claude Code's hooks (Claude Code 2.1.197; the bundled agent).
+
+Pure, and total: whatever the harness writes, the answer is a tuple, if need be an empty one.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from core.domain.harness import (
+    Asked,
+    Ended,
+    HarnessEvent,
+    Ready,
+    Report,
+    ToolEnded,
+    ToolStarted,
+    TurnBlocked,
+    TurnEnded,
+    TurnFailed,
+    TurnStarted,
+)
+from core.harness.base import list_of, object_of, text_of
+from core.harness.spool import BLOCKED_SUFFIX
+
+NOTIFICATION = "<task-notification>"  #: begins a prompt that the harness gives itself when background work ends
+QUESTION_TOOL = "AskUserQuestion"
+_OVER = frozenset({"completed", "failed", "killed", "stopped"})
+_GOES_ON = frozenset({"clear", "resume"})  #: SessionEnd reasons after which the same process reads on
+_BY_PERSON = frozenset({"prompt_input_exit", "logout"})
+_SUMMARY_LIMIT = 500  #: characters of what is asked
+
+_Payload = Mapping[str, Any]
+
+
+def is_internal(prompt: str) -> bool:
+    """Tell whether nobody typed this prompt: the harness gave it to itself."""
+    return prompt.lstrip().startswith(NOTIFICATION)
+
+
+def interpret(report: Report) -> tuple[HarnessEvent, ...]:
+    """Return what the report means; () for one that means nothing to us."""
+    payload = report.payload
+    event = text_of(payload, "hook_event_name")
+    if event == "UserPromptSubmit":
+        prompt = text_of(payload, "prompt")
+        if report.name.endswith(BLOCKED_SUFFIX):
+            return (TurnBlocked(prompt),)
+        return (TurnStarted(prompt, internal=is_internal(prompt)),)
+    reading = _READINGS.get(event)
+    return () if reading is None else reading(payload)
+
+
+def _session_start(payload: _Payload) -> tuple[HarnessEvent, ...]:
+    return (Ready(text_of(payload, "session_id") or None, text_of(payload, "source") or "startup"),)
+
+
+def _pre_tool_use(payload: _Payload) -> tuple[HarnessEvent, ...]:
+    return (ToolStarted(text_of(payload, "tool_name")),)
+
+
+def _post_tool_use(payload: _Payload) -> tuple[HarnessEvent, ...]:
+    task = text_of(object_of(payload, "tool_response"), "backgroundTaskId")
+    return (ToolEnded(text_of(payload, "tool_name"), task or None),)
+
+
+def _permission_request(payload: _Payload) -> tuple[HarnessEvent, ...]:
+    tool, given = text_of(payload, "tool_name"), object_of(payload, "tool_input")
+    if tool == QUESTION_TOOL:
+        return (Asked(question=True, summary=_questions(given)),)
+    detail = next((text for key in ("command", "file_path", "url", "description") if (text := text_of(given, key))), "")
+    return (Asked(question=False, summary=_short(f"{tool}: {detail}" if detail else tool)),)
+
+
+def _questions(given: _Payload) -> str:
+    texts = [text_of(question, "question") for question in list_of(given, "questions") if isinstance(question, dict)]
+    return _short(" / ".join(text for text in texts if text))
+
+
+def _stop(payload: _Payload) -> tuple[HarnessEvent, ...]:
+    tasks = [task for task in list_of(payload, "background_tasks") if isinstance(task, dict)]
+    pending = tuple(
+        name for task in tasks if (name := text_of(task, "id")) and text_of(task, "status").lower() not in _OVER
+    )
+    return (TurnEnded(text_of(payload, "last_assistant_message"), pending),)
+
+
+def _stop_failure(payload: _Payload) -> tuple[HarnessEvent, ...]:
+    return (TurnFailed(text_of(payload, "error") or "unknown", text_of(payload, "last_assistant_message")),)
+
+
+def _session_end(payload: _Payload) -> tuple[HarnessEvent, ...]:
+    reason = text_of(payload, "reason") or "other"
+    return () if reason in _GOES_ON else (Ended(reason, by_person=reason in _BY_PERSON),)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SUMMARY_LIMIT else text[: _SUMMARY_LIMIT - 1] + "…"
+
+
+#: Not read, on purpose: Notification (its `idle_prompt` may fire in the middle of a later turn, its `permission_prompt`
+#: comes six seconds after PermissionRequest) and SubagentStop (the turn goes on).
+_READINGS: Mapping[str, Callable[[_Payload], tuple[HarnessEvent, ...]]] = {
+    "SessionStart": _session_start,
+    "PreToolUse": _pre_tool_use,
+    "PostToolUse": _post_tool_use,
+    "PostToolUseFailure": _post_tool_use,
+    "PermissionRequest": _permission_request,
+    "Stop": _stop,
+    "StopFailure": _stop_failure,
+    "SessionEnd": _session_end,
+}

@@ -1,0 +1,46 @@
+"""Writes the reporter and the settings that name it into a session's folder, paths baked in."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from core.domain.harness import SessionContext
+from core.errors import TrustFailed
+from core.harness.base import REPORTER, SETTINGS, make_folders, write_private
+from core.harness.hooks.settings import hook_settings, merged
+
+
+def reporter_script(context: SessionContext) -> str:
+    """Return the reporter of this instance."""
+    text = files("core.harness.hooks").joinpath("reporter.sh").read_text(encoding="utf-8")
+    for key, path in (("folder", context.folder), ("spool", context.spool), ("poke", context.poke)):
+        text = text.replace(f"\n{key}=@{key}@\n", f"\n{key}={shlex.quote(str(path))}\n")
+    return text
+
+
+def install_reporter(context: SessionContext) -> Path:
+    """Write the reporter (0700) and return its path. Raises OSError."""
+    path = context.folder / REPORTER
+    write_private(path, reporter_script(context), mode=0o700)
+    return path
+
+
+def install_hooks(context: SessionContext, theirs: Mapping[str, Any]) -> Path:
+    """Make the folders, write the reporter and the settings (`theirs` and our hooks), and return the settings' path.
+
+    Raises TrustFailed.
+    """
+    make_folders(context)
+    path = context.folder / SETTINGS
+    try:
+        settings = merged(theirs, hook_settings(install_reporter(context)))
+        write_private(path, json.dumps(settings, ensure_ascii=False, indent=2) + "\n")
+    except OSError as error:
+        raise TrustFailed(
+            f"{context.name}: the hook settings cannot be written: {error.filename}: {error.strerror}",
+            "make the state folder writable, then start the session again",
+        ) from error
+    return path

@@ -1,0 +1,41 @@
+"""The second opinion: the status file that the harness rewrites whenever its state changes.
+
+Claude Code 2.1.197 keeps `sessions/<pid>.json` in its configuration folder; it is not documented, and the only source
+that tells of an Escape before the first token. It is removed on every exit but SIGKILL.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from core.domain.activity import ActivityState
+from core.domain.harness import Opinion
+from core.harness.base import text_of
+
+_STATES = {
+    "idle": ActivityState.IDLE,
+    "shell": ActivityState.BUSY,  # idle, and a background shell of it runs
+    "busy": ActivityState.BUSY,
+    "waiting": ActivityState.PERMISSION,  # questions show the same words: an Enter would answer either
+}
+
+
+def read_opinion(path: Path) -> Opinion | None:
+    """Return what a status file says; None where it is absent, unreadable or says something unknown."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return opinion_of(content) if isinstance(content, dict) else None
+
+
+def opinion_of(content: Mapping[str, Any]) -> Opinion | None:
+    """Return the opinion that a status object expresses, or None."""
+    status = text_of(content, "status")
+    state = _STATES.get(status)
+    if state is None:
+        return None
+    if status == "shell":
+        return Opinion(state, "a background shell runs")
+    return Opinion(state, text_of(content, "waitingFor"))
