@@ -17,8 +17,8 @@ VERBS = (
     "add_app", "add_channel", "add_user", "archive", "break_sockets", "clear_faults", "command",
     "connections", "deactivate", "delete", "disconnect", "edit", "envelopes", "ephemerals", "fault",
     "given_up", "hold_events", "join", "kick", "lose_events", "messages", "press", "react", "reactions",
-    "redeliver", "release_events", "replied", "replies", "say", "say_as_bot", "set_revoked", "set_scopes",
-    "set_socket_mode", "share", "sockets_opened", "unfurl", "unreact",
+    "redeliver", "release_events", "replied", "replies", "say", "say_as_bot", "sent_events", "set_revoked",
+    "set_scopes", "set_socket_mode", "share", "sockets_opened", "unfurl", "unreact",
 )  # fmt: skip
 
 

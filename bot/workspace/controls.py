@@ -168,6 +168,11 @@ class Controls:
         """Return the envelopes sent so far, each with `acknowledged`; kind: events_api, slash_commands, interactive."""
         return [entry for entry in self._ws.sockets.log if kind in (None, entry["type"])]
 
+    def sent_events(self, app: str | None = None) -> list[Json]:
+        """Return the payloads of all events an app was to hear of, in the order they happened."""
+        wanted = self.app(app).id
+        return [payload for owner, payload in self._ws.events.sent if owner == wanted]
+
     def given_up(self) -> list[Json]:
         """Return the payloads of events that no delivery got acknowledged."""
         return list(self._ws.events.given_up)

@@ -115,6 +115,7 @@ class Events:
             reason = failure
             document = {"app": app, "payload": payload, "attempt": number + 1, "reason": reason}
             self._store.put_delivery(key, document)
+            self._changes.notify()
         self._store.remove_delivery(key)
         self.given_up.append(payload)
         self._changes.notify()

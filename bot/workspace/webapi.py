@@ -29,6 +29,7 @@ class WebApi:
         name = request.match_info["method"]
         fault = self._faults.take(name)
         if fault is not None and fault.kind == "slow":
+            await request.read()  # a caller that gives up meanwhile takes an unread body with it
             await asyncio.sleep(fault.seconds)
         elif fault is not None and fault.kind != "lost":
             return _refusal(request, fault)

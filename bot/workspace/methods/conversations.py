@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bot.workspace.errors import ApiError, Json
 from bot.workspace.ids import decode_cursor, encode_cursor, parse_ts
 from bot.workspace.methods.base import Call, Method
@@ -48,8 +50,8 @@ def _members(call: Call) -> Json:
 
 def _history(call: Call) -> Json:
     """Answer a channel's own messages, newest first; replies only when they were also sent to the channel."""
-    channel = _readable(call)
-    found = [message for message in reversed(call.room.store.roots(channel.id)) if _within(call, message)]
+    channel, within = _readable(call), _window(call)
+    found = [message for message in reversed(call.room.store.roots(channel.id)) if within(message)]
     cursor = _cursor(call)
     if cursor:
         found = [message for message in found if parse_ts(message["ts"]) <= parse_ts(cursor)]
@@ -58,11 +60,11 @@ def _history(call: Call) -> Json:
 
 def _replies(call: Call) -> Json:
     """Answer a thread, oldest first. The parent opens the first page whatever `oldest` says."""
-    channel = _readable(call)
+    channel, within = _readable(call), _window(call)
     root = call.message(channel, call.text("ts"), "thread_not_found")
     if root.get("thread_ts"):
         return _page(call, channel, [root], 1)
-    found = [message for message in call.room.store.replies(channel.id, root["ts"]) if _within(call, message)]
+    found = [message for message in call.room.store.replies(channel.id, root["ts"]) if within(message)]
     cursor = _cursor(call)
     found = [message for message in found if parse_ts(message["ts"]) >= parse_ts(cursor)] if cursor else [root, *found]
     return _page(call, channel, found, call.limit(default=_PAGE_MAX, most=_PAGE_MAX))
@@ -84,11 +86,16 @@ def _readable(call: Call) -> Channel:
     return channel
 
 
-def _within(call: Call, message: Json) -> bool:
-    at = parse_ts(message["ts"])
+def _window(call: Call) -> Callable[[Json], bool]:
+    """Return whether a message lies between `oldest` and `latest`; the borders count when `inclusive`."""
     oldest, latest, inclusive = call.moment("oldest"), call.moment("latest"), call.flag("inclusive")
-    late_enough = oldest is None or at > oldest or (inclusive and at == oldest)
-    return late_enough and (latest is None or at < latest or (inclusive and at == latest))
+
+    def within(message: Json) -> bool:
+        at = parse_ts(message["ts"])
+        late_enough = oldest is None or at > oldest or (inclusive and at == oldest)
+        return late_enough and (latest is None or at < latest or (inclusive and at == latest))
+
+    return within
 
 
 def _cursor(call: Call) -> str:

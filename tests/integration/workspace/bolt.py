@@ -38,7 +38,7 @@ class BoltBot:
     def stop(self) -> None:
         """Close the socket and end the thread."""
         if self._handler is not None:
-            self.run(self._handler.close_async())
+            self.run(self._handler.close_async())  # type: ignore[no-untyped-call]
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_SECONDS)
         self._loop.close()
@@ -54,7 +54,7 @@ class BoltBot:
         self.app.event("message")(hear)
         configure(self.app)
         self._handler = AsyncSocketModeHandler(self.app, self._workspace.app_token, ping_interval=1)
-        await self._handler.connect_async()
+        await self._handler.connect_async()  # type: ignore[no-untyped-call]
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the app's loop and return its result."""

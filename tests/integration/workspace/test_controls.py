@@ -1,0 +1,126 @@
+"""What people and other bots do, and what an app hears of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.workspace import ControlError, WorkspaceThread
+
+
+def test_kinds_of_replies_have_their_shapes(workspace: WorkspaceThread) -> None:
+    """Broadcasts carry their parent, files their description, /me messages their subtype."""
+    parent = workspace.say("you", "agents", "root")
+
+    said = {
+        "thread_broadcast": workspace.say("alice", "agents", "all", parent, broadcast=True),
+        "file_share": workspace.say("alice", "agents", "", parent, files={"a.txt": "x"}),
+        "me_message": workspace.say("alice", "agents", "waves", parent, me=True),
+    }
+
+    events = {subtype: _event(workspace, ts) for subtype, ts in said.items()}
+    assert {subtype: event["subtype"] for subtype, event in events.items()} == {key: key for key in said}
+    assert events["thread_broadcast"]["root"]["ts"] == parent
+    assert events["file_share"]["files"][0]["name"] == "a.txt"
+    assert all(event["thread_ts"] == parent for event in events.values())
+
+
+def test_edits_and_deletions_are_hidden_events(workspace: WorkspaceThread) -> None:
+    """They carry the message inside, with a ts of their own; a link preview changes no text."""
+    ts = workspace.say("alice", "agents", "before")
+
+    workspace.edit("agents", ts, "after")
+    workspace.unfurl("agents", ts)
+    workspace.delete("agents", ts)
+
+    edited, unfurled, deleted = _events(workspace)[1:]
+    assert (edited["subtype"], edited["hidden"], edited["message"]["text"]) == ("message_changed", True, "after")
+    assert (edited["previous_message"]["text"], edited["ts"] != ts) == ("before", True)
+    assert unfurled["message"]["text"] == unfurled["previous_message"]["text"]
+    assert unfurled["message"]["edited"] == unfurled["previous_message"]["edited"]
+    assert (deleted["subtype"], deleted["deleted_ts"]) == ("message_deleted", ts)
+
+
+def test_bots_of_every_kind_are_marked(workspace: WorkspaceThread) -> None:
+    """A modern bot has a user and a bot_id, a classic one no user, an app acting for a person that person's id."""
+    ts = {
+        style: workspace.say_as_bot("deploybot", "agents", style, style=style, user="alice")
+        for style in ("modern", "classic", "user_token")
+    }
+
+    events = {style: _event(workspace, at) for style, at in ts.items()}
+
+    assert all(event["bot_id"] for event in events.values())
+    assert ("subtype" in events["modern"], events["classic"]["subtype"]) == (False, "bot_message")
+    assert "user" not in events["classic"]
+    assert events["user_token"]["user"] == workspace.user_id("alice")
+
+
+def test_outsider_carries_the_own_team(workspace: WorkspaceThread) -> None:
+    """A message from another organization names that team; the wrapper speaks of the installation."""
+    _event(workspace, workspace.say("mallory", "agents", "hi"))
+
+    payload = workspace.do(lambda c: c.sent_events())[0]
+
+    assert payload["event"]["user_team"] == payload["event"]["source_team"] != workspace.team_id
+    assert payload["is_ext_shared_channel"] is True
+    assert payload["team_id"] == payload["authorizations"][0]["team_id"] == workspace.team_id
+
+
+def test_outsider_has_no_slash_commands(workspace: WorkspaceThread) -> None:
+    """Commands are for members of the installing workspace."""
+    outcome = workspace.command("mallory", "agents", "/the-loop status")
+
+    assert outcome.error == "not_allowed"
+    assert workspace.envelopes("slash_commands") == []
+
+
+def test_command_without_a_socket_fails_at_once(workspace: WorkspaceThread) -> None:
+    """Nobody is there to take it: dispatch_failed, shown to the caller."""
+    outcome = workspace.command("you", "agents", "/the-loop status")
+
+    assert outcome.error == "dispatch_failed"
+    assert workspace.ephemerals("agents", "you")[0]["user"] == "USLACKBOT"
+
+
+def test_kicked_bot_hears_nothing_more(workspace: WorkspaceThread) -> None:
+    """Only members get a channel's events."""
+    workspace.kick("the-loop", "agents")
+    before = len(_events(workspace))
+
+    workspace.say("alice", "agents", "alone at last")
+
+    assert len(_events(workspace)) == before
+
+
+def test_nobody_writes_where_they_are_not(workspace: WorkspaceThread) -> None:
+    """Controls that Slack's own client would refuse are errors that name the place."""
+    workspace.add_channel("quiet", ["alice"])
+
+    with pytest.raises(ControlError, match="not a member of #quiet"):
+        workspace.say("you", "quiet", "x")
+    with pytest.raises(ControlError, match="thread_not_found"):
+        workspace.say("alice", "quiet", "x", "1000000000.000100")
+    with pytest.raises(ControlError, match="no user 'nobody'; there are you"):
+        workspace.say("nobody", "quiet", "x")
+
+
+def test_held_events_come_in_the_order_asked_for(workspace: WorkspaceThread) -> None:
+    """Events can be kept back and released the other way round, since Slack promises no order."""
+    workspace.hold_events()
+    for text in "abc":
+        workspace.say("alice", "agents", text)
+
+    released = workspace.release_events(newest_first=True)
+
+    assert released == 3
+    assert [event["text"] for event in _events(workspace)] == ["a", "b", "c"]
+
+
+def _events(workspace: WorkspaceThread) -> list[dict[str, Any]]:
+    return [payload["event"] for payload in workspace.do(lambda c: c.sent_events())]
+
+
+def _event(workspace: WorkspaceThread, ts: str) -> dict[str, Any]:
+    return next(event for event in _events(workspace) if event["ts"] == ts)

@@ -1,0 +1,100 @@
+"""A restarted workspace knows everything; the program tells others how to reach it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from slack_sdk import WebClient
+
+from bot.workspace import WorkspaceThread
+from tests.integration.workspace.calls import call, raw
+
+
+def test_restart_keeps_everything(tmp_path: Path) -> None:
+    """Tokens, people, messages, threads and reactions are the same after a restart, and ts go on increasing."""
+    database = tmp_path / "workspace.db"
+    with WorkspaceThread(database) as first:
+        tokens = (first.bot_token, first.app_token, first.page_url.rpartition("=")[2])
+        client = WebClient(first.bot_token, base_url=first.api_url)
+        parent = client.chat_postMessage(channel="agents", text="root")["ts"]
+        first.say("alice", "agents", "reply", parent)
+        first.react("bob", "agents", parent, "eyes")
+        before = first.messages("agents")
+
+    with WorkspaceThread(database) as second:
+        after = second.messages("agents")
+        later = second.say("you", "agents", "later")
+
+        assert (second.bot_token, second.app_token, second.page_url.rpartition("=")[2]) == tokens
+        assert after == before
+        assert later > max(message["ts"] for message in before)
+
+
+def test_restart_goes_on_with_undelivered_events(tmp_path: Path) -> None:
+    """An event that nobody had acknowledged is still to be delivered after a restart."""
+    database = tmp_path / "workspace.db"
+    with WorkspaceThread(database) as first:
+        first.say("alice", "agents", "anybody?")
+
+    with WorkspaceThread(database, retry_scale=0.0001) as second:
+        given_up = second.wait_for(lambda c: c.given_up() or None)
+
+    assert [payload["event"]["text"] for payload in given_up] == ["anybody?"]
+
+
+def test_manifest_is_applied_again(tmp_path: Path) -> None:
+    """An app that asks for other scopes at a restart gets them, and keeps its tokens."""
+    database = tmp_path / "workspace.db"
+    with WorkspaceThread(database) as first:
+        token = first.bot_token
+
+    manifest = {
+        "features": {"bot_user": {"display_name": "loop2"}},
+        "oauth_config": {"scopes": {"bot": ["chat:write"]}},
+    }
+    with WorkspaceThread(database, manifest=manifest) as second:
+        answer = WebClient(second.bot_token, base_url=second.api_url).auth_test()
+
+        assert second.bot_token == token
+        assert (answer["user"], answer.headers["x-oauth-scopes"]) == ("loop2", "chat:write")
+
+
+def test_program_says_when_it_is_ready(tmp_path: Path) -> None:
+    """The ready line holds no secret, the tokens file only its owner can read, SIGTERM ends it with 0."""
+    tokens = tmp_path / "tokens.json"
+    command = [sys.executable, "-m", "bot.workspace", "--db", str(tmp_path / "w.db"), "--tokens-file", str(tokens)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        line = program.stdout.readline()
+        described = json.loads(tokens.read_text())
+        answer = call(described["api_url"], "auth.test", described["bot_token"], b"{}")
+        headers = {"Authorization": f"Bearer {described['control_token']}"}
+        said = json.dumps({"user": "alice", "channel": "agents", "text": "from outside"}).encode()
+        status, body, _ = raw(f"{described['url']}/_control/say", said, headers)
+        refused = raw(f"{described['url']}/_control/say", said, {})[0]
+        program.send_signal(signal.SIGTERM)
+        code = program.wait(10)
+
+    assert json.loads(line)["ready"] is True
+    assert "xoxb-" not in line
+    assert oct(os.stat(tokens).st_mode & 0o777) == "0o600"
+    assert answer["ok"] is True
+    assert (status, json.loads(body)["ok"], refused) == (200, True, 401)
+    assert code == 0
+
+
+def test_program_names_a_taken_port(tmp_path: Path) -> None:
+    """A port in use ends the program with 1 and the remedy."""
+    with WorkspaceThread() as running:
+        port = running.url.rpartition(":")[2]
+        command = [sys.executable, "-m", "bot.workspace", "--port", port]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+
+    assert ended.returncode == 1
+    assert f"port {port}" in ended.stderr
+    assert "--port" in ended.stderr
