@@ -1,0 +1,54 @@
+"""Rules of the house that no tool checks by itself."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def _pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_the_workspace_is_kept_apart_from_every_module_of_bot() -> None:
+    """A module that is new in bot is forbidden to the workspace in the same commit."""
+    contracts = _pyproject()["tool"]["importlinter"]["contracts"]
+    (alone,) = [contract for contract in contracts if contract["id"] == "workspace-alone"]
+
+    modules = {f"bot.{path.stem}" for path in (ROOT / "bot").glob("[a-z]*") if path.suffix in ("", ".py")}
+
+    assert set(alone["forbidden_modules"]) - {"core"} == modules - {"bot.workspace"}
+
+
+@pytest.mark.parametrize("name", ["run", "build", "dev", "bench"])
+def test_every_requirement_is_pinned_with_hashes_and_names_no_index(name: str) -> None:
+    """What is installed is the same everywhere; where it comes from is the operator's business."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+
+    pins = re.findall(r"^(\S+)==\S+ \\\n    --hash=sha256:[0-9a-f]{64}", text, flags=re.MULTILINE)
+
+    assert len(pins) == len(re.findall(r"^[^\s#]", text, flags=re.MULTILINE))
+    assert not re.search(r"https?:|file:/|--index|--find-links|--extra-index", text)
+
+
+def test_the_run_time_requirements_are_those_of_the_distribution() -> None:
+    """Whoever installs the distribution by other means needs what `make` installs."""
+    declared = {re.split(r"[>=]", line)[0] for line in _pyproject()["project"]["dependencies"]}
+    wanted = (ROOT / "requirements" / "run.in").read_text(encoding="utf-8").splitlines()
+
+    assert declared == {line for line in wanted if line and not line.startswith("#")}
+
+
+def test_every_file_of_the_lint_exceptions_exists() -> None:
+    """An exception whose file has moved is removed with it."""
+    ignored = _pyproject()["tool"]["ruff"]["lint"]["per-file-ignores"]
+
+    missing = [pattern for pattern in ignored if not (ROOT / pattern.removesuffix("/**")).exists()]
+
+    assert missing == []
