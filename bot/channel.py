@@ -33,6 +33,7 @@ class SlackChannel:
     """The Slack channel; see core.ports.Channel. Making it asks neither Slack nor the environment."""
 
     kind = KIND
+    settings_model = SlackSettings  #: what `config check|show|schema` read the block with
 
     def __init__(
         self,
