@@ -11,8 +11,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
+from bot.settings import SlackSettings
 from core.config import commands
-from core.config.channels import channel_settings
+from core.config.channels import ChannelBroken, channel_settings, installed_models
 from core.config.loading import load
 from core.config.problems import ConfigError
 from core.config.starter import STARTER
@@ -186,3 +187,23 @@ def test_the_path_of_the_file_is_absolute_in_problems(folder: ConfigFolder, monk
     found = commands.check(Path(folder.path.name), folder.env, models={})
 
     assert found[0].file == str(folder.path)
+
+
+def test_the_installed_channels_bring_their_models() -> None:
+    """What the entry point group names is what `config` knows of channels; Slack is one of them."""
+    assert installed_models()["slack"] is SlackSettings
+
+
+def test_a_channel_that_cannot_be_loaded_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A channel's package that is broken is told by name, target and reason."""
+    package = tmp_path / "broken_channel-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-channel\nVersion: 1\n")
+    (package / "entry_points.txt").write_text("[the_loop.channels]\nfax = no_such_module_at_all:Fax\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    with pytest.raises(ChannelBroken) as caught:
+        installed_models()
+
+    assert "'fax' (no_such_module_at_all:Fax)" in str(caught.value)
+    assert "No module named" in str(caught.value)
