@@ -83,7 +83,7 @@ def _caller(store: Store, token: str, method: Method) -> App:
 async def _arguments(request: web.Request) -> Json:
     """Return a call's arguments: the query's, and those of a form or JSON body."""
     args: Json = dict(request.query)
-    if request.method == "GET" or not request.can_read_body:
+    if request.method == "GET" or not request.body_exists:
         return args
     if request.content_type == "application/json":
         return args | await _json_object(request)
