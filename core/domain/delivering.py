@@ -25,9 +25,12 @@ MAX_SUBMITS = 2
 SILENT = seen_reason(Observed.SILENT)
 TYPING = "somebody is typing in its terminal"
 HALF_TYPED = "somebody has half-typed text in its terminal"
+STARTING = seen_reason(Observed.STARTING)
 STASHING = "half-typed text is being put aside"
 IN_DOUBT = "the message before it may still stand in its input line"
 EXPIRING = frozenset({SILENT, TYPING, HALF_TYPED, STASHING})  #: a row that waits for one of these expires
+
+PASSING = frozenset({STARTING, TYPING, STASHING})  #: what is worth a moment's wait by whoever sent the message
 
 _DELIVERS = frozenset({Action.DELIVER, Action.DELIVER_PACED})
 
@@ -171,7 +174,7 @@ def resting_until(row: InboxRow, provable: bool, traits: Traits, timing: Timing)
 
 def by_argument(row: InboxRow) -> bool:
     """Tell whether a boot prompt travelled as the program's argument: evidence settles it, nothing submits it again."""
-    return row.message.kind is Kind.BOOT and row.attempt == 0
+    return row.message.kind is Kind.BOOT and row.attempt_deadline is None
 
 
 # ---------------------------------------------------------------- waiting

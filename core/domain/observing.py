@@ -1,7 +1,24 @@
 """What is true of a session, folded from its record, tmux's word and its harness's word. No I/O."""
 
+from dataclasses import replace
+from datetime import datetime
+
 from core.domain.activity import Activity, ActivityState
 from core.domain.gate import Observed
+from core.domain.harness import (
+    Asked,
+    Ended,
+    HarnessEvent,
+    Opinion,
+    Ready,
+    TextQueued,
+    ToolEnded,
+    ToolStarted,
+    TurnBlocked,
+    TurnEnded,
+    TurnFailed,
+    TurnStarted,
+)
 from core.domain.session import Live, Phase, SessionRecord, Status
 
 _BY_ACTIVITY = {
@@ -45,3 +62,58 @@ def _gone(record: SessionRecord, live: Live, starting: bool) -> Observed:
     if record.status is Status.STOPPED:
         return Observed.DOWN
     return Observed.DEAD if live is Live.DEAD else Observed.LOST
+
+
+def follow(activity: Activity, event: HarnessEvent, at: datetime, *, boot_coming: bool) -> Activity:
+    """Return what the session does after an event of its harness.
+
+    Idle only if the harness said so with no task pending. `boot_coming`: a prompt travelled as the program's argument
+    and no turn took it yet, so that a harness which begins to read is about to be busy.
+    """
+    told = replace(activity, last_report_at=at)
+    match event:
+        case Ready(source="compact"):
+            return told  # in the middle of a turn, and no end of it
+        case Ready():
+            return _moved(told, ActivityState.BUSY if boot_coming else ActivityState.IDLE, at, tasks=())
+        case TurnStarted():
+            return replace(_moved(told, ActivityState.BUSY, at), turn_started_at=at)
+        case ToolStarted():
+            return _moved(told, ActivityState.BUSY, at)
+        case ToolEnded(task=task):
+            tasks = told.pending_tasks if task is None or task in told.pending_tasks else (*told.pending_tasks, task)
+            return _moved(told, ActivityState.BUSY, at, tasks=tasks)
+        case Asked(question=question, summary=summary):
+            return _moved(told, ActivityState.QUESTION if question else ActivityState.PERMISSION, at, detail=summary)
+        case TurnEnded(pending_tasks=tasks):
+            return _moved(told, ActivityState.BUSY if tasks else ActivityState.IDLE, at, tasks=tasks)
+        case TurnFailed(error=error, message=message):
+            return _moved(told, ActivityState.IDLE, at, detail=": ".join(text for text in (error, message) if text))
+        case Ended(reason=reason):
+            return _moved(told, ActivityState.UNKNOWN, at, detail=f"it is going away: {reason}", tasks=())
+        case TextQueued() | TurnBlocked():
+            return told
+
+
+def second_guess(activity: Activity, opinion: Opinion | None, now: datetime) -> Activity:
+    """Return what a session does whose harness was silent for long: the opinion, or unknown; never idle by guess."""
+    if opinion is None:
+        return _moved(activity, ActivityState.UNKNOWN, now, detail="its harness was silent for long")
+    asking = opinion.state in _ASKING and activity.state in _ASKING
+    return _moved(activity, activity.state if asking else opinion.state, now, detail=opinion.detail or activity.detail)
+
+
+_ASKING = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION})
+
+
+def _moved(
+    activity: Activity, state: ActivityState, at: datetime, *, detail: str = "", tasks: tuple[str, ...] | None = None
+) -> Activity:
+    since = activity.since if activity.state is state else at
+    return replace(
+        activity,
+        state=state,
+        since=since,
+        detail=detail,
+        pending_tasks=activity.pending_tasks if tasks is None else tasks,
+    )

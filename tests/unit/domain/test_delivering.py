@@ -369,7 +369,7 @@ def test_a_second_enter_is_not_written_twice() -> None:
         {"asking": True},
         {"decision": PERMISSION},
         {"typed_at": after(1)},
-        {"row": replace(submitted(), message=row(kind=Kind.BOOT).message, attempt=0), "timing": TIMING},
+        {"row": replace(submitted(), message=row(kind=Kind.BOOT).message), "timing": TIMING},
     ],
     ids=["second", "stashed", "asking", "permission", "typed", "argument"],
 )
@@ -395,7 +395,7 @@ def test_a_harness_without_evidence_gets_one_enter() -> None:
 
 def test_a_boot_prompt_is_given_the_time_of_a_start() -> None:
     """It travelled as an argument, and a start takes longer than a paste."""
-    boot = replace(submitted(), message=row(kind=Kind.BOOT).message, attempt=0)
+    boot = replace(submitted(), message=row(kind=Kind.BOOT).message)
 
     assert step(situation(boot), after(29)) == Wait(after(30), "the harness needs a moment")
 
