@@ -1,0 +1,25 @@
+"""What a thread is told of its session's boots and its end. No I/O."""
+
+from core.names import standing_ref
+
+
+def root_text(name: str, description: str, how: str) -> str:
+    """Return the announcement, whose message becomes the session's thread. `how`: "fresh: …" or "resumed: …"."""
+    about = f"\n{description.strip()}" if description.strip() else ""
+    return (
+        f"standing session `{name}` is up — {how}{about}\n"
+        f"Reply in this thread and the agent gets it. (`{standing_ref(name)}`)"
+    )
+
+
+def boot_text(name: str, how: str) -> str:
+    """Return the reply that a later boot leaves in the thread."""
+    return f"standing session `{name}` is up again — {how}"
+
+
+def closing_text(name: str, actor: str) -> str:
+    """Return the last reply of a session that is deleted."""
+    return (
+        f"standing session `{name}` was deleted by {actor}. This thread is closed: replies here reach nobody. "
+        f"(`{standing_ref(name)}`)"
+    )

@@ -1,0 +1,50 @@
+"""Who may use which verb. No I/O."""
+
+from enum import Enum
+
+from core.errors import NotPermitted
+
+
+class ActorKind(Enum):
+    """Who asks."""
+
+    OPERATOR = "operator"  #: at the terminal or the control plane
+    AGENT = "agent"  #: a process inside one of our own panes
+
+
+class Verb(Enum):
+    """What can be asked."""
+
+    LIST = "list"
+    GET = "get"
+    STATUS = "status"
+    SCREEN = "screen"
+    ATTACH = "attach"
+    EVENTS = "events"
+    SAY = "say"
+    CREATE = "create"
+    DELETE = "delete"
+    START = "start"
+    STOP = "stop"
+    RESTART = "restart"
+
+
+READS = frozenset({Verb.LIST, Verb.GET, Verb.STATUS, Verb.SCREEN, Verb.EVENTS})
+SPEAKS = frozenset({Verb.SAY})
+
+
+def permitted(actor: ActorKind, verb: Verb) -> bool:
+    """Tell whether the actor may use the verb: an operator any, an agent only those that read or speak.
+
+    Attaching is no reading: an attached terminal can be typed into.
+    """
+    return actor is ActorKind.OPERATOR or verb in READS | SPEAKS
+
+
+def require(actor: ActorKind, verb: Verb) -> None:
+    """Raise NotPermitted if the actor may not use the verb."""
+    if not permitted(actor, verb):
+        raise NotPermitted(
+            f"an agent may not {verb.value} sessions: it reads and speaks",
+            "ask your operator to run it",
+        )

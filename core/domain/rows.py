@@ -1,0 +1,135 @@
+"""What every verb answers with: one row a session. No I/O."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from core.clock import iso
+from core.domain.activity import ActivityState
+from core.domain.services import ServiceRow
+from core.domain.session import FAILURES, Definition, Hold, Live, Outcome, Phase, Status
+
+
+@dataclass(frozen=True)
+class Row:
+    """One session as every surface shows it. None means that there is none, or that it could not be asked."""
+
+    name: str
+    uid: str | None = None
+    declared: bool = False
+    description: str = ""
+    auto_start: bool = False
+    harness: str = ""
+    cwd: str = ""
+    tmux_target: str = ""
+    attach: str = ""
+    ref: str = ""
+    status: Status | None = None
+    running: bool | None = None
+    live: Live = Live.UNKNOWN
+    phase: Phase | None = None
+    hold: Hold | None = None
+    activity: ActivityState | None = None
+    pending_tasks: tuple[str, ...] = ()
+    queued: int | None = None
+    loops: int = 0
+    harness_session_id: str | None = None
+    slack_channel: str | None = None
+    slack_thread: str | None = None
+    started_at: datetime | None = None
+    last_message_at: datetime | None = None
+    drift: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    detail: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row with its fixed camelCase keys, times as ISO 8601 in UTC."""
+        return {_camel(field.name): _plain(getattr(self, field.name)) for field in fields(self)}
+
+    def told(self, outcome: Outcome, detail: str) -> "Row":
+        """Return the row with what a verb did; what the row itself had to say stays."""
+        return replace(self, outcome=outcome, detail="; ".join(text for text in (detail, self.detail) if text))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What start, stop, restart, create and delete answer: a session's failure is a row, never an exception."""
+
+    sessions: tuple[Row, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether every session came to a good end."""
+        return not any(row.outcome in FAILURES for row in self.sessions)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `{"sessions": [row…], "ok": bool}`."""
+        return {"sessions": [row.to_json() for row in self.sessions], "ok": self.ok}
+
+
+@dataclass(frozen=True)
+class StatusReport:
+    """The one health answer: services, sessions, and whether all is as a boot would have it."""
+
+    services: tuple[ServiceRow, ...]
+    sessions: tuple[Row, ...]
+    ok: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `{"services", "standingSessions", "ok"}`."""
+        return {
+            "services": [row.to_json() for row in self.services],
+            "standingSessions": [row.to_json() for row in self.sessions],
+            "ok": self.ok,
+        }
+
+
+def misconfigured_row(detail: str) -> Row:
+    """Return the one row that stands for all sessions where the configuration cannot be understood."""
+    return Row(name="standingSessions", outcome=Outcome.MISCONFIGURED, detail=detail)
+
+
+_KEYS = {
+    "description": "description",
+    "harness": "harness",
+    "harnessArgs": "harness_args",
+    "cwd": "cwd",
+    "prompt": "prompt",
+    "promptFile": "prompt_file",
+    "autoStart": "auto_start",
+    "slack": "slack",
+}
+
+
+def drift(recorded: Definition, declared: Definition) -> tuple[str, ...]:
+    """Return the configuration's keys whose value has changed since the session was last started."""
+    return tuple(key for key, field in _KEYS.items() if getattr(recorded, field) != getattr(declared, field))
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Hold):
+        return _hold_json(value)
+    return value
+
+
+def _hold_json(hold: Hold) -> Mapping[str, Any]:
+    return {
+        "kind": hold.kind.value,
+        "policy": hold.policy,
+        "by": hold.by,
+        "reason": hold.reason,
+        "at": iso(hold.at),
+    }

@@ -1,0 +1,89 @@
+"""What start, stop, create, delete and delivery change outside this process, by name, and where a test may kill us.
+
+Every change stands in `with effect(Effect.X)`. The list is the code's own, so that a test can walk it: with
+`THE_LOOP_CRASH_AT=start.spawn:after` in its environment a process ends itself by SIGKILL right after that effect.
+Without the variable a point costs a comparison and does nothing.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from enum import Enum
+
+CRASH_VARIABLE = "THE_LOOP_CRASH_AT"
+
+
+class Effect(Enum):
+    """One change outside this process. Each value says what is changed."""
+
+    # start (and the second half of create and restart)
+    START_MARK = "start.mark"  #: the record says starting, with the new instance
+    START_FOLDER = "start.folder"  #: the session's folder and the instance's spool
+    START_UNHOLD = "start.unhold"  #: the files `hold`, `asking` and `tool` go
+    START_PREPARE = "start.prepare"  #: the harness's hook settings and trust
+    START_LAUNCHER = "start.launcher"  #: the launcher, and the brief where it is too long for an argument
+    START_BOOT = "start.boot"  #: the boot prompt as an inbox row, earlier ones void, activity starting
+    START_SPAWN = "start.spawn"  #: the pane
+    START_READY = "start.ready"  #: activity of a harness that cannot say by itself that it reads
+    START_ANNOUNCE = "start.announce"  #: the announcement, committed to the outbox
+    START_SETTLE = "start.settle"  #: the record is settled
+
+    # the end of an instance, whoever asked for it
+    END_OUTPUT = "end.output"  #: the last of its screen, kept in the session's folder
+    END_TREE = "end.tree"  #: its processes
+    END_PANE = "end.pane"  #: its tmux session
+
+    # stop (and the first half of restart)
+    STOP_HOLD = "stop.hold"  #: the file `hold`, which blocks turns born inside the harness
+    STOP_MARK = "stop.mark"  #: the record says stopping, with the hold where the stop was by name
+    STOP_CANCEL = "stop.cancel"  #: the queue is cancelled
+    STOP_SETTLE = "stop.settle"  #: the record is settled
+
+    # create
+    CREATE_MARK = "create.mark"  #: the record of a session that the configuration does not declare
+
+    # delete, and a creation that failed
+    DELETE_HOLD = "delete.hold"
+    DELETE_MARK = "delete.mark"  #: the record says deleting
+    DELETE_CANCEL = "delete.cancel"
+    DELETE_UNBIND = "delete.unbind"  #: open posts dropped, closing note committed, thread unbound
+    DELETE_FORGET = "delete.forget"  #: what it was doing
+    DELETE_FILES = "delete.files"  #: its folder and spool
+    DELETE_RECORD = "delete.record"  #: the record; the name is free
+
+    # delivery
+    DELIVERY_CLAIM = "delivery.claim"
+    DELIVERY_STASH = "delivery.stash"
+    DELIVERY_PASTE = "delivery.paste"
+    DELIVERY_PASTED = "delivery.pasted"
+    DELIVERY_SUBMIT = "delivery.submit"
+    DELIVERY_SUBMITTED = "delivery.submitted"
+    DELIVERY_SETTLE = "delivery.settle"
+
+
+_CRASH_AT = os.environ.get(CRASH_VARIABLE, "")
+_current: ContextVar[Effect | None] = ContextVar("effect", default=None)
+
+
+@contextmanager
+def effect(name: Effect) -> Iterator[None]:
+    """Mark a change: a crash point before it, and one after it if it was made."""
+    _crash_point(f"{name.value}:before")
+    token = _current.set(name)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+    _crash_point(f"{name.value}:after")
+
+
+def current_effect() -> Effect | None:
+    """Return the effect that is being made by this thread, or None."""
+    return _current.get()
+
+
+def _crash_point(point: str) -> None:
+    if point == _CRASH_AT:
+        os.kill(os.getpid(), signal.SIGKILL)

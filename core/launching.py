@@ -1,0 +1,167 @@
+"""What a start writes for the pane: folders, brief, launcher; and the small files by which a session is held."""
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from core.config.settings import Settings
+from core.domain.directive import Grant, compose_pointer
+from core.domain.harness import Launch, SessionContext
+from core.domain.session import Definition, SessionRecord
+from core.errors import InvalidValue
+from core.paths import StatePaths
+from core.sessions import Resolved
+from core.store.files import broken, private_folder, remove_file, write_private
+
+HOLD, ASKING, TOOL = "hold", "asking", "tool"
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def context_of(paths: StatePaths, record: SessionRecord, resolved: Resolved, instance: str) -> SessionContext:
+    """Return the instance as the harness's adapter sees it."""
+    return SessionContext(
+        name=record.name,
+        uid=record.uid,
+        instance=instance,
+        cwd=resolved.cwd,
+        folder=paths.session(record.uid),
+        spool=paths.spool_of(instance),
+        poke=paths.poke,
+        args=resolved.args,
+        session_id=record.harness_session_id,
+    )
+
+
+def check_cwd(resolved: Resolved) -> None:
+    """Raise InvalidValue for a folder that is not there: tmux would silently start elsewhere."""
+    if not resolved.cwd.is_dir():
+        raise InvalidValue(
+            f"{resolved.definition.name}: its folder {resolved.cwd} does not exist",
+            "make it, or change the session's cwd",
+        )
+
+
+def read_brief(definition: Definition) -> str:
+    """Return the operator's brief, "" where there is none. Raises InvalidValue for a promptFile that cannot be read."""
+    if definition.prompt_file is None:
+        return definition.prompt or ""
+    path = Path(definition.prompt_file).expanduser()
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidValue(
+            f"{definition.name}: its promptFile {path} cannot be read: {error.strerror}",
+            "make it readable, or change the session's promptFile",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InvalidValue(
+            f"{definition.name}: its promptFile {path} is not UTF-8: {error.reason}", "convert the file"
+        ) from error
+
+
+def grants(environ: Mapping[str, str]) -> tuple[Grant, ...]:
+    """Return what a session can call of ours: the commands that read and speak, if the program is on PATH."""
+    program = shutil.which("the-loop", path=environ.get("PATH", ""))
+    if program is None:
+        return ()
+    command = shlex.quote(program)
+    return (
+        Grant(f"{command} standing list", "the standing sessions and how they are"),
+        Grant(f"{command} standing get NAME", "one of them, whole"),
+        Grant(f"{command} standing screen NAME", "what its terminal shows"),
+        Grant(f"{command} standing say NAME --text TEXT", "a message to another session"),
+    )
+
+
+def secret_variables(settings: Settings) -> tuple[str, ...]:
+    """Return the names of the variables that hold secrets: the value of every `…Env` key of the channels."""
+    found = {name for block in settings.channels.values() for name in _env_names(block.raw)}
+    return tuple(sorted(name for name in found if _IDENTIFIER.fullmatch(name)))
+
+
+def _env_names(value: Any) -> Iterator[str]:
+    if not isinstance(value, Mapping):
+        return
+    for key, item in value.items():
+        if key.endswith("Env") and isinstance(item, str):
+            yield item
+        else:
+            yield from _env_names(item)
+
+
+def make_folders(context: SessionContext) -> None:
+    """Make the session's folder and the instance's spool, both private. Raises StoreBroken."""
+    private_folder(context.folder)
+    private_folder(context.spool)
+
+
+def launcher_text(launch: Launch, secrets: tuple[str, ...]) -> str:
+    """Return the script that the pane runs: it drops the secrets and becomes the harness."""
+    drop = f"unset {' '.join(secrets)}\n" if secrets else ""
+    return f"#!/bin/sh\n{drop}exec {shlex.join(launch.argv)}\n"
+
+
+def write_launcher(context: SessionContext, launch: Launch, secrets: tuple[str, ...]) -> Path:
+    """Write the launcher (0700) and return its path. Raises StoreBroken."""
+    path = context.folder / "launch"
+    write_private(path, launcher_text(launch, secrets).encode(), mode=0o700)
+    return path
+
+
+def set_hold_file(paths: StatePaths, uid: str) -> None:
+    """Make the file that blocks turns born inside the harness. Raises StoreBroken."""
+    private_folder(paths.session(uid))
+    write_private(paths.session(uid) / HOLD, b"")
+
+
+def has_hold_file(paths: StatePaths, uid: str) -> bool:
+    """Tell whether that file is there."""
+    return (paths.session(uid) / HOLD).exists()
+
+
+def clear_hold_file(paths: StatePaths, uid: str) -> None:
+    """Remove that file. Raises StoreBroken."""
+    remove_file(paths.session(uid) / HOLD)
+
+
+def clear_flags(paths: StatePaths, uid: str) -> None:
+    """Remove what an earlier instance left standing: `hold`, `asking`, `tool`. Raises StoreBroken."""
+    for name in (HOLD, ASKING, TOOL):
+        remove_file(paths.session(uid) / name)
+
+
+def output_path(paths: StatePaths, uid: str) -> Path:
+    """Where the last of an ended instance's screen is kept."""
+    return paths.session(uid) / "last-output"
+
+
+def save_output(paths: StatePaths, uid: str, text: str) -> None:
+    """Keep the last of a screen. Raises StoreBroken."""
+    private_folder(paths.session(uid))
+    write_private(output_path(paths, uid), text.encode("utf-8", "replace"))
+
+
+def remove_files(paths: StatePaths, uid: str, instance: str | None) -> None:
+    """Remove the session's folder and the instance's spool. Raises StoreBroken."""
+    for folder in (paths.session(uid), *([paths.spool_of(instance)] if instance else [])):
+        try:
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise broken(error, folder, "remove the folder") from error
+
+
+def boot_argument(context: SessionContext, prompt: str, marker: str, limit: int) -> str:
+    """Return the argument that carries the boot prompt: itself, or, above `limit` bytes, where to read it.
+
+    Raises StoreBroken if the file cannot be written.
+    """
+    if len(prompt.encode()) <= limit:
+        return prompt
+    path = context.folder / "boot-prompt.md"
+    write_private(path, prompt.encode())
+    return compose_pointer(str(path), marker)

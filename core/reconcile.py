@@ -1,0 +1,54 @@
+"""Finishes or clears what verbs that were cut short have begun, session by session. May be run at any time."""
+
+from dataclasses import dataclass
+
+from core.domain.session import Phase, SessionRecord
+from core.errors import CoreError, LockBusy, RecordUnreadable, TmuxMissing, TmuxSilent
+from core.standing.recovering import recover
+from core.system import System
+
+_LOCK_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Reconciled:
+    """What was done for one session: its phase before and after. `after` None: the session is gone."""
+
+    name: str
+    before: Phase | None
+    after: Phase | None
+    trouble: str = ""  #: why it was left as it is
+
+
+def reconcile(system: System, actor: str) -> tuple[Reconciled, ...]:
+    """Compare each record with tmux and act by its phase. A tmux that does not answer leaves everything as it is.
+
+    Whoever holds a session's lock is at work on it: that session is left to them.
+    """
+    try:
+        system.runner.survey()
+    except (TmuxSilent, TmuxMissing) as error:
+        return tuple(_left(entry, str(error)) for entry in system.records.all())
+    return tuple(_reconcile_one(system, entry, actor) for entry in system.records.all())
+
+
+def _left(entry: SessionRecord | RecordUnreadable, trouble: str) -> Reconciled:
+    phase = None if isinstance(entry, RecordUnreadable) else entry.phase
+    return Reconciled(entry.name, phase, phase, trouble)
+
+
+def _reconcile_one(system: System, entry: SessionRecord | RecordUnreadable, actor: str) -> Reconciled:
+    if isinstance(entry, RecordUnreadable):
+        return _left(entry, str(entry))
+    try:
+        with system.locks.hold(entry.name, "reconcile", _LOCK_SECONDS):
+            record = system.records.read(entry.name)
+            if record is None:
+                return Reconciled(entry.name, entry.phase, None)
+            after = recover(system, record, system.runner.survey(), actor)
+            return Reconciled(record.name, record.phase, after.phase if after else None)
+    except LockBusy as error:
+        return _left(entry, str(error))
+    except CoreError as error:
+        system.events.emit("standing.stop_failed", level="error", name=entry.name, actor=actor, reason=str(error))
+        return _left(entry, str(error))

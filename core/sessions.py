@@ -1,0 +1,85 @@
+"""The one seam that answers "what is this session": declared in the configuration, else recorded, else unknown."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.config.settings import Settings
+from core.domain.session import Definition, SessionRecord
+from core.errors import RecordUnreadable, UnknownSession
+from core.names import check_name
+from core.ports import Records
+
+
+@dataclass(frozen=True)
+class Known:
+    """A session that exists: what it is, where that stands, and what is known of it.
+
+    `unreadable` is set where there is a record file that cannot be understood; then `record` is None.
+    """
+
+    definition: Definition
+    declared: bool
+    record: SessionRecord | None
+    unreadable: RecordUnreadable | None = None
+
+    @property
+    def name(self) -> str:
+        """The session's name."""
+        return self.definition.name
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A definition with the configuration's defaults filled in."""
+
+    definition: Definition
+    harness: str
+    args: tuple[str, ...]
+    cwd: Path
+
+
+def definition_of(settings: Settings, records: Records, name: str) -> Known:
+    """Return what the session is. Raises InvalidValue for what is no name, UnknownSession."""
+    check_name(name)
+    try:
+        record, unreadable = records.read(name), None
+    except RecordUnreadable as error:
+        record, unreadable = None, error
+    return _known(settings, name, record, unreadable)
+
+
+def every_session(settings: Settings, records: Records) -> tuple[Known, ...]:
+    """Return every declared and recorded session, by name."""
+    found: dict[str, SessionRecord | RecordUnreadable] = {entry.name: entry for entry in records.all()}
+    names = sorted({*found, *(session.name for session in settings.standing.sessions)})
+    return tuple(_from_entry(settings, name, found.get(name)) for name in names)
+
+
+def _from_entry(settings: Settings, name: str, entry: SessionRecord | RecordUnreadable | None) -> Known:
+    if isinstance(entry, RecordUnreadable):
+        return _known(settings, name, None, entry)
+    return _known(settings, name, entry, None)
+
+
+def _known(settings: Settings, name: str, record: SessionRecord | None, unreadable: RecordUnreadable | None) -> Known:
+    declared = settings.standing.get(name)
+    if declared is not None:
+        return Known(declared, True, record, unreadable)
+    if record is not None:
+        return Known(record.definition, False, record)
+    if unreadable is not None:
+        return Known(Definition(name), False, None, unreadable)
+    raise UnknownSession(name)
+
+
+def resolve(definition: Definition, settings: Settings) -> Resolved:
+    """Fill in harness, arguments and folder: omitted arguments are the harness's configured ones, `()` none at all."""
+    routing = settings.routing
+    harness = definition.harness or routing.default_harness
+    args = definition.harness_args
+    return Resolved(
+        definition=definition,
+        harness=harness,
+        args=routing.harness_args.get(harness, ()) if args is None else args,
+        cwd=Path(definition.cwd or routing.spawn_workdir).expanduser(),
+    )

@@ -1,0 +1,68 @@
+"""Commits the announcements that a start or a deletion causes. Posting them is the service's work."""
+
+from datetime import UTC, datetime
+
+from core.domain.announcement import boot_text, root_text
+from core.domain.session import Definition, SessionRecord
+from core.effects import Effect, effect
+from core.errors import StoreBroken
+from core.ports import NewPost, OutboundKind
+from core.standing.common import CHANNEL
+from core.system import System
+
+_EVER = datetime.max.replace(tzinfo=UTC)
+
+
+def announce_start(system: System, record: SessionRecord, definition: Definition, how: str) -> None:
+    """Commit the root, or a reply and the root's update; once an instance, however often it is asked.
+
+    `how` is "fresh: …", "resumed: …" or "adopted: …".
+
+    A session without a thread of its own, or a broken database, costs nobody the session: the latter is told as
+    `standing.announce_failed`.
+    """
+    if not (definition.slack.enabled and system.settings.channel(CHANNEL).enabled):
+        return
+    try:
+        with effect(Effect.START_ANNOUNCE), system.database.transaction(durable=True):
+            system.outbox.add(_posts(system, record, definition, how))
+    except StoreBroken as error:
+        system.events.emit(
+            "standing.announce_failed",
+            level="warning",
+            name=record.name,
+            instance=record.instance_id,
+            reason=str(error),
+        )
+        return
+    system.poke()
+
+
+def _posts(system: System, record: SessionRecord, definition: Definition, how: str) -> list[NewPost]:
+    root = root_text(record.name, definition.description, how)
+    if system.bindings.of_session(record.uid, CHANNEL) is None and not _root_waits(system, record.uid):
+        return [_post(record, OutboundKind.ROOT, "up", root, definition.slack.channel)]
+    return [
+        _post(record, OutboundKind.BOOT, "up", boot_text(record.name, how)),
+        _post(record, OutboundKind.ROOT_UPDATE, "root", root),
+    ]
+
+
+def _root_waits(system: System, uid: str) -> bool:
+    """Tell whether a root of an earlier start is still to be posted: one session has one thread."""
+    first = (row.post for row in system.outbox.due(CHANNEL, _EVER) if row.post.uid == uid)
+    return any(post.kind is OutboundKind.ROOT for post in first)
+
+
+def _post(record: SessionRecord, kind: OutboundKind, role: str, text: str, channel: str = "") -> NewPost:
+    """Return a post of this instance's start. Root and boot reply share one role: a start is told once."""
+    return NewPost(
+        id=f"p-{role}-{record.instance_id}",
+        key=f"{role}:{record.instance_id}",
+        kind=kind,
+        uid=record.uid,
+        name=record.name,
+        channel_kind=CHANNEL,
+        text=text,
+        channel=channel,
+    )

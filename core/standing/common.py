@@ -1,0 +1,81 @@
+"""What the verbs share: the session's lock, the one way to write a record, and what a verb says of one session."""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from core.domain.pane import Survey
+from core.domain.session import Outcome, SessionRecord
+from core.errors import (
+    CoreError,
+    ForeignPane,
+    RecordUnreadable,
+    StoreBroken,
+    TmuxSilent,
+)
+from core.names import target_for
+from core.sessions import Known
+from core.system import System
+
+CHANNEL = "slack"
+_LOCK_MARGIN_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a verb did for one session. `known` is set where the session may be gone afterwards."""
+
+    outcome: Outcome
+    detail: str = ""
+    known: Known | None = None
+
+
+def lock(system: System, name: str, purpose: str) -> AbstractContextManager[None]:
+    """Hold the session's lock. Raises LockBusy once its holder had more time than a stop can take."""
+    tmux = system.settings.routing.tmux
+    seconds = tmux.harness_kill_grace_seconds + 4 * tmux.command_timeout_seconds + _LOCK_MARGIN_SECONDS
+    return system.locks.hold(name, purpose, seconds)
+
+
+def write_record(system: System, record: SessionRecord) -> SessionRecord:
+    """Write the record, with its copies of what the database knows, and return it. Raises StoreBroken."""
+    copied = _with_copies(system, record)
+    system.records.write(copied)
+    return copied
+
+
+def _with_copies(system: System, record: SessionRecord) -> SessionRecord:
+    try:
+        last = system.activities.last_messages().get(record.uid, record.last_message_at)
+        binding = system.bindings.of_session(record.uid, CHANNEL)
+    except StoreBroken:
+        return record  # the copies are for people to look at; the record itself is complete without them
+    return replace(
+        record,
+        last_message_at=last,
+        slack_channel=binding.channel if binding else None,
+        slack_thread=binding.thread if binding else None,
+    )
+
+
+def told_of(error: CoreError) -> Told:
+    """Return what an error means for one session's row."""
+    if isinstance(error, RecordUnreadable):
+        return Told(Outcome.UNREADABLE, str(error))
+    if isinstance(error, TmuxSilent):
+        return Told(Outcome.UNCONFIRMED, str(error))
+    return Told(Outcome.FAILED, str(error))
+
+
+def foreign(system: System, survey: Survey, name: str) -> ForeignPane:
+    """Return the error that names the tmux session in our place, how to look at it and how to end it."""
+    target = target_for(name)
+    attach = " ".join(system.runner.attach_command(target, write=False))
+    kill = " ".join(system.runner.kill_command(target))
+    tags = {pane.tag for pane in survey.of_target(target) if pane.tag}
+    whose = (
+        f"carries the tag of an instance that no record knows ({', '.join(sorted(tags))})" if tags else "is not ours"
+    )
+    return ForeignPane(
+        f"{name}: a tmux session {target} lives, and it {whose}; it is left alone",
+        f"look at it: `{attach}`; if it may go: `{kill}`, then start the session again",
+    )

@@ -1,0 +1,105 @@
+"""create: makes a session that the configuration does not declare. A creation that fails leaves nothing behind."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from core.domain.rows import Answer
+from core.domain.session import Definition, Outcome, Phase, SessionRecord, Status
+from core.effects import Effect, effect
+from core.errors import CoreError, InvalidValue, NameTaken, TmuxSilent
+from core.names import check_name, new_uid, target_for
+from core.sessions import Known
+from core.standing.common import Told, lock, told_of, write_record
+from core.standing.ending import end_instance
+from core.standing.listing import rows_told
+from core.standing.removing import remove_session
+from core.standing.spawning import Opened, StartOrder, open_pane
+from core.standing.starting import finish_all, refuse_foreign, spawn_failed
+from core.system import System
+
+
+def create_standing(system: System, definition: Definition, actor: str, *, start: bool = True) -> Answer:
+    """Record the session and start it; `start=False` only records it.
+
+    Raises InvalidValue for a bad definition, NameTaken for a name that is declared or recorded. A start that fails is
+    a row, and the record is gone again.
+    """
+    _check(definition)
+    _refuse_taken(system, definition.name)
+    order = StartOrder(actor, f"created by {actor}")
+    step = _begin(system, definition, order, start=start)
+    told = finish_all(system, {definition.name: step})[definition.name]
+    if told.outcome is Outcome.FAILED:
+        told = _undo(system, definition.name, told, actor)
+    return Answer(rows_told(system, {definition.name: told}))
+
+
+def _check(definition: Definition) -> None:
+    name = check_name(definition.name)
+    if definition.prompt is not None and definition.prompt_file is not None:
+        raise InvalidValue(f"{name}: prompt and promptFile are both given", "give one of them")
+    for key, value in (("cwd", definition.cwd), ("promptFile", definition.prompt_file or "")):
+        if value and not Path(value).expanduser().is_absolute():
+            raise InvalidValue(f"{name}: {key} {value!r} is not absolute", "give the whole path")
+
+
+def _refuse_taken(system: System, name: str) -> None:
+    if system.settings.standing.get(name) is not None:
+        raise NameTaken(
+            f"{name!r} is declared in the configuration's standingSessions.sessions",
+            f"start it: `the-loop standing start {name}`; or choose another name",
+        )
+    if system.records.read(name) is not None:
+        raise NameTaken(
+            f"a session {name!r} is recorded already",
+            f"start it: `the-loop standing start {name}`; or remove it: `the-loop standing delete {name}`",
+        )
+
+
+def _begin(system: System, definition: Definition, order: StartOrder, *, start: bool) -> Told | Opened:
+    with lock(system, definition.name, "create"):
+        _refuse_taken(system, definition.name)
+        record = _write_creating(system, definition, order.actor, start=start)
+        known = Known(definition, declared=False, record=record)
+        if not start:
+            return Told(Outcome.NOT_RUNNING, "recorded, not started", known)
+        try:
+            survey = system.runner.survey()
+            refuse_foreign(system, known.name, survey, survey.live(target_for(known.name), None))
+            return open_pane(system, known, survey, order)
+        except CoreError as error:
+            return replace(spawn_failed(system, known.name, error, order), known=known)
+
+
+def _write_creating(system: System, definition: Definition, actor: str, *, start: bool) -> SessionRecord:
+    record = SessionRecord(
+        name=definition.name,
+        uid=new_uid(),
+        definition=definition,
+        created_at=system.clock.now(),
+        status=Status.RUNNING if start else Status.STOPPED,
+        phase=Phase.CREATING if start else Phase.SETTLED,
+    )
+    with effect(Effect.CREATE_MARK):
+        written = write_record(system, record)
+    system.events.emit("standing.created", name=record.name, actor=actor)
+    return written
+
+
+def _undo(system: System, name: str, told: Told, actor: str) -> Told:
+    """Remove what the failed creation left. What cannot be removed now stays in its phase, and reconcile removes it."""
+    try:
+        with lock(system, name, "create"):
+            record = system.records.read(name)
+            if record is None or record.phase is not Phase.CREATING:
+                return told
+            ended = end_instance(system, record.uid, record.instance_id)
+            if ended.silent:
+                raise TmuxSilent(ended.trouble())
+            if ended.survivors:
+                return replace(told, detail=f"{told.detail}; {ended.trouble()}")
+            remove_session(system, record, actor)
+    except CoreError as error:
+        return replace(told_of(error), detail=f"{told.detail}; it could not be removed yet: {error}", known=told.known)
+    system.events.emit("standing.create_failed", level="error", name=name, actor=actor, reason=told.detail)
+    return replace(told, known=Known(record.definition, declared=False, record=None))

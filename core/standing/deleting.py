@@ -1,0 +1,75 @@
+"""delete: ends a created session and forgets it. Its name is free only when all of it is gone."""
+
+from dataclasses import replace
+
+from core.domain.rows import Answer
+from core.domain.session import Outcome, SessionEvent, SessionRecord, Status
+from core.effects import Effect, effect
+from core.errors import CoreError, DeclaredSession, UnknownSession
+from core.launching import set_hold_file
+from core.names import check_name, target_for
+from core.sessions import Known
+from core.standing.common import Told, foreign, lock, told_of, write_record
+from core.standing.ending import end_instance
+from core.standing.listing import rows_told
+from core.standing.removing import remove_session
+from core.system import System
+
+
+def delete_standing(system: System, name: str, actor: str) -> Answer:
+    """Delete the session. Raises DeclaredSession, UnknownSession, RecordUnreadable, InvalidValue.
+
+    What fails on the way is a row: the session keeps its phase, and deleting it again goes on from there.
+    """
+    check_name(name)
+    _refuse_declared(system, name)
+    if system.records.read(name) is None:
+        raise UnknownSession(name)
+    return Answer(rows_told(system, {name: _delete(system, name, actor)}))
+
+
+def _refuse_declared(system: System, name: str) -> None:
+    if system.settings.standing.get(name) is not None:
+        raise DeclaredSession(
+            f"{name!r} is declared in standingSessions.sessions, and the next start would bring it back",
+            f"take it out of the configuration; until then `the-loop standing stop {name}` keeps it down",
+        )
+
+
+def _delete(system: System, name: str, actor: str) -> Told:
+    try:
+        with lock(system, name, "delete"):
+            record = system.records.read(name)
+            if record is None:
+                return Told(Outcome.DELETED, "somebody else deleted it")
+            return _delete_locked(system, record, actor)
+    except CoreError as error:
+        system.events.emit("standing.stop_failed", level="error", name=name, actor=actor, reason=str(error))
+        return told_of(error)
+
+
+def _delete_locked(system: System, record: SessionRecord, actor: str) -> Told:
+    with effect(Effect.DELETE_HOLD):
+        set_hold_file(system.paths, record.uid)
+    marked = replace(
+        record.moved(SessionEvent.DELETE),
+        status=Status.STOPPED,
+        generation=record.generation + (record.phase is not record.moved(SessionEvent.DELETE).phase),
+    )
+    with effect(Effect.DELETE_MARK):
+        marked = write_record(system, marked)
+    ended = end_instance(system, record.uid, record.instance_id)
+    if not ended.complete:
+        system.events.emit("standing.stop_failed", level="error", name=record.name, actor=actor, reason=ended.trouble())
+        outcome = Outcome.FAILED if ended.survivors else Outcome.UNCONFIRMED
+        return Told(outcome, f"it is still being deleted: {ended.trouble()}")
+    remove_session(system, marked, actor)
+    system.events.emit(
+        "standing.deleted", name=record.name, actor=actor, instance=record.instance_id, generation=marked.generation
+    )
+    return Told(Outcome.DELETED, _left_in_place(system, record.name), Known(record.definition, False, None))
+
+
+def _left_in_place(system: System, name: str) -> str:
+    survey = system.runner.survey()
+    return str(foreign(system, survey, name)) if survey.of_target(target_for(name)) else ""

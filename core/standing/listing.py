@@ -1,0 +1,147 @@
+"""list and get: one row a session, merged by name from configuration and records, with one look at tmux for all."""
+
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from core.domain.activity import Activity
+from core.domain.pane import Survey
+from core.domain.rows import Row, drift
+from core.domain.session import Live, Outcome, SessionRecord
+from core.errors import StoreBroken, TmuxMissing, TmuxSilent
+from core.names import standing_ref, target_for
+from core.ports import Binding
+from core.sessions import Known, definition_of, every_session, resolve
+from core.standing.common import CHANNEL, Told
+from core.system import System
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What tmux and the database say at one moment. None: could not be asked, and `trouble` says why."""
+
+    survey: Survey | None = None
+    queued: Mapping[str, int] | None = None
+    activities: Mapping[str, Activity] = field(default_factory=dict)
+    last_messages: Mapping[str, datetime] = field(default_factory=dict)
+    bindings: Mapping[str, Binding] = field(default_factory=dict)
+    trouble: tuple[str, ...] = ()
+
+    def live(self, known: Known) -> Live:
+        """Tell what lives under the session's target."""
+        if self.survey is None:
+            return Live.UNKNOWN
+        return self.survey.live(target_for(known.name), known.record.instance_id if known.record else None)
+
+
+def list_standing(system: System) -> tuple[Row, ...]:
+    """Return a row for every declared or recorded session."""
+    sessions = every_session(system.settings, system.records)
+    view = glance(system, sessions)
+    return tuple(row_of(system, known, view) for known in sessions)
+
+
+def get_standing(system: System, name: str) -> Row:
+    """Return the session's row. Raises UnknownSession, InvalidValue."""
+    known = definition_of(system.settings, system.records, name)
+    return row_of(system, known, glance(system, (known,)))
+
+
+def rows_told(system: System, told: Mapping[str, Told]) -> tuple[Row, ...]:
+    """Return the rows of these sessions as they are now, each with what was done for it."""
+    current = {known.name: known for known in every_session(system.settings, system.records)}
+    sessions = {name: current.get(name) or word.known for name, word in told.items()}
+    view = glance(system, tuple(known for known in sessions.values() if known is not None))
+    return tuple(
+        (row_of(system, known, view) if known else Row(name)).told(told[name].outcome, told[name].detail)
+        for name, known in sessions.items()
+    )
+
+
+def glance(system: System, sessions: tuple[Known, ...]) -> Glance:
+    """Look once at tmux and once at each table of the database; hook reports that wait are taken in first."""
+    trouble: list[str] = []
+    survey = None
+    try:
+        survey = system.runner.survey()
+    except (TmuxSilent, TmuxMissing) as error:
+        trouble.append(str(error))
+    try:
+        _ingest_waiting(system, sessions)
+        return Glance(
+            survey,
+            system.inbox.counts(),
+            system.activities.all(),
+            system.activities.last_messages(),
+            {binding.uid: binding for binding in system.bindings.all(CHANNEL)},
+            tuple(trouble),
+        )
+    except StoreBroken as error:
+        return Glance(survey, trouble=(*trouble, str(error)))
+
+
+def _ingest_waiting(system: System, sessions: tuple[Known, ...]) -> None:
+    for known in sessions:
+        record = known.record
+        if record is not None and record.instance_id and _has_reports(system, record.instance_id):
+            system.ingest(record.uid)
+
+
+def _has_reports(system: System, instance: str) -> bool:
+    try:
+        with os.scandir(system.paths.spool_of(instance)) as entries:
+            return any(True for _ in entries)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise StoreBroken(
+            f"{system.paths.spool_of(instance)} cannot be read: {error.strerror}", "give yourself the rights to it"
+        ) from error
+
+
+def row_of(system: System, known: Known, view: Glance) -> Row:
+    """Return the session's row."""
+    resolved = resolve(known.definition, system.settings)
+    target = target_for(known.name)
+    live = view.live(known)
+    row = Row(
+        name=known.name,
+        declared=known.declared,
+        description=known.definition.description,
+        auto_start=known.definition.auto_start,
+        harness=resolved.harness,
+        cwd=str(resolved.cwd),
+        tmux_target=target,
+        attach=shlex.join(system.runner.attach_command(target, write=False)),
+        ref=standing_ref(known.name),
+        running=None if live is Live.UNKNOWN else live is Live.LIVE,
+        live=live,
+        detail="; ".join(view.trouble),
+    )
+    if known.unreadable is not None:
+        return row.told(Outcome.UNREADABLE, str(known.unreadable))
+    return row if known.record is None else _with_record(row, known, known.record, view)
+
+
+def _with_record(row: Row, known: Known, record: SessionRecord, view: Glance) -> Row:
+    activity = view.activities.get(record.uid)
+    current = activity if activity and row.live is Live.LIVE and activity.instance == record.instance_id else None
+    binding = view.bindings.get(record.uid)
+    return replace(
+        row,
+        uid=record.uid,
+        status=record.status,
+        phase=record.phase,
+        hold=record.hold,
+        activity=current.state if current else None,
+        pending_tasks=current.pending_tasks if current else (),
+        queued=None if view.queued is None else view.queued.get(record.uid, 0),
+        harness_session_id=record.harness_session_id,
+        slack_channel=binding.channel if binding else record.slack_channel,
+        slack_thread=binding.thread if binding else record.slack_thread,
+        started_at=record.started_at,
+        last_message_at=view.last_messages.get(record.uid, record.last_message_at),
+        drift=drift(record.definition, known.definition) if known.declared and record.instance_id else (),
+    )

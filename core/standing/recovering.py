@@ -1,0 +1,138 @@
+"""Brings one record and tmux together again after a verb was cut short. Needs the session's lock."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from core.domain.activity import Activity, ActivityState
+from core.domain.pane import Survey
+from core.domain.session import HoldKind, Live, Phase, SessionEvent, SessionRecord
+from core.effects import Effect, effect
+from core.errors import SpawnFailed, StoreBroken, TmuxSilent
+from core.launching import clear_hold_file, has_hold_file, set_hold_file
+from core.names import target_for
+from core.sessions import resolve
+from core.standing.announcing import announce_start
+from core.standing.common import write_record
+from core.standing.ending import Ended, end_instance
+from core.standing.removing import remove_session
+from core.system import System
+
+_POLL_SECONDS = 0.1
+_SILENT_HOLDS = (HoldKind.STOPPED, HoldKind.FAILED)
+
+
+def recover(system: System, record: SessionRecord, survey: Survey, actor: str) -> SessionRecord | None:
+    """Finish what the record's phase says was begun, and return the record, None if the session is gone.
+
+    creating: adopt a live pane, else remove the record. starting: adopt by tag, else clear. stopping, deleting: finish.
+    settled: the file `hold` follows the mark, and nothing runs under a stopped one. Idempotent. Raises TmuxSilent,
+    StoreBroken, SpawnFailed; then the record stays as it is.
+    """
+    if record.phase is Phase.SETTLED:
+        return _settled(system, record, survey)
+    if record.phase is Phase.STOPPING:
+        return finish_stop(system, record, _ended(system, record))
+    if record.phase is Phase.DELETING:
+        _ended(system, record)
+        remove_session(system, record, actor)
+        system.events.emit("standing.deleted", name=record.name, actor=actor, reason="finished by reconcile")
+        return None
+    if _live_in_time(system, record, survey) is Live.LIVE:
+        return adopt(system, record, "it lives: its start was cut short")
+    return _clear(system, record, actor)
+
+
+def adopt(system: System, record: SessionRecord, why: str) -> SessionRecord:
+    """Take over a live pane whose start was cut short: announce it if that was not done, settle the record."""
+    announce_start(system, record, record.definition, f"adopted: {why}")
+    with effect(Effect.START_READY):
+        mark_lives(system, record)
+    with effect(Effect.START_SETTLE):
+        settled = write_record(system, record.moved(SessionEvent.READY))
+    system.events.emit("standing.adopted", name=record.name, instance=record.instance_id, reason=why)
+    return settled
+
+
+def mark_lives(system: System, record: SessionRecord) -> None:
+    """Say that nobody knows what a harness does that cannot tell by itself that it reads. Raises StoreBroken."""
+    harness = system.harnesses.get(resolve(record.definition, system.settings).harness)
+    if harness.traits.boot_signal or record.instance_id is None:
+        return
+    activity = system.activities.get(record.uid)
+    if activity and activity.instance == record.instance_id and activity.state is not ActivityState.STARTING:
+        return
+    system.activities.put(Activity(record.uid, record.instance_id, ActivityState.UNKNOWN, system.clock.now()))
+
+
+def finish_stop(system: System, record: SessionRecord, ended: Ended) -> SessionRecord:
+    """Settle a record whose instance is gone. Raises StoreBroken."""
+    with effect(Effect.STOP_SETTLE):
+        return write_record(
+            system, replace(record.moved(SessionEvent.STOPPED), last_exit=ended.exit or record.last_exit)
+        )
+
+
+def _ended(system: System, record: SessionRecord) -> Ended:
+    ended = end_instance(system, record.uid, record.instance_id)
+    if ended.silent:
+        raise TmuxSilent(f"{record.name}: {ended.trouble()}", "it is finished once tmux answers")
+    if ended.survivors:
+        raise SpawnFailed(f"{record.name}: {ended.trouble()}")
+    return ended
+
+
+def _settled(system: System, record: SessionRecord, survey: Survey) -> SessionRecord:
+    held = record.hold is not None
+    if held and not has_hold_file(system.paths, record.uid):
+        with effect(Effect.STOP_HOLD):
+            set_hold_file(system.paths, record.uid)
+    if not held and has_hold_file(system.paths, record.uid):
+        with effect(Effect.START_UNHOLD):
+            clear_hold_file(system.paths, record.uid)
+    if (
+        record.hold
+        and record.hold.kind in _SILENT_HOLDS
+        and record.instance_id
+        and survey.of_instance(record.instance_id)
+    ):
+        ended = _ended(system, record)
+        with effect(Effect.STOP_SETTLE):
+            return write_record(system, replace(record, last_exit=ended.exit or record.last_exit))
+    return record
+
+
+def _live_in_time(system: System, record: SessionRecord, survey: Survey) -> Live:
+    """Return what lives, once a spawn that a slow tmux has yet to come to can no longer make a pane.
+
+    Whoever asked for it is dead, or we would not hold the lock; its line refuses itself after its deadline.
+    """
+    target = target_for(record.name)
+    live = survey.live(target, record.instance_id)
+    until = _spawned_by(system, record)
+    while live is Live.ABSENT and system.clock.now() < until:
+        system.clock.pause(_POLL_SECONDS)
+        live = system.runner.survey().live(target, record.instance_id)
+    return live
+
+
+def _spawned_by(system: System, record: SessionRecord) -> datetime:
+    """Return until when the record's start can still make a pane: never, where it did not come as far as asking."""
+    seconds = timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds)
+    try:
+        activity = system.activities.get(record.uid)
+    except StoreBroken:
+        return (record.started_at or record.created_at) + 2 * seconds
+    asked = activity is not None and activity.instance == record.instance_id
+    return activity.since + seconds if activity is not None and asked else record.created_at
+
+
+def _clear(system: System, record: SessionRecord, actor: str) -> SessionRecord | None:
+    ended = _ended(system, record)
+    if record.phase is Phase.CREATING:
+        remove_session(system, record, actor)
+        system.events.emit(
+            "standing.create_failed", level="error", name=record.name, actor=actor, reason="its start was cut short"
+        )
+        return None
+    with effect(Effect.START_SETTLE):
+        return write_record(system, replace(record.moved(SessionEvent.READY), last_exit=ended.exit))

@@ -1,0 +1,60 @@
+"""Removes what is left of a session whose processes and pane are gone: deleted, or never properly created."""
+
+from core.domain.announcement import closing_text
+from core.domain.session import SessionRecord
+from core.effects import Effect, effect
+from core.launching import remove_files
+from core.ports import Binding, NewPost, OutboundKind
+from core.standing.common import CHANNEL
+from core.system import System
+
+
+def remove_session(system: System, record: SessionRecord, actor: str) -> None:
+    """Cancel its queue, close its thread, forget it, remove its files and last its record: then the name is free.
+
+    Each step may be done again. Raises StoreBroken; the record then stays.
+    """
+    with effect(Effect.DELETE_CANCEL):
+        system.inbox.cancel_waiting(record.uid, "the session was deleted")
+    _unbind(system, record, actor)
+    with effect(Effect.DELETE_FORGET), system.database.transaction(durable=False):
+        system.activities.forget(record.uid)
+        if record.instance_id:
+            system.database.forget_reports(record.instance_id)
+    with effect(Effect.DELETE_FILES):
+        remove_files(system.paths, record.uid, record.instance_id)
+    with effect(Effect.DELETE_RECORD):
+        system.records.remove(record.name)
+
+
+def _unbind(system: System, record: SessionRecord, actor: str) -> None:
+    with effect(Effect.DELETE_UNBIND), system.database.transaction(durable=True):
+        system.outbox.drop(record.uid, "the session was deleted")
+        binding = system.bindings.unbind(record.uid, CHANNEL)
+        if binding is not None:
+            system.outbox.add([_closing(record, binding, actor)])
+    if binding is None:
+        return
+    system.events.emit(
+        "channel.unbound",
+        name=record.name,
+        actor=actor,
+        channel=binding.channel,
+        thread=binding.thread,
+        reason="deleted",
+    )
+    system.poke()
+
+
+def _closing(record: SessionRecord, binding: Binding, actor: str) -> NewPost:
+    return NewPost(
+        id=f"p-closing-{record.uid}",
+        key=f"closing:{record.uid}",
+        kind=OutboundKind.CLOSING,
+        uid=record.uid,
+        name=record.name,
+        channel_kind=CHANNEL,
+        text=closing_text(record.name, actor),
+        channel=binding.channel,
+        thread=binding.thread,
+    )

@@ -1,0 +1,271 @@
+"""Opens a session's pane, under its lock: the record first, then files, boot prompt, pane."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from core.clock import Deadline
+from core.domain.activity import Activity, ActivityState
+from core.domain.directive import compose_boot_prompt
+from core.domain.harness import Launch, SessionContext
+from core.domain.message import InboxRow, Kind, MessageState, NewMessage
+from core.domain.pane import Pane, Spawn, Survey
+from core.domain.session import HoldKind, Phase, SessionEvent, SessionRecord, Status
+from core.effects import Effect, effect
+from core.errors import CoreError, SpawnFailed, TmuxSilent
+from core.launching import (
+    boot_argument,
+    check_cwd,
+    clear_flags,
+    context_of,
+    grants,
+    make_folders,
+    read_brief,
+    secret_variables,
+    set_hold_file,
+    write_launcher,
+)
+from core.names import new_instance, new_marker, new_message_id, new_uid, target_for
+from core.ports import Harness
+from core.sessions import Known, Resolved, resolve
+from core.standing.common import write_record
+from core.standing.ending import end_instance
+from core.system import System
+
+THE_LOOP = "the-loop"  #: who speaks in a boot prompt
+
+
+@dataclass(frozen=True)
+class StartOrder:
+    """How a start was asked for."""
+
+    actor: str
+    why: str  #: for the announcement: "started by cli:ann"
+    clear_holds: bool = False  #: by name: stopped and failed go, paused stays
+    skip_held: bool = False  #: without a name: what is held stays as it is
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A pane that was just made; nobody knows yet whether its harness comes up."""
+
+    known: Known
+    record: SessionRecord
+    harness: Harness
+    context: SessionContext
+    pane: Pane
+    order: StartOrder
+    resumed: bool
+    probe: Deadline  #: a harness without any sign of being ready counts as ready when this has passed
+    deadline: Deadline
+    remark: str = ""  #: what went before, for the row's detail
+
+
+def open_pane(
+    system: System, known: Known, survey: Survey, order: StartOrder, *, fresh: bool = False, remark: str = ""
+) -> Opened:
+    """Start the session: resume its conversation where that can be, else begin a fresh one. Needs the lock.
+
+    What cannot run is refused before anything is changed. Raises CoreError; after TmuxSilent the record stays in its
+    phase, since the pane may have been made.
+    """
+    resolved = resolve(known.definition, system.settings)
+    harness = system.harnesses.get(resolved.harness)
+    harness.check(known.definition, resolved.args)
+    check_cwd(resolved)
+    brief = read_brief(known.definition)
+    _clear_place(system, known, survey)
+    before = known.record or _new_record(system, known)
+    resumed = not fresh and _resumable(system, before, resolved, harness)
+    record = _mark_starting(system, before, known, harness, order, resumed=resumed)
+    context = context_of(system.paths, record, resolved, record.instance_id or "")
+    try:
+        pane = _spawn(system, record, context, harness, resolved, "" if resumed else brief, resumed=resumed)
+    except TmuxSilent:
+        raise
+    except CoreError:
+        _give_up(system, record)
+        raise
+    tmux = system.settings.routing.tmux
+    return Opened(
+        replace(known, record=record),
+        record,
+        harness,
+        context,
+        pane,
+        order,
+        resumed,
+        Deadline(system.clock, tmux.resume_probe_seconds),
+        Deadline(system.clock, tmux.start_timeout_seconds),
+        remark,
+    )
+
+
+def _new_record(system: System, known: Known) -> SessionRecord:
+    return SessionRecord(name=known.name, uid=new_uid(), definition=known.definition, created_at=system.clock.now())
+
+
+def _clear_place(system: System, known: Known, survey: Survey) -> None:
+    """End what is left of earlier instances: a dead pane, or processes that outlived theirs."""
+    record = known.record
+    leftovers = [(record.uid, record.instance_id)] if record and record.instance_id else []
+    tags = {pane.tag for pane in survey.of_target(target_for(known.name)) if pane.tag}
+    uid = record.uid if record else f"unrecorded-{known.name}"
+    leftovers += [(uid, tag) for tag in sorted(tags) if (uid, tag) not in leftovers]
+    for owner, instance in leftovers:
+        ended = end_instance(system, owner, instance)
+        if ended.silent:
+            raise TmuxSilent(f"{known.name}: nothing was started: {ended.silent}", "try again once tmux answers")
+        if ended.survivors:
+            raise SpawnFailed(f"{known.name}: nothing was started: {ended.trouble()}", "end them, then start again")
+
+
+def _resumable(system: System, record: SessionRecord, resolved: Resolved, harness: Harness) -> bool:
+    """Tell whether the record's conversation is this harness's, and can be resumed by the harness's own word."""
+    if not system.settings.routing.tmux.resume_on_respawn or record.harness_session_id is None:
+        return False
+    if resolve(record.definition, system.settings).harness != resolved.harness:
+        return False
+    return harness.resumable(context_of(system.paths, record, resolved, record.instance_id or ""))
+
+
+def _mark_starting(
+    system: System, before: SessionRecord, known: Known, harness: Harness, order: StartOrder, *, resumed: bool
+) -> SessionRecord:
+    kept = before.hold if before.hold and (before.hold.kind is HoldKind.PAUSED or not order.clear_holds) else None
+    record = replace(
+        before.moved(SessionEvent.START),
+        definition=known.definition,
+        instance_id=new_instance(),
+        harness_session_id=before.harness_session_id if resumed else harness.new_session_id(),
+        status=Status.RUNNING,
+        hold=kept,
+        started_at=system.clock.now(),
+        last_exit=None,
+    )
+    with effect(Effect.START_MARK):
+        return write_record(system, record)
+
+
+def _spawn(
+    system: System,
+    record: SessionRecord,
+    context: SessionContext,
+    harness: Harness,
+    resolved: Resolved,
+    brief: str,
+    *,
+    resumed: bool,
+) -> Pane:
+    with effect(Effect.START_FOLDER):
+        make_folders(context)
+    with effect(Effect.START_UNHOLD):
+        clear_flags(system.paths, record.uid)
+        if record.hold is not None:
+            set_hold_file(system.paths, record.uid)
+    with effect(Effect.START_PREPARE):
+        harness.prepare(context)
+    message = None if resumed else _boot_message(system, record, resolved, brief)
+    with effect(Effect.START_LAUNCHER):
+        launch = _launch(context, harness, message, resumed=resumed)
+        launcher = write_launcher(context, launch, secret_variables(system.settings))
+    asked_at = system.clock.now()
+    with effect(Effect.START_BOOT):
+        _commit_boot(system, record, harness, message, asked_at)
+    tmux = system.settings.routing.tmux
+    with effect(Effect.START_SPAWN):
+        return system.runner.spawn(
+            Spawn(
+                target=target_for(record.name),
+                instance=context.instance,
+                launcher=launcher,
+                cwd=resolved.cwd,
+                env={**launch.env, **_our_variables(system.settings.source)},
+                deadline=asked_at + timedelta(seconds=tmux.command_timeout_seconds),
+            )
+        )
+
+
+def _our_variables(config: Path | None) -> dict[str, str]:
+    """Return what the-loop's own commands need inside the pane; the runner adds the marker."""
+    return {"THE_LOOP_CONFIG": str(config)} if config else {}
+
+
+def _boot_message(system: System, record: SessionRecord, resolved: Resolved, brief: str) -> NewMessage:
+    marker = new_marker()
+    now = system.clock.now()
+    text = compose_boot_prompt(
+        record.name,
+        brief,
+        marker,
+        has_thread=resolved.definition.slack.enabled and system.settings.channel("slack").enabled,
+        grants=grants(system.environ),
+    )
+    return NewMessage(
+        id=new_message_id(),
+        key=f"boot:{record.instance_id}",
+        uid=record.uid,
+        name=record.name,
+        generation=record.generation,
+        kind=Kind.BOOT,
+        actor=THE_LOOP,
+        who=THE_LOOP,
+        via="",
+        marker=marker,
+        text=text,
+        raw=True,
+        order_us=int(now.timestamp() * 1_000_000),
+        created_at=now,
+    )
+
+
+def _launch(context: SessionContext, harness: Harness, message: NewMessage | None, *, resumed: bool) -> Launch:
+    if message is None or not harness.traits.prompt_argument:
+        return harness.launch(context, resume=resumed, prompt=None)
+    prompt = boot_argument(context, message.text, message.marker, harness.traits.argument_limit)
+    return harness.launch(context, resume=resumed, prompt=prompt)
+
+
+def _commit_boot(
+    system: System, record: SessionRecord, harness: Harness, message: NewMessage | None, now: datetime
+) -> None:
+    """Commit the boot prompt before the pane is made, so that its evidence finds a row.
+
+    A conversation that begins anew makes earlier boot prompts void: no turn ever took one, or the conversation that
+    did is left. An argument is on its way as soon as the pane is made; a harness that takes none gets it pasted.
+    """
+    instance = record.instance_id or ""
+    with system.database.transaction(durable=True):
+        system.activities.put(Activity(record.uid, instance, ActivityState.STARTING, now))
+        if message is None:
+            return
+        for row in system.inbox.unsettled(record.uid):
+            if row.message.kind is Kind.BOOT:
+                _void(system, row)
+        system.inbox.add([message])
+        row_now = system.inbox.get(message.id)
+        if row_now is None or not harness.traits.prompt_argument:
+            return
+        pasted = system.inbox.advance(row_now, MessageState.PASTED, instance=instance, attempt=1, pasted_at=now)
+        system.inbox.advance(
+            pasted,
+            MessageState.SUBMITTED,
+            "given to the program as its argument",
+            submitted_at=now,
+            submits=1,
+            final=not harness.traits.evidence,
+        )
+
+
+def _void(system: System, row: InboxRow) -> None:
+    if row.state is not MessageState.PENDING and row.state is not MessageState.QUEUED:
+        row = system.inbox.advance(row, MessageState.PENDING)
+    system.inbox.advance(row, MessageState.CANCELLED, "a fresh start gave a new one")
+
+
+def _give_up(system: System, record: SessionRecord) -> None:
+    """Settle a start of which tmux made nothing. A creation keeps its phase: whoever creates removes the record."""
+    if record.phase is Phase.CREATING:
+        return
+    with effect(Effect.START_SETTLE):
+        write_record(system, record.moved(SessionEvent.READY))

@@ -1,0 +1,232 @@
+"""start: brings sessions up, several at once, and says of each how it came up."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from core.domain.pane import Survey
+from core.domain.rows import Answer
+from core.domain.session import HoldKind, LastExit, Live, Outcome, Phase, SessionEvent, SessionRecord, Status
+from core.effects import Effect, effect
+from core.errors import CoreError, NotRunning, TmuxSilent
+from core.names import target_for
+from core.sessions import Known, definition_of, every_session
+from core.standing.announcing import announce_start
+from core.standing.awaiting import Seen, look
+from core.standing.common import Told, foreign, lock, told_of, write_record
+from core.standing.listing import rows_told
+from core.standing.recovering import mark_lives, recover
+from core.standing.spawning import Opened, StartOrder, open_pane
+from core.system import System
+
+_POLL_SECONDS = 0.05
+_SCREEN_LINES = 50
+_LAST_CHARACTERS = 400
+_TMUX_SAYS = re.compile(r"Pane is dead")
+
+
+def start_standing(system: System, name: str | None, actor: str, *, auto_only: bool = False) -> Answer:
+    """Start one session, or every one that is not held (`auto_only`: of those, the ones a boot starts).
+
+    By name a stopped or failed mark is cleared. Raises UnknownSession, InvalidValue.
+    """
+    why = f"started by {actor}"
+    if name is not None:
+        definition_of(system.settings, system.records, name)
+        return start_each(system, [name], StartOrder(actor, why, clear_holds=True))
+    sessions = every_session(system.settings, system.records)
+    names = [known.name for known in sessions if known.definition.auto_start or not auto_only]
+    return start_each(system, names, StartOrder(actor, why, skip_held=True))
+
+
+def start_each(system: System, names: Iterable[str], order: StartOrder) -> Answer:
+    """Start these sessions; they come up side by side, each with its own deadline."""
+    steps = {name: begin(system, name, order) for name in names}
+    return Answer(rows_told(system, finish_all(system, steps)))
+
+
+def finish_all(system: System, steps: dict[str, Told | Opened]) -> dict[str, Told]:
+    """Wait until each opened pane is ready, dead or late, and return what became of every session, in their order."""
+    told = {name: step if isinstance(step, Told) else None for name, step in steps.items()}
+    waiting = {name: step for name, step in steps.items() if isinstance(step, Opened)}
+    while waiting:
+        for name, opened in list(waiting.items()):
+            seen = look(system, opened)
+            if seen is None:
+                continue
+            step = conclude(system, opened, seen)
+            if isinstance(step, Opened):
+                waiting[name] = step
+            else:
+                del waiting[name]
+                told[name] = step
+        if waiting:
+            system.clock.pause(_POLL_SECONDS)
+    return {name: word for name, word in told.items() if word is not None}
+
+
+def begin(system: System, name: str, order: StartOrder) -> Told | Opened:
+    """Look at the session under its lock, and open a pane if it is to run and does not."""
+    try:
+        with lock(system, name, "start"):
+            return _begin(system, definition_of(system.settings, system.records, name), order)
+    except CoreError as error:
+        return spawn_failed(system, name, error, order)
+
+
+def spawn_failed(system: System, name: str, error: CoreError, order: StartOrder) -> Told:
+    """Tell the event log that nothing was started, and return the row's word."""
+    system.events.emit("standing.spawn_failed", level="error", name=name, actor=order.actor, reason=str(error))
+    return told_of(error)
+
+
+def _begin(system: System, known: Known, order: StartOrder) -> Told | Opened:
+    if known.unreadable is not None:
+        raise known.unreadable
+    survey = system.runner.survey()
+    record = known.record
+    if record is not None:
+        record = recover(system, record, survey, order.actor)
+        known = definition_of(system.settings, system.records, known.name)
+        survey = system.runner.survey()
+    if record and record.hold and _stays_held(record, order):
+        return Told(Outcome.HELD, _held_text(record))
+    live = survey.live(target_for(known.name), record.instance_id if record else None)
+    if live is Live.LIVE:
+        return Told(Outcome.ALREADY_RUNNING)
+    refuse_foreign(system, known.name, survey, live)
+    return open_pane(system, known, survey, order)
+
+
+def refuse_foreign(system: System, name: str, survey: Survey, live: Live) -> None:
+    """Raise ForeignPane where somebody else's program runs under our target; dead panes of ours are in nobody's way."""
+    ours = all(pane.dead and pane.tag for pane in survey.of_target(target_for(name)))
+    if live is Live.FOREIGN and not ours:
+        raise foreign(system, survey, name)
+
+
+def _stays_held(record: SessionRecord, order: StartOrder) -> bool:
+    if order.skip_held:
+        return True
+    return record.hold is not None and record.hold.kind is not HoldKind.PAUSED and not order.clear_holds
+
+
+def _held_text(record: SessionRecord) -> str:
+    hold = record.hold
+    if hold is None:
+        return ""
+    reason = f": {hold.reason}" if hold.reason else ""
+    return f"{hold.kind.value} by {hold.by}{reason}; `the-loop standing start {record.name}` starts it"
+
+
+# ---------------------------------------------------------------- what became of a pane
+
+
+def conclude(system: System, opened: Opened, seen: Seen) -> Told | Opened:
+    """Settle a start, or begin a fresh conversation where a resume did not survive."""
+    try:
+        with lock(system, opened.known.name, "start"):
+            record = system.records.read(opened.known.name)
+            if record is None or not _still_ours(record, opened):
+                return Told(Outcome.FAILED, "it was stopped or deleted while it started", opened.known)
+            if seen is not Seen.DEAD:
+                return _came_up(system, record, opened, seen)
+            return _retry_fresh(system, record, opened) if opened.resumed else _died(system, record, opened)
+    except CoreError as error:
+        return spawn_failed(system, opened.known.name, error, opened.order)
+
+
+def _still_ours(record: SessionRecord, opened: Opened) -> bool:
+    ended = (Phase.STOPPING, Phase.DELETING)
+    return (
+        record.instance_id == opened.context.instance and record.phase not in ended and record.status is Status.RUNNING
+    )
+
+
+def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) -> Told:
+    how = f"{'resumed' if opened.resumed else 'fresh'}: {opened.order.why}"
+    announce_start(system, record, opened.known.definition, how)
+    if seen is Seen.READY:
+        with effect(Effect.START_READY):
+            mark_lives(system, record)
+    _settle(system, record)
+    system.events.emit(
+        "standing.resumed" if opened.resumed else "standing.started",
+        name=record.name,
+        actor=opened.order.actor,
+        reason=opened.order.why,
+        instance=record.instance_id,
+        generation=record.generation,
+    )
+    system.poke()
+    seconds = system.settings.routing.tmux.start_timeout_seconds
+    late = f"it lives, but has not said within {seconds:g} s that it reads" if seen is Seen.LATE else ""
+    outcome = Outcome.RESUMED if opened.resumed else Outcome.STARTED
+    return Told(outcome, "; ".join(text for text in (opened.remark, late) if text), opened.known)
+
+
+def _retry_fresh(system: System, record: SessionRecord, opened: Opened) -> Opened:
+    last = _last_words(system, opened)
+    system.events.emit(
+        "standing.resume_failed",
+        level="warning",
+        name=record.name,
+        actor=opened.order.actor,
+        instance=record.instance_id,
+        reason=last,
+    )
+    remark = f"the conversation {record.harness_session_id} could not be resumed ({last}); this one is fresh"
+    known = replace(opened.known, record=record)
+    try:
+        return open_pane(system, known, system.runner.survey(), opened.order, fresh=True, remark=remark)
+    except TmuxSilent:
+        raise  # the phase stays: a pane may have been made
+    except CoreError:
+        _settle(system, record)
+        raise
+
+
+def _died(system: System, record: SessionRecord, opened: Opened) -> Told:
+    last = _last_words(system, opened)
+    seen = _exit_of(system, opened)
+    if record.phase is not Phase.CREATING:
+        _settle(system, replace(record, last_exit=seen))
+    system.events.emit(
+        "standing.spawn_failed",
+        level="error",
+        name=record.name,
+        actor=opened.order.actor,
+        instance=record.instance_id,
+        reason=last,
+    )
+    said = "; ".join(text for text in (opened.remark, f"its harness ended at once ({last})") if text)
+    return Told(Outcome.FAILED, said, opened.known)
+
+
+def _settle(system: System, record: SessionRecord) -> None:
+    if record.phase is Phase.SETTLED:
+        return  # a reconcile came first
+    with effect(Effect.START_SETTLE):
+        write_record(system, record.moved(SessionEvent.READY))
+
+
+def _exit_of(system: System, opened: Opened) -> LastExit | None:
+    pane = system.runner.survey().of_instance(opened.context.instance)
+    return pane.exit if pane else None
+
+
+def _last_words(system: System, opened: Opened) -> str:
+    """Return how the pane's program ended and the last that it printed."""
+    ended = _exit_of(system, opened)
+    try:
+        shown = system.runner.screen(opened.context.instance, _SCREEN_LINES).splitlines()
+    except NotRunning:
+        return "its pane is gone, and its last output with it"
+    last = " / ".join(line.strip() for line in shown if line.strip() and not _TMUX_SAYS.match(line))
+    return f"{_exit_text(ended)}; its last output: {last[-_LAST_CHARACTERS:] or 'none'}"
+
+
+def _exit_text(ended: LastExit | None) -> str:
+    if ended is None or (ended.status is None and ended.signal is None):
+        return "exit unknown"
+    return f"exit {ended.status}" if ended.signal is None else f"signal {ended.signal}"

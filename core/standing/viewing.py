@@ -1,0 +1,52 @@
+"""attach and screen: how a person looks at a session."""
+
+from core.domain.session import Live
+from core.errors import NotRunning
+from core.launching import output_path
+from core.names import target_for
+from core.sessions import Known, definition_of
+from core.system import System
+
+
+def attach_command(system: System, name: str, *, write: bool) -> tuple[str, ...]:
+    """Return the command that attaches to the session's terminal, read-only unless `write`.
+
+    A dead pane can be looked at. Raises UnknownSession, InvalidValue, NotRunning, ForeignPane, TmuxSilent.
+    """
+    known = definition_of(system.settings, system.records, name)
+    survey = system.runner.survey()
+    live = survey.live(target_for(name), known.record.instance_id if known.record else None)
+    if live not in (Live.LIVE, Live.DEAD):
+        raise _nothing_to_see(name)
+    return system.runner.attach_command(target_for(name), write=write)
+
+
+def screen(system: System, name: str, lines: int) -> str:
+    """Return the last lines of the session's terminal; of one that was ended, what was kept of it.
+
+    Raises UnknownSession, InvalidValue, NotRunning.
+    """
+    known = definition_of(system.settings, system.records, name)
+    record = known.record
+    if record is None or record.instance_id is None:
+        raise _nothing_to_see(name)
+    try:
+        return system.runner.screen(record.instance_id, lines)
+    except NotRunning as error:
+        kept = _kept_output(system, known)
+        if kept is None:
+            raise _nothing_to_see(name) from error
+        return "\n".join(kept.splitlines()[-lines:])
+
+
+def _kept_output(system: System, known: Known) -> str | None:
+    if known.record is None:
+        return None
+    try:
+        return output_path(system.paths, known.record.uid).read_text(encoding="utf-8")
+    except OSError:
+        return None  # none was kept
+
+
+def _nothing_to_see(name: str) -> NotRunning:
+    return NotRunning(f"{name} has no pane to look at", f"start it: `the-loop standing start {name}`")

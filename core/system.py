@@ -1,0 +1,48 @@
+"""The ports and settings that the verbs work with, in one value. `wiring` builds it; nobody else does."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from core.clock import Clock
+from core.config.settings import Settings
+from core.paths import StatePaths
+from core.ports import (
+    Activities,
+    Bindings,
+    Database,
+    EventLog,
+    Harnesses,
+    Inbox,
+    Locks,
+    Outbox,
+    Processes,
+    Records,
+    Runner,
+)
+
+
+@dataclass(frozen=True)
+class System:
+    """One the-loop.
+
+    Any call of a port over the database may raise StoreBroken: a damaged database or a full disk must not keep
+    anybody from stopping a session.
+    """
+
+    settings: Settings
+    paths: StatePaths
+    clock: Clock
+    records: Records
+    locks: Locks
+    database: Database
+    inbox: Inbox
+    outbox: Outbox
+    bindings: Bindings
+    activities: Activities
+    events: EventLog
+    runner: Runner
+    processes: Processes
+    harnesses: Harnesses
+    environ: Mapping[str, str]
+    ingest: Callable[[str], None]  #: take in the hook reports of the session of that uid, once; raises StoreBroken
+    poke: Callable[[], None]  #: wake the service, if one runs
