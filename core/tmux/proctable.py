@@ -15,8 +15,8 @@ class ProcessInfo:
 
     pid: int
     ppid: int
-    session: int  #: of the terminal; 0 where it cannot be told
-    start: str
+    session: int  #: as getsid tells; 0 where it cannot be told
+    start: float  #: since boot or epoch, in the table's own unit
     zombie: bool
     stopped: bool
 
@@ -36,12 +36,16 @@ class ProcessTable(Protocol):
         """Return what tells the process from others of its pid; None if there is none, or only its remains."""
         ...
 
-    def carries(self, pid: int, name: str, value: str) -> bool:
-        """Tell whether the process was started with that variable in its environment; False if we may not look."""
+    def variable(self, pid: int, name: str) -> str | None:
+        """Return the variable that the process was started with; None if it had none, or we may not look."""
         ...
 
     def name_of(self, pid: int) -> str:
         """Return the program's name, "" if it cannot be told."""
+        ...
+
+    def wait_status(self, pid: int) -> int | None:
+        """Return the status that a zombie waits to be asked for, as wait() encodes it; None if it cannot be told."""
         ...
 
 
@@ -55,27 +59,27 @@ class LinuxTable:
 
     def get(self, pid: int) -> ProcessInfo | None:
         """See ProcessTable."""
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_bytes()
-        except OSError:  # gone, or not ours to see
+        fields = _stat(pid)
+        if fields is None:
             return None
-        fields = stat[stat.rindex(b")") + 2 :].decode().split()  # the name before may hold anything
         return ProcessInfo(
-            pid, int(fields[1]), int(fields[3]), fields[19], zombie=fields[0] in "ZX", stopped=fields[0] == "T"
+            pid, int(fields[1]), int(fields[3]), float(fields[19]), zombie=fields[0] in "ZX", stopped=fields[0] == "T"
         )
 
     def start_of(self, pid: int) -> str | None:
         """See ProcessTable."""
         info = self.get(pid)
-        return None if info is None or info.zombie else f"{_boot()}/{info.start}"
+        return None if info is None or info.zombie else f"{_boot()}/{info.start:.0f}"
 
-    def carries(self, pid: int, name: str, value: str) -> bool:
+    def variable(self, pid: int, name: str) -> str | None:
         """See ProcessTable."""
         try:
             environ = Path(f"/proc/{pid}/environ").read_bytes()
         except OSError:
-            return False
-        return f"{name}={value}".encode() in environ.split(b"\0")
+            return None
+        prefix = f"{name}=".encode()
+        values = (entry[len(prefix) :] for entry in environ.split(b"\0") if entry.startswith(prefix))
+        return next((value.decode(errors="replace") for value in values), None)
 
     def name_of(self, pid: int) -> str:
         """See ProcessTable."""
@@ -83,6 +87,11 @@ class LinuxTable:
             return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
         except OSError:
             return ""
+
+    def wait_status(self, pid: int) -> int | None:
+        """See ProcessTable. Field 52 of /proc/PID/stat, which is 0 for a process that we may not trace."""
+        fields = _stat(pid)
+        return int(fields[49]) if fields is not None and fields[0] == "Z" else None
 
 
 class PsutilTable:
@@ -106,28 +115,28 @@ class PsutilTable:
                     pid,
                     process.ppid(),
                     _session_of(pid),
-                    f"{process.create_time():.2f}",
+                    process.create_time(),
                     zombie=status in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD),
                     stopped=status == psutil.STATUS_STOPPED,
                 )
         except psutil.ZombieProcess:
-            return ProcessInfo(pid, 0, 0, "", zombie=True, stopped=False)
+            return ProcessInfo(pid, 0, 0, 0.0, zombie=True, stopped=False)
         except psutil.Error:
             return None
 
     def start_of(self, pid: int) -> str | None:
         """See ProcessTable."""
         info = self.get(pid)
-        return None if info is None or info.zombie else info.start
+        return None if info is None or info.zombie else f"{info.start:.2f}"
 
-    def carries(self, pid: int, name: str, value: str) -> bool:
+    def variable(self, pid: int, name: str) -> str | None:
         """See ProcessTable."""
         import psutil
 
         try:
-            return psutil.Process(pid).environ().get(name) == value
+            return psutil.Process(pid).environ().get(name)
         except (psutil.Error, OSError):
-            return False
+            return None
 
     def name_of(self, pid: int) -> str:
         """See ProcessTable."""
@@ -137,6 +146,10 @@ class PsutilTable:
             return str(psutil.Process(pid).name())
         except psutil.Error:
             return ""
+
+    def wait_status(self, pid: int) -> int | None:
+        """See ProcessTable. Nothing tells it here."""
+        return None
 
 
 @functools.cache
@@ -167,6 +180,15 @@ def ancestors(table: ProcessTable, pid: int) -> frozenset[int]:
         info = table.get(pid)
         pid = info.ppid if info else 0
     return frozenset(found)
+
+
+def _stat(pid: int) -> list[str] | None:
+    """Return the fields of /proc/PID/stat from the state on; None if the process is gone, or not ours to see."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    return stat[stat.rindex(b")") + 2 :].decode().split()  # the name before may hold anything
 
 
 @functools.cache

@@ -1,0 +1,267 @@
+"""Asking tmux over a persistent control client: a tenth of what a process a line costs.
+
+The client is attached to a session of its own, takes no output of panes and has no say in window sizes. tmux answers
+each command of a line in a block of its own, and how many those are depends on what the line does, so replies are
+never counted: a second line prints a token, and everything before the block with the token is the answer.
+"""
+
+import os
+import re
+import secrets
+import select
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from core.errors import TmuxSilent
+from core.tmux.language import DATA, Line, spell
+from core.tmux.server import CONTROL_SESSION, TmuxServer
+from core.tmux.transport import ProcessTransport, Reply, silent
+
+_ATTACH = ("-N", "-C", "attach-session", "-f", "no-output,ignore-size", "-t", f"={CONTROL_SESSION}:")
+_BUILD_SECONDS = 1.0  # what building a client may take of a call's time, and never more than half of it
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # between attempts to build one
+_LEFTOVER_AGE = 60.0  # seconds: no load takes as long
+_FRAME = re.compile(rb"%(begin|end|error) (\d+ \d+) \d+")
+
+
+class _Lost(Exception):
+    """The client ended, or did not answer in time; why."""
+
+
+class ControlTransport:
+    """The Transport of a long-running process. Safe for several threads; one line is under way at a time.
+
+    What was sent when the client died, or when time ran out, may or may not be run: TmuxSilent, and receipts settle
+    it. Where no client can be had, each line takes a process; a line is never sent both ways.
+    """
+
+    def __init__(self, server: TmuxServer) -> None:
+        self._server = server
+        self._process = server.process()
+        self._folder = server.conf.parent / "load"
+        self._lock = threading.Lock()
+        self._client: _Client | None = None
+        self._pause = _FIRST_PAUSE
+        self._not_before = 0.0
+        self._remove_leftovers()
+
+    def run(self, line: Line, timeout: float, data: bytes | None = None) -> Reply:
+        """See Transport. The data goes by a file of its own, since a control client has no other way."""
+        end = time.monotonic() + timeout
+        if not self._lock.acquire(timeout=timeout):
+            raise silent(f"no answer to an earlier command within {timeout:g} s")
+        try:
+            client = self._ready(end) if data is None or "#" not in str(self._folder) else None
+            if client is not None:
+                return self._exchanged(client, line, data, end)
+        finally:
+            self._lock.release()
+        return self._process.run(line, end - time.monotonic(), data)
+
+    def close(self) -> None:
+        """See Transport."""
+        with self._lock:
+            self._drop()
+
+    @property
+    def client_pid(self) -> int | None:
+        """Return the client's process, None while there is none."""
+        client = self._client
+        return client.pid if client else None
+
+    def _exchanged(self, client: "_Client", line: Line, data: bytes | None, end: float) -> Reply:
+        path = None if data is None else self._written(data)
+        try:
+            return client.exchange(_with_path(line, path), end)
+        except _Lost as error:
+            self._drop()
+            raise silent(f"the control client was lost during {line[0][0]}: {error}") from error
+        finally:
+            if path is not None:
+                path.unlink(missing_ok=True)
+
+    def _ready(self, end: float) -> "_Client | None":
+        """Return a living client, built if need be, or None where none can be had now."""
+        if self._client is not None and self._client.lives():
+            return self._client
+        self._drop()
+        now = time.monotonic()
+        if now < self._not_before:
+            return None
+        try:
+            self._client = self._built(min(now + _BUILD_SECONDS, now + (end - now) / 2))
+        except (_Lost, TmuxSilent):
+            self._not_before = time.monotonic() + self._pause
+            self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+            return None
+        if self._client is None:
+            self._not_before = time.monotonic() + _FIRST_PAUSE
+        else:
+            self._pause = _FIRST_PAUSE
+        return self._client
+
+    def _built(self, end: float) -> "_Client | None":
+        """Return a client that has answered, or None if no server runs. Raises _Lost, TmuxSilent, TmuxMissing."""
+        asking = ProcessTransport((*self._server.command, "-N"), self._server.environment())
+        made = asking.run(self._server.control_session(), end - time.monotonic())
+        if made.no_server:
+            return None
+        if made.rc != 0 and "duplicate session" not in made.err:
+            raise _Lost(made.err.strip())
+        client = _Client((*self._server.command, *_ATTACH), self._server.environment())
+        try:
+            client.exchange([], end)
+        except _Lost:
+            client.end()
+            raise
+        return client
+
+    def _drop(self) -> None:
+        if self._client is not None:
+            self._client.end()
+            self._client = None
+
+    def _written(self, data: bytes) -> Path:
+        """Write the data to a new file that only we can read. Raises TmuxSilent."""
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(prefix="load-", dir=self._folder)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+        except OSError as error:
+            raise silent(f"the text for it cannot be written to {self._folder}: {error.strerror}") from error
+        return Path(name)
+
+    def _remove_leftovers(self) -> None:
+        """Remove the files of a process that was killed during a load: they hold people's text."""
+        oldest = time.time() - _LEFTOVER_AGE
+        for path in self._folder.glob("load-*"):
+            with suppress(FileNotFoundError):  # another process removes its own
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+
+
+def _with_path(line: Line, path: Path | None) -> Line:
+    if path is None:
+        return line
+    return [[str(path) if word == DATA else word for word in command] for command in line]
+
+
+class _Client:
+    """One `tmux -C` process and the pipes to it."""
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=dict(environ),
+                start_new_session=True,
+                bufsize=0,
+            )
+        except OSError as error:
+            raise _Lost(f"{command[0]!r} could not be started: {error.strerror}") from error
+        if self._process.stdin is None or self._process.stdout is None:
+            raise _Lost("its pipes were not made")
+        self._stdin, self._stdout = self._process.stdin.fileno(), self._process.stdout.fileno()
+        os.set_blocking(self._stdin, False)
+        os.set_blocking(self._stdout, False)
+        self._unread = b""
+
+    @property
+    def pid(self) -> int:
+        """Return the client's process."""
+        return self._process.pid
+
+    def lives(self) -> bool:
+        """Tell whether the client is there, and read what it said meanwhile (notifications, which nobody needs)."""
+        if self._process.poll() is not None:
+            return False
+        try:
+            while self._read():
+                self._unread = b""
+        except _Lost:
+            return False
+        return True
+
+    def exchange(self, line: Line, end: float) -> Reply:
+        """Send the line and return its answer. Raises _Lost once `end` (monotonic) is past, or if the client ends."""
+        token = f"the-loop-{secrets.token_hex(8)}"
+        lines = [spell(part) for part in (line, [("display-message", "-p", token)]) if part]
+        self._send("".join(f"{text}\n" for text in lines).encode(errors="surrogateescape"), end)
+        out: list[bytes] = []
+        err: list[bytes] = []
+        while True:
+            failed, body = self._block(end)
+            if not failed and body == [token.encode()]:
+                break
+            (err if failed else out).extend(body)
+        return Reply(1 if err else 0, _text(out), _text(err))
+
+    def end(self) -> None:
+        """End the client; the server and its panes stay."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _block(self, end: float) -> tuple[bool, list[bytes]]:
+        """Return whether the next command failed, and the lines that it printed."""
+        while True:
+            frame = _FRAME.fullmatch(self._line(end))
+            if frame is not None and frame[1] == b"begin":
+                break
+        body: list[bytes] = []
+        while True:
+            line = self._line(end)
+            closing = _FRAME.fullmatch(line)
+            if closing is not None and closing[1] != b"begin" and closing[2] == frame[2]:
+                return closing[1] == b"error", body
+            body.append(line)
+
+    def _line(self, end: float) -> bytes:
+        searched = 0
+        while (found := self._unread.find(b"\n", searched)) < 0:
+            searched = len(self._unread)
+            if not self._read():
+                self._wait(self._stdout, select.POLLIN, end)
+        line, self._unread = self._unread[:found], self._unread[found + 1 :]
+        return line
+
+    def _read(self) -> bool:
+        """Read what is there and tell whether that was anything. Raises _Lost at the client's end."""
+        try:
+            data = os.read(self._stdout, 65536)
+        except BlockingIOError:
+            return False
+        if not data:
+            raise _Lost("it ended")
+        self._unread += data
+        return True
+
+    def _send(self, data: bytes, end: float) -> None:
+        while data:
+            try:
+                data = data[os.write(self._stdin, data) :]
+            except BlockingIOError:
+                self._wait(self._stdin, select.POLLOUT, end)
+            except OSError as error:
+                raise _Lost(f"it takes nothing: {error.strerror}") from error
+
+    def _wait(self, descriptor: int, event: int, end: float) -> None:
+        poll = select.poll()
+        poll.register(descriptor, event)
+        if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
+            raise _Lost("it did not answer in time")
+
+
+def _text(lines: list[bytes]) -> str:
+    return "".join(f"{line.decode(errors='replace')}\n" for line in lines)

@@ -1,0 +1,223 @@
+"""Ending real process trees in real panes."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.domain.session import LastExit
+from core.names import new_instance
+from core.tmux.processes import LocalProcesses
+from core.tmux.proctable import PsutilTable, process_table
+from core.tmux.runner import TmuxRunner
+from tests.support.tmux import PrivateTmux, alive, launcher, wait_until
+
+
+@pytest.fixture(params=["own", "psutil"])
+def processes(request: pytest.FixtureRequest) -> Iterator[LocalProcesses]:
+    """Give the processes of this machine, by each way of looking at them."""
+    local = LocalProcesses(process_table() if request.param == "own" else PsutilTable())
+    yield local
+    local.close()
+
+
+@pytest.fixture
+def without_pidfds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take pidfds away, as on macOS."""
+    monkeypatch.delattr(os, "pidfd_open")
+
+
+def _pid_in(path: Path) -> int:
+    wait_until(lambda: path.exists() and path.read_text().endswith("\n"), f"{path.name} is written")
+    return int(path.read_text())
+
+
+_STUBBORN = "trap '' TERM HUP INT"
+
+
+def test_tree_ends_with_all_its_kinds(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
+    """The harness, a child, one in a session of its own that ignores signals, and an orphan end; a stranger stays."""
+    folder = private.folder
+    stubborn = launcher(folder / "stubborn", f"{_STUBBORN}; echo $$ > {folder}/$1; while :; do sleep 1; done")
+    body = (
+        f"setsid {stubborn} own & (setsid {stubborn} orphan &) ; {stubborn} child & echo $$ > {folder}/first; "
+        "while :; do sleep 1; done"
+    )
+    pane = private.spawn(runner, launcher(folder / "launch", body))
+    pids = [_pid_in(folder / name) for name in ("own", "orphan", "child", "first")]
+    stranger = subprocess.Popen(["sleep", "60"])
+
+    ended = processes.end_tree(pane.tag, pane.pid, 0.5)
+
+    assert ended.survivors == ()
+    assert ended.killed >= 3
+    assert [pid for pid in pids if alive(pid)] == []
+    assert processes.marked(pane.tag) == ()
+    assert stranger.poll() is None
+    assert alive(private.pid())
+    stranger.kill()
+    stranger.wait()
+
+
+def test_polite_harness_is_not_killed(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
+    """A harness that ends by itself within the grace is only asked, and what it does at its end is done."""
+    note = private.folder / "note"
+    body = f"trap 'echo bye > {note}; exit 3' TERM; echo $$ > {private.folder}/first; while :; do sleep 0.1; done"
+    pane = private.spawn(runner, launcher(private.folder / "launch", body))
+    _pid_in(private.folder / "first")
+
+    ended = processes.end_tree(pane.tag, pane.pid, 5.0)
+
+    assert (ended.killed, ended.survivors) == (0, ())
+    assert note.read_text() == "bye\n"
+    wait_until(lambda: runner.survey().panes[0].exit == LastExit(3, None), "tmux tells the exit")
+
+
+def test_parent_that_ignores_its_signal_ends_with_its_child(
+    private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses
+) -> None:
+    """Every process of the pane's session is asked: a wrapper that ignores SIGTERM ends once its child has."""
+    child = launcher(private.folder / "child", "trap 'exit 0' TERM; while :; do sleep 0.05; done")
+    body = f"{_STUBBORN}; echo $$ > {private.folder}/first; env --default-signal=TERM {child}; exit 0"
+    pane = private.spawn(runner, launcher(private.folder / "launch", body))
+    _pid_in(private.folder / "first")
+    wait_until(lambda: len(processes.marked(pane.tag)) >= 2, "the child runs")
+
+    ended = processes.end_tree(pane.tag, pane.pid, 5.0)
+
+    assert (ended.killed, ended.survivors) == (0, ())
+
+
+def test_tree_ends_while_tmux_is_frozen(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
+    """Ending asks nothing of tmux: with a stopped server, and not even a pid, the marked processes end."""
+    pane, _ = private.reading(runner)
+
+    with private.frozen():
+        ended = processes.end_tree(pane.tag, None, 2.0)
+
+    assert ended.survivors == ()
+    assert not alive(pane.pid)
+
+
+def test_exit_is_read_while_tmux_does_not_ask_for_it(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """As long as a stopped tmux leaves the zombie, its status is told."""
+    body = f"trap 'exit 9' TERM; echo $$ > {private.folder}/first; while :; do sleep 0.05; done"
+    pane = private.spawn(runner, launcher(private.folder / "launch", body))
+    _pid_in(private.folder / "first")
+
+    with private.frozen():
+        ended = LocalProcesses().end_tree(pane.tag, pane.pid, 5.0)
+
+    assert ended.exit == LastExit(9, None)
+
+
+def test_tree_ends_after_tmux_is_gone(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
+    """A harness that outlived its tmux server is found by its marker."""
+    body = f"{_STUBBORN}; echo $$ > {private.folder}/first; while :; do sleep 0.1; done"
+    pane = private.spawn(runner, launcher(private.folder / "launch", body))
+    first = _pid_in(private.folder / "first")
+    os.kill(private.pid(), signal.SIGKILL)
+
+    ended = processes.end_tree(pane.tag, pane.pid, 0.3)
+
+    assert (ended.killed, ended.survivors) == (1, ())
+    assert not alive(first)
+
+
+def test_pid_of_another_is_not_touched(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
+    """A remembered pid that belongs to another pane or to a stranger by now is left alone."""
+    other = private.spawn(runner, Path("/bin/cat"))
+    stranger = subprocess.Popen(["sleep", "60"])
+
+    of_pane = processes.end_tree(new_instance(), other.pid, 0.2)
+    of_stranger = processes.end_tree(new_instance(), stranger.pid, 0.2)
+    of_ourselves = processes.end_tree(new_instance(), os.getpid(), 0.2)
+
+    assert [of.killed for of in (of_pane, of_stranger, of_ourselves)] == [0, 0, 0]
+    assert alive(other.pid)
+    assert stranger.poll() is None
+    stranger.kill()
+    stranger.wait()
+
+
+def test_caller_that_carries_the_marker_is_spared(processes: LocalProcesses) -> None:
+    """A process that ends an instance which it belongs to does not end itself, nor its parent."""
+    instance = new_instance()
+    program = (
+        "import subprocess, sys\n"
+        "from core.tmux.processes import LocalProcesses\n"
+        "child = subprocess.Popen(['sleep', '60'])\n"
+        f"ended = LocalProcesses().end_tree('{instance}', None, 0.2)\n"
+        "print(child.wait(), ended.survivors)\n"
+    )
+
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$@"; echo parent', "sh", sys.executable, "-c", program],
+        env={**os.environ, "THE_LOOP_INSTANCE": instance, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
+    )
+
+    assert done.stdout == "-15 ()\nparent\n"
+
+
+def test_end_of_a_process_is_told_at_once(processes: LocalProcesses) -> None:
+    """A watch calls back once, within a second; a watch that was stopped never does."""
+    watched, other = subprocess.Popen(["sleep", "60"]), subprocess.Popen(["sleep", "60"])
+    told = threading.Event()
+    calls: list[str] = []
+
+    def ended() -> None:
+        calls.append("watched")
+        told.set()
+
+    processes.watch(watched.pid, ended)
+    stop = processes.watch(other.pid, lambda: calls.append("other"))
+    stop()
+
+    other.kill()
+    other.wait()
+    watched.kill()
+    began = time.monotonic()
+    assert told.wait(5)
+    took = time.monotonic() - began
+
+    assert took < 1.0
+    assert calls == ["watched"]
+    assert not processes.alive(watched.pid)
+    watched.wait()
+
+
+def test_watch_of_a_process_that_is_gone_tells_it(processes: LocalProcesses) -> None:
+    """Whoever comes too late is told as well."""
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    told = threading.Event()
+
+    processes.watch(gone.pid, told.set)
+
+    assert told.wait(5)
+
+
+@pytest.mark.usefixtures("without_pidfds")
+def test_without_pidfds_the_same_ends_and_is_told(
+    private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses
+) -> None:
+    """Where the system has no pidfds, looking takes their place."""
+    pane, _ = private.reading(runner)
+    told = threading.Event()
+    processes.watch(pane.pid, told.set)
+
+    ended = processes.end_tree(pane.tag, pane.pid, 2.0)
+
+    assert ended.survivors == ()
+    assert told.wait(5)
+    assert not alive(pane.pid)
