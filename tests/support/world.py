@@ -1,0 +1,205 @@
+"""A whole the-loop for tests: real records, database, tmux and processes, and a small shell script as the agent.
+
+`World` is described by one JSON file, so that a second process can stand in the same one:
+`python -m tests.support.world WORLD.json VERB [NAME]`.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from core.clock import SystemClock
+from core.config.settings import (
+    ChannelBlock,
+    HarnessDeclaration,
+    Routing,
+    Settings,
+    Standing,
+    TmuxSettings,
+)
+from core.domain.rows import Answer
+from core.domain.session import Definition, SlackBinding
+from core.harness.catalogue import catalogue
+from core.lifecycle import start_all, stop_all
+from core.paths import StatePaths
+from core.reconcile import reconcile
+from core.standing.creating import create_standing
+from core.standing.deleting import delete_standing
+from core.standing.restarting import restart_standing
+from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
+from core.store.activities import SqliteActivities
+from core.store.bindings import SqliteBindings
+from core.store.database import SqliteDatabase
+from core.store.eventlog import JsonEventLog
+from core.store.inbox import SqliteInbox
+from core.store.locks import SessionLocks
+from core.store.outbox import SqliteOutbox
+from core.store.records import RecordFiles
+from core.system import System
+from core.tmux.processes import LocalProcesses
+from core.tmux.runner import TmuxRunner
+from core.tmux.server import TmuxServer
+
+ACTOR = "cli:ann"
+AGENT = Path(__file__).with_name("agent.sh")
+
+
+@dataclass(frozen=True)
+class World:
+    """Where a test's the-loop lives, and what its configuration says."""
+
+    folder: Path
+    socket: str
+    tmux_folder: Path
+    declared: tuple[str, ...] = ()
+    enabled: bool = True
+    slack: bool = False
+    command_seconds: float = 4.0
+    grace_seconds: float = 2.0
+    start_seconds: float = 15.0
+
+    @property
+    def store(self) -> Path:
+        """Where the agent keeps its conversations and its log."""
+        return self.folder / "agent"
+
+    @property
+    def cwd(self) -> Path:
+        """Where the sessions work."""
+        return self.folder / "cwd"
+
+    def save(self) -> Path:
+        """Write the world's description and return its path."""
+        path = self.folder / "world.json"
+        path.write_text(json.dumps({**self.__dict__, "folder": str(self.folder), "tmux_folder": str(self.tmux_folder)}))
+        return path
+
+    def log(self) -> list[str]:
+        """Return what the agent noted."""
+        path = self.store / "log"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def settings(self) -> Settings:
+        """Return the configuration."""
+        agent = ("/bin/sh", str(AGENT), str(self.store))
+        return Settings(
+            state_root=self.folder / "state",
+            routing=Routing(
+                default_harness="script",
+                spawn_workdir=str(self.cwd),
+                tmux=TmuxSettings(
+                    socket_name=self.socket,
+                    harness_kill_grace_seconds=self.grace_seconds,
+                    resume_probe_seconds=0.3,
+                    start_timeout_seconds=self.start_seconds,
+                    command_timeout_seconds=self.command_seconds,
+                ),
+            ),
+            harnesses={
+                "script": HarnessDeclaration(
+                    "script", (*agent, "start", "{id}", "{prompt}"), (*agent, "resume", "{id}"), ready="READY"
+                ),
+                "missing": HarnessDeclaration("missing", ("the-loop-no-such-program",)),
+            },
+            channels={
+                "slack": ChannelBlock("slack", self.slack, {"enabled": self.slack, "botTokenEnv": "SECRET_OF_TESTS"})
+            },
+            standing=Standing(self.enabled, tuple(definition(name, slack=self.slack) for name in self.declared)),
+        )
+
+    def system(self, **changes: Any) -> System:
+        """Return the ports over the real adapters; `changes` replace some of them, or the settings."""
+        settings = changes.pop("settings", self.settings())
+        clock = SystemClock()
+        paths = StatePaths(settings.state_root)
+        database = SqliteDatabase(paths, clock)
+        environ = {**os.environ, "TMUX_TMPDIR": str(self.tmux_folder)}
+        server = TmuxServer(self.socket, paths.tmux_conf, frozenset({"SECRET_OF_TESTS"}), environ=environ)
+        timeout = settings.routing.tmux.command_timeout_seconds
+        system = System(
+            settings=settings,
+            paths=paths,
+            clock=clock,
+            records=RecordFiles(paths),
+            locks=SessionLocks(paths),
+            database=database,
+            inbox=SqliteInbox(database, clock),
+            outbox=SqliteOutbox(database),
+            bindings=SqliteBindings(database),
+            activities=SqliteActivities(database),
+            events=JsonEventLog(paths.events, clock, max_bytes=1_000_000, keep=1),
+            runner=TmuxRunner(server, server.process(), timeout=timeout),
+            processes=LocalProcesses(),
+            harnesses=catalogue(clock, environ, settings.harnesses),
+            environ=environ,
+            ingest=_nothing_to_ingest,
+            poke=_nobody_to_poke,
+        )
+        return replace(system, **changes)
+
+
+def _nothing_to_ingest(_: str) -> None:
+    """Take in no report: the script makes none."""
+
+
+def _nobody_to_poke() -> None:
+    """Wake nobody: no service runs."""
+
+
+def definition(name: str, **changes: Any) -> Definition:
+    """Return a definition with a brief; `slack` tells whether it has a thread."""
+    slack = SlackBinding(bool(changes.pop("slack", False)))
+    return replace(Definition(name, prompt="look after the tests", slack=slack), **changes)
+
+
+def load(path: Path) -> World:
+    """Return the world that a file describes."""
+    raw = json.loads(path.read_text())
+    return World(
+        **{
+            **raw,
+            "folder": Path(raw["folder"]),
+            "tmux_folder": Path(raw["tmux_folder"]),
+            "declared": tuple(raw["declared"]),
+        }
+    )
+
+
+def _create(system: System, name: str) -> Answer:
+    slack = system.settings.channel("slack").enabled
+    return create_standing(system, definition(name, slack=slack), ACTOR)
+
+
+def _reconcile(system: System, _: str) -> None:
+    reconcile(system, ACTOR)
+
+
+VERBS: Mapping[str, Callable[[System, str], Answer | None]] = {
+    "start": lambda system, name: start_standing(system, name, ACTOR),
+    "stop": lambda system, name: stop_standing(system, name, ACTOR, "enough"),
+    "restart": lambda system, name: restart_standing(system, name, ACTOR),
+    "create": _create,
+    "delete": lambda system, name: delete_standing(system, name, ACTOR),
+    "start-all": lambda system, _: start_all(system, ACTOR),
+    "stop-all": lambda system, _: stop_all(system, ACTOR),
+    "reconcile": _reconcile,
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Run one verb in the described world and print its answer."""
+    path, verb, *name = arguments
+    answer = VERBS[verb](load(Path(path)).system(), name[0] if name else "")
+    if answer is None:
+        return 0
+    print(json.dumps(answer.to_json()))
+    return 0 if answer.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
