@@ -10,7 +10,7 @@ from pathlib import Path
 from core.clock import Clock, Deadline
 from core.store.files import write_all
 
-_LOCK_SECONDS = 1.0
+_LOCK_SECONDS = 0.25
 _LOCK_POLL = 0.002
 
 
@@ -30,8 +30,8 @@ class LogFiles:
     def append(self, line: bytes) -> None:
         """Append one line whole, or nothing of it.
 
-        One write to a file opened with O_APPEND is whole on a local disk, so a process that sleeps in the lock costs the
-        others a second and a rotation, and no line.
+        One write to a file opened with O_APPEND is whole on a local disk, so a process that sleeps in the lock costs
+        others a moment and a rotation, and no line.
         """
         with self._locked() as alone:
             if alone and self._is_full(len(line)):

@@ -40,9 +40,10 @@ class RecordFiles:
 
     def write(self, record: SessionRecord) -> None:
         """Replace the file in one step. Raises StoreBroken, and RecordUnreadable rather than overwrite such a file."""
-        self.read(record.name)
+        path = self._path(record.name)
         private_folder(self._folder)
-        write_private(self._path(record.name), encode_record(record))
+        self.read(record.name)
+        write_private(path, encode_record(record))
 
     def remove(self, name: str) -> None:
         """Remove the file; absent is fine. Raises StoreBroken, and RecordUnreadable rather than remove such a file."""

@@ -1,0 +1,67 @@
+"""What each session does."""
+
+from datetime import timedelta
+
+import pytest
+
+from core.domain.activity import ActivityState
+from core.store.activities import SqliteActivities
+from core.store.database import SqliteDatabase
+from tests.unit.store.samples import NOON, an_activity
+
+
+@pytest.fixture
+def activities(database: SqliteDatabase) -> SqliteActivities:
+    """Return what is known of no session."""
+    return SqliteActivities(database)
+
+
+def test_the_latest_activity_is_kept_whole(activities: SqliteActivities) -> None:
+    """A later one takes the place of an earlier one, with nothing of it left."""
+    full = an_activity(
+        state=ActivityState.BUSY,
+        pending_tasks=("a b", "c,\nd"),
+        detail="runs",
+        turn_started_at=NOON,
+        last_report_at=NOON,
+    )
+    activities.put(full)
+    stored = activities.get("s-scribe")
+    activities.put(an_activity())
+
+    assert stored == full
+    assert activities.get("s-scribe") == an_activity()
+
+
+@pytest.mark.parametrize("state", list(ActivityState))
+def test_every_state_can_be_kept(activities: SqliteActivities, state: ActivityState) -> None:
+    """No state is lost on the way."""
+    activities.put(an_activity(state=state))
+
+    assert activities.all() == {"s-scribe": an_activity(state=state)}
+
+
+def test_nothing_known_is_none(activities: SqliteActivities) -> None:
+    """A session that nobody told about has no activity."""
+    assert activities.get("s-scribe") is None
+    assert activities.all() == {}
+
+
+def test_the_last_message_never_goes_back(activities: SqliteActivities) -> None:
+    """Messages that are noted out of order leave the latest time."""
+    for seconds in (5, 9, 7):
+        activities.touch_message("s-scribe", NOON + timedelta(seconds=seconds))
+
+    assert activities.last_messages() == {"s-scribe": NOON + timedelta(seconds=9)}
+
+
+def test_a_forgotten_session_leaves_nothing(activities: SqliteActivities) -> None:
+    """Forgetting one session leaves the others."""
+    for uid in ("s-scribe", "s-b"):
+        activities.put(an_activity(uid=uid))
+        activities.touch_message(uid, NOON)
+
+    activities.forget("s-scribe")
+
+    assert set(activities.all()) == {"s-b"}
+    assert set(activities.last_messages()) == {"s-b"}

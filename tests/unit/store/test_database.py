@@ -1,0 +1,202 @@
+"""Connections and transactions."""
+
+import os
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+from core.errors import Refused, StoreBroken
+from core.paths import StatePaths
+from core.store.database import SqliteDatabase
+from core.store.inbox import SqliteInbox
+from core.store.outbox import SqliteOutbox
+from tests.unit.store.samples import StandingClock, a_message, a_post
+
+
+def test_the_database_and_what_sqlite_puts_beside_it_are_private(database: SqliteDatabase, paths: StatePaths) -> None:
+    """The file, its log and its shared memory are 0600, whatever the umask allows."""
+    before = os.umask(0)
+    try:
+        with database.transaction(durable=True):
+            database.ingested("i-1", "r-1")
+    finally:
+        os.umask(before)
+
+    modes = {path.name: path.stat().st_mode & 0o777 for path in paths.local.iterdir()}
+    assert modes == {"the-loop.db": 0o600, "the-loop.db-wal": 0o600, "the-loop.db-shm": 0o600}
+
+
+def test_a_database_that_is_open_to_others_is_tightened(database: SqliteDatabase, paths: StatePaths) -> None:
+    """A file that was there with a loose mode becomes private."""
+    paths.local.mkdir(parents=True)
+    paths.database.touch(mode=0o644)
+
+    database.forget_reports("i-1")
+
+    assert paths.database.stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_is_opened_before_it_is_used(paths: StatePaths, clock: StandingClock) -> None:
+    """A command that needs no database makes none and is not stopped by a broken one."""
+    SqliteDatabase(paths, clock).close()
+
+    assert not paths.root.exists()
+
+
+def test_a_report_is_taken_in_once(database: SqliteDatabase) -> None:
+    """The second time is told apart, until the instance's reports are forgotten."""
+    with database.transaction(durable=True):
+        first = [database.ingested("i-1", "r-1"), database.ingested("i-1", "r-2"), database.ingested("i-2", "r-1")]
+        again = database.ingested("i-1", "r-1")
+    database.forget_reports("i-1")
+    with database.transaction(durable=True):
+        after, other = database.ingested("i-1", "r-1"), database.ingested("i-2", "r-1")
+
+    assert first == [True, True, True]
+    assert (again, after, other) == (False, True, False)
+
+
+def test_a_report_outside_of_a_transaction_is_a_fault(database: SqliteDatabase) -> None:
+    """A report that is marked as taken in apart from its effects could lose them."""
+    with pytest.raises(RuntimeError, match="outside of a transaction"):
+        database.ingested("i-1", "r-1")
+
+
+def test_a_failed_transaction_stores_nothing(
+    database: SqliteDatabase, inbox: SqliteInbox, outbox: SqliteOutbox, clock: StandingClock
+) -> None:
+    """What the stores did inside the block goes as one."""
+
+    def fail() -> None:
+        with database.transaction(durable=True):
+            inbox.add([a_message()])
+            outbox.add([a_post()])
+            database.ingested("i-1", "r-1")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+
+    assert inbox.get("m-1") is None
+    assert outbox.due("slack", clock.now()) == ()
+    with database.transaction(durable=False):
+        assert database.ingested("i-1", "r-1")
+
+
+def test_a_joined_block_that_fails_is_undone_alone(database: SqliteDatabase, inbox: SqliteInbox) -> None:
+    """Who catches a refusal inside a transaction keeps the rest of it, and nothing of what was refused."""
+
+    def be_refused() -> None:
+        with database.transaction(durable=False):
+            inbox.add([a_message(2)])
+            raise Refused("no")
+
+    with database.transaction(durable=True):
+        inbox.add([a_message(1)])
+        with pytest.raises(Refused):
+            be_refused()
+        inbox.add([a_message(3)])
+
+    assert [row.message.id for row in inbox.unsettled("s-scribe")] == ["m-1", "m-3"]
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(True, True), (True, False), (False, True), (False, False)])
+def test_blocks_of_either_kind_join(database: SqliteDatabase, outer: bool, inner: bool) -> None:
+    """Durable or not, a block inside another commits with it."""
+    with database.transaction(durable=outer), database.transaction(durable=inner):
+        database.ingested("i-1", "r-1")
+
+    assert len(database.read("SELECT * FROM reports")) == 1
+
+
+@pytest.mark.parametrize(("durable", "level"), [(True, 2), (False, 1)])
+def test_what_is_durable_is_synced_at_its_commit(database: SqliteDatabase, durable: bool, level: int) -> None:
+    """Intake and marks wait for the disk (FULL), progress does not (NORMAL), in whichever order they come."""
+    with database.transaction(durable=not durable):
+        pass
+    with database.transaction(durable=durable):
+        seen = database.read("PRAGMA synchronous")[0][0]
+
+    assert seen == level
+    assert database.read("PRAGMA journal_mode")[0][0] == "wal"
+
+
+def test_threads_do_not_join_one_another(database: SqliteDatabase, inbox: SqliteInbox) -> None:
+    """A transaction belongs to its thread: another one neither sees nor ends it, and reads meanwhile."""
+    seen: list[object] = []
+    with database.transaction(durable=True):
+        inbox.add([a_message()])
+        reader = threading.Thread(target=lambda: seen.append(inbox.get("m-1")))
+        reader.start()
+        reader.join()
+
+    assert seen == [None]
+    assert inbox.get("m-1") is not None
+
+
+def test_a_thread_that_ended_leaves_no_connection(database: SqliteDatabase, paths: StatePaths) -> None:
+    """However many threads come and go, the open files do not pile up."""
+
+    def use() -> None:
+        database.read("SELECT 1")
+
+    for _ in range(8):
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join()
+    database.read("SELECT 1")
+
+    links = [Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd")]
+    targets = [os.readlink(link) for link in links if link.exists()]
+    assert targets.count(str(paths.database)) <= 2
+
+
+def test_a_locked_database_is_broken_after_the_deadline(paths: StatePaths, clock: StandingClock) -> None:
+    """A writer that does not let go is waited for, then named as the reason."""
+    patient, other = SqliteDatabase(paths, clock, busy_seconds=0.05), SqliteDatabase(paths, clock)
+    try:
+        with other.transaction(durable=False), pytest.raises(StoreBroken, match=r"stayed locked.*SQLITE_BUSY"):
+            patient.forget_reports("i-1")
+    finally:
+        patient.close()
+        other.close()
+
+
+@pytest.mark.parametrize("damage", ["head", "middle"])
+def test_a_damaged_database_is_said_and_left_alone(
+    paths: StatePaths, clock: StandingClock, database: SqliteDatabase, inbox: SqliteInbox, damage: str
+) -> None:
+    """Damage is an error with a remedy; nothing is emptied or made anew."""
+    inbox.add([a_message(number, text="x" * 2000) for number in range(40)])
+    database.close()
+    whole = paths.database.read_bytes()
+    damaged = b"not a database..." + whole[17:] if damage == "head" else whole[:4096] + b"\x55" * (len(whole) - 4096)
+    paths.database.write_bytes(damaged)
+
+    with pytest.raises(StoreBroken, match=r"the-loop\.db: the database is damaged .*move the file aside"):
+        SqliteInbox(database, clock).unsettled("s-scribe")
+
+    database.close()
+    assert paths.database.read_bytes() == damaged
+
+
+def test_a_newer_database_is_refused(paths: StatePaths, database: SqliteDatabase) -> None:
+    """The message says that the release is too old, and the file stays as it is."""
+    database.read("SELECT 1")
+    database.close()
+    with sqlite3.connect(paths.database) as newer:
+        newer.execute("PRAGMA user_version = 99")
+    newer.close()
+
+    with pytest.raises(StoreBroken, match=r"layout 99.*upgrade the-loop"):
+        database.read("SELECT 1")
+
+
+def test_a_folder_in_place_of_the_database_is_said(paths: StatePaths, database: SqliteDatabase) -> None:
+    """What cannot be opened is named with its path."""
+    paths.database.mkdir(parents=True)
+
+    with pytest.raises(StoreBroken, match=r"the-loop\.db"):
+        database.read("SELECT 1")

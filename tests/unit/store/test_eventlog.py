@@ -1,0 +1,207 @@
+"""The event log of one process."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.domain.events import Event
+from core.store.eventlog import JsonEventLog
+from tests.unit.store.samples import StandingClock
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return where the log is to be."""
+    return tmp_path / "local" / "events.jsonl"
+
+
+@pytest.fixture
+def log(path: Path, clock: StandingClock) -> JsonEventLog:
+    """Return an empty log that never rotates here."""
+    return JsonEventLog(path, clock, max_bytes=10**6, keep=2)
+
+
+def test_a_line_has_its_keys_in_order(log: JsonEventLog, path: Path) -> None:
+    """Every key that has a value, in the documented order, and the ref after the name."""
+    log.emit(
+        "standing.refused",
+        level="warning",
+        name="scribe",
+        actor="cli:ann",
+        reason="stopped",
+        detail="it is stopped",
+        instance="i-1",
+        generation=2,
+        message="m-1",
+        channel="C1",
+        thread="17.1",
+        text="héllo",
+    )
+
+    line = json.loads(path.read_text())
+    assert list(line) == [
+        *("ts", "event", "level", "ref", "name", "actor", "reason", "detail", "instance", "generation", "message"),
+        *("channel", "thread", "text"),
+    ]
+    assert line["ts"] == "2026-05-04T12:00:00.123456Z"
+    assert line["ref"] == "standing:scribe"
+    assert line["text"] == {"id": "m-1", "length": 5, "sha256": hashlib.sha256("héllo".encode()).hexdigest()}
+
+
+def test_what_has_no_value_has_no_key(log: JsonEventLog, path: Path) -> None:
+    """A line holds what is known and no nulls."""
+    log.emit(Event.SERVICE_STARTED)
+
+    assert json.loads(path.read_text()) == {
+        "ts": "2026-05-04T12:00:00.123456Z",
+        "event": "service.started",
+        "level": "info",
+    }
+
+
+@pytest.mark.parametrize("text", ["plain", "two\nlines", "\u2028 \ud800 \x00 🦀"])
+def test_text_is_written_only_where_it_was_asked_for(path: Path, clock: StandingClock, text: str) -> None:
+    """With includeText a line holds the text, whatever is in it, and stays one line."""
+    silent = JsonEventLog(path, clock, max_bytes=10**6, keep=1)
+    open_log = JsonEventLog(path, clock, max_bytes=10**6, keep=1, include_text=True)
+
+    silent.emit("standing.said", message="m-1", text=text)
+    open_log.emit("standing.said", message="m-1", text=text)
+
+    first, second = path.read_bytes().splitlines()
+    assert json.loads(first)["text"]["length"] == len(text)
+    assert json.loads(second)["text"] == text
+
+
+def test_an_unknown_event_is_a_fault(log: JsonEventLog, path: Path) -> None:
+    """A name that is not in the list is refused, so that no misspelling is ever written."""
+    with pytest.raises(ValueError, match=r"'standing.strated'"):
+        log.emit("standing.strated")
+
+    assert not path.exists()
+
+
+def test_the_log_is_private(log: JsonEventLog, path: Path) -> None:
+    """Its folder is 0700; it and its lock are 0600."""
+    log.emit("service.started")
+
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in path.parent.iterdir()} == {0o600}
+
+
+def test_a_log_that_cannot_be_written_stops_nobody(
+    log: JsonEventLog, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The failure is told on the standard log, and the caller goes on."""
+    path.mkdir(parents=True)
+
+    log.emit("service.started")
+
+    assert "event log cannot be written" in caplog.text
+
+
+def test_files_are_put_aside_by_size(path: Path, clock: StandingClock) -> None:
+    """No file grows above its limit, the latest are kept, and reading joins them in order."""
+    log = JsonEventLog(path, clock, max_bytes=300, keep=2)
+
+    for number in range(20):
+        log.emit("standing.said", message=f"m-{number:02}")
+
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        *("events.jsonl", "events.jsonl.1", "events.jsonl.2", "events.jsonl.lock")
+    ]
+    assert all(file.stat().st_size <= 300 for file in path.parent.iterdir())
+    kept = [line["message"] for line in log.read()]
+    assert kept == [f"m-{number:02}" for number in range(20 - len(kept), 20)]
+    assert len(kept) >= 6
+
+
+def test_without_files_to_keep_the_log_begins_anew(path: Path, clock: StandingClock) -> None:
+    """keep 0 means one file."""
+    log = JsonEventLog(path, clock, max_bytes=100, keep=0)
+
+    for number in range(3):
+        log.emit("standing.said", message=f"m-{number}")
+
+    assert [line["message"] for line in log.read()] == ["m-2"]
+    assert sorted(file.name for file in path.parent.iterdir()) == ["events.jsonl", "events.jsonl.lock"]
+
+
+def test_no_log_is_an_empty_one(log: JsonEventLog) -> None:
+    """Before the first event there is nothing to read, and that is no error."""
+    assert list(log.read()) == []
+
+
+def test_half_a_line_spoils_no_other(log: JsonEventLog, path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What a power cut left is reported and skipped; the next event has a line of its own."""
+    log.emit("service.started")
+    with path.open("ab") as file:
+        file.write(b'{"ts": "20')
+    log.emit("service.stopped")
+
+    assert [line["event"] for line in log.read()] == ["service.started", "service.stopped"]
+    assert "no event" in caplog.text
+
+
+def test_following_goes_on_across_rotations(path: Path, clock: StandingClock) -> None:
+    """A follower sees every event once and in order, however often the log was rotated between two looks."""
+    log = JsonEventLog(path, clock, max_bytes=200, keep=9)
+    for number in range(3):
+        log.emit("standing.said", message=f"m-{number:02}")
+    follower = log.read(follow=True)
+
+    seen = [next(follower) for _ in range(3)]
+    for number in range(3, 12):
+        log.emit("standing.said", message=f"m-{number:02}")
+    seen += [next(follower) for _ in range(9)]
+    follower_closed(follower)
+
+    assert [line["message"] for line in seen] == [f"m-{number:02}" for number in range(12)]
+
+
+def test_following_waits_for_a_log_and_ends_when_asked(path: Path, clock: StandingClock) -> None:
+    """A follower may come before the first event, and leaves when it is told to."""
+    log = JsonEventLog(path, clock, max_bytes=10**6, keep=1)
+    looks = 0
+
+    def stopping() -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            log.emit("service.started")
+        return looks > 5
+
+    seen = [line["event"] for line in log.read(follow=True, stopping=stopping)]
+
+    assert seen == ["service.started"]
+
+
+def test_a_follower_of_a_removed_log_repeats_nothing(path: Path, clock: StandingClock) -> None:
+    """Somebody who clears the log by hand makes the follower neither fail nor tell old events again."""
+    log = JsonEventLog(path, clock, max_bytes=10**6, keep=1)
+    log.emit("service.started")
+    looks = 0
+
+    def stopping() -> bool:
+        nonlocal looks
+        looks += 1
+        if looks == 3:
+            path.unlink()
+        if looks == 6:
+            log.emit("service.stopped")
+        return looks > 9
+
+    seen = [line["event"] for line in log.read(follow=True, stopping=stopping)]
+
+    assert seen == ["service.started", "service.stopped"]
+
+
+def follower_closed(follower: Iterator[dict[str, Any]]) -> None:
+    """End a follower as its consumer does, so that its files are closed."""
+    close = getattr(follower, "close", None)
+    assert close is not None
+    close()

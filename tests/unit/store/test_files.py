@@ -1,0 +1,92 @@
+"""Private folders and files."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from core.errors import StoreBroken
+from core.store.files import broken, private_folder, remove_file, write_private
+
+
+def test_folders_and_files_are_private(tmp_path: Path) -> None:
+    """What is made is for its owner alone, missing parents too, whatever the umask allows."""
+    before = os.umask(0)
+    try:
+        private_folder(tmp_path / "a" / "b")
+        write_private(tmp_path / "a" / "b" / "file", b"x")
+        write_private(tmp_path / "a" / "b" / "run", b"x", mode=0o700)
+    finally:
+        os.umask(before)
+
+    modes = [(tmp_path / path).stat().st_mode & 0o777 for path in ("a", "a/b", "a/b/file", "a/b/run")]
+    assert modes == [0o700, 0o700, 0o600, 0o700]
+
+
+def test_a_folder_that_is_open_to_others_is_tightened(tmp_path: Path) -> None:
+    """A folder that was there with a loose mode becomes private."""
+    (tmp_path / "loose").mkdir(mode=0o755)
+
+    private_folder(tmp_path / "loose")
+
+    assert (tmp_path / "loose").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_file_in_the_way_of_a_folder_is_named(tmp_path: Path) -> None:
+    """Where a file stands in the way, the message names it and says what helps."""
+    (tmp_path / "state").write_text("")
+
+    with pytest.raises(StoreBroken, match=r"state/local: cannot make the folder.*; move away the file"):
+        private_folder(tmp_path / "state" / "local")
+
+
+def test_a_write_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
+    """The temporary file is gone after a write, and after one that failed."""
+    (tmp_path / "folder").mkdir()
+
+    write_private(tmp_path / "file", b"one")
+    write_private(tmp_path / "file", b"two")
+    with pytest.raises(StoreBroken):
+        write_private(tmp_path / "folder", b"a folder cannot be replaced by a file")
+
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+    assert (tmp_path / "file").read_bytes() == b"two"
+
+
+def test_a_symlink_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    """A link in place of the file is put aside by the write; what it points to stays as it is."""
+    (tmp_path / "elsewhere").write_text("untouched")
+    (tmp_path / "file").symlink_to(tmp_path / "elsewhere")
+
+    write_private(tmp_path / "file", b"new")
+
+    assert (tmp_path / "elsewhere").read_text() == "untouched"
+    assert not (tmp_path / "file").is_symlink()
+
+
+def test_removing_what_is_absent_is_fine(tmp_path: Path) -> None:
+    """Neither a missing file nor a missing folder is an error."""
+    (tmp_path / "file").write_text("")
+
+    remove_file(tmp_path / "file")
+    remove_file(tmp_path / "file")
+    remove_file(tmp_path / "nowhere" / "file")
+
+    assert not (tmp_path / "file").exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "reason", "remedy"),
+    [
+        (errno.ENOSPC, "No space left on device", "free some space"),
+        (errno.EROFS, "Read-only file system", "mount that disk writable"),
+        (errno.EACCES, "Permission denied", "give yourself the rights"),
+        (errno.EIO, "Input/output error", "look at that path and its disk"),
+    ],
+)
+def test_a_failure_names_path_reason_and_remedy(number: int, reason: str, remedy: str) -> None:
+    """Each error of the system becomes a message that a person can act on."""
+    error = broken(OSError(number, os.strerror(number)), Path("/state/file"), "write the file")
+
+    assert str(error).startswith(f"/state/file: cannot write the file: {reason}; {remedy}")

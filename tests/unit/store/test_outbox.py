@@ -1,0 +1,110 @@
+"""Posts on their way out."""
+
+from datetime import timedelta
+
+import pytest
+
+from core.errors import Refused
+from core.ports import OutboundKind, OutboxRow, PostState
+from core.store import queries
+from core.store.database import SqliteDatabase
+from core.store.outbox import SqliteOutbox
+from tests.unit.store.samples import NOON, a_post
+
+
+def _due(outbox: SqliteOutbox, later: float = 0) -> list[str]:
+    return [row.post.id for row in outbox.due("slack", NOON + timedelta(seconds=later))]
+
+
+def _first(outbox: SqliteOutbox) -> OutboxRow:
+    return outbox.due("slack", NOON)[0]
+
+
+def test_a_post_is_stored_whole_and_its_key_taken_once(outbox: SqliteOutbox) -> None:
+    """A second commit of a key changes nothing and says so."""
+    post = a_post(1, kind=OutboundKind.ROOT, channel="C9", thread="17.1")
+
+    added = outbox.add([post, a_post(2, key="note:1")])
+    again = outbox.add([a_post(3, key="note:1")])
+
+    assert (added, again) == ((True, False), (False,))
+    row = _first(outbox)
+    assert row == OutboxRow(post, row.seq, PostState.PENDING, 0, None, None, "")
+
+
+def test_each_session_has_its_first_open_post_due(outbox: SqliteOutbox) -> None:
+    """Sessions go side by side, posts of one session one after the other, channels apart."""
+    outbox.add([a_post(1), a_post(2), a_post(3, uid="s-b"), a_post(4, uid="s-b"), a_post(5, channel_kind="other")])
+
+    first = _due(outbox)
+    outbox.advance(outbox.advance(_first(outbox), PostState.SENDING), PostState.SENT, ts="17.2")
+
+    assert first == ["p-1", "p-3"]
+    assert _due(outbox) == ["p-2", "p-3"]
+
+
+def test_a_later_post_never_overtakes_one_that_waits(outbox: SqliteOutbox) -> None:
+    """While the first has to wait, or its answer is out, nothing of that session is due but itself."""
+    outbox.add([a_post(1), a_post(2)])
+    sending = outbox.advance(_first(outbox), PostState.SENDING)
+
+    in_sending = _due(outbox)
+    outbox.advance(sending, PostState.PENDING, detail="rate limited", not_before=NOON + timedelta(seconds=30))
+
+    assert in_sending == ["p-1"]
+    assert _due(outbox, 29.9) == []
+    assert _due(outbox, 30) == ["p-1"]
+
+
+def test_sending_counts_attempts_and_keeps_what_is_known(outbox: SqliteOutbox) -> None:
+    """Each SENDING is an attempt; a step without a ts keeps the one there was."""
+    outbox.add([a_post()])
+
+    one = outbox.advance(_first(outbox), PostState.SENDING)
+    two = outbox.advance(outbox.advance(one, PostState.PENDING, detail="503"), PostState.SENDING)
+    sent = outbox.advance(two, PostState.SENT, ts="17.3")
+
+    assert (one.attempts, two.attempts, sent.attempts) == (1, 2, 2)
+    assert (sent.state, sent.ts, sent.detail) == (PostState.SENT, "17.3", "")
+    assert _due(outbox) == []
+
+
+def test_whoever_comes_second_is_refused(outbox: SqliteOutbox) -> None:
+    """Of two that saw the same post, one sends it."""
+    outbox.add([a_post()])
+    row = _first(outbox)
+    outbox.advance(row, PostState.SENDING)
+
+    with pytest.raises(Refused, match="no longer pending"):
+        outbox.advance(row, PostState.SENDING)
+
+
+@pytest.mark.parametrize("state", [PostState.SENT, PostState.FAILED])
+def test_what_is_settled_stays_so(outbox: SqliteOutbox, state: PostState) -> None:
+    """A post that is sent or failed is not sent again."""
+    outbox.add([a_post()])
+    settled = outbox.advance(_first(outbox), state)
+
+    with pytest.raises(ValueError, match="final"):
+        outbox.advance(settled, PostState.SENDING)
+
+
+def test_dropping_leaves_the_closing_note(outbox: SqliteOutbox) -> None:
+    """A session that goes says goodbye, and nothing else any more."""
+    outbox.add([a_post(1), a_post(2), a_post(3, kind=OutboundKind.CLOSING), a_post(4, uid="s-b")])
+    outbox.advance(_first(outbox), PostState.SENDING)
+
+    dropped = outbox.drop("s-scribe", "deleted")
+
+    assert dropped == 2
+    assert _due(outbox) == ["p-3", "p-4"]
+
+
+def test_open_posts_are_found_by_their_index(database: SqliteDatabase) -> None:
+    """However many posts were sent, only the open ones are looked at."""
+    plan = " ".join(
+        step["detail"] for step in database.read(f"EXPLAIN QUERY PLAN {queries.DUE_POSTS}", ("slack", "2026"))
+    )
+
+    assert "INDEX outbox_open" in plan
+    assert "SCAN outbox" not in plan

@@ -1,0 +1,178 @@
+"""Records as JSON text."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.domain.session import Definition, Hold, HoldKind, LastExit, Phase, SessionRecord, SlackBinding, Status
+from core.store.recordcodec import Malformed, decode_record, encode_record
+from tests.unit.store.samples import NOON, a_record
+
+_texts = st.text(max_size=20)
+_ids = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
+_moments = st.integers(0, 2**53).map(lambda us: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=us))
+_maybe_number = st.none() | st.integers(0, 255)
+_definitions = st.builds(
+    Definition,
+    name=st.just("scribe"),
+    description=_texts,
+    harness=_texts,
+    harness_args=st.none() | st.lists(_texts, max_size=3).map(tuple),
+    cwd=_texts,
+    prompt=st.none() | _texts,
+    prompt_file=st.none() | _texts,
+    auto_start=st.booleans(),
+    slack=st.builds(SlackBinding, st.booleans(), _texts),
+)
+_holds = st.builds(
+    Hold, st.sampled_from(HoldKind), by=_texts, reason=_texts, at=_moments, policy=st.sampled_from(["soft", "hard"])
+)
+_json = st.recursive(st.none() | st.booleans() | st.integers() | _texts, lambda inner: st.lists(inner, max_size=2))
+_records = st.builds(
+    SessionRecord,
+    name=st.just("scribe"),
+    uid=_ids,
+    definition=_definitions,
+    created_at=_moments,
+    generation=st.integers(1, 1000),
+    instance_id=st.none() | _ids,
+    harness_session_id=st.none() | _texts,
+    status=st.sampled_from(Status),
+    phase=st.sampled_from(Phase),
+    hold=st.none() | _holds,
+    started_at=st.none() | _moments,
+    last_message_at=st.none() | _moments,
+    slack_channel=st.none() | _texts,
+    slack_thread=st.none() | _texts,
+    last_exit=st.none() | st.builds(LastExit, _maybe_number, _maybe_number),
+    extra=st.dictionaries(_texts.map("new".__add__), _json, max_size=3),
+)
+
+
+def _text(**changes: Any) -> bytes:
+    """Return the JSON of the least record there can be, with fields changed; a value of ... takes the field away."""
+    values = {"name": "scribe", "uid": "s-scribe", "createdAt": "2026-05-04T12:00:00.123456Z", **changes}
+    return json.dumps({key: value for key, value in values.items() if value is not ...}).encode()
+
+
+@given(_records)
+def test_every_record_comes_back_as_it_was(record: SessionRecord) -> None:
+    """Encoding and decoding lose nothing, whatever the texts and the fields of newer releases hold."""
+    data = encode_record(record)
+
+    assert decode_record(data, "scribe") == record
+
+
+def test_missing_optional_fields_have_their_defaults() -> None:
+    """A record of name, uid and time of creation is whole."""
+    record = decode_record(_text(), "scribe")
+
+    assert record == a_record()
+
+
+def test_fields_are_flat_and_in_camel_case() -> None:
+    """The definition's fields lie beside the others, under the names that people read in the configuration."""
+    definition = Definition("scribe", harness_args=("-x",), prompt_file="/p", slack=SlackBinding(True, "C1"))
+
+    fields = json.loads(
+        encode_record(a_record(definition=definition, hold=Hold(HoldKind.STOPPED, "cli:ann", "", NOON)))
+    )
+
+    assert set(fields) == {
+        *("version", "uid", "name", "generation", "description", "harness", "harnessArgs", "cwd", "prompt"),
+        *("promptFile", "autoStart", "slack", "instanceId", "harnessSessionId", "status", "phase", "hold"),
+        *("createdAt", "startedAt", "lastMessageAt", "slackChannel", "slackThread", "lastExit"),
+    }
+    assert fields["harnessArgs"] == ["-x"]
+    assert fields["slack"] == {"enabled": True, "channel": "C1"}
+    assert set(fields["hold"]) == {"kind", "policy", "by", "reason", "at"}
+
+
+def test_unknown_fields_survive_a_rewrite() -> None:
+    """A field of a newer release is written back, at the top and beside ours in `slack`."""
+    data = _text(loops=[{"every": "1h"}], slack={"enabled": True, "authorizedUsers": ["U1"]})
+
+    read = decode_record(data, "scribe")
+    changed = replace(read, definition=replace(read.definition, slack=SlackBinding(False, "C2")))
+    fields = json.loads(encode_record(changed))
+
+    assert fields["loops"] == [{"every": "1h"}]
+    assert fields["slack"] == {"enabled": False, "channel": "C2", "authorizedUsers": ["U1"]}
+
+
+def test_more_in_a_hold_survives_as_long_as_that_hold() -> None:
+    """What a newer release noted in a hold is written back with it, and not into another one."""
+    hold = {"kind": "stopped", "by": "cli:ann", "reason": "", "at": "2026-05-04T12:00:00Z", "ticket": 7}
+
+    read = decode_record(_text(hold=hold), "scribe")
+    same = json.loads(encode_record(replace(read, generation=2)))
+    other = json.loads(encode_record(replace(read, hold=Hold(HoldKind.FAILED, "supervisor", "", NOON))))
+    none = json.loads(encode_record(replace(read, hold=None)))
+
+    assert same["hold"]["ticket"] == 7
+    assert "ticket" not in other["hold"]
+    assert none["hold"] is None
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b"\xff{}", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "a list, not an object"),
+        (_text(uid=...), "uid is missing"),
+        (_text(uid="../../etc"), "no id"),
+        (_text(instanceId="a/b"), "no id"),
+        (_text(name="other"), "names 'other'"),
+        (_text(name=3), "name is a number, not a text"),
+        (_text(createdAt=...), "createdAt is missing"),
+        (_text(createdAt="noon"), "no time"),
+        (_text(createdAt="2026-05-04T12:00:00"), "no time"),
+        (_text(startedAt=5), "startedAt is a number"),
+        (_text(version=2), "upgrade the-loop"),
+        (_text(version=0), "at least 1"),
+        (_text(version=True), "version is a truth value"),
+        (_text(generation="1"), "generation is a text"),
+        (_text(generation=0), "at least 1"),
+        (_text(phase="flying"), "allowed: settled"),
+        (_text(status="maybe"), "allowed: running"),
+        (_text(description=None), "description is null"),
+        (_text(harnessArgs="-x"), "harnessArgs is a text"),
+        (_text(harnessArgs=[1]), "not a text"),
+        (_text(autoStart=1), "autoStart is a number"),
+        (_text(slack=True), "slack is a truth value"),
+        (_text(slack={"enabled": "yes"}), "slack.enabled is a text"),
+        (_text(hold=[]), "hold is a list"),
+        (_text(hold={}), "hold.kind is missing"),
+        (_text(hold={"kind": "asleep", "at": "2026-05-04T12:00:00Z"}), "allowed: paused"),
+        (_text(hold={"kind": "stopped", "at": "2026-05-04T12:00:00Z", "policy": "kind"}), "allowed: soft"),
+        (_text(lastExit={"status": "0"}), "lastExit.status is a text"),
+    ],
+)
+def test_what_is_no_record_is_refused_with_the_reason(data: bytes, reason: str) -> None:
+    """Each malformed text is refused, and the message says which field and why."""
+    with pytest.raises(Malformed) as refused:
+        decode_record(data, "scribe")
+
+    assert reason in str(refused.value)
+
+
+@given(
+    st.binary(max_size=60)
+    | st.recursive(_json, lambda x: st.dictionaries(_texts, x)).map(lambda v: json.dumps(v).encode())
+)
+def test_no_text_raises_anything_else(data: bytes) -> None:
+    """Whatever a file holds, it is a record or Malformed."""
+    try:
+        record = decode_record(data, "scribe")
+    except Malformed:
+        record = None
+
+    assert record is None
