@@ -5,6 +5,7 @@ lives once; `connection` decides whether and when there is another. The library'
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -67,12 +68,13 @@ class Socket(SocketModeClient):
         """Say that the connection is lost: the library calls this where it would open another by itself."""
         self._lose("the connection broke")
 
-    async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
-        """Note why Slack wants another socket; pass on everything else."""
-        if payloads.frame_kind(message) == "disconnect":
-            self._lose(payloads.disconnect_reason(message) or "disconnect")
-            return
-        await super().run_message_listeners(message, raw_message)
+    async def enqueue_message(self, message: str) -> None:
+        """Note at once why Slack wants another socket, since its close frame follows at the heels; pass all on."""
+        if '"disconnect"' in message:
+            frame = _frame(message)
+            if payloads.frame_kind(frame) == "disconnect":
+                self._lose(payloads.disconnect_reason(frame) or "disconnect")
+        await super().enqueue_message(message)
 
     async def watch(self, seconds: float = 1.0) -> str:
         """Return the reason once the connection is lost; looked at every `seconds` besides what the library tells."""
@@ -122,3 +124,11 @@ class Socket(SocketModeClient):
             log.info("an acknowledgement was not sent; Slack repeats it", extra={"reason": type(error).__name__})
         finally:
             self.handling -= 1
+
+
+def _frame(message: str) -> dict[str, Any]:
+    try:
+        frame = json.loads(message)
+    except ValueError:
+        return {}
+    return frame if isinstance(frame, dict) else {}

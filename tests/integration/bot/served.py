@@ -85,9 +85,11 @@ class Door:
 class Served:
     """The channel, served in a thread of its own."""
 
-    def __init__(self, workspace: WorkspaceThread, door: Door, **block: Any) -> None:
+    def __init__(
+        self, workspace: WorkspaceThread, door: Door, tokens: Mapping[str, str] | None = None, **block: Any
+    ) -> None:
         self.workspace = workspace
-        self.channel = channel_on(workspace, **block)
+        self.channel = channel_on(workspace, tokens, **block)
         self._door = door
         self._stopping = threading.Event()
         self._failure: BaseException | None = None

@@ -1,0 +1,82 @@
+"""The check: one finding for each thing that has to be in place."""
+
+from __future__ import annotations
+
+from bot.workspace.thread import WorkspaceThread
+from core.ports import Finding
+from tests.integration.bot.served import channel_on
+
+
+def _bad(findings: tuple[Finding, ...]) -> dict[str, Finding]:
+    return {finding.name: finding for finding in findings if not finding.ok}
+
+
+def test_a_workspace_in_order_has_nothing_to_complain_about(workspace: WorkspaceThread) -> None:
+    """Tokens, scopes, channel, members and Socket Mode are all confirmed; sharing is a warning."""
+    findings = channel_on(workspace).check()
+
+    assert _bad(findings) == {}
+    assert {"bot token", "bot", "scopes", "channel", "app-level token", "Socket Mode"} <= {f.name for f in findings}
+    assert any("another organization" in finding.detail for finding in findings)
+
+
+def test_an_empty_list_denies_everyone_and_is_a_finding(workspace: WorkspaceThread) -> None:
+    """A bot that obeys nobody is hardly what was wanted."""
+    findings = channel_on(workspace, authorizedUsers=[]).check()
+
+    assert "nobody may steer" in _bad(findings)["authorizedUsers"].detail
+
+
+def test_listed_people_who_could_never_steer_are_named(workspace: WorkspaceThread) -> None:
+    """Unknown ids, outsiders, bots and deactivated members on the list are findings."""
+    workspace.do(lambda c: c.deactivate("bob"))
+    listed = [workspace.user_id("bob"), workspace.user_id("mallory"), workspace.bot_user_id, "U0000000000"]
+
+    findings = channel_on(workspace, authorizedUsers=listed).check()
+
+    assert set(_bad(findings)) == {f"authorizedUsers {member}" for member in listed}
+    assert all(finding.remedy for finding in _bad(findings).values())
+
+
+def test_missing_scopes_are_listed(workspace: WorkspaceThread) -> None:
+    """What the token grants is compared with what is called."""
+    workspace.set_scopes(["chat:write", "channels:read", "users:read", "commands"])
+
+    bad = _bad(channel_on(workspace).check())
+
+    assert bad["scopes"].detail == "missing: channels:history, groups:history, groups:read"
+    assert "reinstall" in bad["scopes"].remedy
+
+
+def test_the_channels_troubles_are_told_apart(workspace: WorkspaceThread) -> None:
+    """Not configured, unknown, not joined, archived: each has its own remedy."""
+    unset = _bad(channel_on(workspace, channel="").check())["channel"]
+    unknown = _bad(channel_on(workspace, channel="C0000000000").check())["channel"]
+    workspace.kick("the-loop", "agents")
+    outside = _bad(channel_on(workspace).check())["channel"]
+    workspace.join("the-loop", "agents")
+    workspace.archive("agents")
+    archived = _bad(channel_on(workspace).check())["channel"]
+
+    assert "no channel is configured" in unset.detail
+    assert "channel_not_found" in unknown.detail
+    assert "/invite @the-loop" in outside.remedy
+    assert "archived" in archived.detail
+
+
+def test_bad_tokens_are_findings_and_not_shown(workspace: WorkspaceThread) -> None:
+    """The check goes on with what it can still ask."""
+    tokens = {"THE_LOOP_SLACK_BOT_TOKEN": "xoxb-of-nobody", "THE_LOOP_SLACK_APP_TOKEN": ""}
+
+    findings = channel_on(workspace, tokens).check()
+
+    assert "invalid_auth" in _bad(findings)["bot"].detail
+    assert "THE_LOOP_SLACK_APP_TOKEN is not set" in _bad(findings)["app-level token"].detail
+    assert "xoxb-of-nobody" not in str(findings)
+
+
+def test_socket_mode_that_is_off_is_a_finding(workspace: WorkspaceThread) -> None:
+    """Without it nothing would ever arrive."""
+    workspace.do(lambda c: c.set_socket_mode(False))
+
+    assert "switch it on" in _bad(channel_on(workspace).check())["Socket Mode"].remedy

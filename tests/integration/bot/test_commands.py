@@ -1,0 +1,77 @@
+"""The slash command, over real Socket Mode and response URLs."""
+
+from __future__ import annotations
+
+from bot.workspace.thread import WorkspaceThread
+from core.errors import TmuxSilent
+from tests.integration.bot.served import Door, Served
+
+ROWS = [
+    {"name": "scribe", "running": True, "activity": "idle", "queued": 2, "harness": "claude", "cwd": "/srv/<a>"},
+    {"name": "digger", "running": False, "status": "stopped", "hold": {"kind": "stopped", "by": "cli:ann"}},
+]
+
+
+def test_status_is_answered_to_the_caller_alone(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """An allowed member sees each session with its state, and nobody else sees the answer."""
+    door.sessions = list(ROWS)
+
+    outcome = workspace.command("alice", "agents", "/the-loop status")
+
+    seen = workspace.wait_for_ephemeral("alice", lambda message: "sessions running" in message["text"])
+    assert outcome.acknowledged
+    shown = str(seen["blocks"])
+    assert "*scribe* idle, 2 queued" in shown
+    assert "*digger* stopped" in shown
+    assert workspace.ephemerals("agents", "bob") == []
+
+
+def test_list_tells_more(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """The list carries harness and folder, with special characters that stay text."""
+    door.sessions = list(ROWS)
+
+    workspace.command("alice", "agents", "/the-loop list")
+
+    seen = workspace.wait_for_ephemeral("alice", lambda message: "sessions running" in message["text"])
+    assert "harness claude, in /srv/&lt;a&gt;" in str(seen["blocks"])
+
+
+def test_fifty_sessions_fit_one_answer(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Slack refuses what is too long, so the answer keeps within its limits."""
+    door.sessions = [{**ROWS[0], "name": f"session-{n}", "description": "d" * 300} for n in range(50)]
+
+    workspace.command("alice", "agents", "/the-loop list")
+
+    seen = workspace.wait_for_ephemeral("alice", lambda message: "sessions running" in message["text"])
+    assert "more: `the-loop standing list`" in str(seen["blocks"])
+
+
+def test_an_unknown_verb_is_answered_with_the_known_ones(
+    workspace: WorkspaceThread, door: Door, served: Served
+) -> None:
+    """A typing error is named and followed by help."""
+    workspace.command("alice", "agents", "/the-loop stauts")
+
+    seen = workspace.wait_for_ephemeral("alice", lambda message: "Verbs" in message["text"])
+    assert "`stauts` is no verb" in str(seen["blocks"])
+
+
+def test_members_who_are_not_allowed_learn_nothing(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """A refusal is short, and carries no session's name."""
+    door.sessions = list(ROWS)
+
+    outcome = workspace.command("bob", "agents", "/the-loop status")
+
+    seen = workspace.wait_for_ephemeral("bob", lambda message: "not on the list" in message["text"])
+    assert outcome.acknowledged
+    assert "scribe" not in str(seen)
+
+
+def test_sessions_that_cannot_be_listed_are_said(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """A failure of core is the answer, with its remedy."""
+    door.rows_error = TmuxSilent("tmux did not answer within 5 s", "look at it with `tmux ls`")
+
+    workspace.command("alice", "agents", "/the-loop status")
+
+    seen = workspace.wait_for_ephemeral("alice", lambda message: "could not be listed" in message["text"])
+    assert "tmux did not answer" in seen["text"]

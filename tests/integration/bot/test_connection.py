@@ -1,0 +1,187 @@
+"""The connection: an absent Slack is waited out, a useless token is not, and a lost socket is replaced."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from pathlib import Path
+
+import pytest
+
+from bot.channel import SlackChannel
+from bot.workspace.thread import WorkspaceThread
+from tests.integration.bot.served import QUICK, Door, Served, channel_on
+
+
+def test_an_absent_slack_is_waited_out(tmp_path: Path, door: Door) -> None:
+    """A service that starts without network connects by itself once Slack is there."""
+    database, port = tmp_path / "workspace.db", _free_port()
+    with WorkspaceThread(database, port) as first:
+        served = Served(first, door)
+    with served:
+        down = door.wait_until_down()
+
+        with WorkspaceThread(database, port):
+            up = door.wait_until_up()
+            served.stop()
+
+    assert "could not be reached" in down
+    assert "Socket Mode as the-loop" in up
+
+
+@pytest.mark.parametrize("fault", ["ratelimited", "http", "lost", "refused"])
+@pytest.mark.parametrize("method", ["auth.test", "apps.connections.open"])
+def test_trouble_that_passes_is_waited_out(workspace: WorkspaceThread, door: Door, method: str, fault: str) -> None:
+    """Neither a pause that Slack asks for nor a server error nor a lost answer ends the connection."""
+    workspace.fault(method, fault, 1, seconds=0.1)
+
+    with Served(workspace, door):
+        door.wait_until_up()
+
+    assert door.states[0][0] is False
+
+
+def test_an_invalid_token_ends_the_connection_with_its_remedy(workspace: WorkspaceThread, door: Door) -> None:
+    """Serving returns, the service learns why, and the token itself is nowhere in the words."""
+    secret = "xoxb-not-a-token-of-anybody"
+    with Served(workspace, door, tokens={"THE_LOOP_SLACK_BOT_TOKEN": secret}) as served:
+        served.ended()
+
+    up, detail = door.states[-1]
+    assert not up
+    assert "invalid_auth" in detail
+    assert "restart the service" in detail
+    assert secret not in detail
+
+
+def test_a_missing_token_is_named_by_its_variable(workspace: WorkspaceThread, door: Door) -> None:
+    """Nothing is asked of Slack without a token."""
+    with Served(workspace, door, tokens={"THE_LOOP_SLACK_APP_TOKEN": ""}) as served:
+        served.ended()
+
+    assert "THE_LOOP_SLACK_APP_TOKEN is not set" in door.states[-1][1]
+
+
+def test_tokens_in_each_others_place_are_noticed(workspace: WorkspaceThread, door: Door) -> None:
+    """A bot token in the app token's variable is told apart by its beginning."""
+    with Served(workspace, door, tokens={"THE_LOOP_SLACK_APP_TOKEN": workspace.bot_token}) as served:
+        served.ended()
+
+    assert "does not begin with xapp-" in door.states[-1][1]
+    assert workspace.bot_token not in door.states[-1][1]
+
+
+def test_a_token_that_is_revoked_while_connected_ends_it(
+    workspace: WorkspaceThread, door: Door, served: Served
+) -> None:
+    """After the socket is gone a revoked token is not tried for ever."""
+    workspace.set_revoked()
+
+    workspace.break_sockets("close")
+    served.ended()
+
+    assert "token_revoked" in door.states[-1][1]
+
+
+def test_socket_mode_switched_off_ends_it(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """link_disabled cannot be mended by connecting again."""
+    workspace.disconnect("link_disabled")
+    served.ended()
+
+    assert "Socket Mode was switched off" in door.states[-1][1]
+
+
+def test_socket_mode_off_at_the_start_is_said(workspace: WorkspaceThread, door: Door) -> None:
+    """The remedy names the page on which it is switched on."""
+    workspace.do(lambda c: c.set_socket_mode(False))
+
+    with Served(workspace, door) as served:
+        served.ended()
+
+    assert "switch it on" in door.states[-1][1]
+
+
+@pytest.mark.parametrize("how", ["close", "fin", "rst"])
+def test_a_broken_socket_is_replaced(workspace: WorkspaceThread, door: Door, served: Served, how: str) -> None:
+    """Replies arrive again after the socket broke, and those sent meanwhile come by their retries."""
+    root = served.thread()
+
+    workspace.break_sockets(how)
+    workspace.wait_for(lambda c: c.sockets_opened() == 2 or None, 20)
+    ts = workspace.say("alice", "agents", "still there?", root)
+
+    door.wait(lambda seen: any(reply.ts == ts for reply in seen.replies))
+
+
+def test_a_planned_refresh_leaves_no_gap(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Slack's request for another socket is followed without ever being reported as a loss."""
+    workspace.disconnect("warning")
+
+    workspace.wait_for(lambda c: c.sockets_opened() == 2 or None)
+    workspace.wait_for_connections(1)
+    assert [up for up, _ in door.states].count(False) == 0
+
+
+def test_another_process_on_the_same_app_is_reported(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Slack hands each reply to any one connection, so a second one is named in the state."""
+    second = Door()
+
+    with Served(workspace, second):
+        detail = second.wait_until_up()
+
+    assert "2 connections open" in detail
+
+
+def test_stopping_ends_in_time_and_closes_the_socket(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """A stop is quick even when nothing ever answers on the socket."""
+    workspace.break_sockets("silence")
+
+    served.stop(deadline=5)
+
+    assert door.states[-1] == (False, "stopped")
+
+
+def test_secrets_stay_out_of_everything_that_is_logged(
+    workspace: WorkspaceThread, door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At DEBUG, with trouble on every side, no token, no ticket and no text is logged."""
+    caplog.set_level(logging.DEBUG)
+    with Served(workspace, door) as served:
+        door.wait_until_up()
+        root = served.thread()
+        workspace.say("alice", "agents", "a confidential word", root)
+        door.wait_for_replies(1)
+        workspace.break_sockets("rst")
+        workspace.set_revoked()
+        served.ended()
+
+    ours = "\n".join(f"{r.getMessage()} {vars(r)}" for r in caplog.records if not r.name.startswith("aiohttp.access"))
+    assert workspace.bot_token not in ours
+    assert workspace.app_token not in ours
+    assert "ticket=" not in ours
+    assert "a confidential word" not in ours
+
+
+def test_a_channel_shows_no_token(workspace: WorkspaceThread) -> None:
+    """Printing the channel or what it is made of shows variables, not values."""
+    channel = channel_on(workspace)
+
+    shown = f"{channel!r} {vars(channel)} {vars(channel._tokens)['_settings']} {channel._tokens.bot()!r}"
+
+    assert workspace.bot_token not in shown
+    assert "THE_LOOP_SLACK_BOT_TOKEN" in shown
+
+
+def test_making_a_channel_asks_nobody(door: Door) -> None:
+    """Neither tokens nor a network are needed to make one; each other side is asked when it is needed."""
+    channel = SlackChannel({"enabled": True}, {}, None, pace=QUICK)
+
+    channel.serve(door, lambda: False)
+
+    assert "THE_LOOP_SLACK_BOT_TOKEN is not set" in door.states[-1][1]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
