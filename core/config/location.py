@@ -2,15 +2,14 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 VARIABLE = "THE_LOOP_CONFIG"
 FILE_NAME = "cli-config.yaml"
 
 
-@dataclass(frozen=True)
-class Location:
+class Location(NamedTuple):
     """The file, why it is that one, and whether it must exist (somebody named it)."""
 
     path: Path

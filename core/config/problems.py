@@ -2,19 +2,17 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from core.errors import CoreError
 
 KeyPath = tuple[str | int, ...]
-_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_TOKEN = re.compile(r"\bx(?:ox[a-z]|app)-\S+", re.IGNORECASE)
+_PLAIN_KEY = r"[A-Za-z0-9_-]+"  # compiled when something is wrong, not at every start
+_TOKEN = r"(?i)\bx(?:ox[a-z]|app)-\S+"
 _LONGEST = 80
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """One thing that is wrong. `line` counts from 1; None where no line can be named (the file itself)."""
 
     file: str
@@ -51,7 +49,7 @@ def key_text(path: KeyPath) -> str:
     for part in path:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif _PLAIN_KEY.fullmatch(part) and shortened(part) == part:
+        elif re.fullmatch(_PLAIN_KEY, part) and shortened(part) == part:
             text += f".{part}" if text else part
         else:
             text += f'["{shortened(part)}"]'
@@ -60,7 +58,7 @@ def key_text(path: KeyPath) -> str:
 
 def shortened(text: str) -> str:
     """Return text that may be shown: one line, not long, and never a Slack token."""
-    shown = _TOKEN.sub("(a token, not shown)", text)
+    shown = re.sub(_TOKEN, "(a token, not shown)", text)
     shown = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in shown)
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
 

@@ -1,7 +1,6 @@
 """What `stop` can still use of a broken configuration: where the state is, and how tmux is addressed."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,9 @@ def salvage(path: Path, defaults: Settings, env: Mapping[str, str]) -> Settings:
     now = _readable(path)
     root = _root(_at(now, "state", "root"), path.parent, env) or _root(_at(last, "state", "root"), path.parent, env)
     tmux = _valid_keys(_at(last, "routing", "tmux")) | _valid_keys(_at(now, "routing", "tmux"))
-    return replace(
-        defaults,
+    return defaults._replace(
         state_root=Path(root) if root else defaults.state_root,
-        routing=replace(defaults.routing, tmux=tmux_from(tmux)),
+        routing=defaults.routing._replace(tmux=tmux_from(tmux)),
         source=path,
     )
 

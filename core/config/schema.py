@@ -23,6 +23,8 @@ from core.domain.session import Definition, SlackBinding
 from core.errors import InvalidValue
 from core.names import check_name
 
+_TMUX, _TRUST, _ROUTING, _STANDING = TmuxSettings(), HarnessTrust(), Routing(), Standing()
+_LIMITS, _EVENT_LOG, _HARNESS = Limits(), EventLogSettings(), HarnessDeclaration("", ())
 NAME_RULE = "1 to 40 of a-z, 0-9 and `-`, beginning with a letter or digit"
 
 
@@ -105,7 +107,7 @@ class StateBlock(Block):
 class TrustBlock(Block):
     """The harness's first dialogs (trust this folder, accept the mode), which would swallow the first message."""
 
-    enabled: bool = Field(HarnessTrust.enabled, description="Answer them in the harness's settings before it starts")
+    enabled: bool = Field(_TRUST.enabled, description="Answer them in the harness's settings before it starts")
     accept_bypass_permissions: Literal["auto", "always", "never"] = Field(
         "auto", description="Accept the bypass-permissions dialog: auto does where harnessArgs ask for that mode"
     )
@@ -115,29 +117,29 @@ class TmuxBlock(Block):
     """tmux, and how long things may take."""
 
     socket_name: SocketName = Field(
-        TmuxSettings.socket_name,
+        _TMUX.socket_name,
         description='As given to `tmux -L`; "" means your own server, the weaker choice',
     )
     harness_kill_grace_seconds: Seconds = Field(
-        TmuxSettings.harness_kill_grace_seconds, description="From SIGTERM to SIGKILL when a session is stopped"
+        _TMUX.harness_kill_grace_seconds, description="From SIGTERM to SIGKILL when a session is stopped"
     )
     resume_probe_seconds: Seconds = Field(
-        TmuxSettings.resume_probe_seconds,
+        _TMUX.resume_probe_seconds,
         description="Least life of a resumed pane whose harness has no sign of being ready",
     )
     start_timeout_seconds: Seconds = Field(
-        TmuxSettings.start_timeout_seconds, description="How long a harness may take until it reads"
+        _TMUX.start_timeout_seconds, description="How long a harness may take until it reads"
     )
     resume_on_respawn: bool = Field(
-        TmuxSettings.resume_on_respawn,
+        _TMUX.resume_on_respawn,
         description="Resume the conversation at the next start; false: always a fresh one",
     )
     remain_on_exit: bool = Field(
-        TmuxSettings.remain_on_exit,
+        _TMUX.remain_on_exit,
         description="Keep the pane of a harness that ended, so that its last words can be read",
     )
     command_timeout_seconds: ShortSeconds = Field(
-        TmuxSettings.command_timeout_seconds, description="How long tmux may take to answer"
+        _TMUX.command_timeout_seconds, description="How long tmux may take to answer"
     )
 
 
@@ -145,12 +147,12 @@ class RoutingBlock(Block):
     """Which program runs, with what, and where."""
 
     default_harness: str = Field(
-        Routing.default_harness, description="`claude`, `cursor`, `bundled`, or a key of `harnesses`"
+        _ROUTING.default_harness, description="`claude`, `cursor`, `bundled`, or a key of `harnesses`"
     )
     harness_args: dict[str, list[Argument]] = Field(
         default_factory=dict, description="Arguments by harness; those that the-loop gives itself are refused"
     )
-    spawn_workdir: Path_ = Field(Routing.spawn_workdir, description="Folder of a session that names none")
+    spawn_workdir: Path_ = Field(_ROUTING.spawn_workdir, description="Folder of a session that names none")
     harness_trust: TrustBlock = Field(default_factory=TrustBlock)
     tmux: TmuxBlock = Field(default_factory=TmuxBlock)
 
@@ -168,7 +170,7 @@ class HarnessBlock(Block):
     )
     submit: Literal["enter"] = Field("enter", description="What sends the text")
     settle_ms: int = Field(
-        HarnessDeclaration.settle_ms, ge=0, le=10_000, description="Milliseconds between the text and its Enter"
+        _HARNESS.settle_ms, ge=0, le=10_000, description="Milliseconds between the text and its Enter"
     )
     clear: Keys | None = Field(
         default=None,
@@ -211,7 +213,7 @@ class StandingBlock(Block):
     """The declared standing sessions."""
 
     enabled: bool = Field(
-        Standing.enabled, description="Whether a boot starts any; verbs that name a session always work"
+        _STANDING.enabled, description="Whether a boot starts any; verbs that name a session always work"
     )
     sessions: list[SessionBlock] = Field(default_factory=list, description="The sessions, each with a name of its own")
 
@@ -219,9 +221,9 @@ class StandingBlock(Block):
 class LimitsBlock(Block):
     """What one session may pile up."""
 
-    queued_per_session: int = Field(Limits.queued_per_session, ge=1, le=10_000, description="Messages that wait")
+    queued_per_session: int = Field(_LIMITS.queued_per_session, ge=1, le=10_000, description="Messages that wait")
     message_expiry_minutes: float = Field(
-        Limits.message_expiry_minutes,
+        _LIMITS.message_expiry_minutes,
         gt=0,
         le=10_080,
         description="After this a message that waits for tmux or for a person's typing expires",
@@ -231,9 +233,9 @@ class LimitsBlock(Block):
 class EventLogBlock(Block):
     """`<root>/local/events.jsonl`."""
 
-    max_bytes: int = Field(EventLogSettings.max_bytes, ge=4096, description="Size at which a new file is begun")
-    keep: int = Field(EventLogSettings.keep, ge=0, le=1000, description="How many old files stay")
-    include_text: bool = Field(EventLogSettings.include_text, description="Write what people and agents said, too")
+    max_bytes: int = Field(_EVENT_LOG.max_bytes, ge=4096, description="Size at which a new file is begun")
+    keep: int = Field(_EVENT_LOG.keep, ge=0, le=1000, description="How many old files stay")
+    include_text: bool = Field(_EVENT_LOG.include_text, description="Write what people and agents said, too")
 
 
 class ConfigFile(Block):
