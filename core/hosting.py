@@ -5,16 +5,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from core.clock import Deadline
+from core.config.location import VARIABLE, locate
 from core.controlsocket import NoAnswer, ask
 from core.domain.services import ServiceRow
 from core.errors import CoreError
 from core.lifecycle import start_all, status_all, stop_all
 from core.presence import running_service
-from core.store.files import open_private_append
+from core.store.files import private_folder
 from core.system import System
 
 UNIT = "the-loop.service"
@@ -110,13 +110,15 @@ def _launch(system: System) -> None:
 def _detach(system: System) -> None:
     config = system.settings.source
     argv = [sys.executable, "-m", "core.surfaces.cli", *(["--config", str(config)] if config else []), "serve"]
-    with open_private_append(system.paths.service_log) as log:
+    private_folder(system.paths.local)
+    descriptor = os.open(system.paths.service_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "ab") as log:
         subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            cwd=Path(system.paths.local),
+            cwd=system.paths.local,
             env=dict(system.environ),
             start_new_session=True,
         )
@@ -146,8 +148,10 @@ def _end_service(system: System) -> str:
 
 def _unit_serves(system: System) -> bool:
     """Tell whether an installed user unit is the service of this configuration: it reads the default one only."""
-    default = system.settings.source is None or system.settings.source == system.default_config
-    return default and _systemctl("cat", UNIT, quiet=True) is not None
+    source = system.settings.source
+    if source is not None and source != locate(None, {**system.environ, VARIABLE: ""}).path:
+        return False
+    return _systemctl("cat", UNIT, quiet=True) is not None
 
 
 def _unit_pid() -> int | None:

@@ -1,6 +1,6 @@
 """What core needs of the outside, as Protocols. Adapters (store, tmux, harness, a channel) implement them; wiring picks."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -69,6 +69,10 @@ class EventLog(Protocol):
 
         A log that cannot be written is reported on the standard log and stops nobody.
         """
+        ...
+
+    def read(self, *, follow: bool = False) -> Iterator[Mapping[str, Any]]:
+        """Yield every event that is kept, oldest first; with `follow` also those to come. Raises StoreBroken."""
         ...
 
 

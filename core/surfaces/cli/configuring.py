@@ -1,4 +1,6 @@
-"""`the-loop config …`."""
+"""`the-loop config check|show|schema|init|path`."""
+
+from dataclasses import asdict
 
 import click
 
@@ -9,3 +11,80 @@ from core.surfaces.cli.session import Session, output_options
 @click.group("config")
 def config_group() -> None:
     """The configuration file."""
+
+
+@config_group.command("check")
+@output_options
+@click.pass_obj
+def check_command(session: Session) -> int:
+    """Say everything that is wrong with the file; exit 1 on any finding."""
+    from core.config.channels import installed_models
+    from core.config.commands import check, where
+
+    problems = check(session.config, session.environ, models=installed_models())
+    if session.json:
+        print_json({"problems": [asdict(problem) for problem in problems], "ok": not problems})
+    elif problems:
+        for problem in problems:
+            print_line(str(problem))
+    else:
+        print_line(f"{where(session.config, session.environ).path}: nothing is wrong")
+    return EXIT_FAILED if problems else EXIT_OK
+
+
+@config_group.command("show")
+@output_options
+@click.pass_obj
+def show_command(session: Session) -> int:
+    """The configuration in effect, every key with its default."""
+    from core.config.channels import installed_models
+    from core.config.commands import effective, show
+
+    if session.json:
+        print_json(effective(session.config, session.environ, models=installed_models()))
+    else:
+        print_line(show(session.config, session.environ, models=installed_models()).rstrip("\n"))
+    return EXIT_OK
+
+
+@config_group.command("schema")
+@output_options
+@click.pass_obj
+def schema_command(session: Session) -> int:
+    """The JSON Schema of the file, for editors."""
+    from core.config.channels import installed_models
+    from core.config.commands import schema
+
+    print_json(schema(models=installed_models()))
+    return EXIT_OK
+
+
+@config_group.command("init")
+@output_options
+@click.pass_obj
+def init_command(session: Session) -> int:
+    """Write a commented starter file; an existing one is left as it is."""
+    from core.config.commands import init
+
+    path = init(session.config, session.environ)
+    if session.json:
+        print_json({"path": str(path)})
+    else:
+        print_line(f"{path} is written; `the-loop config check` reads it")
+    return EXIT_OK
+
+
+@config_group.command("path")
+@output_options
+@click.pass_obj
+def path_command(session: Session) -> int:
+    """Which file is read, and why."""
+    from core.config.commands import where
+
+    location = where(session.config, session.environ)
+    exists = location.path.is_file()
+    if session.json:
+        print_json({"path": str(location.path), "why": location.why, "exists": exists})
+    else:
+        print_line(f"{location.path} ({location.why}{'' if exists else '; there is no such file: all is default'})")
+    return EXIT_OK

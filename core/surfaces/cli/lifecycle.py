@@ -5,9 +5,21 @@ from typing import Any
 
 import click
 
+from core.config.problems import ConfigError
 from core.domain.rights import Verb
+from core.domain.rows import misconfigured_row
 from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_rows, print_services, warn
 from core.surfaces.cli.session import Session, output_options
+
+
+def _misconfigured(session: Session, error: ConfigError) -> int:
+    """Answer with the one row that stands for all sessions; what is wrong is the same in every form."""
+    row = misconfigured_row(str(error)).to_json()
+    if session.json:
+        print_json({"services": [], "standingSessions": [row], "ok": False})
+    else:
+        print_rows([row])
+    return EXIT_FAILED
 
 
 def _report(session: Session, report: Mapping[str, Any]) -> int:
@@ -26,7 +38,10 @@ def start_command(session: Session) -> int:
     """Start the service if none runs, and the sessions that a boot starts."""
     from core.hosting import start
 
-    actor = session.permit(session.system, Verb.START)
+    try:
+        actor = session.permit(session.system, Verb.START)
+    except ConfigError as error:
+        return _misconfigured(session, error)
     return _report(session, start(session.system, actor, warn))
 
 
@@ -64,8 +79,11 @@ def status_command(session: Session) -> int:
     """Is it up? Exit code 0 only if all that should run does."""
     from core.hosting import status
 
-    session.permit(session.system, Verb.STATUS)
-    return _report(session, status(session.settings, session.environ, lambda: session.system))
+    try:
+        session.permit(session.system, Verb.STATUS)
+    except ConfigError as error:
+        return _misconfigured(session, error)
+    return _report(session, status(session.system))
 
 
 @click.command("serve")

@@ -1,6 +1,9 @@
 """`the-loop events`."""
 
 import json
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any
 
 import click
 
@@ -14,17 +17,27 @@ _LEAD = ("ts", "event", "level", "name", "actor", "reason", "detail")
 @click.command("events")
 @click.option("--name", help="Only this session's events.")
 @click.option("--last", type=click.IntRange(1), help="Only the last so many.")
+@click.option("--follow", is_flag=True, help="Go on with those to come, until interrupted.")
 @output_options
 @click.pass_obj
-def events_command(session: Session, name: str | None, last: int | None) -> int:
+def events_command(session: Session, name: str | None, last: int | None, follow: bool) -> int:
     """What happened, oldest first; with --json one object a line."""
     session.permit(session.system, Verb.EVENTS)
-    found = [event for event in session.system.events.read() if name is None or event.get("name") == name]
-    for event in found[-last:] if last else found:
-        if session.json:
-            print_line(json.dumps(event, ensure_ascii=False))
-            continue
-        rest = "  ".join(f"{key}={value}" for key, value in event.items() if key not in _LEAD)
-        lead = "  ".join(str(event[key]) for key in _LEAD if event.get(key) is not None)
-        print_line(f"{lead}  {rest}".rstrip())
+    for event in _chosen(session.system.events.read(follow=follow), name, last, follow):
+        print_line(json.dumps(event, ensure_ascii=False) if session.json else _line(event))
     return EXIT_OK
+
+
+def _chosen(
+    events: Iterable[Mapping[str, Any]], name: str | None, last: int | None, follow: bool
+) -> Iterable[Mapping[str, Any]]:
+    if last is not None and follow:
+        raise click.UsageError("--last and --follow do not go together")
+    ours = (event for event in events if name is None or event.get("name") == name)
+    return ours if last is None else list(ours)[-last:]
+
+
+def _line(event: Mapping[str, Any]) -> str:
+    lead = (str(event[key]) for key in _LEAD if event.get(key) is not None)
+    rest = (f"{key}={value}" for key, value in event.items() if key not in (*_LEAD, "ref"))
+    return "  ".join(chain(lead, rest))

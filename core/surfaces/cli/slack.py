@@ -34,7 +34,7 @@ def check_command(session: Session) -> int:
     """Ask Slack whether tokens, scopes, the channel and the people are in place; exit 1 on any finding."""
     from core.wiring import load_channel
 
-    session.permit(session.system, Verb.CHECK)
+    session.permit(session.system, Verb.STATUS)
     findings = load_channel("slack", session.settings, session.environ).check()
     ok = all(finding.ok for finding in findings)
     if session.json:
