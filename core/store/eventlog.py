@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,8 @@ from core.clock import Clock, iso
 from core.domain.events import check_event
 from core.errors import StoreBroken
 from core.names import STANDING_PREFIX
-from core.store.eventreader import follow_events, read_events
 from core.store.files import private_folder
 from core.store.logfiles import LogFiles
-
-_log = logging.getLogger(__name__)
 
 
 class JsonEventLog:
@@ -70,7 +66,7 @@ class JsonEventLog:
             private_folder(self._files.path.parent)
             self._files.append(data.encode())
         except (OSError, StoreBroken) as error:
-            _log.error("event log cannot be written", extra={"event": event, "session": name, "reason": str(error)})
+            _report(error, event, name)
 
     def read(
         self, *, follow: bool = False, stopping: Callable[[], bool] = lambda: False, interval: float = 0.2
@@ -80,6 +76,8 @@ class JsonEventLog:
         `interval` is in seconds, between two looks for more. A line that is no event is reported on the standard log
         and left out. Raises StoreBroken if the log cannot be read; none at all is an empty one.
         """
+        from core.store.eventreader import follow_events, read_events  # only the command that reads it needs this
+
         if follow:
             return follow_events(self._files, self._clock, stopping, interval)
         return read_events(self._files)
@@ -90,3 +88,10 @@ class JsonEventLog:
             return text
         digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
         return {"id": message, "length": len(text), "sha256": digest}
+
+
+def _report(error: Exception, event: str, name: str | None) -> None:
+    import logging  # only where something went wrong
+
+    extra = {"event": event, "session": name, "reason": str(error)}
+    logging.getLogger(__name__).error("event log cannot be written", extra=extra)

@@ -3,6 +3,7 @@
 import errno
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from core.errors import StoreBroken
@@ -59,7 +60,8 @@ def write_private(path: Path, data: bytes, *, mode: int = 0o600) -> None:
         temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # the first error is the one to tell, and the next write of this name clears the rest
+            temporary.unlink(missing_ok=True)
         raise broken(error, path, "write the file") from error
 
 

@@ -48,7 +48,7 @@ def decode_record(data: bytes, name: str) -> SessionRecord:
         )
     if (named := fields.text("name")) != name:
         raise Malformed(f"it names {named!r}, and its file belongs to {name!r}")
-    record = SessionRecord(
+    return SessionRecord(
         name=name,
         uid=fields.identifier("uid"),
         definition=_definition(fields, name),
@@ -67,7 +67,6 @@ def decode_record(data: bytes, name: str) -> SessionRecord:
         last_exit=_last_exit(fields.take("lastExit", None)),
         extra=_unknown(fields),
     )
-    return record
 
 
 def _encode(record: SessionRecord) -> dict[str, Any]:
