@@ -67,11 +67,12 @@ def _circumstances(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
 
 def _fingerprint() -> list[list[Any]]:
     """Return name, size and time of each module that takes part in validating: another version validates again."""
-    folder = os.path.dirname(__file__)
-    with os.scandir(folder) as entries:
+    here = os.path.dirname(__file__)
+    core = os.path.dirname(here)
+    with os.scandir(here) as entries:
         files = [(entry.name, entry.stat()) for entry in entries if entry.name.endswith(".py")]
-    names = os.stat(os.path.join(os.path.dirname(folder), "names.py"))
-    return [[name, found.st_size, found.st_mtime_ns] for name, found in sorted([*files, ("names.py", names)])]
+    files += [(name, os.stat(os.path.join(core, name))) for name in ("names.py", "harness/claude/arguments.py")]
+    return [[name, found.st_size, found.st_mtime_ns] for name, found in sorted(files)]
 
 
 def _read(file: Path) -> dict[str, Any] | None:

@@ -8,25 +8,11 @@ from typing import Any
 
 from core.config.document import Document
 from core.config.problems import KeyPath, key_text, shortened
-from core.config.settings import BUILT_IN_HARNESSES
+from core.config.settings import BUILT_IN_HARNESSES, Routing
 from core.errors import InvalidValue
+from core.harness.claude.arguments import refuse_owned
 from core.names import check_name
 
-#: Claude Code's flags that name the conversation or take the terminal away from it, and their short forms.
-#: `--settings` is not one of them: the operator's settings are merged with ours.
-OWNED_FLAGS = {
-    "--session-id": "the-loop names the conversation",
-    "--resume": "the-loop resumes the conversation itself",
-    "-r": "the-loop resumes the conversation itself",
-    "--continue": "the-loop resumes the conversation itself",
-    "-c": "the-loop resumes the conversation itself",
-    "--fork-session": "the-loop names the conversation",
-    "--print": "a standing session is a conversation in a terminal",
-    "-p": "a standing session is a conversation in a terminal",
-    "--input-format": "a standing session is a conversation in a terminal",
-    "--output-format": "a standing session is a conversation in a terminal",
-    "--": "what follows would be taken for the boot prompt, which the-loop gives",
-}
 NOT_BUILT = ("codex", "opencode", "gemini")
 SESSIONS: KeyPath = ("standingSessions", "sessions")
 
@@ -88,7 +74,7 @@ def _harness_names(document: Document) -> None:
 
 def _owned_flags(document: Document) -> None:
     declared = _mapping(document.data.get("harnesses"))
-    default = _at(document, "routing", "defaultHarness")
+    default = _at(document, "routing", "defaultHarness") or Routing().default_harness
     given: list[tuple[KeyPath, Any, Any]] = [
         (("routing", "harnessArgs", key), key, args)
         for key, args in _mapping(_at(document, "routing", "harnessArgs")).items()
@@ -96,12 +82,19 @@ def _owned_flags(document: Document) -> None:
     for path, session in _sessions(document):
         given.append(((*path, "harnessArgs"), session.get("harness") or default, session.get("harnessArgs")))
     for path, harness, args in given:
-        if harness in declared or not isinstance(args, list):
-            continue
-        for index, argument in enumerate(args):
-            if isinstance(argument, str) and (flag := argument.partition("=")[0]) in OWNED_FLAGS:
-                document.add((*path, index), f"the flag {flag}", "flags that the-loop does not give itself",
-                             f"remove it: {OWNED_FLAGS[flag]}")  # fmt: skip
+        if harness not in declared and isinstance(args, list):
+            _refuse_arguments(document, path, harness, args)
+
+
+def _refuse_arguments(document: Document, path: KeyPath, harness: Any, args: list[Any]) -> None:
+    if harness == "bundled" and args:
+        document.add(path, "arguments for the bundled agent", "none: it takes no arguments", "remove them")
+    for index, argument in enumerate(args if harness == "claude" else []):
+        try:
+            refuse_owned([argument] if isinstance(argument, str) else [])
+        except InvalidValue as error:
+            found, allowed = shortened(error.message), "flags that the-loop does not give itself"
+            document.add((*path, index), found, allowed, shortened(error.remedy))
 
 
 def _resume_ids(document: Document) -> None:

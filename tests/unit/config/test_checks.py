@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.config.checks import OWNED_FLAGS
+from core.harness.claude.arguments import OWNED
 from tests.unit.config.conftest import ConfigFolder
 
 
@@ -33,7 +33,7 @@ def test_prompt_and_prompt_file_together_are_refused_by_the_sessions_name(folder
     assert '"scribe"' in found["standingSessions.sessions[0].promptFile"].found
 
 
-@pytest.mark.parametrize("flag", sorted(OWNED_FLAGS))
+@pytest.mark.parametrize("flag", [*OWNED, "-r", "-c", "-p", "-pr", "--resume=x"])
 def test_a_flag_of_our_own_is_refused_wherever_it_stands(folder: ConfigFolder, flag: str) -> None:
     """Flags that the-loop gives itself are refused in routing and in a session, with their reason."""
     found = folder.problems(
@@ -42,7 +42,7 @@ def test_a_flag_of_our_own_is_refused_wherever_it_stands(folder: ConfigFolder, f
         standingSessions:
           sessions:
             - {{name: a, harnessArgs: ["{flag}"]}}
-            - {{name: b, harness: bundled, harnessArgs: ["{flag}=x"]}}
+            - {{name: b, harness: claude, harnessArgs: ["{flag}"]}}
         """
     )
 
@@ -51,7 +51,17 @@ def test_a_flag_of_our_own_is_refused_wherever_it_stands(folder: ConfigFolder, f
         "standingSessions.sessions[0].harnessArgs[0]",
         "standingSessions.sessions[1].harnessArgs[0]",
     ]
-    assert all(OWNED_FLAGS[flag] in problem.remedy for problem in found.values())
+    assert all(f"{flag!r} cannot be given" in problem.found for problem in found.values())
+
+
+def test_the_bundled_agent_takes_no_arguments(folder: ConfigFolder) -> None:
+    """Arguments that could only fail at start are refused before."""
+    found = folder.problems(
+        "routing: {defaultHarness: bundled, harnessArgs: {bundled: [x]}}\n"
+        "standingSessions: {sessions: [{name: a, harnessArgs: [y]}]}\n"
+    )
+
+    assert list(found) == ["routing.harnessArgs.bundled", "standingSessions.sessions[0].harnessArgs"]
 
 
 def test_flags_that_we_merge_and_flags_of_a_declared_program_are_allowed(folder: ConfigFolder) -> None:
@@ -73,7 +83,7 @@ def test_a_known_harness_is_taken_everywhere(folder: ConfigFolder, harness: str)
     found = folder.load(
         f"""
         harnesses: {{mine: {{start: [prog]}}}}
-        routing: {{defaultHarness: {harness}, harnessArgs: {{{harness}: [x]}}}}
+        routing: {{defaultHarness: {harness}, harnessArgs: {{{harness}: []}}}}
         standingSessions: {{sessions: [{{name: a, harness: {harness}}}]}}
         """
     )
