@@ -39,6 +39,7 @@ class Pace:
     most: float = 60.0
     hello: float = 10.0
     end: float = 5.0
+    ping: float = 5.0
     steady: float = 10.0  #: a connection that lived shorter than this counts as a failed attempt
 
     def before(self, attempt: int, asked: float | None) -> float:
@@ -118,7 +119,7 @@ class Connection:
         self._own.identity = _identity(answer)
         opening = self._client.apps_connections_open(app_token=self._tokens.app().reveal())
         url = payloads.socket_url(await _asked("apps.connections.open", "", opening))
-        socket = Socket(self._client, url, self._handle)
+        socket = Socket(self._client, url, self._handle, self._pace.ping)
         try:
             await _asked("Socket Mode", "", _greeted(socket, self._pace.hello))
         except BaseException:

@@ -16,20 +16,36 @@ log = logging.getLogger(__name__)
 
 
 class Directory:
-    """Asks users.info and remembers answers, not failures."""
+    """Asks users.info and remembers answers, failures only so long that a burst does not wait for each of them."""
 
-    def __init__(self, client: AsyncWebClient, tokens: Tokens, clock: Clock, *, keep: float = 600.0) -> None:
+    def __init__(
+        self, client: AsyncWebClient, tokens: Tokens, clock: Clock, *, keep: float = 600.0, keep_failure: float = 10.0
+    ) -> None:
         self._client = client
         self._tokens = tokens
         self._clock = clock
         self._keep = keep
+        self._keep_failure = keep_failure
         self._known: dict[str, tuple[float, Person]] = {}
+        self._failed: dict[str, tuple[float, ChannelError]] = {}
 
     async def person(self, member: str, seconds: float) -> Person:
         """Return the member. Raises ChannelError where Slack does not say within `seconds`."""
-        found = self._known.get(member)
-        if found is not None and self._clock.monotonic() - found[0] < self._keep:
+        now = self._clock.monotonic()
+        found, failed = self._known.get(member), self._failed.get(member)
+        if found is not None and now - found[0] < self._keep:
             return found[1]
+        if failed is not None and now - failed[0] < self._keep_failure:
+            raise failed[1]
+        try:
+            person = await self._ask(member, seconds)
+        except ChannelError as error:
+            self._failed[member] = (now, error)
+            raise
+        self._known[member] = (now, person)
+        return person
+
+    async def _ask(self, member: str, seconds: float) -> Person:
         try:
             async with asyncio.timeout(seconds):
                 answer = await self._client.users_info(user=member, token=self._tokens.bot().reveal())
@@ -38,5 +54,4 @@ class Directory:
         person = payloads.person(answer.data if isinstance(answer.data, dict) else {})
         if person is None:
             raise ChannelError(f"Slack, users.info ({member}): the answer names no team", transient=True)
-        self._known[member] = (self._clock.monotonic(), person)
         return person

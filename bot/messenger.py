@@ -36,6 +36,9 @@ class Messenger:
 
     def post(self, post: NewPost, channel: str, thread: str) -> Posted:
         """Post into the thread, or into the channel where `thread` is "". Raises ChannelError."""
+        if not channel:
+            reason, remedy = "Slack: there is no channel to post in", "set channels.slack.channel to its id (C…)"
+            raise ChannelError(reason, remedy, transient=False)
         client = self._client()
         return self._posted(
             "chat.postMessage",

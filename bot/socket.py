@@ -23,13 +23,12 @@ from bot.settings import on_loopback
 log = logging.getLogger(__name__)
 
 Handler = Callable[[SocketModeClient, SocketModeRequest], Awaitable[None]]
-PING_SECONDS = 5.0
 
 
 class Socket(SocketModeClient):
     """A connection from its one-time URL to its end. `lost` holds the reason as soon as another one is needed."""
 
-    def __init__(self, client: AsyncWebClient, url: str, handle: Handler, ping_seconds: float = PING_SECONDS) -> None:
+    def __init__(self, client: AsyncWebClient, url: str, handle: Handler, ping_seconds: float) -> None:
         super().__init__(
             app_token="",
             logger=quiet_logger("bot.sdk.socket", logging.ERROR),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -14,7 +15,7 @@ from core.errors import CoreError, StoreBroken
 from core.ports import IncomingReply, NewPost, OutboundKind, Verdict
 
 T = TypeVar("T")
-QUICK = Pace(first=0.05, most=0.2, hello=3.0, end=2.0, steady=0.0)
+QUICK = Pace(first=0.05, most=0.2, hello=3.0, end=2.0, steady=0.0, ping=0.5)
 
 
 class Door:
@@ -27,6 +28,7 @@ class Door:
         self.gate = threading.Event()
         self.gate.set()
         self.broken = False
+        self.bug: Exception | None = None
         self.rows_error: CoreError | None = None
         self._changed = threading.Condition()
 
@@ -38,6 +40,8 @@ class Door:
     def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
         """Record the batch once the gate is open."""
         assert self.gate.wait(20), "the gate was never opened"
+        if self.bug is not None:
+            raise self.bug
         if self.broken:
             self._note()
             raise StoreBroken("the disk is full", "free some space")
@@ -92,20 +96,19 @@ class Served:
         self.channel = channel_on(workspace, tokens, **block)
         self._door = door
         self._stopping = threading.Event()
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._serve, name="slack-channel")
+        self._threads = ThreadPoolExecutor(1, "slack-channel")
+        self._serving: Future[None] | None = None
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._serving = self._threads.submit(self.channel.serve, self._door, self._stopping.is_set)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._door.gate.set()
-        self.stop()
-        if self._failure is not None:
-            raise self._failure
+        self._stopping.set()
+        self._threads.shutdown()
 
     def stop(self, deadline: float = 10.0) -> None:
         """Ask it to stop, and wait until it has."""
@@ -113,19 +116,13 @@ class Served:
         self.ended(deadline)
 
     def ended(self, deadline: float = 10.0) -> None:
-        """Wait until serving has returned."""
-        self._thread.join(deadline)
-        assert not self._thread.is_alive(), "the channel is still serving"
+        """Wait until serving has returned, and raise what it raised."""
+        assert self._serving is not None, "nothing is served"
+        self._serving.result(deadline)
 
     def thread(self, text: str = "scribe is up") -> str:
         """Post a root as the bot, and return its ts."""
         return self.channel.post(post_of(text), self.workspace.channel_id("agents"), "").ts
-
-    def _serve(self) -> None:
-        try:
-            self.channel.serve(self._door, self._stopping.is_set)
-        except BaseException as error:
-            self._failure = error
 
 
 def channel_on(workspace: WorkspaceThread, tokens: Mapping[str, str] | None = None, **block: Any) -> SlackChannel:

@@ -101,7 +101,7 @@ def test_socket_mode_off_at_the_start_is_said(workspace: WorkspaceThread, door: 
     assert "switch it on" in door.states[-1][1]
 
 
-@pytest.mark.parametrize("how", ["close", "fin", "rst"])
+@pytest.mark.parametrize("how", ["close", "fin", "rst", "silence"])
 def test_a_broken_socket_is_replaced(workspace: WorkspaceThread, door: Door, served: Served, how: str) -> None:
     """Replies arrive again after the socket broke, and those sent meanwhile come by their retries."""
     root = served.thread()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import Door, Served, post_of
 
@@ -47,18 +49,36 @@ def test_a_slow_commit_keeps_no_command_waiting(workspace: WorkspaceThread, door
     assert outcome.acknowledged
 
 
-def test_two_hundred_replies_keep_their_order(workspace: WorkspaceThread, door: Door, served: Served) -> None:
-    """A burst over one socket is handed over in the order in which it was sent, each reply once."""
+def test_two_hundred_replies_keep_their_order_in_few_commits(door: Door) -> None:
+    """What arrives during a commit is handed over in one next one, in the order in which it came."""
+    with WorkspaceThread(ack_seconds=20) as workspace, Served(workspace, door) as served:
+        door.wait_until_up()
+        root = served.thread()
+        workspace.hold_events()
+        sent = {workspace.say("alice", "agents", f"number {number}", root) for number in range(200)}
+        door.gate.clear()
+
+        workspace.release_events()
+        workspace.wait_for(lambda c: len(c.envelopes()) > len(sent) or None)
+        door.gate.set()
+        replies = door.wait_for_replies(200)
+
+        arrived = [entry["payload"]["event"]["ts"] for entry in workspace.envelopes("events_api")]
+    assert [reply.ts for reply in replies] == [ts for ts in arrived if ts in sent]
+    assert len(replies) == 200
+    assert len(door.batches) <= 20
+
+
+def test_a_fault_of_core_ends_serving_with_that_fault(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """What is not a broken store is a bug, and the service must hear of it."""
     root = served.thread()
-    workspace.hold_events()
-    sent = [workspace.say("alice", "agents", f"number {number}", root) for number in range(200)]
+    door.bug = RuntimeError("a bug")
 
-    workspace.release_events()
+    workspace.say("alice", "agents", "hello", root)
 
-    door.wait(lambda seen: len([reply for reply in seen.replies if reply.ts in set(sent)]) >= 200, 30)
-    arrived = [entry["payload"]["event"]["ts"] for entry in workspace.envelopes("events_api")]
-    assert [reply.ts for reply in door.replies if reply.ts in set(sent)] == [ts for ts in arrived if ts in set(sent)]
-    assert len(door.batches) < 150
+    with pytest.raises(ExceptionGroup) as caught:
+        served.ended()
+    assert caught.value.subgroup(RuntimeError) is not None
 
 
 def test_what_cannot_be_stored_is_sent_again(workspace: WorkspaceThread, door: Door, served: Served) -> None:

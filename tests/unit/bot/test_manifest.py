@@ -1,0 +1,97 @@
+"""The manifest against what the code really listens to and calls."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+import yaml
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot import manifest
+from bot.app import Self, build_app
+from bot.bridge import AsyncDoor
+from bot.listeners.commands import Sessions
+from tests.integration.bot.served import Door
+
+ROOT = Path(__file__).parents[3]
+
+
+def _listener(body: dict[str, object]) -> list[str]:
+    """Return the modules of the listeners that match, in order; Bolt runs the first."""
+    import asyncio
+
+    async def find() -> list[str]:
+        app = build_app(AsyncWebClient(), Self(), Sessions(AsyncDoor(Door()), lambda _: False, lambda: "T1"))
+        request, found = AsyncBoltRequest(mode="socket_mode", body=body), []
+        for listener in app._async_listeners:
+            if await listener.async_matches(req=request, resp=BoltResponse(status=200)):
+                found.append(str(getattr(listener.ack_function, "__module__", "")))
+        return found
+
+    return asyncio.run(find())
+
+
+def _called() -> set[str]:
+    """Return the Web API methods that the bot's code names, as slack_sdk spells them."""
+    names: set[str] = set()
+    for path in (ROOT / "bot").rglob("*.py"):
+        if "workspace" not in path.parts:
+            attributes = (
+                node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)
+            )
+            names |= {name for name in attributes if "_" in name and not name.startswith("_")}
+    return {name for name in names if callable(getattr(AsyncWebClient, name, None)) and name != "api_call"}
+
+
+def test_the_file_is_what_the_code_makes() -> None:
+    """slack-manifest.yaml is generated, and never edited by hand."""
+    assert (ROOT / "slack-manifest.yaml").read_text() == manifest.manifest()
+
+
+def test_every_method_that_is_called_is_in_the_table_and_no_other() -> None:
+    """A new call cannot be made without naming its scope, and an unused scope is not asked for."""
+    assert _called() == {method.replace(".", "_") for method in manifest.METHODS}
+
+
+@pytest.mark.parametrize("event", manifest.document()["settings"]["event_subscriptions"]["bot_events"])
+def test_every_subscription_has_a_listener_of_its_own(event: str) -> None:
+    """What Slack is asked to send is taken by more than the catch-all."""
+    body: dict[str, object] = {"type": "event_callback", "event": {"type": event.split(".")[0]}}
+
+    assert _listener(body)[0] == "bot.listeners.replies"
+
+
+@pytest.mark.parametrize("subtype", [None, "message_changed", "file_share", "bot_message", "channel_join"])
+def test_messages_of_every_subtype_pass_the_commit_first(subtype: str | None) -> None:
+    """No subtype slips through to the catch-all."""
+    body: dict[str, object] = {"type": "event_callback", "event": {"type": "message", "subtype": subtype}}
+
+    assert _listener(body) == ["bot.listeners.replies", "bot.listeners.others"]
+
+
+def test_every_command_has_a_listener() -> None:
+    """What the manifest offers is answered."""
+    for entry in manifest.document()["features"]["slash_commands"]:
+        assert _listener({"command": entry["command"], "text": "status"}) == ["bot.listeners.commands"]
+
+
+def test_least_privilege() -> None:
+    """Exactly these scopes, Socket Mode on, and nothing that is not used."""
+    made = yaml.safe_load(manifest.manifest())
+
+    assert made["oauth_config"]["scopes"]["bot"] == [
+        "channels:history",
+        "channels:read",
+        "chat:write",
+        "commands",
+        "groups:history",
+        "groups:read",
+        "users:read",
+    ]
+    assert made["settings"]["socket_mode_enabled"] is True
+    assert made["settings"]["interactivity"]["is_enabled"] is False
+    assert made["settings"]["token_rotation_enabled"] is False
