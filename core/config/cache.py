@@ -89,6 +89,7 @@ def _read(file: Path) -> dict[str, Any] | None:
 
 
 def _prune(folder: Path) -> None:
-    files = sorted(folder.glob("config-*.json"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+    """Remove the oldest, with what a process that was killed left behind."""
+    files = sorted(folder.glob("config-*"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
     for file in files[_KEPT:]:
         file.unlink(missing_ok=True)
