@@ -17,6 +17,7 @@ from core.sessions import Resolved
 from core.store.files import broken, private_folder, remove_file, write_private
 
 HOLD, ASKING, TOOL = "hold", "asking", "tool"
+_FOR_AGENTS = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG"})
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -76,10 +77,15 @@ def grants(environ: Mapping[str, str]) -> tuple[Grant, ...]:
     )
 
 
-def secret_variables(settings: Settings) -> tuple[str, ...]:
-    """Return the names of the variables that hold secrets: the value of every `…Env` key of the channels."""
-    found = {name for block in settings.channels.values() for name in _env_names(block.raw)}
-    return tuple(sorted(name for name in found if _IDENTIFIER.fullmatch(name)))
+def secret_variables(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the variables that no agent may see.
+
+    Those that the channels' `…Env` keys name, and every other variable of ours: the defaults of those keys are the
+    channels' own business, and all of them begin like this.
+    """
+    named = {name for block in settings.channels.values() for name in _env_names(block.raw)}
+    ours = {name for name in environ if name.startswith("THE_LOOP_") and name not in _FOR_AGENTS}
+    return tuple(sorted(name for name in named | ours if _IDENTIFIER.fullmatch(name)))
 
 
 def _env_names(value: Any) -> Iterator[str]:
@@ -96,6 +102,17 @@ def make_folders(context: SessionContext) -> None:
     """Make the session's folder and the instance's spool, both private. Raises StoreBroken."""
     private_folder(context.folder)
     private_folder(context.spool)
+
+
+def drop_spool(paths: StatePaths, instance: str) -> bool:
+    """Remove an earlier instance's spool, and tell whether it is gone. What nobody has taken in stays."""
+    try:
+        paths.spool_of(instance).rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # reports are in it still, or ones that could not be understood: a person may look at them
+    return True
 
 
 def launcher_text(launch: Launch, secrets: tuple[str, ...]) -> str:

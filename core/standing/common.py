@@ -1,5 +1,6 @@
 """What the verbs share: the session's lock, the one way to write a record, and what a verb says of one session."""
 
+import logging
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from core.names import target_for
 from core.sessions import Known
 from core.system import System
 
+_LOG = logging.getLogger(__name__)
 CHANNEL = "slack"
 _LOCK_MARGIN_SECONDS = 10.0
 
@@ -55,6 +57,14 @@ def _with_copies(system: System, record: SessionRecord) -> SessionRecord:
         slack_channel=binding.channel if binding else None,
         slack_thread=binding.thread if binding else None,
     )
+
+
+def take_reports(system: System, uid: str) -> None:
+    """Take in the session's hook reports. A broken database leaves them in the spool, where they are found later."""
+    try:
+        system.ingest(uid)
+    except StoreBroken as error:
+        _LOG.warning("hook reports could not be taken in", extra={"session": uid, "reason": str(error)})
 
 
 def told_of(error: CoreError) -> Told:

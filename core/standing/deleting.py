@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from core.domain.rows import Answer
-from core.domain.session import Outcome, SessionEvent, SessionRecord, Status
+from core.domain.session import Outcome, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import CoreError, DeclaredSession, UnknownSession
 from core.launching import set_hold_file
@@ -54,7 +54,7 @@ def _delete_locked(system: System, record: SessionRecord, actor: str) -> Told:
     marked = replace(
         record.moved(SessionEvent.DELETE),
         status=Status.STOPPED,
-        generation=record.generation + (record.phase is not record.moved(SessionEvent.DELETE).phase),
+        generation=record.generation if record.phase is Phase.DELETING else record.generation + 1,
     )
     with effect(Effect.DELETE_MARK):
         marked = write_record(system, marked)

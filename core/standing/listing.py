@@ -92,7 +92,7 @@ def _ingest_waiting(system: System, sessions: tuple[Known, ...]) -> None:
 def _has_reports(system: System, instance: str) -> bool:
     try:
         with os.scandir(system.paths.spool_of(instance)) as entries:
-            return any(True for _ in entries)
+            return any(entry.is_file() for entry in entries)
     except FileNotFoundError:
         return False
     except OSError as error:

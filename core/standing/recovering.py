@@ -12,7 +12,7 @@ from core.launching import clear_hold_file, has_hold_file, set_hold_file
 from core.names import target_for
 from core.sessions import resolve
 from core.standing.announcing import announce_start
-from core.standing.common import write_record
+from core.standing.common import take_reports, write_record
 from core.standing.ending import Ended, end_instance
 from core.standing.removing import remove_session
 from core.system import System
@@ -65,7 +65,8 @@ def mark_lives(system: System, record: SessionRecord) -> None:
 
 
 def finish_stop(system: System, record: SessionRecord, ended: Ended) -> SessionRecord:
-    """Settle a record whose instance is gone. Raises StoreBroken."""
+    """Take in its last reports, as those of a session that is ending, and settle the record. Raises StoreBroken."""
+    take_reports(system, record.uid)
     with effect(Effect.STOP_SETTLE):
         return write_record(
             system, replace(record.moved(SessionEvent.STOPPED), last_exit=ended.exit or record.last_exit)

@@ -18,6 +18,7 @@ from core.launching import (
     check_cwd,
     clear_flags,
     context_of,
+    drop_spool,
     grants,
     make_folders,
     read_brief,
@@ -80,7 +81,7 @@ def open_pane(
     record = _mark_starting(system, before, known, harness, order, resumed=resumed)
     context = context_of(system.paths, record, resolved, record.instance_id or "")
     try:
-        pane = _spawn(system, record, context, harness, resolved, "" if resumed else brief, resumed=resumed)
+        pane = _spawn(system, record, context, harness, resolved, brief, earlier=before.instance_id, resumed=resumed)
     except TmuxSilent:
         raise
     except CoreError:
@@ -155,10 +156,13 @@ def _spawn(
     resolved: Resolved,
     brief: str,
     *,
+    earlier: str | None,
     resumed: bool,
 ) -> Pane:
     with effect(Effect.START_FOLDER):
         make_folders(context)
+        if earlier and drop_spool(system.paths, earlier):
+            system.database.forget_reports(earlier)
     with effect(Effect.START_UNHOLD):
         clear_flags(system.paths, record.uid)
         if record.hold is not None:
@@ -168,7 +172,7 @@ def _spawn(
     message = None if resumed else _boot_message(system, record, resolved, brief)
     with effect(Effect.START_LAUNCHER):
         launch = _launch(context, harness, message, resumed=resumed)
-        launcher = write_launcher(context, launch, secret_variables(system.settings))
+        launcher = write_launcher(context, launch, secret_variables(system.settings, system.environ))
     asked_at = system.clock.now()
     with effect(Effect.START_BOOT):
         _commit_boot(system, record, harness, message, asked_at)

@@ -13,7 +13,7 @@ from core.names import target_for
 from core.sessions import Known, definition_of, every_session
 from core.standing.announcing import announce_start
 from core.standing.awaiting import Seen, look
-from core.standing.common import Told, foreign, lock, told_of, write_record
+from core.standing.common import Told, foreign, lock, take_reports, told_of, write_record
 from core.standing.listing import rows_told
 from core.standing.recovering import mark_lives, recover
 from core.standing.spawning import Opened, StartOrder, open_pane
@@ -68,10 +68,21 @@ def finish_all(system: System, steps: dict[str, Told | Opened]) -> dict[str, Tol
 def begin(system: System, name: str, order: StartOrder) -> Told | Opened:
     """Look at the session under its lock, and open a pane if it is to run and does not."""
     try:
+        _take_last_reports(system, name)
         with lock(system, name, "start"):
             return _begin(system, definition_of(system.settings, system.records, name), order)
     except CoreError as error:
         return spawn_failed(system, name, error, order)
+
+
+def _take_last_reports(system: System, name: str) -> None:
+    """Take in what an earlier instance reported: a new one has a spool of its own.
+
+    Not under the lock, which following a conversation to its new id needs.
+    """
+    record = system.records.read(name)
+    if record is not None and record.instance_id is not None:
+        take_reports(system, record.uid)
 
 
 def spawn_failed(system: System, name: str, error: CoreError, order: StartOrder) -> Told:

@@ -24,6 +24,7 @@ from core.sessions import Known, definition_of, every_session
 from core.standing.common import Told, foreign, lock, told_of, write_record
 from core.standing.ending import Ended, end_instance
 from core.standing.listing import rows_told
+from core.standing.recovering import finish_stop
 from core.system import System
 
 
@@ -135,13 +136,13 @@ def _stop_recorded(system: System, record: SessionRecord, order: StopOrder, note
         _say_held(system, marked, order)
         notes.attempt("its queue could not be cancelled", lambda: _cancel(system, marked))
     ended = end_instance(system, record.uid, record.instance_id)
-    durable = ended.complete and notes.attempt(
-        "the record could not be settled", lambda: _settle(system, marked, ended)
+    settled = ended.complete and notes.attempt(
+        "the record could not be settled", lambda: finish_stop(system, marked, ended)
     )
     _say_stopped(system, marked, order, ended)
     if live is Live.FOREIGN and survey is not None:
         return Told(Outcome.FAILED, str(foreign(system, survey, record.name)))
-    return _told(ended, notes, marked=durable or not ended.complete)
+    return _told(ended, notes, marked=settled or not ended.complete)
 
 
 def _look(system: System, record: SessionRecord) -> tuple[Survey | None, Live]:
@@ -187,11 +188,6 @@ def _cancel(system: System, record: SessionRecord) -> None:
         system.inbox.cancel_waiting(
             record.uid, f"the session was stopped; start it: the-loop standing start {record.name}"
         )
-
-
-def _settle(system: System, marked: SessionRecord, ended: Ended) -> None:
-    with effect(Effect.STOP_SETTLE):
-        write_record(system, replace(marked.moved(SessionEvent.STOPPED), last_exit=ended.exit or marked.last_exit))
 
 
 def _told(ended: Ended, notes: _Notes, *, marked: bool) -> Told:

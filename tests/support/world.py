@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from core.clock import SystemClock
 from core.config.settings import (
     ChannelBlock,
     HarnessDeclaration,
@@ -23,27 +22,15 @@ from core.config.settings import (
 )
 from core.domain.rows import Answer
 from core.domain.session import Definition, SlackBinding
-from core.harness.catalogue import catalogue
 from core.lifecycle import start_all, stop_all
-from core.paths import StatePaths
 from core.reconcile import reconcile
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
 from core.standing.restarting import restart_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
-from core.store.activities import SqliteActivities
-from core.store.bindings import SqliteBindings
-from core.store.database import SqliteDatabase
-from core.store.eventlog import JsonEventLog
-from core.store.inbox import SqliteInbox
-from core.store.locks import SessionLocks
-from core.store.outbox import SqliteOutbox
-from core.store.records import RecordFiles
 from core.system import System
-from core.tmux.processes import LocalProcesses
-from core.tmux.runner import TmuxRunner
-from core.tmux.server import TmuxServer
+from core.wiring import build_system
 
 ACTOR = "cli:ann"
 AGENT = Path(__file__).with_name("agent.sh")
@@ -112,43 +99,13 @@ class World:
             standing=Standing(self.enabled, tuple(definition(name, slack=self.slack) for name in self.declared)),
         )
 
-    def system(self, **changes: Any) -> System:
-        """Return the ports over the real adapters; `changes` replace some of them, or the settings."""
-        settings = changes.pop("settings", self.settings())
-        clock = SystemClock()
-        paths = StatePaths(settings.state_root)
-        database = SqliteDatabase(paths, clock)
-        environ = {**os.environ, "TMUX_TMPDIR": str(self.tmux_folder)}
-        server = TmuxServer(self.socket, paths.tmux_conf, frozenset({"SECRET_OF_TESTS"}), environ=environ)
-        timeout = settings.routing.tmux.command_timeout_seconds
-        system = System(
-            settings=settings,
-            paths=paths,
-            clock=clock,
-            records=RecordFiles(paths),
-            locks=SessionLocks(paths),
-            database=database,
-            inbox=SqliteInbox(database, clock),
-            outbox=SqliteOutbox(database),
-            bindings=SqliteBindings(database),
-            activities=SqliteActivities(database),
-            events=JsonEventLog(paths.events, clock, max_bytes=1_000_000, keep=1),
-            runner=TmuxRunner(server, server.process(), timeout=timeout),
-            processes=LocalProcesses(),
-            harnesses=catalogue(clock, environ, settings.harnesses),
-            environ=environ,
-            ingest=_nothing_to_ingest,
-            poke=_nobody_to_poke,
-        )
-        return replace(system, **changes)
+    def environ(self) -> dict[str, str]:
+        """Return the environment in which the verbs run."""
+        return {**os.environ, "TMUX_TMPDIR": str(self.tmux_folder)}
 
-
-def _nothing_to_ingest(_: str) -> None:
-    """Take in no report: the script makes none."""
-
-
-def _nobody_to_poke() -> None:
-    """Wake nobody: no service runs."""
+    def system(self, settings: Settings | None = None, **changes: Any) -> System:
+        """Return the ports over the real adapters; `changes` replace some of them."""
+        return replace(build_system(settings or self.settings(), self.environ()), **changes)
 
 
 def definition(name: str, **changes: Any) -> Definition:

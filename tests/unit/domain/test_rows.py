@@ -1,0 +1,62 @@
+"""Rows and answers as they are printed."""
+
+from datetime import UTC, datetime
+
+from core.domain.rows import Answer, Row, drift, misconfigured_row
+from core.domain.session import Definition, Hold, HoldKind, Live, Outcome, Status
+
+KEYS = {
+    "name", "uid", "declared", "description", "autoStart", "harness", "cwd", "tmuxTarget", "attach", "ref", "status",
+    "running", "live", "phase", "hold", "activity", "pendingTasks", "queued", "loops", "harnessSessionId",
+    "slackChannel", "slackThread", "startedAt", "lastMessageAt", "drift", "outcome", "detail",
+}  # fmt: skip
+AT = datetime(2026, 11, 29, 13, 50, tzinfo=UTC)
+
+
+def test_row_has_exactly_the_contracts_keys() -> None:
+    """People script against these names."""
+    assert set(Row("scribe").to_json()) == KEYS
+
+
+def test_row_is_plain_json() -> None:
+    """Enums are their words, times are UTC, a hold is an object."""
+    hold = Hold(HoldKind.STOPPED, "cli:ann", "enough", AT)
+    row = Row("scribe", status=Status.STOPPED, live=Live.ABSENT, hold=hold, started_at=AT, pending_tasks=("t1",))
+
+    shown = row.to_json()
+
+    assert (shown["status"], shown["live"], shown["pendingTasks"]) == ("stopped", "absent", ["t1"])
+    assert shown["startedAt"] == "2026-11-29T13:50:00.000000Z"
+    assert shown["hold"] == {
+        "kind": "stopped",
+        "policy": "hard",
+        "by": "cli:ann",
+        "reason": "enough",
+        "at": "2026-11-29T13:50:00.000000Z",
+    }
+
+
+def test_answer_is_well_unless_a_row_failed() -> None:
+    """Held and not-running are no failures; failed, unconfirmed, unreadable and misconfigured are."""
+    well = Answer((Row("a", outcome=Outcome.HELD), Row("b", outcome=Outcome.NOT_RUNNING)))
+
+    assert well.ok
+    for outcome in (Outcome.FAILED, Outcome.UNCONFIRMED, Outcome.UNREADABLE, Outcome.MISCONFIGURED):
+        assert not Answer((*well.sessions, Row("c", outcome=outcome))).ok
+
+
+def test_malformed_configuration_is_one_row() -> None:
+    """The lifecycle shows a broken block as one misconfigured row that names the key."""
+    answer = Answer((misconfigured_row("standingSessions.sessions[0].name: …"),))
+
+    assert answer.to_json()["sessions"][0]["outcome"] == "misconfigured"
+    assert not answer.ok
+
+
+def test_drift_names_changed_keys() -> None:
+    """What was changed since the last start is named as the configuration names it."""
+    recorded = Definition("scribe", prompt="a", harness_args=("--x",))
+
+    changed = drift(recorded, Definition("scribe", prompt="b", auto_start=False))
+
+    assert changed == ("harnessArgs", "prompt", "autoStart")

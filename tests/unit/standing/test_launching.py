@@ -1,0 +1,121 @@
+"""What a start writes for the pane."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from core.config.settings import ChannelBlock, Settings
+from core.domain.directive import compose_pointer
+from core.domain.harness import Launch, SessionContext
+from core.domain.session import Definition
+from core.errors import InvalidValue
+from core.launching import (
+    boot_argument,
+    clear_flags,
+    grants,
+    has_hold_file,
+    launcher_text,
+    make_folders,
+    read_brief,
+    remove_files,
+    secret_variables,
+    set_hold_file,
+    write_launcher,
+)
+from core.paths import StatePaths
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> SessionContext:
+    """Give the context of one instance, its folders made."""
+    paths = StatePaths(tmp_path)
+    made = SessionContext(
+        "scribe", "s-1", "i-1", tmp_path, paths.session("s-1"), paths.spool_of("i-1"), paths.poke, (), None
+    )
+    make_folders(made)
+    return made
+
+
+def test_launcher_drops_secrets_and_passes_arguments_exactly(context: SessionContext) -> None:
+    """No shell sees an argument, and a named secret is gone; the script is the owner's alone."""
+    odd = ("a b", "$HOME", "'", '"', ";", "`id`", "line\nbreak", "")
+    show = 'printf "%s|" "$@"; printf %s "${SECRET-gone}"'
+    path = write_launcher(context, Launch(("/bin/sh", "-c", show, "sh", *odd)), ("SECRET",))
+
+    done = subprocess.run([path], env={"SECRET": "x", "HOME": "/h"}, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "".join(f"{word}|" for word in odd) + "gone"
+    assert path.stat().st_mode & 0o777 == 0o700
+
+
+def test_secret_names_come_from_every_env_key(tmp_path: Path) -> None:
+    """Whatever a channel's block calls `…Env` is dropped; what is no name of a variable cannot be one."""
+    raw = {"botTokenEnv": "BOT", "read": {"signingSecretEnv": "SIGN"}, "appTokenEnv": "a b", "channel": "C1"}
+
+    environ = {"THE_LOOP_CONFIG": "/x", "THE_LOOP_API_TOKEN": "t", "PATH": "/bin"}
+
+    names = secret_variables(Settings(tmp_path, channels={"slack": ChannelBlock("slack", True, raw)}), environ)
+
+    assert names == ("BOT", "SIGN", "THE_LOOP_API_TOKEN")
+
+
+def test_launcher_without_secrets_only_becomes_the_harness() -> None:
+    """There is nothing to drop."""
+    assert launcher_text(Launch(("claude",)), ()) == "#!/bin/sh\nexec claude\n"
+
+
+def test_long_boot_prompt_goes_by_file(context: SessionContext) -> None:
+    """Above the limit in bytes the argument only says where to read."""
+    path = context.folder / "boot-prompt.md"
+
+    assert boot_argument(context, "ä" * 10, "k3f9x2", 20) == "ä" * 10
+    assert not path.exists()
+    assert boot_argument(context, "ä" * 10, "k3f9x2", 19) == compose_pointer(str(path), "k3f9x2")
+    assert path.read_text() == "ä" * 10
+
+
+def test_unreadable_prompt_file_is_refused_by_name(tmp_path: Path) -> None:
+    """Session, path and reason are in the message."""
+    with pytest.raises(InvalidValue, match=r"scribe: its promptFile .*none\.md cannot be read: No such file"):
+        read_brief(Definition("scribe", prompt_file=str(tmp_path / "none.md")))
+
+
+def test_prompt_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    """Nobody guesses an encoding."""
+    (tmp_path / "brief.md").write_bytes(b"\xff\xfe")
+
+    with pytest.raises(InvalidValue, match="is not UTF-8"):
+        read_brief(Definition("scribe", prompt_file=str(tmp_path / "brief.md")))
+
+
+def test_flags_of_an_earlier_instance_are_cleared(tmp_path: Path, context: SessionContext) -> None:
+    """`hold`, `asking` and `tool` belong to one instance."""
+    paths = StatePaths(tmp_path)
+    set_hold_file(paths, "s-1")
+    (context.folder / "asking").touch()
+    (context.folder / "tool").touch()
+
+    clear_flags(paths, "s-1")
+
+    assert not has_hold_file(paths, "s-1")
+    assert list(context.folder.iterdir()) == []
+
+
+def test_removing_files_twice_is_fine(tmp_path: Path, context: SessionContext) -> None:
+    """A deletion that was cut short goes on."""
+    remove_files(StatePaths(tmp_path), "s-1", "i-1")
+    remove_files(StatePaths(tmp_path), "s-1", "i-1")
+
+    assert not context.folder.exists()
+    assert not context.spool.exists()
+
+
+def test_agent_is_told_of_the_program_only_where_it_is(tmp_path: Path) -> None:
+    """What is not on PATH is not named."""
+    program = tmp_path / "the-loop"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+
+    assert grants({"PATH": "/nonexistent"}) == ()
+    assert {grant.command.split()[0] for grant in grants({"PATH": str(tmp_path)})} == {str(program)}
