@@ -64,8 +64,7 @@ class Situation:
     timing: Timing
     pane: PaneState
     receipts: Mapping[Receipt, str] = field(default_factory=dict)
-    evidence: MessageState | None = None  #: CONFIRMED or ACCEPTED, by the harness's records
-    durable: bool = False  #: those records outlive the instance, and were read to their end
+    durable: bool = False  #: the harness's records outlive the instance, and were read to their end
     asking: bool = False  #: a dialog may be open: an Enter would answer it
     tool_at: datetime | None = None  #: the latest tool call
     typed_at: datetime | None = None  #: the latest key of a writable client that is attached
@@ -147,10 +146,11 @@ Step = Attempt | Stash | MarkPasted | Submit | MarkSubmitted | Settle | Queue | 
 
 
 def step(situation: Situation, now: datetime) -> Step:
-    """Return the next step for the row. Pure."""
+    """Return the next step for the row. Pure.
+
+    The harness's records come first: what they prove has moved the row before anybody asks for a step.
+    """
     row = situation.row
-    if situation.evidence is not None and (row.attempt > 0 or row.state not in WAITING):
-        return Settle(situation.evidence, "")
     if row.state in WAITING:
         return _waiting(situation, now)
     early = resting_until(row, situation.provable, situation.traits, situation.timing)

@@ -154,13 +154,6 @@ def test_the_allow_list_is_asked_again() -> None:
     assert chosen.state is S.REFUSED
 
 
-def test_a_row_that_was_tried_and_taken_is_settled_before_it_is_tried_again() -> None:
-    """The harness's records come first, also after a row went back to waiting."""
-    tried = row(S.QUEUED, attempt=1)
-
-    assert step(situation(tried, evidence=S.CONFIRMED), after(1)) == Settle(S.CONFIRMED, "")
-
-
 # ---------------------------------------------------------------- somebody types
 
 
@@ -275,14 +268,6 @@ def test_a_claim_without_receipt_after_its_deadline_was_never_pasted() -> None:
     lost = situation(claimed(), receipts={Receipt.PASTED: "m-1.0"})
 
     assert step(lost, after(5.1)) == BackToPending(delivering.SILENT)
-
-
-@pytest.mark.parametrize("given_row", [claimed(), pasted(), submitted()], ids=["claimed", "pasted", "submitted"])
-def test_records_come_first(given_row: InboxRow) -> None:
-    """Evidence settles a row in every state, whatever tmux says."""
-    found = situation(given_row, evidence=S.ACCEPTED, pane=PaneState.SILENT)
-
-    assert step(found, after(0.1)) == Settle(S.ACCEPTED, "")
 
 
 @pytest.mark.parametrize("given_row", [claimed(), pasted(), submitted()], ids=["claimed", "pasted", "submitted"])
@@ -427,7 +412,6 @@ SITUATIONS = st.builds(
     timing=st.just(TIMING),
     pane=st.sampled_from(PaneState),
     receipts=st.dictionaries(st.sampled_from(Receipt), st.sampled_from(["m-1.1", "m-1.1.1", "m-1.1.2", "m-9.1"])),
-    evidence=st.sampled_from([None, S.CONFIRMED, S.ACCEPTED]),
     durable=st.booleans(),
     asking=st.booleans(),
     tool_at=MOMENTS,

@@ -1,0 +1,72 @@
+"""The service's one delivery thread: each session gets its steps when they are due, and none waits for another."""
+
+import logging
+import threading
+from datetime import datetime, timedelta
+
+from core.delivery import Deliverer
+from core.errors import CoreError
+from core.system import System
+
+_LOG = logging.getLogger(__name__)
+_LOOK = timedelta(seconds=5)
+_IDLE_SECONDS = 0.5  #: the longest rest: a row that nobody told of is seen within it
+
+
+class DeliveryWorker:
+    """Drives a Deliverer by timers and wakes. Nothing here sleeps for one session."""
+
+    def __init__(self, system: System, deliverer: Deliverer) -> None:
+        self._system = system
+        self._deliverer = deliverer
+        self._due: dict[str, datetime] = {}
+        self._lock = threading.Lock()
+        self._woken: set[str] = set()
+        self._all = False
+        self._wake = threading.Event()
+
+    def wake(self, uid: str | None = None) -> None:
+        """Something changed for the session, or, without one, for any. Callable from every thread."""
+        with self._lock:
+            if uid is None:
+                self._all = True
+            else:
+                self._woken.add(uid)
+        self._wake.set()
+
+    def run(self, stopping: threading.Event) -> None:
+        """Deliver until told to stop; a step that began is finished."""
+        while not stopping.is_set():
+            self._wake.wait(self.turn())
+            self._wake.clear()
+
+    def turn(self) -> float:
+        """Give each session whose time has come one step, and return the seconds until the next is due."""
+        self._take_wakes()
+        uids = self._system.inbox.busy_uids()
+        self._due = {uid: due for uid, due in self._due.items() if uid in uids}
+        for uid in uids:
+            now = self._system.clock.now()
+            due = self._due.get(uid, now)
+            if due <= now or due > now + 2 * _LOOK:  # the latter: the clock was set back
+                self._due[uid] = self._stepped(uid)
+        now = self._system.clock.now()
+        rest = min((due - now for due in self._due.values()), default=timedelta(seconds=_IDLE_SECONDS))
+        return min(max(0.0, rest.total_seconds()), _IDLE_SECONDS)
+
+    def _stepped(self, uid: str) -> datetime:
+        try:
+            following = self._deliverer.advance(uid)
+        except CoreError as error:
+            _LOG.warning("message cannot be moved on", extra={"session": uid, "reason": str(error)})
+            following = None
+        return following if following is not None else self._system.clock.now() + _LOOK
+
+    def _take_wakes(self) -> None:
+        with self._lock:
+            if self._all:
+                self._due.clear()
+            for uid in self._woken:
+                self._due.pop(uid, None)
+            self._woken.clear()
+            self._all = False

@@ -1,0 +1,117 @@
+"""Which messages a turn has taken, by the harness's own records: hook reports and the conversation's transcript."""
+
+from collections.abc import Iterable
+
+from core.domain.framing import takes
+from core.domain.harness import HarnessEvent, TextQueued, TurnStarted
+from core.domain.message import IN_FLIGHT, TRANSITIONS, InboxRow, Kind, MessageState
+from core.domain.session import SessionRecord
+from core.errors import StoreBroken
+from core.launching import context_of
+from core.ports import Transcript
+from core.sessions import resolve
+from core.system import System
+
+_OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
+_LOOK_BACK = 50  #: settled-as-unknown and accepted rows that a late record may still prove
+_MESSAGES = frozenset({Kind.SAY, Kind.REPLY})
+
+
+def settle_by(system: System, uid: str, events: Iterable[HarnessEvent]) -> tuple[InboxRow, ...]:
+    """Move on every row of the session that one of the events proves, and return those that moved.
+
+    A text that a turn took confirms its row, one that the harness queued makes it accepted; one event may prove
+    several, since harnesses join what was queued. Part of the open transaction, if there is one.
+    """
+    moved: list[InboxRow] = []
+    for event in events:
+        if not isinstance(event, TurnStarted | TextQueued) or (isinstance(event, TurnStarted) and event.internal):
+            continue
+        state = MessageState.CONFIRMED if isinstance(event, TurnStarted) else MessageState.ACCEPTED
+        for row in candidates(system, uid):
+            if state in TRANSITIONS[row.state] and takes(event.prompt, row.message):
+                moved.append(system.inbox.advance(row, state))
+                if row.message.kind in _MESSAGES:
+                    system.activities.touch_message(uid, system.clock.now())
+    return tuple(moved)
+
+
+def candidates(system: System, uid: str) -> tuple[InboxRow, ...]:
+    """Return the rows that evidence may still move: attempted ones that no turn is known to have taken."""
+    return tuple(row for row in system.inbox.with_states(uid, _OPEN, _LOOK_BACK) if row.attempt > 0 and not row.final)
+
+
+def tell(system: System, rows: Iterable[InboxRow]) -> None:
+    """Emit an event for each row that evidence has moved."""
+    for row in rows:
+        system.events.emit(
+            "standing.confirmed",
+            name=row.message.name,
+            actor=row.message.actor,
+            instance=row.instance,
+            generation=row.message.generation,
+            message=row.message.id,
+            detail=row.state.value,
+        )
+
+
+class Transcripts:
+    """The conversations of the sessions with a message in flight, read forward.
+
+    Each is opened before the paste, so that a look costs what was added since. After a crash of ours it is read from
+    its start once. Belongs to one thread.
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._open: dict[str, Transcript | None] = {}
+
+    def open(self, record: SessionRecord) -> None:
+        """Begin to read the record's conversation where it ends now. Raises StoreBroken."""
+        instance = record.instance_id or ""
+        if instance not in self._open:
+            self._open[instance] = self._opened(record, from_start=False)
+        self.read(record)
+
+    def read(self, record: SessionRecord) -> bool:
+        """Settle what was added since; False where the harness keeps no record. Raises StoreBroken."""
+        instance = record.instance_id or ""
+        if instance not in self._open:
+            self._open[instance] = self._opened(record, from_start=True)
+        transcript = self._open[instance]
+        events = self._events(record, transcript)
+        if events:
+            tell(self._system, settle_by(self._system, record.uid, events))
+        return transcript is not None
+
+    def forget(self, instance: str) -> None:
+        """Close what is known of an instance: its session has nothing in flight."""
+        self._open.pop(instance, None)
+
+    def knows_all_since(self, record: SessionRecord, row: InboxRow) -> bool:
+        """Tell whether the record's conversation is the one that the row was meant for.
+
+        A fresh start since the attempt began another conversation, which says nothing about the row.
+        """
+        boots = (
+            other
+            for other in self._system.inbox.with_states(record.uid, frozenset(MessageState))
+            if other.message.kind is Kind.BOOT
+        )
+        return all(other.message.created_at <= row.updated_at for other in boots if other.message.id != row.message.id)
+
+    def _opened(self, record: SessionRecord, *, from_start: bool) -> Transcript | None:
+        resolved = resolve(record.definition, self._system.settings)
+        harness = self._system.harnesses.get(resolved.harness)
+        context = context_of(self._system.paths, record, resolved, record.instance_id or "")
+        return harness.transcript(context, from_start=from_start)
+
+    def _events(self, record: SessionRecord, transcript: Transcript | None) -> tuple[HarnessEvent, ...]:
+        if transcript is None:
+            return ()
+        try:
+            return transcript.new_events()
+        except OSError as error:
+            raise StoreBroken(
+                f"{record.name}: its conversation cannot be read: {error}", "give yourself the rights to it"
+            ) from error

@@ -1,0 +1,158 @@
+"""`say`: a message as an inbox row, and what became of it. A message never starts a session."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from core.clock import Deadline
+from core.delivery import Deliverer, is_over, waits_long
+from core.domain.framing import AGENT_WAY, clean
+from core.domain.gate import Action, Wake
+from core.domain.message import DELIVERED, EXIT_ZERO, InboxRow, Kind, MessageState, NewMessage
+from core.domain.session import SessionRecord
+from core.errors import NotPermitted, NotRunning, Refused
+from core.names import new_marker, new_message_id
+from core.presence import running_service
+from core.sessions import Known, definition_of
+from core.situations import Looker
+from core.system import System
+
+NO_SERVICE = "no service is running"
+_POLL_SECONDS = 0.02
+_STILL_GOING = "its delivery is under way"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What became of a message within the time that its sender waited."""
+
+    name: str
+    message_id: str
+    state: MessageState
+    messages: tuple[str, ...]
+
+    @property
+    def delivered(self) -> bool:
+        """Tell whether the text is in the agent's terminal, as far as its harness can prove."""
+        return self.state in DELIVERED
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fixed keys."""
+        return {
+            "name": self.name,
+            "messageId": self.message_id,
+            "state": self.state.value,
+            "delivered": self.delivered,
+            "exitCode": 0 if self.state in EXIT_ZERO else 1,
+            "messages": list(self.messages),
+        }
+
+
+def say(system: System, name: str, text: str, *, actor: str, raw: bool = False, wait: float = 10.0) -> Said:
+    """Put a message into a session's terminal, once, and wait up to `wait` seconds for its harness's word.
+
+    `actor`: `cli:ann`, `agent:builder`, `rest:ann`. With a service the row is committed and watched; without one it is
+    delivered here, behind those before it. Raises InvalidValue (bad name, empty text), UnknownSession, NotRunning and
+    Refused (by state, or too many messages wait), RecordUnreadable, StoreBroken.
+    """
+    known = definition_of(system.settings, system.records, name)
+    if raw and actor.partition(":")[0] == AGENT_WAY:
+        raise NotPermitted(f"{actor} may not leave out the frame", "agents speak in their own name: leave --raw out")
+    cleaned = clean(text)
+    if known.unreadable is not None:
+        raise known.unreadable
+    record = _accepting(system, known)
+    message = _message(system, record, cleaned.text, actor, raw)
+    _commit(system, record, message)
+    dropped = (f"{cleaned.dropped} control characters were left out",) if cleaned.dropped else ()
+    row, served = _watched(system, message, wait) if wait > 0 else (system.inbox.get(message.id), _served(system))
+    return _said(message, row, dropped, served)
+
+
+def _accepting(system: System, known: Known) -> SessionRecord:
+    """Return the record of a session that takes messages now. Raises NotRunning and Refused by the gate's word."""
+    looker = Looker(system, lambda _: True)
+    record = known.record
+    decision = looker.gate(Wake.SAY, looker.see(known.name, record), known.name, record)
+    if decision.action is Action.REFUSE or record is None:
+        system.events.emit("standing.refused", name=known.name, reason=decision.reason)
+        raise NotRunning(f"{known.name}: the message was not taken, for {decision.reason}", decision.remedy)
+    return record
+
+
+def _message(system: System, record: SessionRecord, text: str, actor: str, raw: bool) -> NewMessage:
+    now, message_id = system.clock.now(), new_message_id()
+    via, _, who = actor.partition(":")
+    return NewMessage(
+        id=message_id,
+        key=f"{via}:{message_id}",
+        uid=record.uid,
+        name=record.name,
+        generation=record.generation,
+        kind=Kind.SAY,
+        actor=actor,
+        who=who or via,
+        via=via,
+        marker=new_marker(),
+        text=text,
+        raw=raw,
+        order_us=int(now.timestamp() * 1_000_000),
+        created_at=now,
+    )
+
+
+def _commit(system: System, record: SessionRecord, message: NewMessage) -> None:
+    limit = system.settings.limits.queued_per_session
+    with system.database.transaction(durable=True):
+        waiting = system.inbox.counts().get(record.uid, 0)
+        if waiting >= limit:
+            raise Refused(
+                f"{record.name}: {waiting} messages wait already, and limits.queuedPerSession is {limit}",
+                "let it work them off, or raise the limit",
+            )
+        system.inbox.add([message])
+    system.events.emit(
+        "standing.said",
+        name=record.name,
+        actor=message.actor,
+        generation=record.generation,
+        message=message.id,
+        text=message.text,
+    )
+    system.poke()
+
+
+def _served(system: System) -> bool:
+    return running_service(system.paths.service_lock) is not None
+
+
+def _watched(system: System, message: NewMessage, wait: float) -> tuple[InboxRow | None, bool]:
+    """Wait for the row, delivering it here where no service does; tell whether one did at the end."""
+    deadline = Deadline(system.clock, wait)
+    row = system.inbox.get(message.id)
+    while _served(system):
+        row = system.inbox.get(message.id)
+        if row is None or is_over(row) or waits_long(row) or deadline.passed():
+            return row, True
+        system.clock.pause(min(_POLL_SECONDS, deadline.remaining()))
+    until = system.clock.now() + timedelta(seconds=deadline.remaining())
+    return Deliverer(system).run(message.uid, message.id, until), False
+
+
+def _said(message: NewMessage, row: InboxRow | None, dropped: tuple[str, ...], served: bool) -> Said:
+    if row is None:
+        return Said(message.name, message.id, MessageState.FAILED, ("the message is gone from the database",))
+    state, words = _answer(row)
+    if state is MessageState.QUEUED and not served:
+        words = f"{words}; {NO_SERVICE}" if words else NO_SERVICE
+    told = f"{message.name}: {state.value}: {words}" if words else f"{message.name}: {state.value}"
+    return Said(message.name, message.id, state, (told, *dropped))
+
+
+def _answer(row: InboxRow) -> tuple[MessageState, str]:
+    """Return the state that the sender is told: what is under way is still ours, what was entered is not proven."""
+    if is_over(row) or row.state is MessageState.QUEUED:
+        return row.state, row.detail
+    if row.state is MessageState.SUBMITTED:
+        return MessageState.UNKNOWN, "nothing has shown yet that a turn took it"
+    return MessageState.QUEUED, row.detail or (_STILL_GOING if row.attempt else "")

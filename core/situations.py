@@ -1,0 +1,153 @@
+"""Looks at everything that decides a message's next step: record, tmux, harness, typists, dialogs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from core.domain.delivering import PaneState, Situation, Timing
+from core.domain.framing import provable
+from core.domain.gate import Decision, GateContext, Observed, Wake, decide, hold_state, wake_of
+from core.domain.harness import Traits
+from core.domain.message import WAITING, InboxRow, MessageState
+from core.domain.observing import observe
+from core.domain.pane import Pane, Survey
+from core.domain.session import Live, SessionRecord
+from core.errors import StoreBroken, TmuxMissing, TmuxSilent
+from core.launching import ASKING, TOOL
+from core.names import target_for
+from core.sessions import definition_of, resolve
+from core.system import System
+
+Authorized = Callable[[InboxRow], bool]
+_MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.STARTING})
+_SILENCE = timedelta(seconds=2)  #: after a silence tmux is not asked again for that long
+
+
+def timing_of(system: System) -> Timing:
+    """Return how long things may take, as configured."""
+    tmux, limits = system.settings.routing.tmux, system.settings.limits
+    return Timing(
+        command=timedelta(seconds=tmux.command_timeout_seconds),
+        start=timedelta(seconds=tmux.start_timeout_seconds),
+        expiry=timedelta(minutes=limits.message_expiry_minutes),
+    )
+
+
+def traits_of(system: System, record: SessionRecord) -> Traits:
+    """Return the traits of the record's harness. Raises UnsupportedHarness."""
+    return system.harnesses.get(resolve(record.definition, system.settings).harness).traits
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What one look at a session showed."""
+
+    observed: Observed
+    survey: Survey | None  #: None: tmux did not answer
+    asking: bool
+
+
+class Looker:
+    """Looks; changes nothing. Remembers a silence of tmux for a moment, so that one of fifty sessions pays for it."""
+
+    def __init__(self, system: System, authorized: Authorized) -> None:
+        self._system = system
+        self._authorized = authorized
+        self._silent_until: datetime | None = None
+
+    def was_silent(self) -> None:
+        """Take note that tmux did not answer."""
+        self._silent_until = self._system.clock.now() + _SILENCE
+
+    def see(self, name: str, record: SessionRecord | None) -> Sight:
+        """Look at a session once."""
+        survey = self._survey()
+        instance = record.instance_id if record else None
+        live = survey.live(target_for(name), instance) if survey else Live.UNKNOWN
+        activity = self._system.activities.get(record.uid) if record else None
+        observed = observe(record, live, activity)
+        asking = record is not None and live is Live.LIVE and self.asking(record.uid)
+        if asking and observed in _MASKABLE:
+            observed = Observed.PERMISSION
+        return Sight(observed, survey, asking)
+
+    def gate(self, wake: Wake, sight: Sight, name: str, record: SessionRecord | None, ahead: int = 0) -> Decision:
+        """Ask the gate."""
+        context = GateContext(
+            name=name,
+            queues_input=record is not None and traits_of(self._system, record).queues_input,
+            auto_start=definition_of(self._system.settings, self._system.records, name).definition.auto_start,
+            ahead=ahead,
+        )
+        return decide(wake, hold_state(record), sight.observed, context)
+
+    def situation(self, row: InboxRow, record: SessionRecord, sight: Sight, *, durable: bool) -> Situation:
+        """Return how things stand for a row of the record's session. `durable`: see Situation."""
+        pane, state = self._pane(row, record, sight.survey)
+        activity = self._system.activities.get(record.uid)
+        traits = traits_of(self._system, record)
+        return Situation(
+            row=row,
+            generation=record.generation,
+            decision=self.gate(wake_of(row.message.kind), sight, record.name, record),
+            traits=traits,
+            provable=provable(row.message, traits),
+            timing=timing_of(self._system),
+            pane=state,
+            receipts=pane.receipts if pane else {},
+            durable=durable,
+            asking=sight.asking,
+            tool_at=self.tool_at(record.uid),
+            typed_at=self._typed_at(record) if state is PaneState.ALIVE else None,
+            turn_started_at=activity.turn_started_at if activity and activity.instance == record.instance_id else None,
+            doubt_since=self._doubt_since(record),
+            authorized=row.state not in WAITING or self._authorized(row),
+        )
+
+    def asking(self, uid: str) -> bool:
+        """Tell whether a dialog may be open: the reporter says so before the harness shows it."""
+        return (self._system.paths.session(uid) / ASKING).exists()
+
+    def tool_at(self, uid: str) -> datetime | None:
+        """Return when the latest tool call began."""
+        return modified(self._system.paths.session(uid) / TOOL)
+
+    def _survey(self) -> Survey | None:
+        if self._silent_until is not None and self._system.clock.now() < self._silent_until:
+            return None
+        try:
+            survey = self._system.runner.survey()
+        except (TmuxSilent, TmuxMissing):
+            self.was_silent()
+            return None
+        self._silent_until = None
+        return survey
+
+    @staticmethod
+    def _pane(row: InboxRow, record: SessionRecord, survey: Survey | None) -> tuple[Pane | None, PaneState]:
+        instance = record.instance_id if row.state in WAITING or row.instance is None else row.instance
+        if survey is None:
+            return None, PaneState.SILENT
+        pane = survey.of_instance(instance) if instance else None
+        alive = pane is not None and not pane.dead and instance == record.instance_id
+        return pane, PaneState.ALIVE if alive else PaneState.GONE
+
+    def _typed_at(self, record: SessionRecord) -> datetime | None:
+        """Return the latest key of a writable client; tmux's silence raises TmuxSilent."""
+        keys = [typing.last_key_at for typing in self._system.runner.typing(record.instance_id or "")]
+        return max(keys, default=None)
+
+    def _doubt_since(self, record: SessionRecord) -> datetime | None:
+        unknown = self._system.inbox.with_states(record.uid, {MessageState.UNKNOWN}, 1)
+        return next((row.updated_at for row in unknown if row.instance == record.instance_id), None)
+
+
+def modified(path: Path) -> datetime | None:
+    """Return when the file was last written, None if it is not there. Raises StoreBroken."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreBroken(f"{path} cannot be looked at: {error.strerror}", "give yourself the rights to it") from error

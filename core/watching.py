@@ -1,0 +1,189 @@
+"""The service's observer thread: takes in reports when poked, sees panes end, asks again when a turn is silent."""
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+
+from core.clock import Deadline
+from core.domain.activity import Activity, ActivityState
+from core.domain.observing import second_guess
+from core.domain.pane import Pane, Survey
+from core.domain.session import Live, Phase, SessionRecord, Status
+from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
+from core.launching import ASKING, context_of
+from core.names import target_for
+from core.observer import ingest_record
+from core.poke import Poke
+from core.sessions import resolve
+from core.situations import modified
+from core.store.files import remove_file
+from core.system import System
+
+_LOG = logging.getLogger(__name__)
+_SURVEY_SECONDS = 5.0
+_SILENT_TURN = timedelta(seconds=30)
+_EXITED = "exited"  #: stands among an instance's reports once its end was told
+_AT_WORK = frozenset({ActivityState.BUSY, ActivityState.PERMISSION, ActivityState.QUESTION})
+_ASKING_STATES = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION})
+
+Wake = Callable[[str | None], None]
+
+
+class ObserverWorker:
+    """Reads the FIFO and the spool, and surveys every five seconds. `wake` tells the deliveries what changed."""
+
+    def __init__(self, system: System, wake: Wake) -> None:
+        self._system = system
+        self._wake = wake
+        self._watched: dict[str, Callable[[], None]] = {}
+        self._silent = False
+        self._died = threading.Event()
+
+    def run(self, stopping: threading.Event) -> None:
+        """Observe until told to stop. Raises StoreBroken if the FIFO cannot be made."""
+        poke = Poke(self._system.paths.poke)
+        poke.open()
+        try:
+            while not stopping.is_set():
+                deadline = Deadline(self._system.clock, _SURVEY_SECONDS)
+                self._died.clear()
+                self._guarded(self.survey)
+                self._guarded(self.take_in)
+                while not stopping.is_set() and not self._died.is_set() and poke.wait(deadline.remaining()):
+                    self._guarded(self.take_in)
+        finally:
+            for unwatch in self._watched.values():
+                unwatch()
+            poke.close()
+
+    def _one_died(self) -> None:
+        """Called from the thread that watches processes."""
+        self._died.set()
+        self._system.poke()
+
+    def take_in(self) -> None:
+        """Take in every report that waits; a poke without one means that somebody committed a row."""
+        changed = [record.uid for record in self._records() if self._has_reports(record) and self._ingested(record)]
+        for uid in changed:
+            self._wake(uid)
+        if not changed:
+            self._wake(None)
+
+    def survey(self) -> None:
+        """Compare what should live with what does: the truth, where a watch on a process may have missed its end."""
+        try:
+            survey = self._system.runner.survey()
+        except (TmuxSilent, TmuxMissing) as error:
+            self._tmux(silent=True, reason=str(error))
+            return
+        self._tmux(silent=False, reason="")
+        for record in self._records():
+            if record.status is Status.RUNNING and record.phase is Phase.SETTLED and record.instance_id:
+                self._compare(record, survey)
+
+    # ------------------------------------------------------------ one session
+
+    def _compare(self, record: SessionRecord, survey: Survey) -> None:
+        instance = record.instance_id or ""
+        pane = survey.of_instance(instance)
+        live = survey.live(target_for(record.name), instance)
+        if live is Live.LIVE and pane is not None:
+            if instance not in self._watched:
+                self._watched[instance] = self._system.processes.watch(pane.pid, self._one_died)
+            self._ask_again(record, pane)
+        else:
+            self._ended(record, pane)
+
+    def _ended(self, record: SessionRecord, pane: Pane | None) -> None:
+        instance = record.instance_id or ""
+        unwatch = self._watched.pop(instance, None)
+        if unwatch is not None:
+            unwatch()
+        ingest_record(self._system, record)
+        with self._system.database.transaction(durable=False):
+            first = self._system.database.ingested(instance, _EXITED)
+        if first:
+            end = pane.exit if pane else None
+            how = f"status {end.status}, signal {end.signal}" if end else "tmux does not know how"
+            self._system.events.emit(
+                "standing.exited",
+                level="warning",
+                name=record.name,
+                instance=instance,
+                generation=record.generation,
+                reason=self._last_words(record),
+                detail=how,
+            )
+            self._wake(record.uid)
+
+    def _last_words(self, record: SessionRecord) -> str:
+        activity = self._system.activities.get(record.uid)
+        return activity.detail if activity and activity.instance == record.instance_id else ""
+
+    def _ask_again(self, record: SessionRecord, pane: Pane) -> None:
+        """Ask another source what a session does whose harness was silent for long; a key like Escape fires no hook."""
+        before, now = self._system.activities.get(record.uid), self._system.clock.now()
+        if before is None or before.instance != record.instance_id or before.state not in _AT_WORK:
+            return
+        if now - max(before.since, before.last_report_at or before.since) < _SILENT_TURN:
+            return
+        resolved = resolve(record.definition, self._system.settings)
+        harness = self._system.harnesses.get(resolved.harness)
+        context = context_of(self._system.paths, record, resolved, before.instance)
+        after = second_guess(before, harness.second_opinion(context, pane.pid), now)
+        if after.state not in _ASKING_STATES and after.state is not ActivityState.UNKNOWN:
+            self._drop_stale_asking(record)
+        if after != before and self._replaced(before, after):
+            self._wake(record.uid)
+
+    def _replaced(self, before: Activity, after: Activity) -> bool:
+        """Store the activity unless a report has told more meanwhile."""
+        with self._system.database.transaction(durable=False):
+            if self._system.activities.get(before.uid) != before:
+                return False
+            self._system.activities.put(after)
+            return True
+
+    def _drop_stale_asking(self, record: SessionRecord) -> None:
+        """Remove the marker of a dialog that its person has left without a word of the harness."""
+        marker = self._system.paths.session(record.uid) / ASKING
+        at = modified(marker)
+        if at is not None and self._system.clock.now() - at >= _SILENT_TURN:
+            remove_file(marker)
+
+    # ------------------------------------------------------------ small things
+
+    def _records(self) -> list[SessionRecord]:
+        return [entry for entry in self._system.records.all() if isinstance(entry, SessionRecord) and entry.instance_id]
+
+    def _has_reports(self, record: SessionRecord) -> bool:
+        folder = self._system.paths.spool_of(record.instance_id or "")
+        try:
+            return any(entry.name.endswith(".json") for entry in folder.iterdir())
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
+
+    def _ingested(self, record: SessionRecord) -> bool:
+        try:
+            return ingest_record(self._system, record)
+        except CoreError as error:
+            _LOG.warning("reports cannot be taken in", extra={"session": record.name, "reason": str(error)})
+            return False
+
+    def _tmux(self, *, silent: bool, reason: str) -> None:
+        if silent != self._silent:
+            self._silent = silent
+            event = "standing.tmux_lost" if silent else "standing.tmux_back"
+            self._system.events.emit(event, level="warning" if silent else "info", reason=reason or None)
+            self._wake(None)
+
+    @staticmethod
+    def _guarded(look: Callable[[], None]) -> None:
+        """Look; trouble with the state on the disk is told and looked at again, and ends no worker."""
+        try:
+            look()
+        except CoreError as error:
+            _LOG.warning("cannot observe", extra={"reason": str(error)})
