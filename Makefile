@@ -76,7 +76,7 @@ types: setup-dev
 	$(BIN)/mypy $(TYPED)
 
 imports: setup-dev
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 unit: setup-dev tmux
 	$(PYTEST) tests/unit
