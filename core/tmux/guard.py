@@ -69,7 +69,7 @@ def end_line(pane_id: str, session_id: str | None, instance: str, deadline: date
 
 
 def spawn_line(spawn: Spawn, without: Sequence[str], *, remain_on_exit: bool) -> Line:
-    """Return the line that makes and tags the pane, and tells `done`, pane id, session id, its pid, the server's pid.
+    """Return the line that makes and tags the pane, and tells `done`, its id and session, its pid, server and socket.
 
     The words of the program are run without a shell of the operator's; the folder is entered by the program itself,
     since tmux starts silently elsewhere where `-c` cannot be entered. `without`: variables that the program must not
@@ -82,7 +82,7 @@ def spawn_line(spawn: Spawn, without: Sequence[str], *, remain_on_exit: bool) ->
     settings = [
         word for name, value in {**spawn.env, MARKER: spawn.instance}.items() for word in ("-e", f"{name}={value}")
     ]
-    report = f"{ANSWER}{DONE} #{{pane_id}} #{{session_id}} #{{pane_pid}} #{{pid}}"
+    report = f"{ANSWER}{DONE} #{{pane_id}} #{{session_id}} #{{pane_pid}} #{{pid}} #{{socket_path}}"
     make = ["new-session", "-d", "-P", "-F", report, "-s", spawn.target, "-x", _COLUMNS, "-y", _ROWS]
     act = [
         [*make, "-c", literal_format(str(spawn.cwd)), *settings, "--", *program],

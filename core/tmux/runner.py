@@ -1,21 +1,23 @@
 """TmuxRunner: surveys, spawns, writes and ends panes, over whichever transport it is given."""
 
 import itertools
+import logging
 import os
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Never
 
-from core.clock import Clock, SystemClock
+from core.clock import Clock, Deadline, SystemClock
 from core.domain.pane import Pane, Receipt, Spawn, Survey, Typing, Written
-from core.errors import NotRunning, SpawnFailed
+from core.errors import NotRunning, SpawnFailed, TmuxSilent
 from core.tmux import guard
 from core.tmux.language import Line
 from core.tmux.listing import EMPTY, LIST_CLIENTS, LIST_PANES, Listing, read_clients, read_panes
 from core.tmux.server import TmuxServer
 from core.tmux.transport import Reply, Transport, check_version, silent
 
+_LOG = logging.getLogger(__name__)
 _SCREEN_LINES = 2000  #: the most that is ever captured: the server serves nobody else meanwhile
 _END_ATTEMPTS = 5
 
@@ -67,11 +69,11 @@ class TmuxRunner:
         answer = guard.told(reply.out)
         if answer[:1] == [guard.LATE]:
             raise SpawnFailed(f"{spawn.target}: tmux came to it after its deadline, and made nothing", "start it again")
-        if reply.rc != 0 or len(answer) != 5:
+        if reply.rc != 0 or len(answer) < 6:
             reason = reply.err.strip() or reply.out.strip() or "no reason was given"
             raise SpawnFailed(f"{spawn.target}: tmux made no pane: {reason}", "mend what tmux names, then start again")
-        _, pane_id, session_id, pid, server_pid = answer
-        self._server.remember(int(server_pid))
+        _, pane_id, session_id, pid, server_pid, *socket = answer
+        self._remember(int(server_pid), " ".join(socket))
         return Pane(
             pane_id,
             session_id,
@@ -109,7 +111,7 @@ class TmuxRunner:
         pane = listing.tagged(instance)
         if pane is None:
             return ()
-        reply = self._ask(LIST_CLIENTS)
+        reply = self._look(LIST_CLIENTS)
         if reply.rc != 0:
             return () if _nothing(reply) else _refused(reply)
         return read_clients(reply.out, listing.sessions[pane.pane_id])
@@ -158,8 +160,21 @@ class TmuxRunner:
     def _ask(self, line: Line, data: bytes | None = None, *, process: bool = False) -> Reply:
         """Return tmux's answer, which may be that there is no server. Raises TmuxSilent where it gave none."""
         transport = self._process if process else self._transport
-        reply = transport.run(line, self._timeout, data)
-        if reply.no_server and data is None:
+        return self._answered(line, transport.run(line, self._timeout, data), again=data is None)
+
+    def _look(self, line: Line) -> Reply:
+        """Like _ask for a line that changes nothing: it is asked again where there is time left for it."""
+        deadline = Deadline(self._clock, self._timeout)
+        try:
+            return self._ask(line)
+        except TmuxSilent:
+            remaining = deadline.remaining()
+            if remaining < self._timeout / 2:
+                raise
+        return self._answered(line, self._process.run(line, remaining), again=True)
+
+    def _answered(self, line: Line, reply: Reply, *, again: bool) -> Reply:
+        if reply.no_server and again:
             reply = self._server.again(line, self._timeout) or reply
         if reply.denied or reply.gone:
             _refused(reply)
@@ -179,7 +194,7 @@ class TmuxRunner:
         return listing
 
     def _listed(self) -> Listing:
-        reply = self._ask(LIST_PANES)
+        reply = self._look(LIST_PANES)
         if reply.rc != 0:
             return EMPTY if _nothing(reply) else _refused(reply)
         listing = read_panes(reply.out)
@@ -205,6 +220,12 @@ class TmuxRunner:
         except OSError as error:
             path, reason = self._server.conf, error.strerror
             raise SpawnFailed(f"{target}: {path} cannot be written: {reason}", "make the folder writable") from error
+
+    def _remember(self, pid: int, socket: str) -> None:
+        try:
+            self._server.remember(pid, socket)
+        except OSError as error:  # a full disk costs the way back to a swept socket, not the session that was made
+            _LOG.warning("tmux server not noted", extra={"reason": str(error)})
 
     def _write(
         self, known: _Known, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,33 +83,25 @@ class TmuxServer:
         """Write the configuration file, unless it is there as it should be. Raises OSError."""
         if not self.ours or (self.conf.is_file() and self.conf.read_text() == _CONF):
             return
-        self.conf.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = self.conf.with_name(f"{self.conf.name}.{os.getpid()}")
-        fresh.write_text(_CONF)
-        fresh.chmod(0o600)
-        fresh.replace(self.conf)
+        _replace(self.conf, _CONF)
 
-    def remember(self, pid: int) -> None:
-        """Note which process the server is, so that one whose socket file was swept away is not taken for gone."""
-        start = process_table().start_of(pid)
-        if start is None:
-            return
-        known = json.dumps({"pid": pid, "start": start})
-        if self._memory.is_file() and self._memory.read_text() == known:
-            return
-        self._memory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = self._memory.with_name(f"{self._memory.name}.{os.getpid()}")
-        fresh.write_text(known)
-        fresh.replace(self._memory)
+    def remember(self, pid: int, socket: str) -> None:
+        """Note which process the server is, so that one whose socket file was swept away is not taken for gone.
 
-    def remembered(self) -> int | None:
-        """Return the remembered server's pid if that very process still lives."""
+        Raises OSError.
+        """
+        known = json.dumps({"pid": pid, "start": process_table().start_of(pid), "socket": socket})
+        if not (self._memory.is_file() and self._memory.read_text() == known):
+            _replace(self._memory, known)
+
+    def remembered(self) -> tuple[int, str] | None:
+        """Return the remembered server's pid and socket if that very process still lives."""
         try:
             known = json.loads(self._memory.read_text())
-            pid, start = int(known["pid"]), known["start"]
+            pid, start, socket = int(known["pid"]), known["start"], str(known["socket"])
         except (OSError, ValueError, KeyError, TypeError):  # none was noted, or not by us: nothing is known
             return None
-        return pid if process_table().start_of(pid) == start else None
+        return (pid, socket) if start is not None and process_table().start_of(pid) == start else None
 
     def again(self, line: Line, timeout: float) -> Reply | None:
         """Ask again by way of a socket made anew, after tmux said that no server runs; None if none does.
@@ -116,10 +109,12 @@ class TmuxServer:
         tmux makes its socket again on SIGUSR1; /tmp is swept on some machines. Raises TmuxSilent if the server
         lives and cannot be reached.
         """
-        pid = self.remembered()
-        if pid is None:
+        known = self.remembered()
+        if known is None:
             return None
-        os.kill(pid, signal.SIGUSR1)
+        pid, socket = known
+        with suppress(ProcessLookupError):  # it ended just now, which the loop finds
+            os.kill(pid, signal.SIGUSR1)
         end = time.monotonic() + min(_REVIVAL, timeout)
         transport = self.process()
         while True:
@@ -129,9 +124,18 @@ class TmuxServer:
             if self.remembered() is None:
                 return None
             if time.monotonic() > end:
-                raise silent(f"the server (process {pid}) lives, but its socket is gone and did not come back")
+                raise silent(f"the server (process {pid}) lives, but its socket {socket} is gone or not where we look")
             time.sleep(0.02)
 
     @property
     def _memory(self) -> Path:
         return self.conf.with_name(f"{self.conf.stem}.{self.socket_name or 'default'}.server")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file that only we can read, as a whole."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}")
+    fresh.write_text(text)
+    fresh.chmod(0o600)
+    fresh.replace(path)

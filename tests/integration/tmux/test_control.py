@@ -1,0 +1,152 @@
+"""The control client: cheaper, replaced when it dies, never a second delivery."""
+
+import os
+import signal
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from core.domain.pane import Receipt, Written
+from core.errors import TmuxSilent
+from core.tmux.control import ControlTransport
+from tests.support.tmux import PrivateTmux, alive, soon, wait_until
+
+
+def test_replies_belong_to_their_questions(private: PrivateTmux) -> None:
+    """Threads that ask at once get their own answers, failed commands and empty ones included."""
+    private.reading(private.runner())
+    transport = ControlTransport(private.server)
+    wrong: list[str] = []
+
+    def ask(number: int) -> None:
+        for turn in range(30):
+            words = f"t{number}-{turn} %end 1 2 3 é ;"
+            printing = ("display-message", "-p", words.replace("%", "%%"))  # its text is a format of times as well
+            reply = transport.run([printing, ("set-option", "-s", "@x", "y")], 5)
+            failed = transport.run([("display-message", "-p", "a"), ("kill-session", "-t", "=none:")], 5)
+            if reply.out != f"{words}\n" or (failed.rc, failed.out) != (1, "a\n") or "can't find" not in failed.err:
+                wrong.append(f"{reply} {failed}")
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    transport.close()
+
+    assert wrong == []
+
+
+def test_client_is_kept_and_rebuilt_when_it_dies(private: PrivateTmux) -> None:
+    """One client serves many calls; one that was killed is replaced, and nobody notices between calls."""
+    transport = ControlTransport(private.server)
+    runner = private.runner(transport)
+    pane, reader = private.reading(runner)
+    wait_until(lambda: runner.survey().panes and transport.client_pid, "a client is attached")
+    first = transport.client_pid
+    runner.survey()
+    assert transport.client_pid == first
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: not alive(first), "the client is dead")
+
+    written = runner.write(pane.tag, b"on", Receipt.PASTED, "m-1", soon())
+
+    assert written is Written.DONE
+    assert transport.client_pid != first
+    reader.wait_for(b"on")
+
+
+def test_its_session_killed_by_hand_comes_back(private: PrivateTmux) -> None:
+    """A person who kills the control client's session ends no agent, and the session is made again."""
+    transport = ControlTransport(private.server)
+    runner = private.runner(transport)
+    pane, _ = private.reading(private.runner())
+    runner.survey()
+    private.tmux("kill-session", "-t", "=_the-loop:")
+
+    survey = runner.survey()
+
+    assert survey.of_instance(pane.tag) is not None
+
+
+def test_no_server_is_started_by_looking(private: PrivateTmux) -> None:
+    """A service that only looks starts no tmux server."""
+    runner = private.runner(ControlTransport(private.server))
+
+    survey = runner.survey()
+
+    assert survey.panes == ()
+    assert not (private.folder / f"tmux-{os.getuid()}" / private.server.socket_name).exists()
+
+
+def test_client_killed_in_the_middle_of_writes_doubles_nothing(private: PrivateTmux) -> None:
+    """Each of 40 writes next to a client that is killed over and over arrives once or never, as its receipt says."""
+    transport = ControlTransport(private.server)
+    runner = private.runner(transport)
+    pane, reader = private.reading(runner)
+    settling = private.runner()
+    over = threading.Event()
+
+    def kill() -> None:
+        while not over.wait(0.004):
+            pid = transport.client_pid
+            if pid is not None:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    unknown, expected = 0, b""
+    for number in range(40):
+        token, data = f"m-{number}", f"<{number}>".encode()
+        deadline = soon(1.5)
+        try:
+            done = runner.write(pane.tag, data, Receipt.PASTED, token, deadline) is Written.DONE
+        except TmuxSilent:
+            unknown += 1
+            done = _receipt(settling.survey().of_instance(pane.tag)) == token
+            if not done:
+                # The killed client's line may still be on its way; a line of ours behind it tells that it was run.
+                wait_until(lambda end=deadline: soon(0) > end, "the deadline is over")  # type: ignore[misc]
+                done = _receipt(settling.survey().of_instance(pane.tag)) == token
+        expected += data if done else b""
+    over.set()
+    killer.join()
+
+    reader.wait_for(expected)
+    assert reader.received() == expected
+    assert unknown > 0
+
+
+def _receipt(pane: object) -> str | None:
+    receipts = getattr(pane, "receipts", {})
+    return receipts.get(Receipt.PASTED) if receipts else None
+
+
+def test_leftover_loads_of_a_killed_process_are_removed(private: PrivateTmux) -> None:
+    """Files with people's text that a killed process left are gone with the next start, younger ones stay."""
+    folder = private.folder / "load"
+    folder.mkdir()
+    old, young = folder / "load-old", folder / "load-young"
+    for path in (old, young):
+        path.write_text("text")
+    os.utime(old, (1, 1))
+
+    ControlTransport(private.server)
+
+    assert [path.name for path in folder.iterdir()] == ["load-young"]
+
+
+def test_folder_with_a_format_sign_takes_a_process(private: PrivateTmux, tmp_path: Path) -> None:
+    """tmux expands the path of a load as a format, so a state folder with `#` in its name is served the other way."""
+    odd = replace(private.server, conf=tmp_path / "a#{pid}" / "tmux.conf")
+    transport = ControlTransport(odd)
+    pane, reader = private.reading(private.runner())
+
+    written = private.runner(transport).write(pane.tag, b"text", Receipt.PASTED, "m-1", soon())
+
+    assert written is Written.DONE
+    reader.wait_for(b"text")

@@ -1,0 +1,253 @@
+"""What a write meets in a real server, over both transports."""
+
+import os
+import pty
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from core.domain.pane import Receipt, Written
+from core.tmux.control import ControlTransport
+from core.tmux.runner import TmuxRunner
+from tests.support.tmux import PrivateTmux, launcher, soon, wait_until
+
+
+@pytest.fixture(params=["process", "control"])
+def runner(request: pytest.FixtureRequest, private: PrivateTmux) -> TmuxRunner:
+    """Give a runner over each transport."""
+    return private.runner(ControlTransport(private.server) if request.param == "control" else None)
+
+
+@contextmanager
+def _client(private: PrivateTmux, *words: str) -> Iterator[int]:
+    """Attach a client in a terminal of its own and give the terminal's other end."""
+    ours, theirs = pty.openpty()
+    before = private.tmux("list-clients", "-F", "#{client_name}").count("/dev/")
+    client = subprocess.Popen(
+        [*private.server.command, "attach-session", *words],
+        env=private.environ | {"TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        wait_until(
+            lambda: private.tmux("list-clients", "-F", "#{client_name}").count("/dev/") > before,
+            "the client is attached",
+        )
+        yield ours
+    finally:
+        client.kill()
+        client.wait()
+        os.close(ours)
+
+
+_TEXTS = {
+    "semicolon": b";",
+    "trailing semicolon": b"done;",
+    "escaped semicolon": b"done\\;",
+    "dashes": b"--",
+    "flag": b"-t %0 -x",
+    "key name": b"Enter",
+    "control key name": b"C-c",
+    "format": b"#{pane_id} #(date) %H:%M $HOME ~ `id` \\n",
+    "quotes": b"'\"`$(id)\\",
+    "CRLF": b"one\r\ntwo\nthree\r",
+    "CJK": "漢字かな交じり文".encode(),
+    "emoji": "👩‍👩‍👧‍👦 🏳️‍🌈 e\u0301 \u202eabc".encode(),
+    "controls": bytes(c for c in range(1, 32)) + b"\x7f",
+    "markers": b"\x1b[200~text\nmore\x1b[201~",
+    "invalid UTF-8": b"\xff\xfe\x80",
+    "NUL": b"a\0b",
+    "20 kB": os.urandom(10_000).hex().encode(),
+    "120 kB": os.urandom(60_000).hex().encode(),
+    "1 MB": os.urandom(500_000).hex().encode(),
+}
+
+
+@pytest.mark.parametrize("data", _TEXTS.values(), ids=_TEXTS.keys())
+def test_text_arrives_byte_by_byte(private: PrivateTmux, runner: TmuxRunner, data: bytes) -> None:
+    """No text is read as a command, a key or a format, none is cut, and none stays behind in the server or on disk."""
+    pane, reader = private.reading(runner)
+
+    written = runner.write(pane.tag, data, Receipt.PASTED, "m-1", soon())
+
+    assert written is Written.DONE
+    reader.wait_for(data)
+    assert reader.received() == data
+    assert private.tmux("list-buffers") == ""
+    assert list(private.folder.glob("load/*")) == []
+
+
+def test_nothing_to_write_is_refused(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """tmux makes no buffer of no bytes, so an empty write is an error of the caller."""
+    pane, _ = private.reading(runner)
+
+    with pytest.raises(ValueError, match="nothing to write"):
+        runner.write(pane.tag, b"", Receipt.PASTED, "m-1", soon())
+
+
+def test_copy_mode_takes_nothing_away(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A person who scrolls back keeps scrolling, and the text and its Enter arrive all the same."""
+    pane, reader = private.reading(runner)
+    private.tmux("copy-mode", "-t", pane.pane_id)
+
+    pasted = runner.write(pane.tag, b"\x1b[200~quit now\x1b[201~", Receipt.PASTED, "m-1", soon())
+    submitted = runner.write(pane.tag, b"\r", Receipt.SUBMITTED, "m-1", soon())
+
+    assert (pasted, submitted) == (Written.DONE, Written.DONE)
+    expected = b"\x1b[200~quit now\x1b[201~\r"
+    reader.wait_for(expected)
+    assert reader.received() == expected
+    listed = runner.survey().of_instance(pane.tag)
+    assert listed is not None
+    assert listed.in_mode
+    assert listed.receipts == {Receipt.PASTED: "m-1", Receipt.SUBMITTED: "m-1"}
+
+
+def test_pane_without_input_answers_closed(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """tmux would swallow the paste into a pane whose input is off, and call it done."""
+    pane, reader = private.reading(runner)
+    private.tmux("select-pane", "-d", "-t", pane.pane_id)
+
+    closed = runner.write(pane.tag, b"lost", Receipt.PASTED, "m-1", soon())
+    private.tmux("select-pane", "-e", "-t", pane.pane_id)
+    done = runner.write(pane.tag, b"kept", Receipt.PASTED, "m-2", soon())
+
+    assert (closed, done) == (Written.CLOSED, Written.DONE)
+    reader.wait_for(b"kept")
+    assert reader.received() == b"kept"
+
+
+def test_write_after_its_deadline_answers_late(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """The server itself refuses what comes after the deadline."""
+    pane, reader = private.reading(runner)
+
+    late = runner.write(pane.tag, b"lost", Receipt.PASTED, "m-1", datetime.now(UTC) - timedelta(milliseconds=1))
+    done = runner.write(pane.tag, b"kept", Receipt.PASTED, "m-2", soon())
+
+    assert (late, done) == (Written.LATE, Written.DONE)
+    reader.wait_for(b"kept")
+    assert reader.received() == b"kept"
+
+
+def test_unknown_instance_answers_absent(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """No pane carries the tag: with a server, without one, and where the pane was taken away since."""
+    before = runner.write("i-none", b"x", Receipt.PASTED, "m-1", soon())
+    pane, _ = private.reading(runner)
+    private.reading(runner, target="other")
+    runner.write(pane.tag, b"x", Receipt.PASTED, "m-1", soon())
+    private.tmux("kill-pane", "-t", pane.pane_id)
+
+    after = runner.write(pane.tag, b"x", Receipt.PASTED, "m-2", soon())
+
+    assert (before, after) == (Written.ABSENT, Written.ABSENT)
+    assert private.tmux("list-buffers") == ""
+
+
+def test_pane_id_of_a_restarted_server_is_somebody_else(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """After a restart of tmux the same pane id is another pane: it gets nothing, and the tag is looked for."""
+    first, _ = private.reading(runner)
+    runner.write(first.tag, b"x", Receipt.PASTED, "m-1", soon())
+    server = private.pid()
+    private.tmux("kill-server")
+    wait_until(lambda: not os.path.exists(f"/proc/{server}"), "the server is gone")
+    second, reader = private.reading(private.runner())
+    assert second.pane_id == first.pane_id
+
+    written = runner.write(first.tag, b"for the first", Receipt.PASTED, "m-1", soon())
+
+    assert written is Written.ABSENT
+    assert runner.write(second.tag, b"mine", Receipt.PASTED, "m-2", soon()) is Written.DONE
+    reader.wait_for(b"mine")
+    assert reader.received() == b"mine"
+
+
+def test_moved_panes_and_zoomed_neighbours_change_nothing(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A person who splits, zooms and synchronises the window does not turn text aside or double it."""
+    pane, reader = private.reading(runner)
+    private.tmux("split-window", "-t", pane.pane_id, "cat > /dev/null")
+    private.tmux("set-option", "-w", "-t", pane.pane_id, "synchronize-panes", "on")
+    private.tmux("resize-pane", "-Z", "-t", "=loop-standing-test:")
+
+    written = runner.write(pane.tag, b"here", Receipt.PASTED, "m-1", soon())
+
+    assert written is Written.DONE
+    reader.wait_for(b"here")
+    assert reader.received() == b"here"
+    assert [found.tag for found in runner.survey().panes if found.tag] == [pane.tag]
+
+
+def test_only_writable_clients_type(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A client that may write is told with the time of its last key; a read-only one and the control client are not."""
+    pane, _ = private.reading(runner)
+    private.reading(runner, target="other")
+
+    with _client(private, "-r", "-t=loop-standing-test:"), _client(private, "-t=other:"):
+        watching = runner.typing(pane.tag)
+        with _client(private, "-t=loop-standing-test:") as terminal:
+            os.write(terminal, b"k")
+            typing = runner.typing(pane.tag)
+
+    assert watching == ()
+    assert len(typing) == 1
+    assert abs(datetime.now(UTC) - typing[0].last_key_at) < timedelta(seconds=10)
+
+
+def test_client_of_a_grouped_session_types_too(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A session that shares the window counts, and the pane is still listed once, for the session it was made in."""
+    pane, _ = private.reading(runner)
+    private.tmux("new-session", "-d", "-s", "aaa-mine", "-t", "=loop-standing-test:")
+
+    with _client(private, "-t=aaa-mine:"):
+        typing = runner.typing(pane.tag)
+        panes = [found for found in runner.survey().panes if found.tag]
+
+    assert len(typing) == 1
+    assert [(found.pane_id, found.target) for found in panes] == [(pane.pane_id, "loop-standing-test")]
+
+
+def test_end_takes_the_pane_from_every_session_that_shows_it(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A grouped session does not keep an ended pane, and a session that only borrowed the window stays."""
+    pane, _ = private.reading(runner)
+    private.tmux("new-session", "-d", "-s", "grouped", "-t", "=loop-standing-test:")
+    private.tmux("new-session", "-d", "-s", "borrower", "cat")
+    private.tmux("link-window", "-s", pane.pane_id, "-t", "=borrower:")
+
+    ended = runner.end(pane.tag)
+
+    assert ended
+    assert {found.target for found in runner.survey().panes} - {"_the-loop"} == {"borrower"}
+
+
+def test_read_only_client_does_not_stand_in_the_way(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """Text arrives while somebody watches read-only."""
+    pane, reader = private.reading(runner)
+
+    with _client(private, "-r", "-t=loop-standing-test:"):
+        written = runner.write(pane.tag, b"seen", Receipt.PASTED, "m-1", soon())
+        reader.wait_for(b"seen")
+
+    assert written is Written.DONE
+    assert reader.received() == b"seen"
+
+
+def test_program_killed_around_a_write_never_takes_the_server_along(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """Whenever a program dies next to a write, the server lives on (tmux 3.3a exits on a paste into a dead pane)."""
+    private.reading(runner, target="keeper")
+    server = private.pid()
+    answers = set()
+
+    for number in range(25):
+        pane = private.spawn(runner, launcher(private.folder / "cat", "exec cat"), target=f"victim-{number}")
+        os.kill(pane.pid, signal.SIGKILL)
+        answers.add(runner.write(pane.tag, b"text", Receipt.PASTED, f"m-{number}", soon()))
+
+    assert private.pid() == server
+    assert answers <= {Written.DONE, Written.DEAD}
