@@ -1,0 +1,78 @@
+"""The door for importers: `the_loop.connect().standing.list()`. Everything else is inside."""
+
+import getpass
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from core.config.loading import load
+from core.domain.rows import Answer, Row
+from core.domain.session import Definition, SlackBinding
+from core.errors import CoreError
+from core.saying import Said, say
+from core.standing.creating import create_standing
+from core.standing.deleting import delete_standing
+from core.standing.listing import get_standing, list_standing
+from core.standing.restarting import restart_standing
+from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
+from core.system import System
+from core.wiring import build_system
+
+__all__ = ["Answer", "CoreError", "Definition", "Loop", "Row", "Said", "SlackBinding", "Standing", "connect"]
+
+
+def connect(config: Path | None = None, environ: Mapping[str, str] | None = None) -> "Loop":
+    """Return the-loop as the configuration has it; see `the-loop config path` for which file that is.
+
+    Raises ConfigError with everything that is wrong with the file.
+    """
+    env = dict(os.environ if environ is None else environ)
+    return Loop(build_system(load(config, env), env))
+
+
+class Loop:
+    """One the-loop."""
+
+    def __init__(self, system: System) -> None:
+        self.standing = Standing(system, f"cli:{getpass.getuser()}")
+
+
+class Standing:
+    """The verbs on standing sessions, as `the-loop standing …` has them; a session's failure is a row."""
+
+    def __init__(self, system: System, actor: str) -> None:
+        self._system = system
+        self._actor = actor
+
+    def list(self) -> tuple[Row, ...]:
+        """Return every declared and recorded session."""
+        return list_standing(self._system)
+
+    def get(self, name: str) -> Row:
+        """Return one session's row. Raises UnknownSession."""
+        return get_standing(self._system, name)
+
+    def create(self, definition: Definition, *, start: bool = True) -> Answer:
+        """Make a session. Raises InvalidValue, NameTaken."""
+        return create_standing(self._system, definition, self._actor, start=start)
+
+    def delete(self, name: str) -> Answer:
+        """Stop a created session and forget it. Raises UnknownSession, DeclaredSession."""
+        return delete_standing(self._system, name, self._actor)
+
+    def start(self, name: str | None = None) -> Answer:
+        """Bring a session up, or every one that is not held. Raises UnknownSession."""
+        return start_standing(self._system, name, self._actor)
+
+    def stop(self, name: str | None = None, reason: str = "") -> Answer:
+        """End a session gracefully, or every one. Raises UnknownSession."""
+        return stop_standing(self._system, name, self._actor, reason)
+
+    def restart(self, name: str) -> Answer:
+        """End the session gracefully and resume its conversation. Raises UnknownSession, Refused."""
+        return restart_standing(self._system, name, self._actor)
+
+    def say(self, name: str, text: str, *, wait: float = 30.0) -> Said:
+        """Put a message into the agent's terminal, once, and wait for evidence. Raises NotRunning, InvalidValue."""
+        return say(self._system, name, text, actor=self._actor, raw=False, wait=wait)

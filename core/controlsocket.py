@@ -59,7 +59,7 @@ def ask(path: Path, operation: str, seconds: float) -> Mapping[str, Any]:
 
 
 class ControlSocket:
-    """Answers the questions of command-line processes, each in a thread of its own so that a slow one holds up nobody."""
+    """Answers command-line processes, each in a thread of its own so that a slow one holds up nobody."""
 
     def __init__(self, path: Path, operations: Mapping[str, Answer]) -> None:
         self._path = path

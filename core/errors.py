@@ -142,7 +142,7 @@ class LockBusy(CoreError):
 class ChannelError(CoreError):
     """A channel (Slack) could not do what was asked.
 
-    `transient` tells whether the same call may succeed later; `retry_after` is in seconds, where the other side named it;
+    `transient` tells whether the same call may succeed later; `retry_after` is in seconds, where the other side said;
     `unclear` means that the call may have been carried out although no answer came.
     """
 

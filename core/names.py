@@ -83,5 +83,5 @@ def new_message_id() -> str:
 
 
 def new_marker() -> str:
-    """Return a short marker (`k3f9x2`), written `#k3f9x2` in a framed message and looked for in the harness's records."""
+    """Return a short marker (`k3f9x2`): `#k3f9x2` in a framed message, looked for in the harness's records."""
     return _random(6)

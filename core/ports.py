@@ -1,4 +1,4 @@
-"""What core needs of the outside, as Protocols. Adapters (store, tmux, harness, a channel) implement them; wiring picks."""
+"""What core needs of the outside, as Protocols: adapters (store, tmux, harness, a channel) implement, wiring picks."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -389,7 +389,7 @@ class Harness(Protocol):
         ...
 
     def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
-        """Ask a source other than the hooks what the live harness does; None where there is none or it does not know."""
+        """Ask a source other than the hooks what the live harness does; None where none knows."""
         ...
 
     def screen_ready(self, screen: str) -> bool | None:

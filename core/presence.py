@@ -1,4 +1,4 @@
-"""Whether a service runs: it holds a flock on one file for as long as it lives, so a crash cannot leave a lie behind."""
+"""Whether a service runs: it holds a flock on one file while it lives, so a crash cannot leave a lie behind."""
 
 import fcntl
 import os
