@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +62,11 @@ def _flags_in(arg: str) -> list[str]:
 
 def asks_for_bypass(args: Sequence[str], settings: Mapping[str, Any]) -> bool:
     """Tell whether the arguments, or the settings given with them, switch permission checks off."""
-    followed = list(zip(args, [*args[1:], ""], strict=True))
     permissions = settings.get("permissions")
     return (
         _BYPASS in args
         or f"{_MODE}={_BYPASS_MODE}" in args
-        or (_MODE, _BYPASS_MODE) in followed
+        or (_MODE, _BYPASS_MODE) in pairwise(args)
         or (isinstance(permissions, dict) and permissions.get("defaultMode") == _BYPASS_MODE)
     )
 

@@ -1,0 +1,298 @@
+"""A deterministic model server for real agents in tests: Anthropic's Messages API on loopback, standard library only.
+
+The answer is `ECHO: <what was said last>`. Directives in that text make it do more, in their order:
+
+    [[sleep S]]        wait S seconds before the first answer
+    [[tool bash CMD]]  call the shell tool
+    [[bg CMD]]         call the shell tool in the background
+    [[call NAME JSON]] call a tool with these arguments
+    [[say TEXT]]       the final text
+    [[error CODE]]     answer with that HTTP status
+
+Tools are called one a request; when the last result is back the text is `DONE: <result>`. Text that was slipped into a
+running turn is added as `STEER: <text>`. Nothing is kept between requests: all is worked out from the conversation that
+each carries. A request without tools (a title, a topic check) gets a short echo.
+
+`python -m tests.fakes.model [--port N]` prints `PORT <n>` and serves until it is ended.
+"""
+
+import json
+import re
+import select
+import socket
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+_DIRECTIVE = re.compile(r"\[\[(sleep|tool bash|bg|call|say|error)\s+(.*?)\]\]", re.DOTALL)
+_NOISE = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+_STEER = re.compile(r"The user sent a new message while you were working:\n(.*?)(?:\n\nIMPORTANT|</|$)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a request says: the last thing that was said, and what followed it."""
+
+    user: str
+    results: tuple[str, ...]
+    steers: tuple[str, ...]
+    tools: Mapping[str, Mapping[str, Any]]
+    model: str
+    stream: bool
+
+
+@dataclass
+class Reply:
+    """What is answered."""
+
+    text: str
+    call: tuple[str, dict[str, Any]] | None = None
+    sleep: float = 0.0
+    error: int = 0
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request as it was answered."""
+
+    user: str
+    reply: str
+    tools: tuple[str, ...]
+    messages: int
+    body: Mapping[str, Any] = field(repr=False)
+
+
+def parse(body: Mapping[str, Any]) -> Turn:
+    """Read a Messages request."""
+    user, results, steers = "", [], []
+    for message in body.get("messages", []):
+        content = message.get("content")
+        steers += [text.strip() for text in _STEER.findall(_flat(content))]
+        if message.get("role") != "user":
+            continue
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+        results += [_flat(block.get("content")) for block in blocks if block.get("type") == "tool_result"]
+        said = [text for block in blocks if block.get("type") == "text" and (text := _clean(block.get("text", "")))]
+        if said:
+            user, results, steers = "\n".join(said), [], []
+    tools = {tool["name"]: tool.get("input_schema") or {} for tool in body.get("tools") or [] if "name" in tool}
+    return Turn(user, tuple(results), tuple(steers), tools, str(body.get("model", "")), bool(body.get("stream")))
+
+
+def decide(turn: Turn) -> Reply:
+    """Return the reply; it depends on the request alone."""
+    if not turn.tools:
+        return Reply(f"ECHO: {turn.user}"[:60])
+    reply = Reply(f"ECHO: {turn.user}")
+    calls: list[tuple[str, dict[str, Any]]] = []
+    said = None
+    for kind, argument in _DIRECTIVE.findall(turn.user):
+        if kind == "sleep":
+            reply.sleep += 0.0 if turn.results else float(argument)
+        elif kind == "say":
+            said = argument
+        elif kind == "error":
+            reply.error = int(argument)
+        else:
+            calls.append(_call(kind, argument))
+    done = len(turn.results)
+    if done < len(calls):
+        reply.call = calls[done]
+    elif said is not None:
+        reply.text = said
+    elif done:
+        reply.text = f"DONE: {turn.results[-1].strip()}"
+    reply.text += "".join(f"\nSTEER: {text}" for text in turn.steers)
+    return reply
+
+
+def _call(kind: str, argument: str) -> tuple[str, dict[str, Any]]:
+    if kind == "call":
+        name, _, given = argument.strip().partition(" ")
+        return name, json.loads(given or "{}")
+    background = {"run_in_background": True} if kind == "bg" else {}
+    return "Bash", {"command": argument, "description": "run a command", **background}
+
+
+def _clean(text: str) -> str:
+    return _NOISE.sub("", text).strip()
+
+
+def _flat(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, dict):
+        return _flat(content.get("text") or content.get("content"))
+    return "\n".join(filter(None, map(_flat, content))) if isinstance(content, list) else ""
+
+
+def _message(turn: Turn, reply: Reply) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "text", "text": reply.text}
+    if reply.call is not None:
+        name, given = reply.call
+        block = {"type": "tool_use", "id": f"toolu_{uuid.uuid4().hex[:24]}", "name": name, "input": given}
+    return {
+        "id": f"msg_{uuid.uuid4().hex[:24]}",
+        "type": "message",
+        "role": "assistant",
+        "model": turn.model,
+        "content": [block],
+        "stop_reason": "end_turn" if reply.call is None else "tool_use",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 10, "output_tokens": max(1, len(reply.text) // 4)},
+    }
+
+
+def _events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the server-sent events that carry a message."""
+    block = message["content"][0]
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
+    if block["type"] == "text":
+        opened, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
+    else:
+        opened = {**block, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+    yield {"type": "content_block_start", "index": 0, "content_block": opened}
+    yield {"type": "content_block_delta", "index": 0, "delta": delta}
+    yield {"type": "content_block_stop", "index": 0}
+    stop = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": stop, "usage": {"output_tokens": message["usage"]["output_tokens"]}}
+    yield {"type": "message_stop"}
+
+
+class ModelServer(ThreadingHTTPServer):
+    """The server, and every request with tools that it has answered."""
+
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self._lock = threading.Lock()
+        self._requests: list[Request] = []
+
+    @property
+    def url(self) -> str:
+        """The base URL."""
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def note(self, request: Request) -> None:
+        """Remember a request."""
+        with self._lock:
+            self._requests.append(request)
+
+    def requests(self, containing: str = "") -> tuple[Request, ...]:
+        """Return the requests with tools whose last said text contains this."""
+        with self._lock:
+            return tuple(seen for seen in self._requests if seen.tools and containing in seen.user)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: ModelServer
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: a test asks the server."""
+
+    def do_HEAD(self) -> None:
+        """Answer the probe that a harness sends at its start."""
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        """Answer whatever else it looks for."""
+        self._whole({"data": []})
+
+    def do_POST(self) -> None:
+        """Answer a Messages request; anything else (telemetry, flags) gets an empty object."""
+        try:
+            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+        except ValueError:
+            body = {}
+        path = self.path.partition("?")[0]
+        if path.endswith("/count_tokens"):
+            self._whole({"input_tokens": 10})
+        elif path.endswith("/messages"):
+            self._answer(body)
+        else:
+            self._whole({})
+
+    def _answer(self, body: Mapping[str, Any]) -> None:
+        turn = parse(body)
+        reply = decide(turn)
+        said = f"call {reply.call[0]}" if reply.call else reply.text
+        self.server.note(Request(turn.user, said, tuple(sorted(turn.tools)), len(body.get("messages", [])), body))
+        try:
+            if self._gone_within(reply.sleep):
+                self.close_connection = True
+            elif reply.error:
+                error = {"type": "api_error", "message": f"fake error {reply.error}"}
+                self._whole({"type": "error", "error": error}, reply.error)
+            elif turn.stream:
+                self._stream(_events(_message(turn, reply)))
+            else:
+                self._whole(_message(turn, reply))
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+    def _gone_within(self, seconds: float) -> bool:
+        """Wait; True as soon as the client has closed the connection."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if select.select([self.connection], [], [], min(left, 0.2))[0]:
+                try:
+                    gone: bool = self.connection.recv(1, socket.MSG_PEEK) == b""
+                except OSError:
+                    return True
+                return gone
+        return False
+
+    def _whole(self, content: Mapping[str, Any], status: int = 200) -> None:
+        data = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self, events: Iterator[dict[str, Any]]) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for event in events:
+            data = f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.write(b"0\r\n\r\n")
+        self.wfile.flush()
+
+
+@contextmanager
+def serving() -> Iterator[ModelServer]:
+    """Serve on a free port of loopback while the block runs."""
+    server = ModelServer()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+if __name__ == "__main__":
+    given = dict(zip(sys.argv[1::2], sys.argv[2::2], strict=False))
+    alone = ModelServer(int(given.get("--port", 0)))
+    print(f"PORT {alone.server_address[1]}", flush=True)
+    try:
+        alone.serve_forever()
+    except KeyboardInterrupt:
+        alone.server_close()

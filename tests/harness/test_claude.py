@@ -1,0 +1,213 @@
+"""What only real Claude Code can show: its dialogs, its files, its settings, its turns at resume."""
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.clock import SystemClock
+from core.domain.harness import Asked, Ready, TurnBlocked, TurnEnded, TurnFailed, TurnStarted
+from core.harness.claude.adapter import ClaudeHarness
+from tests.fakes.model import ModelServer
+from tests.harness.conftest import KEY, SLEEPING, WORDS
+from tests.integration.harness.stage import Stage
+from tests.support.tmux import wait_until
+
+QUESTION = {
+    "questions": [
+        {
+            "question": "Which colour?",
+            "header": "Colour",
+            "options": [{"label": "red", "description": "r"}, {"label": "blue", "description": "b"}],
+            "multiSelect": False,
+        }
+    ]
+}
+Make = Callable[..., Stage]
+
+
+@pytest.fixture
+def make(tmp_path: Path, environ: dict[str, str]) -> Iterator[Make]:
+    """Make sessions of Claude Code with arguments, a folder to work in and further variables."""
+    made: list[Stage] = []
+
+    def stage(args: tuple[str, ...] = SLEEPING, work: str = "work", **variables: str) -> Stage:
+        root = tmp_path / str(len(made))
+        pane = {**environ, **variables}
+        new = Stage(ClaudeHarness(SystemClock(), pane), WORDS, root, pane, args)
+        cwd = root / work
+        cwd.mkdir(parents=True, exist_ok=True)
+        new.context = replace(new.context, cwd=cwd)
+        made.append(new)
+        return new
+
+    yield stage
+    for each in made:
+        each.close()
+
+
+def test_blocked_notification_reaches_no_model(stage: Stage, model: ModelServer) -> None:
+    """While held, a finished background task makes no request at all."""
+    stage.start_ready()
+    stage.say("back1", stage.words.background)
+    stage.expect(TurnEnded, lambda event: event.pending_tasks != ())
+
+    (stage.context.folder / "hold").touch()
+    stage.expect(TurnBlocked)
+    stage.say("echo1", "a request after it")
+    stage.expect(TurnEnded, lambda event: stage.words.echo(event.answer))
+
+    assert model.requests("<task-notification>") == ()
+
+
+def test_turn_nobody_asked_for_at_resume_is_blocked_until_let_through(stage: Stage, model: ModelServer) -> None:
+    """Killed with a task in the background, each resume tells of it: blocked while held, and let through once not."""
+    stage.start_ready()
+    stage.say("back1", "[[bg sleep 60]]")
+    stage.expect(TurnEnded, lambda event: event.pending_tasks != ())
+    stage.terminate(signal.SIGKILL)
+    hold = stage.context.folder / "hold"
+
+    hold.touch()
+    stage.start_ready()
+    stage.expect(TurnBlocked)
+    stage.terminate()
+    assert model.requests("<task-notification>") == ()
+
+    hold.unlink()
+    stage.events.clear()
+    stage.start_ready()
+    stage.expect(TurnStarted, lambda event: event.internal)
+    wait_until(lambda: model.requests("<task-notification>"), "the turn is let through")
+
+
+def test_settings_of_the_operator_are_merged(make: Make, tmp_path: Path) -> None:
+    """Hooks, permissions and other keys given by --settings work beside ours."""
+    proof = tmp_path / "their-hook-ran"
+    theirs = {
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": f"touch {proof}"}]}]},
+        "permissions": {"allow": ["Bash(printenv:*)"]},
+        "env": {"FROM_THEIR_SETTINGS": "yes"},
+    }
+    stage = make(("--settings", json.dumps(theirs)))
+    stage.start_ready()
+
+    stage.say("set1", "[[tool bash printenv FROM_THEIR_SETTINGS]]")
+    ended = stage.expect(TurnEnded)
+
+    assert ended.answer == "DONE: yes"
+    wait_until(proof.exists, "their hook has run")
+    assert stage.of(Asked) == []
+
+
+def test_first_start_shows_no_dialog_and_trust_lasts(stage: Stage, environ: dict[str, str]) -> None:
+    """Trust, onboarding and the key are settled before the start, and Claude Code keeps what was written."""
+    stage.start_ready("hello")
+    stage.expect(TurnEnded)
+    stage.terminate()
+
+    content = json.loads((Path(environ["HOME"]) / ".claude.json").read_text())
+
+    assert content["projects"][str(stage.context.cwd)]["hasTrustDialogAccepted"] is True
+    assert content["customApiKeyResponses"]["approved"] == [KEY[-20:]]
+
+
+@pytest.mark.parametrize(
+    "work",
+    ["plain", "dots.and_more", "two words", "ünïcödé-日本", "emoji-\N{ROCKET}", "/".join(["long" * 15] * 4)],
+    ids=["plain", "dots", "space", "unicode", "astral", "long"],
+)
+def test_conversation_is_found_whatever_its_folder_is_called(make: Make, work: str) -> None:
+    """The conversation's file is where we look for it, so a session can be resumed."""
+    stage = make(work=work)
+    stage.start_ready("hello")
+    stage.expect(TurnEnded)
+
+    stage.terminate()
+
+    assert stage.harness.resumable(stage.context)
+    stage.events.clear()
+    stage.start()
+    assert stage.expect(Ready).source == "resume"
+
+
+def test_configuration_folder_of_the_environment_is_respected(make: Make, tmp_path: Path) -> None:
+    """With CLAUDE_CONFIG_DIR everything is read and written there."""
+    folder = tmp_path / "elsewhere"
+    stage = make(CLAUDE_CONFIG_DIR=str(folder))
+
+    stage.start_ready("hello")
+    stage.expect(TurnEnded)
+
+    assert (folder / ".claude.json").exists()
+    assert stage.harness.resumable(stage.context)
+    assert stage.harness.second_opinion(stage.context, stage.pane_pid) is not None
+
+
+def test_messages_in_the_session_folder_are_read_without_asking(stage: Stage) -> None:
+    """A message that was too long to paste lies in the session's folder, and reading it opens no dialog."""
+    stage.start_ready()
+    message = stage.context.folder / "messages" / "m-1.txt"
+    message.parent.mkdir()
+    message.write_text("what the message says")
+
+    stage.say("file1", f'[[call Read {{"file_path": "{message}"}}]]')
+    ended = stage.expect(TurnEnded)
+
+    assert "what the message says" in ended.answer
+    assert stage.of(Asked) == []
+
+
+def test_question_is_told_from_a_permission(stage: Stage) -> None:
+    """AskUserQuestion is a question, with its text."""
+    stage.start_ready()
+
+    stage.say("ask1", f"[[call AskUserQuestion {json.dumps(QUESTION)}]]")
+
+    assert stage.expect(Asked) == Asked(question=True, summary="Which colour?")
+    assert stage.asking()
+
+
+def test_api_error_ends_the_turn_as_failed(stage: Stage) -> None:
+    """An error that is not retried is told as such."""
+    stage.start_ready()
+
+    stage.say("err1", "[[error 400]]")
+
+    assert "400" in stage.expect(TurnFailed).message
+
+
+def test_boot_prompt_may_look_like_an_option(make: Make) -> None:
+    """A boot prompt that begins with a dash, after an option that takes a list, is a prompt."""
+    stage = make(("--allowedTools", "Read", "Write"))
+
+    stage.start_ready("--help is what I want")
+
+    assert stage.expect(TurnStarted).prompt == "--help is what I want"
+
+
+def test_warning_about_bypassed_permissions_is_answered(make: Make) -> None:
+    """With permission checks switched off by the operator, no warning waits for an answer."""
+    stage = make(("--dangerously-skip-permissions",), IS_SANDBOX="1")
+
+    stage.start_ready()
+    stage.say("free1", stage.words.permission)
+    stage.expect(TurnEnded)
+
+    assert (stage.context.cwd / "made-by-test").exists()
+    assert stage.of(Asked) == []
+
+
+def test_id_in_use_is_never_given_twice(make: Make) -> None:
+    """A conversation that never had a turn is started again under its id, for there is nothing to resume."""
+    stage = make()
+    stage.start_ready()
+    stage.terminate()
+
+    assert not stage.harness.resumable(stage.context)
+    stage.events.clear()
+    stage.start()
+    assert stage.expect(Ready) == Ready(stage.context.session_id, "startup")
