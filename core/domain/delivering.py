@@ -318,4 +318,4 @@ def _gone(s: Situation) -> Step:
 
 def submit_token(row: InboxRow, number: int) -> str:
     """Return the receipt that the row's CR of that number leaves on the pane."""
-    return f"{row.token}.{number}"
+    return f"{row.token}-{number}"

@@ -111,4 +111,4 @@ class InboxRow:
     @property
     def token(self) -> str:
         """The receipt that the latest attempt leaves on the pane."""
-        return f"{self.message.id}.{self.attempt}"
+        return f"{self.message.id}-{self.attempt}"

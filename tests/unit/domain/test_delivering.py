@@ -253,7 +253,7 @@ def test_in_doubt_a_message_waits_for_a_person(changes: dict[str, Any], detail: 
 
 def test_a_claim_with_its_receipt_was_pasted() -> None:
     """The pane itself says so."""
-    there = situation(claimed(), receipts={Receipt.PASTED: "m-1.1"})
+    there = situation(claimed(), receipts={Receipt.PASTED: "m-1-1"})
 
     assert step(there, after(1)) == MarkPasted()
 
@@ -265,7 +265,7 @@ def test_a_claim_without_receipt_waits_for_its_deadline() -> None:
 
 def test_a_claim_without_receipt_after_its_deadline_was_never_pasted() -> None:
     """The server refuses a late line, so it may be tried again; another attempt's receipt counts for nothing."""
-    lost = situation(claimed(), receipts={Receipt.PASTED: "m-1.0"})
+    lost = situation(claimed(), receipts={Receipt.PASTED: "m-1-0"})
 
     assert step(lost, after(5.1)) == BackToPending(delivering.SILENT)
 
@@ -321,7 +321,7 @@ def test_no_enter_right_after_a_tool_call() -> None:
 
 def test_an_enter_that_left_its_receipt_is_not_written_again() -> None:
     """We died between the write and the row."""
-    there = situation(pasted(), receipts={Receipt.SUBMITTED: "m-1.1.1"})
+    there = situation(pasted(), receipts={Receipt.SUBMITTED: "m-1-1-1"})
 
     assert step(there, after(10)) == MarkSubmitted(1)
 
@@ -341,7 +341,7 @@ def test_one_lone_enter_follows() -> None:
 
 def test_a_second_enter_is_not_written_twice() -> None:
     """Its receipt is read first."""
-    there = situation(submitted(), receipts={Receipt.SUBMITTED: "m-1.1.2"})
+    there = situation(submitted(), receipts={Receipt.SUBMITTED: "m-1-1-2"})
 
     assert step(there, after(1.6)) == MarkSubmitted(2)
 
@@ -411,7 +411,7 @@ SITUATIONS = st.builds(
     provable=st.booleans(),
     timing=st.just(TIMING),
     pane=st.sampled_from(PaneState),
-    receipts=st.dictionaries(st.sampled_from(Receipt), st.sampled_from(["m-1.1", "m-1.1.1", "m-1.1.2", "m-9.1"])),
+    receipts=st.dictionaries(st.sampled_from(Receipt), st.sampled_from(["m-1-1", "m-1-1-1", "m-1-1-2", "m-9-1"])),
     durable=st.booleans(),
     asking=st.booleans(),
     tool_at=MOMENTS,

@@ -1,0 +1,57 @@
+"""A the-loop of its own for each test, with a private tmux server and the bundled agent in its panes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.standing.starting import start_standing
+from core.system import System
+from tests.support.talking import rows, talking
+from tests.support.tmux import PrivateTmux, private_tmux, wait_until
+from tests.support.world import ACTOR, World
+
+
+@pytest.fixture
+def private() -> Iterator[PrivateTmux]:
+    """Give a tmux server that nobody else knows."""
+    with private_tmux() as server:
+        yield server
+
+
+@pytest.fixture
+def world(private: PrivateTmux, tmp_path: Path) -> World:
+    """Give a world that declares `scribe` and `scribe-two`."""
+    world = World(
+        tmp_path, private.server.socket_name, private.folder, declared=("scribe", "scribe-two"), command_seconds=1.5
+    )
+    world.cwd.mkdir()
+    return world
+
+
+@pytest.fixture
+def system(world: World) -> System:
+    """Give the world's ports, with nothing started."""
+    return talking(world)
+
+
+@pytest.fixture
+def scribe(system: System) -> System:
+    """Give the world's ports with `scribe` started and its boot turn over."""
+    answer = start_standing(system, "scribe", ACTOR)
+    assert answer.ok, answer.to_json()
+    settle(system)
+    return system
+
+
+def settle(system: System, name: str = "scribe") -> None:
+    """Wait until the session is idle by its own word."""
+    record = system.records.read(name)
+    assert record is not None
+
+    def idle() -> bool:
+        system.ingest(record.uid)
+        activity = system.activities.get(record.uid)
+        return activity is not None and activity.state.value == "idle"
+
+    wait_until(idle, f"{name} is idle; {rows(system, name)}")

@@ -1,0 +1,45 @@
+"""A message on its way into a real pane, without a service."""
+
+from pathlib import Path
+
+from core.domain.message import MessageState
+from core.saying import say
+from core.system import System
+from tests.support.talking import rows, taken
+from tests.support.world import ACTOR
+
+
+def test_say_is_confirmed_by_the_agents_own_record(scribe: System) -> None:
+    """The text is taken by a turn, once, framed with who said it."""
+    said = say(scribe, "scribe", "hello there", actor=ACTOR)
+
+    assert (said.state, said.delivered) == (MessageState.CONFIRMED, True)
+    assert [text for text in taken(scribe) if "hello there" in text][0].startswith("[ann via cli #")
+    assert len([text for text in taken(scribe) if "hello there" in text]) == 1
+
+
+def test_twenty_messages_arrive_once_and_in_order(scribe: System) -> None:
+    """Each is confirmed or accepted before the next is pasted."""
+    texts = [f"number {number}." for number in range(20)]
+
+    states = [say(scribe, "scribe", text, actor=ACTOR).state for text in texts]
+
+    assert set(states) <= {MessageState.CONFIRMED, MessageState.ACCEPTED}
+    assert [text.split("] ", 1)[1].strip() for text in taken(scribe)[1:]] == texts
+
+
+def test_long_and_many_lined_messages_arrive_whole(scribe: System, tmp_path: Path) -> None:
+    """What the agent does not take inline it reads from a file in the session's folder."""
+    lines = "one\ntwo;\n\tthree --"
+    long = "x" * 150_000
+
+    first = say(scribe, "scribe", lines, actor=ACTOR)
+    second = say(scribe, "scribe", long, actor=ACTOR)
+
+    assert (first.state, second.state) == (MessageState.CONFIRMED, MessageState.CONFIRMED)
+    assert any(text.endswith(lines) for text in map(str.strip, taken(scribe)))
+    [row] = [row for row in rows(scribe) if row.message.text == long]
+    file = scribe.paths.session(row.message.uid) / f"message-{row.message.id}.txt"
+    assert file.read_text() == long
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert str(file) in taken(scribe)[-1]

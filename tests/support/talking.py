@@ -1,0 +1,72 @@
+"""A whole the-loop whose agent is the bundled one, for tests of messages; also as a process that can be killed.
+
+`python -m tests.support.talking WORLD.json NAME TEXT [WAIT]` says something and prints the answer.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.config.settings import HarnessDeclaration, Settings
+from core.domain.message import InboxRow, MessageState
+from core.saying import say
+from core.system import System
+from tests.support.world import ACTOR, World, load
+
+
+def settings_of(world: World, harness: str = "bundled") -> Settings:
+    """Return the world's configuration with an agent that takes messages."""
+    plain = world.settings()
+    mute = HarnessDeclaration(
+        "mute", ("/bin/sh", "-c", 'stty raw -echo; echo READY; cat >>"$0"', str(world.folder / "heard"))
+    )
+    return plain._replace(
+        routing=plain.routing._replace(default_harness=harness),
+        harnesses={**plain.harnesses, "mute": mute._replace(ready="READY")},
+    )
+
+
+def talking(world: World, harness: str = "bundled") -> System:
+    """Return the ports of such a world."""
+    return world.system(settings_of(world, harness))
+
+
+def record_of(system: System, name: str = "scribe") -> tuple[str, str]:
+    """Return the session's uid and instance."""
+    record = system.records.read(name)
+    assert record is not None
+    return record.uid, record.instance_id or ""
+
+
+def rows(system: System, name: str = "scribe") -> list[InboxRow]:
+    """Return the session's messages but its boot prompt, oldest first."""
+    uid, _ = record_of(system, name)
+    found = system.inbox.with_states(uid, frozenset(MessageState))
+    return [row for row in reversed(found) if row.message.kind.value != "boot"]
+
+
+def taken(system: System, name: str = "scribe") -> list[str]:
+    """Return the texts that turns took, by the conversation's own file, in order."""
+    record = system.records.read(name)
+    assert record is not None
+    texts: list[str] = []
+    for path in system.paths.session(record.uid).rglob(f"{record.harness_session_id}.jsonl"):
+        for line in path.read_text().splitlines():
+            entry = json.loads(line)
+            if entry.get("type") == "user" and entry.get("origin", {}).get("kind") == "human":
+                texts.append(str(entry["message"]["content"]))
+    return texts
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Say something in the described world and print the answer."""
+    path, name, text, *wait = arguments
+    system = talking(load(Path(path)))
+    said = say(system, name, text, actor=ACTOR, wait=float(wait[0]) if wait else 10.0)
+    print(json.dumps(said.to_json()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
