@@ -71,11 +71,14 @@ class SlackChannel:
         intake = Intake(door, Directory(client, self._tokens, self._clock), self.authorized)
         app = build_app(client, own, Sessions(door, self.authorized, own.team))
         connection = Connection(app, client, self._tokens, own, intake, door, self._pace)
-        async with asyncio.TaskGroup() as group:
-            beside = [group.create_task(intake.run()), group.create_task(_watch(stopping, stop))]
-            await connection.run(stop)
-            for task in beside:
-                task.cancel()
+        try:
+            async with asyncio.TaskGroup() as group:
+                beside = [group.create_task(intake.run()), group.create_task(_watch(stopping, stop))]
+                await connection.run(stop)
+                for task in beside:
+                    task.cancel()
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from failed
 
     def default_channel(self) -> str:
         """Return the configured channel's id, "" if none is."""

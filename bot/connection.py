@@ -100,9 +100,10 @@ class Connection:
         fresh = await _unless(stop, self._open())
         if fresh is None:
             return self._pace.steady
+        replaced = self._socket is not None and await self._socket.is_connected()
         await self._close()
         self._socket = fresh
-        await self._report(True, self._standing(fresh.hello.result()))
+        await self._report(True, self._standing(fresh.hello.result() - replaced))
         reason = await _unless(stop, fresh.watch())
         if reason == "link_disabled":
             raise ChannelError(f"Slack: link_disabled: {PERMANENT[reason][0]}", PERMANENT[reason][1], transient=False)
