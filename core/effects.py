@@ -40,6 +40,7 @@ class Effect(Enum):
     STOP_MARK = "stop.mark"  #: the record says stopping, with the hold where the stop was by name
     STOP_CANCEL = "stop.cancel"  #: the queue is cancelled
     STOP_SETTLE = "stop.settle"  #: the record is settled
+    STOP_UNBLOCK = "stop.unblock"  #: the file `hold` goes, where the session was ended and is not held
 
     # create
     CREATE_MARK = "create.mark"  #: the record of a session that the configuration does not declare

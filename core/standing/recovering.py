@@ -68,9 +68,17 @@ def finish_stop(system: System, record: SessionRecord, ended: Ended) -> SessionR
     """Take in its last reports, as those of a session that is ending, and settle the record. Raises StoreBroken."""
     take_reports(system, record.uid)
     with effect(Effect.STOP_SETTLE):
-        return write_record(
+        settled = write_record(
             system, replace(record.moved(SessionEvent.STOPPED), last_exit=ended.exit or record.last_exit)
         )
+    if settled.hold is None:
+        _unblock(system, settled)
+    return settled
+
+
+def _unblock(system: System, record: SessionRecord) -> None:
+    with effect(Effect.STOP_UNBLOCK):
+        clear_hold_file(system.paths, record.uid)
 
 
 def _ended(system: System, record: SessionRecord) -> Ended:
@@ -88,8 +96,7 @@ def _settled(system: System, record: SessionRecord, survey: Survey) -> SessionRe
         with effect(Effect.STOP_HOLD):
             set_hold_file(system.paths, record.uid)
     if not held and has_hold_file(system.paths, record.uid):
-        with effect(Effect.START_UNHOLD):
-            clear_hold_file(system.paths, record.uid)
+        _unblock(system, record)
     if (
         record.hold
         and record.hold.kind in _SILENT_HOLDS

@@ -1,0 +1,240 @@
+"""kill -9 before and after each effect of the verbs; then reconcile, then the verb again."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from core.domain.session import HoldKind, Live, Outcome, Phase, SessionRecord
+from core.effects import CRASH_VARIABLE, Effect
+from core.errors import NameTaken, UnknownSession
+from core.names import target_for
+from core.ports import Binding, OutboundKind
+from core.reconcile import reconcile
+from core.standing.listing import get_standing
+from core.standing.starting import start_standing
+from core.system import System
+from tests.support.tmux import wait_until
+from tests.support.world import ACTOR, VERBS, World
+
+SPAWNING = (
+    Effect.START_MARK,
+    Effect.START_FOLDER,
+    Effect.START_UNHOLD,
+    Effect.START_PREPARE,
+    Effect.START_LAUNCHER,
+    Effect.START_BOOT,
+    Effect.START_SPAWN,
+    Effect.START_ANNOUNCE,
+    Effect.START_READY,
+    Effect.START_SETTLE,
+)
+ENDING = (Effect.END_OUTPUT, Effect.END_TREE, Effect.END_PANE)
+STOPPING = (Effect.STOP_HOLD, Effect.STOP_MARK, *ENDING, Effect.STOP_SETTLE)
+DELETING = (
+    Effect.DELETE_HOLD,
+    Effect.DELETE_MARK,
+    *ENDING,
+    Effect.DELETE_CANCEL,
+    Effect.DELETE_UNBIND,
+    Effect.DELETE_FORGET,
+    Effect.DELETE_FILES,
+    Effect.DELETE_RECORD,
+)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One verb, on which session, what is there before it, and which effects it has."""
+
+    verb: str
+    name: str
+    effects: tuple[Effect, ...]
+    before: str = "nothing"  #: nothing | running | dead
+
+
+SCENARIOS = {
+    "start": Scenario("start", "scribe", SPAWNING),
+    "start over a dead pane": Scenario("start", "scribe", ENDING, "dead"),
+    "stop": Scenario("stop", "scribe", (*STOPPING, Effect.STOP_CANCEL), "running"),
+    "restart": Scenario("restart", "scribe", (*STOPPING, Effect.STOP_UNBLOCK), "running"),
+    "create": Scenario("create", "extra", (Effect.CREATE_MARK, *SPAWNING)),
+    "delete": Scenario("delete", "extra", DELETING, "running"),
+}
+POINTS = [
+    pytest.param(scenario, effect, side, id=f"{label}-{effect.value}:{side}")
+    for label, scenario in SCENARIOS.items()
+    for effect in scenario.effects
+    for side in ("before", "after")
+]
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """Give a world with threads, and tmux calls that have little time: reconcile waits for a late spawn that long."""
+    world = replace(world, slack=True, command_seconds=2.0, declared=("scribe",))
+    world.save()
+    return world
+
+
+def test_every_effect_of_the_verbs_is_walked() -> None:
+    """An effect that no scenario has would never be crashed; delivery's are walked where it is tested."""
+    walked = {effect for scenario in SCENARIOS.values() for effect in scenario.effects}
+
+    assert walked == {effect for effect in Effect if not effect.value.startswith("delivery.")}
+
+
+@pytest.mark.parametrize(("scenario", "effect", "side"), POINTS)
+def test_crash_leaves_nothing_that_reconcile_and_a_retry_do_not_mend(
+    world: World, scenario: Scenario, effect: Effect, side: str
+) -> None:
+    """Never two panes, no mark weakened, no half session, and the verb done again comes to its end."""
+    system = world.system()
+    prepare(system, scenario)
+
+    crash(world, scenario, f"{effect.value}:{side}")
+    marked = system.records.read(scenario.name)
+    reconcile(system, ACTOR)
+
+    check_mended(system, scenario, marked)
+    reconcile(system, ACTOR)
+    check_mended(system, scenario, marked)
+
+    RETRIES[scenario.verb](system, scenario.name)
+    check_consistent(system, scenario.name)
+
+
+# ---------------------------------------------------------------- steps
+
+
+def prepare(system: System, scenario: Scenario) -> None:
+    """Bring about what the scenario starts from."""
+    if scenario.before == "nothing":
+        return
+    begin = "create" if scenario.name == "extra" else "start"
+    VERBS[begin](system, scenario.name)
+    record = system.records.read(scenario.name)
+    assert record is not None
+    system.bindings.bind(Binding("slack", "T1", "C1", f"{record.uid}.1", record.uid, record.name, system.clock.now()))
+    if scenario.before == "dead":
+        [pane] = system.runner.survey().panes
+        os.kill(pane.pid, signal.SIGKILL)
+        wait_until(lambda: get_standing(system, scenario.name).live is Live.DEAD, "the pane is dead")
+
+
+def crash(world: World, scenario: Scenario, point: str) -> None:
+    """Run the verb in a process of its own that is killed at the point."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.world", str(world.folder / "world.json"), scenario.verb, scenario.name],
+        env={**os.environ, CRASH_VARIABLE: point},
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == -signal.SIGKILL, f"{point} was not passed: {done.stdout}{done.stderr}"
+
+
+def check_consistent(system: System, name: str) -> None:
+    """Assert that record and tmux say the same, and that nothing is under way."""
+    record = system.records.read(name)
+    panes = system.runner.survey().of_target(target_for(name))
+    assert len(panes) <= 1
+    if record is None:
+        assert panes == ()
+        return
+    assert record.phase is Phase.SETTLED
+    assert {pane.tag for pane in panes} <= {record.instance_id}
+    if record.hold is not None and record.hold.kind is HoldKind.STOPPED:
+        assert panes == ()
+        assert system.processes.marked(record.instance_id or "") == ()
+        assert (system.paths.session(record.uid) / "hold").exists()
+    else:
+        assert not (system.paths.session(record.uid) / "hold").exists()
+
+
+def check_mended(system: System, scenario: Scenario, marked: SessionRecord | None) -> None:
+    """Assert what reconcile promises for the phase in which the crash left the record."""
+    check_consistent(system, scenario.name)
+    record = system.records.read(scenario.name)
+    live = get_standing(system, scenario.name).live if record or scenario.name == "scribe" else Live.ABSENT
+    if marked is not None and marked.hold is not None:
+        assert record is not None
+        assert (record.hold, record.generation) == (marked.hold, marked.generation)
+    if marked is not None and marked.phase is Phase.DELETING:
+        assert record is None
+        assert system.bindings.of_session(marked.uid, "slack") is None
+        assert not system.paths.session(marked.uid).exists()
+    if marked is not None and marked.phase is Phase.CREATING:
+        assert (record is None) == (live is not Live.LIVE)
+        assert record is not None or not system.paths.session(marked.uid).exists()
+
+
+# ---------------------------------------------------------------- the verb again
+
+
+def retry_start(system: System, name: str) -> None:
+    """Starting again comes to one running session that was announced once."""
+    [row] = start_standing(system, name, ACTOR).sessions
+    assert row.outcome in (Outcome.STARTED, Outcome.RESUMED, Outcome.ALREADY_RUNNING)
+    assert row.live is Live.LIVE
+    roots = [post for post in system.outbox.due("slack", system.clock.now()) if post.post.kind is OutboundKind.ROOT]
+    assert len(roots) == 1
+
+
+def retry_stop(system: System, name: str) -> None:
+    """Stopping again leaves it held, with one generation more than it ran with."""
+    answer = VERBS["stop"](system, name)
+    record = system.records.read(name)
+    assert answer is not None
+    assert answer.ok
+    assert record is not None
+    assert record.hold is not None
+    assert (record.hold.kind, record.generation) == (HoldKind.STOPPED, 2)
+
+
+def retry_restart(system: System, name: str) -> None:
+    """Restarting again comes to a session that resumed its conversation, and to no hold."""
+    before = system.records.read(name)
+    answer = VERBS["restart"](system, name)
+    record = system.records.read(name)
+    assert answer is not None
+    assert before is not None
+    assert record is not None
+    assert [row.outcome for row in answer.sessions] == [Outcome.RESUMED]
+    assert (record.harness_session_id, record.hold, record.generation) == (before.harness_session_id, None, 1)
+
+
+def retry_create(system: System, name: str) -> None:
+    """Creating again is refused where the crash left a running session, and makes it where it left none."""
+    try:
+        answer = VERBS["create"](system, name)
+    except NameTaken:
+        assert get_standing(system, name).live is Live.LIVE
+        return
+    assert answer is not None
+    assert [row.outcome for row in answer.sessions] == [Outcome.STARTED]
+
+
+def retry_delete(system: System, name: str) -> None:
+    """Deleting again finds nothing, or deletes what the crash left untouched; then the name is free."""
+    try:
+        answer = VERBS["delete"](system, name)
+    except UnknownSession:
+        answer = None
+    assert answer is None or [row.outcome for row in answer.sessions] == [Outcome.DELETED]
+    assert system.records.read(name) is None
+
+
+RETRIES: dict[str, Callable[[System, str], None]] = {
+    "start": retry_start,
+    "stop": retry_stop,
+    "restart": retry_restart,
+    "create": retry_create,
+    "delete": retry_delete,
+}

@@ -1,0 +1,311 @@
+"""Every row of the error table of the standing sessions' design: situation, what happens, what is said.
+
+The rows about the configuration's own grammar are asked through the door that the commands use.
+"""
+
+import json
+import os
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.config.loading import load, load_tolerant
+from core.config.problems import ConfigError
+from core.config.settings import Standing
+from core.domain.pane import Spawn
+from core.domain.rows import Answer, misconfigured_row
+from core.domain.session import Definition, Live, Outcome
+from core.errors import DeclaredSession, InvalidValue, NameTaken, UnknownSession
+from core.names import new_instance, target_for
+from core.standing.creating import create_standing
+from core.standing.deleting import delete_standing
+from core.standing.listing import get_standing
+from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
+from core.system import System
+from tests.support.tmux import PrivateTmux, Reader, soon, wait_until
+from tests.support.world import ACTOR, World, definition
+
+
+def declaring(system: System, *sessions: Definition) -> System:
+    """Return the ports with a configuration that declares these."""
+    return replace(system, settings=system.settings._replace(standing=Standing(True, sessions)))
+
+
+def events(system: System, kind: str) -> list[dict[str, Any]]:
+    """Return the events of one kind."""
+    lines = system.paths.events.read_text().splitlines() if system.paths.events.exists() else []
+    return [event for event in map(json.loads, lines) if event["event"] == kind]
+
+
+def outcomes(answer: Answer) -> dict[str, Outcome | None]:
+    """Return what was done for each session."""
+    return {row.name: row.outcome for row in answer.sessions}
+
+
+def config(folder: Path, sessions: str) -> Path:
+    """Write a configuration with this list of sessions and return its path."""
+    path = folder / "cli-config.yaml"
+    path.write_text(f"state: {{root: {folder / 'state'}}}\nstandingSessions:\n  sessions: {sessions}\n")
+    return path
+
+
+# ---------------------------------------------------------------- standingSessions malformed
+
+
+def test_malformed_block_is_refused_with_its_key(tmp_path: Path) -> None:
+    """standingSessions malformed: every verb but stop raises with the offending key named."""
+    path = config(tmp_path, "[{name: scribe, autoStrat: true}]")
+
+    with pytest.raises(ConfigError, match="autoStrat") as caught:
+        load(path, {"HOME": str(tmp_path)})
+
+    assert isinstance(caught.value, ValueError)
+
+
+def test_malformed_block_is_one_misconfigured_row_of_the_lifecycle() -> None:
+    """standingSessions malformed: the-loop start renders it as one misconfigured row."""
+    answer = Answer((misconfigured_row("standingSessions.sessions[0].autoStrat: unknown key"),))
+
+    assert outcomes(answer) == {"standingSessions": Outcome.MISCONFIGURED}
+    assert not answer.ok
+
+
+def test_malformed_block_leaves_stop_working(system: System, world: World, tmp_path: Path) -> None:
+    """standingSessions malformed: stop still works off the records, so that what runs stays stoppable."""
+    start_standing(system, "scribe", ACTOR)
+    broken = (
+        f"state: {{root: {world.folder / 'state'}}}\n"
+        f"routing: {{tmux: {{socketName: {world.socket}}}}}\n"
+        "standingSessions: {sessions: [{nome: scribe}]}\n"
+    )
+    path = tmp_path / "broken.yaml"
+    path.write_text(broken)
+    settings, problem = load_tolerant(path, {"HOME": str(tmp_path)})
+
+    answer = stop_standing(world.system(settings), "scribe", ACTOR)
+
+    assert problem is not None
+    assert outcomes(answer) == {"scribe": Outcome.STOPPED}
+    assert system.runner.survey().panes == ()
+
+
+def test_duplicate_name_refuses_the_block_and_names_both_positions(tmp_path: Path) -> None:
+    """duplicate name: the whole block is refused, both positions named."""
+    path = config(tmp_path, "[{name: scribe}, {name: other}, {name: scribe}]")
+
+    with pytest.raises(ConfigError) as caught:
+        load(path, {"HOME": str(tmp_path)})
+
+    assert "sessions[0]" in str(caught.value)
+    assert "sessions[2]" in str(caught.value)
+
+
+def test_prompt_and_prompt_file_are_refused_by_name(system: System, tmp_path: Path) -> None:
+    """prompt and promptFile: that entry is refused by name, declared or created."""
+    path = config(tmp_path, "[{name: scribe, prompt: a, promptFile: b.md}]")
+
+    with pytest.raises(ConfigError, match="promptFile"):
+        load(path, {"HOME": str(tmp_path)})
+    with pytest.raises(InvalidValue, match="extra: prompt and promptFile"):
+        create_standing(system, definition("extra", prompt_file="/b.md"), ACTOR)
+
+
+# ---------------------------------------------------------------- what cannot run
+
+
+def test_unreadable_prompt_file_fails_that_session_and_others_start(system: System, tmp_path: Path) -> None:
+    """promptFile unreadable at start: that session failed, others still start."""
+    lost = definition("lost", prompt=None, prompt_file=str(tmp_path / "none.md"))
+
+    answer = start_standing(declaring(system, lost, definition("well")), None, ACTOR)
+
+    assert outcomes(answer) == {"lost": Outcome.FAILED, "well": Outcome.STARTED}
+    assert "none.md cannot be read" in answer.sessions[0].detail
+
+
+def test_missing_cwd_fails_that_session_and_names_the_path(system: System) -> None:
+    """cwd does not exist: that session failed, naming the path; never spawned into a missing directory."""
+    answer = start_standing(declaring(system, definition("lost", cwd="/no/such/folder")), "lost", ACTOR)
+
+    assert outcomes(answer) == {"lost": Outcome.FAILED}
+    assert "/no/such/folder does not exist" in answer.sessions[0].detail
+    assert system.runner.survey().panes == ()
+
+
+def test_missing_binary_is_an_error_event_and_a_failed_row(system: System) -> None:
+    """harness binary missing: standing.spawn_failed at error, row failed, naming the binary."""
+    answer = start_standing(declaring(system, definition("lost", harness="missing")), "lost", ACTOR)
+
+    [event] = events(system, "standing.spawn_failed")
+    assert outcomes(answer) == {"lost": Outcome.FAILED}
+    assert "the-loop-no-such-program" in answer.sessions[0].detail
+    assert (event["level"], event["name"]) == ("error", "lost")
+
+
+def test_cursor_is_a_failed_row_with_the_adapters_message(system: System) -> None:
+    """cursor as the harness: row failed with the adapter's message."""
+    answer = start_standing(declaring(system, definition("lost", harness="cursor")), "lost", ACTOR)
+
+    assert outcomes(answer) == {"lost": Outcome.FAILED}
+    assert "no pre-assignable conversation id" in answer.sessions[0].detail
+
+
+# ---------------------------------------------------------------- what is in the way
+
+
+def test_live_session_without_a_record_is_refused_by_start(system: System, private: PrivateTmux, world: World) -> None:
+    """live tmux session, no record: refused loudly, naming tmux attach and the remedy."""
+    pane, _ = private.reading(private.runner(), target=target_for("scribe"))
+
+    answer = start_standing(system, "scribe", ACTOR)
+
+    [row] = answer.sessions
+    assert (row.outcome, row.live) == (Outcome.FAILED, Live.FOREIGN)
+    assert f"tmux -L {world.socket} attach-session -r -t=loop-standing-scribe:" in row.detail
+    assert "kill-session" in row.detail
+    assert [seen.pid for seen in system.runner.survey().panes] == [pane.pid]
+
+
+def test_live_session_without_a_record_is_not_signalled_by_stop(system: System, private: PrivateTmux) -> None:
+    """live tmux session, no record: stop refuses to signal it too."""
+    pane, _ = private.reading(private.runner(), target=target_for("scribe"))
+
+    answer = stop_standing(system, "scribe", ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.FAILED}
+    assert "is left alone" in answer.sessions[0].detail
+    assert system.processes.alive(pane.pid)
+
+
+def test_dead_pane_with_a_record_is_cleared_and_respawned(system: System) -> None:
+    """dead retained pane, with a record: cleared and respawned."""
+    start_standing(system, "scribe", ACTOR)
+    [pane] = system.runner.survey().panes
+    kill_and_wait(system, pane.pid)
+
+    answer = start_standing(system, "scribe", ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.RESUMED}
+    assert [seen.dead for seen in system.runner.survey().panes] == [False]
+
+
+def test_dead_pane_without_a_record_is_cleared_and_respawned(system: System) -> None:
+    """dead retained pane, without a record: cleared and respawned."""
+    start_standing(system, "scribe", ACTOR)
+    [pane] = system.runner.survey().panes
+    kill_and_wait(system, pane.pid)
+    system.records.remove("scribe")
+
+    answer = start_standing(system, "scribe", ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.STARTED}
+    assert [seen.dead for seen in system.runner.survey().panes] == [False]
+
+
+def kill_and_wait(system: System, pid: int) -> None:
+    """Kill a pane's program and wait until tmux tells that it is dead."""
+    os.kill(pid, 9)
+    wait_until(lambda: all(pane.dead for pane in system.runner.survey().panes), "the pane is dead")
+
+
+def test_silent_tmux_spawns_nothing(world: World, private: PrivateTmux, tmp_path: Path) -> None:
+    """tmux does not answer the probe: nothing spawned, and nothing is recorded; silence is not absence."""
+    system = replace_command_seconds(world, 0.5)
+    runner = private.runner()
+    runner.spawn(Spawn("other", new_instance(), Reader(tmp_path / "other").launcher, tmp_path, {}, soon()))
+
+    with private.frozen():
+        answer = start_standing(system, "scribe", ACTOR)
+
+    [row] = answer.sessions
+    assert (row.outcome, row.live, row.running) == (Outcome.UNCONFIRMED, Live.UNKNOWN, None)
+    assert system.records.read("scribe") is None
+    assert {pane.target for pane in runner.survey().panes} == {"other"}
+
+
+def replace_command_seconds(world: World, seconds: float) -> System:
+    """Return the world's ports with a shorter deadline for each call of tmux."""
+    return replace(world, command_seconds=seconds).system()
+
+
+def test_resume_that_dies_falls_back_to_a_fresh_conversation(system: System, world: World) -> None:
+    """resume did not survive the probe: a fresh conversation; standing.resume_failed at warning, then started."""
+    start_standing(system, "scribe", ACTOR)
+    stop_standing(system, "scribe", ACTOR)
+    first = system.records.read("scribe")
+    assert first is not None
+    (world.store / str(first.harness_session_id)).unlink()
+
+    answer = start_standing(system, "scribe", ACTOR)
+
+    again = system.records.read("scribe")
+    assert again is not None
+    assert outcomes(answer) == {"scribe": Outcome.STARTED}
+    assert "No conversation found" in answer.sessions[0].detail
+    assert again.harness_session_id != first.harness_session_id
+    assert [event["level"] for event in events(system, "standing.resume_failed")] == ["warning"]
+    assert len(events(system, "standing.started")) == 2
+    assert len(system.runner.survey().panes) == 1
+
+
+# ---------------------------------------------------------------- announcing, speaking
+
+
+def test_announcement_that_fails_costs_nobody_the_session(world: World) -> None:
+    """Slack post fails: standing.announce_failed at warning; the session is up regardless."""
+    system = replace(world, slack=True).system()
+    system.inbox.counts()  # the database is made by its first use
+    with sqlite3.connect(system.paths.database) as database:
+        database.execute("DROP TABLE outbox")
+    database.close()
+
+    answer = start_standing(system, "scribe", ACTOR)
+
+    [event] = events(system, "standing.announce_failed")
+    assert outcomes(answer) == {"scribe": Outcome.STARTED}
+    assert event["level"] == "warning"
+    assert answer.sessions[0].live is Live.LIVE
+
+
+# ---------------------------------------------------------------- create and delete
+
+
+def test_create_of_a_declared_name_names_start(system: System) -> None:
+    """create for a name already declared: ValueError naming which, and start as the alternative."""
+    with pytest.raises(NameTaken, match=r"standingSessions\.sessions.*standing start scribe") as caught:
+        create_standing(system, definition("scribe"), ACTOR)
+
+    assert isinstance(caught.value, ValueError)
+
+
+def test_create_of_a_recorded_name_names_start_and_delete(system: System) -> None:
+    """create for a name already recorded: ValueError naming which, and start and delete as the alternatives."""
+    create_standing(system, definition("extra"), ACTOR)
+
+    with pytest.raises(NameTaken, match=r"recorded already.*start extra.*delete extra") as caught:
+        create_standing(system, definition("extra"), ACTOR)
+
+    assert isinstance(caught.value, ValueError)
+
+
+def test_delete_of_a_declared_session_names_the_key_and_stop(system: System) -> None:
+    """delete of a declared session: ValueError naming standingSessions.sessions and stop."""
+    start_standing(system, "scribe", ACTOR)
+
+    with pytest.raises(DeclaredSession, match=r"standingSessions\.sessions.*standing stop scribe") as caught:
+        delete_standing(system, "scribe", ACTOR)
+
+    assert isinstance(caught.value, ValueError)
+    assert get_standing(system, "scribe").live is Live.LIVE
+
+
+def test_delete_of_an_unrecorded_name_is_a_lookup_error(system: System) -> None:
+    """delete of an unrecorded name: LookupError."""
+    with pytest.raises(UnknownSession) as caught:
+        delete_standing(system, "nobody", ACTOR)
+
+    assert isinstance(caught.value, LookupError)
