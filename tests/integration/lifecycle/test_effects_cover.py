@@ -1,0 +1,126 @@
+"""Whatever the verbs change outside this process stands in a named effect, and so has its crash points."""
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.effects import Effect, current_effect, effect
+from core.ports import Binding
+from core.store.database import SqliteDatabase
+from core.system import System
+from core.tmux.processes import LocalProcesses
+from core.tmux.runner import TmuxRunner
+from tests.support.world import VERBS, World
+
+_CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"}
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_NOT_THE_SESSIONS = (
+    "locks",
+    "events.jsonl",
+    "the-loop.db",
+    "poke",
+)  #: nothing of a session; the database by its writes
+
+
+class Watch:
+    """Notes each change under a folder, each write of the database, and each call that changes tmux or processes."""
+
+    def __init__(self) -> None:
+        self.root: Path | None = None
+        self.seen: list[tuple[str, Effect | None]] = []
+
+    def note(self, what: str) -> None:
+        """Note one change with the effect in which it is made."""
+        self.seen.append((what, current_effect()))
+
+    def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Note what the interpreter is about to do to a file."""
+        if self.root is None or (event not in _CHANGES and event != "open"):
+            return
+        if event == "open" and not (isinstance(arguments[2], int) and arguments[2] & _WRITES):
+            return
+        path = arguments[0]
+        if not isinstance(path, str | os.PathLike) or not Path(path).is_relative_to(self.root):
+            return
+        if str(Path(path).relative_to(self.root)).startswith(_NOT_THE_SESSIONS):
+            return
+        self.note(f"{event} {path}")
+
+    def wrap(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+        """Let the real method note that it is called."""
+        method: Callable[..., Any] = getattr(owner, name)
+
+        @functools.wraps(method)
+        def noted(*arguments: Any, **named: Any) -> Any:
+            if self.root is not None:
+                self.note(f"{owner.__name__}.{name}")
+            return method(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, noted)
+
+
+_WATCH = Watch()  # an audit hook cannot be taken off again, so there is one, and it sleeps while `root` is None
+sys.addaudithook(_WATCH.audit)
+
+
+@pytest.fixture
+def watch(world: World, system: System, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+    """Give the watch over the world's state folder."""
+    for owner, name in (
+        (SqliteDatabase, "write"),
+        (TmuxRunner, "spawn"),
+        (TmuxRunner, "end"),
+        (TmuxRunner, "write"),
+        (LocalProcesses, "end_tree"),
+    ):
+        _WATCH.wrap(monkeypatch, owner, name)
+    system.inbox.counts()  # makes folders and database, which are nobody's effect
+    for folder in (system.paths.records, system.paths.spool, system.paths.local / "sessions"):
+        folder.mkdir(mode=0o700)
+    _WATCH.seen.clear()
+    _WATCH.root = system.paths.local
+    yield _WATCH
+    _WATCH.root = None
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """Give a world with threads, so that announcements and closing notes are committed."""
+    return replace(world, slack=True)
+
+
+def run_every_verb(system: System) -> None:
+    """Run each verb on a declared and on a created session, with a thread that is closed in the end."""
+    VERBS["start"](system, "scribe")
+    VERBS["restart"](system, "scribe")
+    VERBS["stop"](system, "scribe")
+    VERBS["create"](system, "extra")
+    record = system.records.read("extra")
+    assert record is not None
+    with effect(Effect.DELIVERY_SETTLE):  # stands for the service, which binds the thread that it has posted
+        system.bindings.bind(Binding("slack", "T1", "C1", "1.1", record.uid, record.name, system.clock.now()))
+    VERBS["start-all"](system, "")
+    VERBS["delete"](system, "extra")
+    VERBS["stop-all"](system, "")
+    VERBS["reconcile"](system, "")
+
+
+def test_no_verb_changes_anything_outside_of_an_effect(system: System, watch: Watch) -> None:
+    """A change without a name would have no crash point, and no test would ever kill us there."""
+    run_every_verb(system)
+
+    assert [what for what, named in watch.seen if named is None] == []
+
+
+def test_every_effect_of_the_verbs_changes_something(system: System, watch: Watch) -> None:
+    """A name around nothing would be a crash point that proves nothing."""
+    run_every_verb(system)
+
+    verbs = {named for named in Effect if not named.value.startswith("delivery.")}
+    assert verbs - {named for _, named in watch.seen} == set()
