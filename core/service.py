@@ -81,12 +81,10 @@ class Service:
         workers: Sequence[Worker],
         sweep: Callable[[], Mapping[str, Any]],
         connections: Connections,
-        close: Callable[[], None],
     ) -> None:
         self._system = system
         self._sweep = sweep
         self._connections = connections
-        self._close = close
         self._lock = ServiceLock(system.paths.service_lock)
         self._swept = threading.Event()
         self._sweep_report: Mapping[str, Any] = {}
@@ -116,7 +114,7 @@ class Service:
             return self._stop()
         finally:
             self._socket.close()
-            self._close()
+            self._system.close()
             self._lock.release()
 
     def _listen_to_signals(self) -> None:

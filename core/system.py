@@ -1,24 +1,30 @@
 """The ports and settings that the verbs work with, in one value. `wiring` builds it; nobody else does."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from __future__ import annotations
 
-from core.clock import Clock
-from core.config.settings import Settings
-from core.paths import StatePaths
-from core.ports import (
-    Activities,
-    Bindings,
-    Database,
-    EventLog,
-    Harnesses,
-    Inbox,
-    Locks,
-    Outbox,
-    Processes,
-    Records,
-    Runner,
-)
+from typing import TYPE_CHECKING
+
+from core.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from core.clock import Clock
+    from core.config.settings import Settings
+    from core.paths import StatePaths
+    from core.ports import (
+        Activities,
+        Bindings,
+        Database,
+        EventLog,
+        Harnesses,
+        Inbox,
+        Locks,
+        Outbox,
+        Processes,
+        Records,
+        Runner,
+    )
 
 
 @dataclass(frozen=True)
@@ -46,3 +52,4 @@ class System:
     environ: Mapping[str, str]
     ingest: Callable[[str], None]  #: take in the hook reports of the session of that uid, once; raises StoreBroken
     poke: Callable[[], None]  #: wake the service, if one runs
+    close: Callable[[], None]  #: end the control client and the database's connections; panes stay

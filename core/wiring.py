@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from core.clock import SystemClock
 from core.config.settings import Settings
+from core.errors import CoreError
 from core.launching import secret_variables
 from core.paths import StatePaths
 from core.poke import Poke
+from core.ports import Channel, ChannelFactory
 from core.store.activities import SqliteActivities
 from core.store.bindings import SqliteBindings
 from core.store.database import SqliteDatabase
@@ -23,10 +24,8 @@ from core.tmux.server import TmuxServer
 from core.tmux.transport import Transport
 
 
-def build_system(
-    settings: Settings, environ: Mapping[str, str], transport: Callable[[TmuxServer], Transport] = TmuxServer.process
-) -> System:
-    """Return the ports for this process; by default each tmux call is a process of its own."""
+def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: bool = False) -> System:
+    """Return the ports for this process; each tmux call is a process, or goes through one `persistent` client."""
     from core.harness.catalogue import catalogue
     from core.tmux.processes import LocalProcesses
 
@@ -42,6 +41,19 @@ def build_system(
 
         take_in(system, uid)
 
+    def close() -> None:
+        runner.close()
+        processes.close()
+        database.close()
+
+    runner = TmuxRunner(
+        server,
+        _transport(server, persistent=persistent),
+        timeout=tmux.command_timeout_seconds,
+        remain_on_exit=tmux.remain_on_exit,
+        clock=clock,
+    )
+    processes = LocalProcesses()
     system = System(
         settings=settings,
         paths=paths,
@@ -54,14 +66,8 @@ def build_system(
         bindings=SqliteBindings(database),
         activities=SqliteActivities(database),
         events=JsonEventLog(paths.events, clock, max_bytes=log.max_bytes, keep=log.keep, include_text=log.include_text),
-        runner=TmuxRunner(
-            server,
-            transport(server),
-            timeout=tmux.command_timeout_seconds,
-            remain_on_exit=tmux.remain_on_exit,
-            clock=clock,
-        ),
-        processes=LocalProcesses(),
+        runner=runner,
+        processes=processes,
         harnesses=catalogue(
             clock,
             clean,
@@ -72,6 +78,7 @@ def build_system(
         environ=environ,
         ingest=ingest,
         poke=Poke(paths.poke).send,
+        close=close,
     )
     return system
 
@@ -86,5 +93,34 @@ def build_rescue_system(config: Path | None, environ: Mapping[str, str], warn: C
     return build_system(settings, environ)
 
 
-def load_channel(name: str, settings: Settings, environ: Mapping[str, str]) -> Any:
-    raise LookupError(name)
+def _transport(server: TmuxServer, *, persistent: bool) -> Transport:
+    if not persistent:
+        return server.process()
+    from core.tmux.control import ControlTransport
+
+    return ControlTransport(server)
+
+
+class ChannelMissing(CoreError):
+    """The configuration enables a channel that is not installed."""
+
+    code = "channel_missing"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the channel {name!r} is not installed: no package names it in the entry point group the_loop.channels",
+            f"install the package that brings it, or disable channels.{name}",
+        )
+
+
+def load_channel(name: str, settings: Settings, environ: Mapping[str, str]) -> Channel:
+    """Make the channel from its block. Raises ChannelMissing, ConfigError; asks nobody anything yet."""
+    from importlib.metadata import entry_points
+
+    from core.config.channels import GROUP
+
+    found = next(iter(entry_points(group=GROUP, name=name)), None)
+    if found is None:
+        raise ChannelMissing(name)
+    factory: ChannelFactory = found.load()
+    return factory(settings.channel(name).raw, environ, settings.source)

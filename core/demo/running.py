@@ -26,8 +26,8 @@ class WorkspaceNotStarted(CoreError):
 
 def run_demo(folder: Path, port: int, environ: Mapping[str, str], say: Callable[[str], None]) -> int:
     """Bring everything up in `folder`, print how to address it, and serve until interrupted; panes stay."""
+    from core.assembly import build_service
     from core.config.loading import load
-    from core.wiring import build_service
 
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _workspace(folder, port) as facts:

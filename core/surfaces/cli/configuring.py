@@ -1,7 +1,5 @@
 """`the-loop config check|show|schema|init|path`."""
 
-from dataclasses import asdict
-
 import click
 
 from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line
@@ -23,7 +21,7 @@ def check_command(session: Session) -> int:
 
     problems = check(session.config, session.environ, models=installed_models())
     if session.json:
-        print_json({"problems": [asdict(problem) for problem in problems], "ok": not problems})
+        print_json({"problems": [problem._asdict() for problem in problems], "ok": not problems})
     elif problems:
         for problem in problems:
             print_line(str(problem))

@@ -91,7 +91,7 @@ def status_command(session: Session) -> int:
 @click.pass_obj
 def serve_command(session: Session) -> int:
     """Run the service in the foreground."""
-    from core.wiring import build_service
+    from core.assembly import build_service
 
     session.permit(session.system, Verb.START)
     return build_service(session.settings, session.environ).run()
