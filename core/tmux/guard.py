@@ -23,7 +23,7 @@ DONE, DEAD, CLOSED, LATE, ABSENT = "done", "dead", "closed", "late", "absent"
 
 _CLOCK = "@the_loop_clock"
 _SET_CLOCK = ("set-option", "-s", _CLOCK, "%s")
-_SAFE = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _PANE_ID = re.compile(r"%[0-9]+")
 _SESSION_ID = re.compile(r"\$[0-9]+")
 _COLUMNS, _ROWS = "200", "50"  # tmux's own default of 80x24 makes full-screen programs wrap and cut their text

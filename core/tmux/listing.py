@@ -3,7 +3,6 @@
 import re
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from core.domain.pane import Pane, Receipt, Typing
@@ -11,6 +10,7 @@ from core.domain.session import LastExit
 from core.tmux.guard import TAG
 from core.tmux.language import Line
 from core.tmux.transport import silent
+from core.values import dataclass
 
 _PANE_FIELDS = (
     "#{pane_id}",

@@ -1,9 +1,7 @@
 """TmuxRunner: surveys, spawns, writes and ends panes, over whichever transport it is given."""
 
 import itertools
-import logging
 import os
-import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Never
@@ -17,7 +15,6 @@ from core.tmux.listing import EMPTY, LIST_CLIENTS, LIST_PANES, Listing, read_cli
 from core.tmux.server import TmuxServer
 from core.tmux.transport import Reply, Transport, check_version, silent
 
-_LOG = logging.getLogger(__name__)
 _SCREEN_LINES = 2000  #: the most that is ever captured: the server serves nobody else meanwhile
 _END_ATTEMPTS = 5
 
@@ -51,7 +48,7 @@ class TmuxRunner:
         self._known: dict[str, _Known] = {}
         self._nudged: set[tuple[int | None, str]] = set()
         self._left: set[str] = set()  # buffers of writes whose end was not seen
-        self._buffers = (f"the-loop-{os.getpid()}-{secrets.token_hex(4)}-{number}" for number in itertools.count())
+        self._buffers = (f"the-loop-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in itertools.count())
 
     def survey(self) -> Survey:
         """See Runner."""
@@ -225,7 +222,9 @@ class TmuxRunner:
         try:
             self._server.remember(pid, socket)
         except OSError as error:  # a full disk costs the way back to a swept socket, not the session that was made
-            _LOG.warning("tmux server not noted", extra={"reason": str(error)})
+            import logging  # here, since every command pays for what stands above
+
+            logging.getLogger(__name__).warning("tmux server not noted", extra={"reason": str(error)})
 
     def _write(
         self, known: _Known, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime

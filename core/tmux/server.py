@@ -1,6 +1,5 @@
 """The tmux server that the product uses: how it is addressed, configured, started clean, and found again."""
 
-import json
 import os
 import signal
 import time
@@ -10,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.tmux.language import Line
-from core.tmux.proctable import process_table
 from core.tmux.transport import ProcessTransport, Reply, base_environment, our_environment, silent
 
 CONTROL_SESSION = "_the-loop"  #: belongs to the control client, and runs nothing of anybody's
@@ -90,18 +88,18 @@ class TmuxServer:
 
         Raises OSError.
         """
-        known = json.dumps({"pid": pid, "start": process_table().start_of(pid), "socket": socket})
+        known = f"{pid} {_start_of(pid)} {socket}\n"
         if not (self._memory.is_file() and self._memory.read_text() == known):
             _replace(self._memory, known)
 
     def remembered(self) -> tuple[int, str] | None:
         """Return the remembered server's pid and socket if that very process still lives."""
         try:
-            known = json.loads(self._memory.read_text())
-            pid, start, socket = int(known["pid"]), known["start"], str(known["socket"])
-        except (OSError, ValueError, KeyError, TypeError):  # none was noted, or not by us: nothing is known
+            pid, start, socket = self._memory.read_text().rstrip("\n").split(" ", 2)
+            lives = start != "-" and _start_of(int(pid)) == start
+        except (OSError, ValueError):  # none was noted, or not by us: nothing is known
             return None
-        return (pid, socket) if start is not None and process_table().start_of(pid) == start else None
+        return (int(pid), socket) if lives else None
 
     def again(self, line: Line, timeout: float) -> Reply | None:
         """Ask again by way of a socket made anew, after tmux said that no server runs; None if none does.
@@ -130,6 +128,13 @@ class TmuxServer:
     @property
     def _memory(self) -> Path:
         return self.conf.with_name(f"{self.conf.stem}.{self.socket_name or 'default'}.server")
+
+
+def _start_of(pid: int) -> str:
+    """Return what tells the process from others of its pid, "-" for none."""
+    from core.tmux.proctable import process_table  # here, since a mere survey needs none of it
+
+    return process_table().start_of(pid) or "-"
 
 
 def _replace(path: Path, text: str) -> None:

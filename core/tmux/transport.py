@@ -3,11 +3,11 @@
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from core.errors import TmuxMissing, TmuxSilent
 from core.tmux.language import Line, arguments
+from core.values import dataclass
 
 OLDEST = (3, 2)  #: new-session -e, and the flags no-output and ignore-size of control clients
 

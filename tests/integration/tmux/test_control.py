@@ -1,14 +1,19 @@
 """The control client: cheaper, replaced when it dies, never a second delivery."""
 
 import os
+import random
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from core.domain.pane import Receipt, Written
 from core.errors import TmuxSilent
 from core.tmux.control import ControlTransport
+from core.tmux.runner import TmuxRunner
 from tests.support.tmux import PrivateTmux, alive, soon, wait_until
 
 
@@ -81,49 +86,63 @@ def test_no_server_is_started_by_looking(private: PrivateTmux) -> None:
 
 
 def test_client_killed_in_the_middle_of_writes_doubles_nothing(private: PrivateTmux) -> None:
-    """Each of 40 writes next to a client that is killed over and over arrives once or never, as its receipt says."""
+    """Each of 40 writes next to a client that is killed over and over arrives once or never, by its receipt."""
     transport = ControlTransport(private.server)
     runner = private.runner(transport)
     pane, reader = private.reading(runner)
     settling = private.runner()
-    over = threading.Event()
+    expected, unknown, number = b"", 0, 0
 
-    def kill() -> None:
-        while not over.wait(0.004):
-            pid = transport.client_pid
-            if pid is not None:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    unknown, expected = 0, b""
-    for number in range(40):
-        token, data = f"m-{number}", f"<{number}>".encode()
-        deadline = soon(1.5)
-        try:
-            done = runner.write(pane.tag, data, Receipt.PASTED, token, deadline) is Written.DONE
-        except TmuxSilent:
-            unknown += 1
-            done = _receipt(settling.survey().of_instance(pane.tag)) == token
-            if not done:
-                # The killed client's line may still be on its way; a line of ours behind it tells that it was run.
-                wait_until(lambda end=deadline: soon(0) > end, "the deadline is over")  # type: ignore[misc]
-                done = _receipt(settling.survey().of_instance(pane.tag)) == token
-        expected += data if done else b""
-    over.set()
-    killer.join()
+    with _killing(transport):
+        while number < 40 or (unknown < 3 and number < 400):
+            number += 1
+            token, data, deadline = f"m-{number}", f"<{number}>".encode(), soon(1.2)
+            try:
+                done = runner.write(pane.tag, data, Receipt.PASTED, token, deadline) is Written.DONE
+            except TmuxSilent:
+                unknown += 1
+                done = _settled(settling, pane.tag, token, deadline)
+            expected += data if done else b""
 
     reader.wait_for(expected)
     assert reader.received() == expected
     assert unknown > 0
 
 
-def _receipt(pane: object) -> str | None:
-    receipts = getattr(pane, "receipts", {})
-    return receipts.get(Receipt.PASTED) if receipts else None
+@contextmanager
+def _killing(transport: ControlTransport) -> Iterator[None]:
+    """Kill each client that serves, a moment after it began to."""
+    over = threading.Event()
+    moments = random.Random(7)
+
+    def kill() -> None:
+        killed = None
+        while not over.wait(0.0005):
+            pid = transport.client_pid
+            if pid is not None and pid != killed:
+                over.wait(moments.uniform(0, 0.003))
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                killed = pid
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        yield
+    finally:
+        over.set()
+        killer.join()
+
+
+def _settled(runner: TmuxRunner, instance: str, token: str, deadline: datetime) -> bool:
+    """Tell by the receipt whether a write of unknown end was done: at once if it is there, else after the deadline."""
+
+    def receipt() -> str | None:
+        pane = runner.survey().of_instance(instance)
+        return pane.receipts.get(Receipt.PASTED) if pane else None
+
+    wait_until(lambda: receipt() == token or datetime.now(UTC) > deadline, "the receipt is there, or the deadline over")
+    return receipt() == token
 
 
 def test_leftover_loads_of_a_killed_process_are_removed(private: PrivateTmux) -> None:

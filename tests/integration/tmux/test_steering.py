@@ -13,7 +13,7 @@ import pytest
 from core.domain.pane import Receipt, Written
 from core.tmux.control import ControlTransport
 from core.tmux.runner import TmuxRunner
-from tests.support.tmux import PrivateTmux, launcher, soon, wait_until
+from tests.support.tmux import PrivateTmux, alive, launcher, soon, wait_until
 
 
 @pytest.fixture(params=["process", "control"])
@@ -157,7 +157,7 @@ def test_pane_id_of_a_restarted_server_is_somebody_else(private: PrivateTmux, ru
     runner.write(first.tag, b"x", Receipt.PASTED, "m-1", soon())
     server = private.pid()
     private.tmux("kill-server")
-    wait_until(lambda: not os.path.exists(f"/proc/{server}"), "the server is gone")
+    wait_until(lambda: not alive(server), "the server is gone")
     second, reader = private.reading(private.runner())
     assert second.pane_id == first.pane_id
 

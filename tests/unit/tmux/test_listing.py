@@ -1,0 +1,73 @@
+"""Reading what tmux lists."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from core.domain.pane import Receipt, Typing
+from core.domain.session import LastExit
+from core.errors import TmuxSilent
+from core.tmux.listing import read_clients, read_panes
+
+_LIVE = "%3|$2|41|0|||0|0|3.3a|7|i-a||m-1||loop-standing-x"
+
+
+def test_line_becomes_a_pane() -> None:
+    """Every field finds its place, and only receipts that are there are told."""
+    listing = read_panes(f"{_LIVE}\n")
+
+    pane = listing.panes[0]
+    assert (pane.pane_id, pane.session_id, pane.pid, pane.tag) == ("%3", "$2", 41, "i-a")
+    assert (pane.target, pane.dead, pane.exit, pane.in_mode, pane.input_off) == (
+        "loop-standing-x",
+        False,
+        None,
+        False,
+        False,
+    )
+    assert pane.receipts == {Receipt.PASTED: "m-1"}
+    assert (listing.version, listing.server) == ("3.3a", 7)
+
+
+@pytest.mark.parametrize(
+    ("status", "killed_by", "expected"),
+    [
+        ("0", "", LastExit(0, None)),
+        ("127", "", LastExit(127, None)),
+        ("", "9", LastExit(None, 9)),
+        ("", "KILL", LastExit(None, 9)),
+        ("", "SIGTERM", LastExit(None, 15)),
+        ("", "", None),
+    ],
+)
+def test_dead_pane_has_its_exit(status: str, killed_by: str, expected: LastExit | None) -> None:
+    """A status, a signal by number or name, or nothing where tmux lost it."""
+    listing = read_panes(f"%3|$2|41|1|{status}|{killed_by}|0|0|3.3a|7|i-a||||x\n")
+
+    assert listing.panes[0].exit == expected
+
+
+def test_shared_pane_counts_for_the_oldest_session() -> None:
+    """tmux lists a window once for every session that shows it, by name."""
+    listing = read_panes("%3|$11|41|0|||0|0|3.3a|7|i-a||||aaa\n%3|$2|41|0|||0|0|3.3a|7|i-a||||loop|x\n")
+
+    assert [(pane.session_id, pane.target) for pane in listing.panes] == [("$2", "loop|x")]
+    assert listing.sessions == {"%3": frozenset({"$2", "$11"})}
+
+
+@pytest.mark.parametrize("text", ["gibberish", "%3|$2", _LIVE.replace("|0|", "|maybe|", 1), "\n"])
+def test_answer_that_is_not_understood_is_silence(text: str) -> None:
+    """A listing that cannot be read says nothing about what lives."""
+    with pytest.raises(TmuxSilent, match="list-panes answered something else"):
+        read_panes(f"{text}\n")
+
+
+def test_clients_that_can_type_are_told() -> None:
+    """Neither control clients nor read-only ones type, nor those of other sessions."""
+    out = "$2|0|0|1767323045|/dev/pts/1\n$2|1|0|1|client-7\n$2|0|1|1|/dev/pts/2\n$4|0|0|1|/dev/pts/3\n"
+
+    typing = read_clients(out, frozenset({"$2"}))
+
+    assert typing == (Typing("/dev/pts/1", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),)
+    with pytest.raises(TmuxSilent):
+        read_clients("gibberish\n", frozenset())
