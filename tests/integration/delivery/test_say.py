@@ -14,8 +14,8 @@ def test_say_is_confirmed_by_the_agents_own_record(scribe: System) -> None:
     said = say(scribe, "scribe", "hello there", actor=ACTOR)
 
     assert (said.state, said.delivered) == (MessageState.CONFIRMED, True)
-    assert [text for text in taken(scribe) if "hello there" in text][0].startswith("[ann via cli #")
-    assert len([text for text in taken(scribe) if "hello there" in text]) == 1
+    [text] = [text for text in taken(scribe) if "hello there" in text]
+    assert text.startswith("[ann via cli #")
 
 
 def test_twenty_messages_arrive_once_and_in_order(scribe: System) -> None:

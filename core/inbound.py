@@ -1,0 +1,236 @@
+"""From a reply in a chat to a committed inbox row: one function a step, in the order that is the security.
+
+What fails leaves ids and a reason, never text. What passes is on the disk when `receive` returns; the gate decides at
+delivery, where the allow-list is asked again.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+
+from core.domain.framing import clean
+from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.session import SessionRecord
+from core.errors import InvalidValue, RecordUnreadable
+from core.names import new_marker, new_message_id, standing_ref
+from core.notes import note_of
+from core.ports import Binding, IncomingReply, Mirror, Verdict
+from core.system import System
+
+_LOG = logging.getLogger(__name__)
+SHAPES = frozenset({"plain", "file_share", "thread_broadcast", "me_message"})
+
+UNMAPPED = "unmapped"
+SELF_AUTHORED = "self-authored"
+UNAUTHORIZED = "unauthorized-actor"
+BAD_SHAPE = "shape"
+EMPTY = "empty"
+FULL = "queue-full"
+GONE = "no-session"
+
+Authorized = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A reply that goes no further. `silent`: too common to be worth a line, so it is counted."""
+
+    reason: str
+    silent: bool = False
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A reply that may steer the session."""
+
+    reply: IncomingReply
+    record: SessionRecord
+    text: str
+
+
+class Inbound:
+    """The pipeline of one channel. `authorized` is the channel's allow-list, by member id; an empty one denies all."""
+
+    def __init__(self, system: System, authorized: Authorized, mirror: Mirror) -> None:
+        self._system = system
+        self._authorized = authorized
+        self._mirror = mirror
+        self.counters: Counter[str] = Counter()
+
+    def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
+        """Run the pipeline over a batch; what passes is committed in one durable transaction. Raises StoreBroken."""
+        judged = [self._judge(reply) for reply in replies]
+        passed = [verdict for verdict in judged if isinstance(verdict, Passed)]
+        with self._system.database.transaction(durable=True):
+            taken = [self._commit(one) for one in passed]
+        results = iter(taken)
+        return tuple(
+            self._told(reply, verdict, next(results) if isinstance(verdict, Passed) else None)
+            for reply, verdict in zip(replies, judged, strict=True)
+        )
+
+    # ------------------------------------------------------------ the steps, in order
+
+    def _judge(self, reply: IncomingReply) -> Passed | Dropped:
+        refused = check_shape(reply)
+        if refused is not None:
+            return refused
+        binding = self._system.bindings.of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread)
+        if binding is None:
+            return Dropped(UNMAPPED, silent=True)
+        refused = check_author(reply) or check_rights(reply, self._authorized)
+        if refused is not None:
+            return refused
+        return self._read(reply, binding)
+
+    def _read(self, reply: IncomingReply, binding: Binding) -> Passed | Dropped:
+        record = self._record(binding)
+        if record is None:
+            return Dropped(GONE)
+        try:
+            return Passed(reply, record, clean(reply.text).text)
+        except InvalidValue:
+            return Dropped(EMPTY)
+
+    def _record(self, binding: Binding) -> SessionRecord | None:
+        try:
+            record = self._system.records.read(binding.name)
+        except RecordUnreadable as error:
+            _LOG.warning(
+                "reply to a session that cannot be read", extra={"session": binding.name, "reason": str(error)}
+            )
+            return None
+        return record if record is not None and record.uid == binding.uid else None
+
+    def _commit(self, passed: Passed) -> bool | Dropped:
+        """Add the row and tell whether it was new; one too many is refused, with a note, in the same transaction."""
+        message = message_of(passed, self._system.clock.now())
+        new = self._system.inbox.add([message])[0]
+        limit = self._system.settings.limits.queued_per_session
+        row = self._system.inbox.get(message.id) if new else None
+        if row is None or self._system.inbox.counts().get(passed.record.uid, 0) <= limit:
+            return new
+        reason = f"{limit} messages wait already"
+        self._system.inbox.advance(row, MessageState.REFUSED, reason)
+        note = note_of(row, MessageState.REFUSED, reason, "send it again once they are worked off")
+        if note is not None:
+            self._system.outbox.add([note])
+        return Dropped(FULL)
+
+    # ------------------------------------------------------------ what is told
+
+    def _told(self, reply: IncomingReply, verdict: Passed | Dropped, taken: bool | Dropped | None) -> Verdict:
+        refused = verdict if isinstance(verdict, Dropped) else taken if isinstance(taken, Dropped) else None
+        if refused is not None:
+            self._drop(reply, refused)
+            return Verdict.DROPPED
+        if not taken or not isinstance(verdict, Passed):
+            return Verdict.DUPLICATE
+        self._received(verdict)
+        self._copy(verdict)
+        return Verdict.COMMITTED
+
+    def _drop(self, reply: IncomingReply, refused: Dropped) -> None:
+        self.counters[refused.reason] += 1
+        if not refused.silent:
+            self._system.events.emit(
+                "channel.dropped",
+                level="warning",
+                actor=f"{reply.channel_kind}:{reply.author}",
+                reason=refused.reason,
+                message=reply.ts,
+                channel=reply.channel,
+                thread=reply.thread,
+            )
+
+    def _received(self, passed: Passed) -> None:
+        reply = passed.reply
+        self._system.events.emit(
+            "channel.reply_received",
+            name=passed.record.name,
+            actor=f"{reply.channel_kind}:{reply.author}",
+            generation=passed.record.generation,
+            message=reply.ts,
+            channel=reply.channel,
+            thread=reply.thread,
+            text=passed.text,
+        )
+
+    def _copy(self, passed: Passed) -> None:
+        """Mirror the reply; a standing session has no ticket, and the event log is its paper trail."""
+        mirrored = self._mirror.copy(standing_ref(passed.record.name), passed.text)
+        self._system.events.emit(
+            "channel.mirrored" if mirrored else "channel.mirror_skipped",
+            name=passed.record.name,
+            reason=None if mirrored else "standing-session",
+            message=passed.reply.ts,
+            channel=passed.reply.channel,
+            thread=passed.reply.thread,
+        )
+
+
+def check_shape(reply: IncomingReply) -> Dropped | None:
+    """Refuse what is no message of a person in a thread: edits, deletions, joins, and roots."""
+    if reply.shape not in SHAPES:
+        return Dropped(BAD_SHAPE, silent=True)
+    return Dropped(UNMAPPED, silent=True) if not reply.thread or reply.thread == reply.ts else None
+
+
+def check_author(reply: IncomingReply) -> Dropped | None:
+    """Refuse what we or another bot wrote: an answer must never come back as an instruction."""
+    return Dropped(SELF_AUTHORED) if reply.is_self or reply.is_bot else None
+
+
+def check_rights(reply: IncomingReply, authorized: Authorized) -> Dropped | None:
+    """Refuse members of another team, and who is not on the allow-list."""
+    if reply.author_team != reply.team or not reply.author or not authorized(reply.author):
+        return Dropped(UNAUTHORIZED)
+    return None
+
+
+def reply_key(reply: IncomingReply) -> str:
+    """Return what makes a second sight of the reply a no-op: `slack:<team>:<channel>:<ts>`."""
+    return f"{reply.channel_kind}:{reply.team}:{reply.channel}:{reply.ts}"
+
+
+def message_of(passed: Passed, now: datetime) -> NewMessage:
+    """Return the row of a reply; its order is that of its own time stamp."""
+    reply, record = passed.reply, passed.record
+    return NewMessage(
+        id=new_message_id(),
+        key=reply_key(reply),
+        uid=record.uid,
+        name=record.name,
+        generation=record.generation,
+        kind=Kind.REPLY,
+        actor=f"{reply.channel_kind}:{reply.author}",
+        who=reply.author_name or reply.author,
+        via=reply.channel_kind,
+        marker=new_marker(),
+        text=passed.text,
+        raw=False,
+        order_us=order_of(reply.ts, now),
+        created_at=now,
+        address=ReplyAddress(reply.channel_kind, reply.team, reply.channel, reply.thread, reply.ts),
+    )
+
+
+def order_of(ts: str, now: datetime) -> int:
+    """Return a time stamp (`1712.000200`, seconds) as microseconds; one that is no number counts as now."""
+    try:
+        return int(Decimal(ts) * 1_000_000)
+    except (InvalidOperation, ValueError, OverflowError):
+        return int(now.astimezone(UTC).timestamp() * 1_000_000)
+
+
+def authorized_rows(authorized: Authorized) -> Callable[[InboxRow], bool]:
+    """Return the question that delivery asks again: rows of a chat need their author on the allow-list still."""
+
+    def ask(row: InboxRow) -> bool:
+        address = row.message.address
+        return address is None or authorized(row.message.actor.removeprefix(f"{address.channel_kind}:"))
+
+    return ask

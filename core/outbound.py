@@ -1,0 +1,209 @@
+"""Posts on their way into a chat: in order within a session, one a second and channel, each once.
+
+A Slack failure never stops a session: transient ones are retried with growing pauses, permanent ones end in FAILED and
+one event. A post whose answer was lost is looked for by its id before it is sent again.
+"""
+
+import logging
+import threading
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from core.clock import Deadline
+from core.domain.session import SessionRecord
+from core.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Refused
+from core.ports import Binding, Channel, NewPost, OutboundKind, OutboxRow, Posted, PostState
+from core.system import System
+
+_LOG = logging.getLogger(__name__)
+_PACE_SECONDS = 1.0  # Slack allows about one message a second and channel
+_REST_SECONDS = 0.5
+_MAX_PAUSE_SECONDS = 300.0
+_MAX_ATTEMPTS = 40  # with the pauses above: hours of a chat that is away
+_LOCK_SECONDS = 1.0
+_TROUBLE_SECONDS = 5.0
+_ANNOUNCEMENTS = frozenset({OutboundKind.ROOT, OutboundKind.BOOT, OutboundKind.ROOT_UPDATE})
+_NO_THREAD = "the session has no thread"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a post goes. `thread` "" is the channel itself; `edits` is the message that it replaces."""
+
+    channel: str
+    thread: str
+    edits: str | None = None
+
+
+class OutboundWorker:
+    """Empties the outbox of one channel kind. The service's thread for it; nobody else posts."""
+
+    def __init__(self, system: System, channel: Channel) -> None:
+        self._system = system
+        self._channel = channel
+        self._wake = threading.Event()
+        self._free: dict[str, Deadline] = {}  #: by chat channel: until then the next post waits
+
+    def wake(self) -> None:
+        """Look now: something was committed to the outbox. Callable from every thread."""
+        self._wake.set()
+
+    def run(self, stopping: threading.Event) -> None:
+        """Post until told to stop; a call that began is finished."""
+        while not stopping.is_set():
+            self._wake.wait(self._guarded_turn(stopping))
+            self._wake.clear()
+
+    def _guarded_turn(self, stopping: threading.Event) -> float:
+        """Take a turn; trouble with the state on the disk is told and tried again, and ends no worker."""
+        try:
+            return self.turn(stopping)
+        except CoreError as error:
+            _LOG.warning("cannot post", extra={"reason": str(error)})
+            return _TROUBLE_SECONDS
+
+    def turn(self, stopping: threading.Event | None = None) -> float:
+        """Send what is due and may be sent, and return the seconds until it is worth looking again."""
+        rest = _REST_SECONDS
+        for row in self._system.outbox.due(self._channel.kind, self._system.clock.now()):
+            if stopping is not None and stopping.is_set():
+                break
+            place = self._place(row.post)
+            if place is None:
+                self._fail(row, _NO_THREAD)
+                continue
+            pause = self._pause_of(place.channel)
+            if pause > 0:
+                rest = min(rest, pause)
+                continue
+            self._send(row, place)
+            rest = 0.0
+        return rest
+
+    # ------------------------------------------------------------ where and when
+
+    def _place(self, post: NewPost) -> Place | None:
+        if post.kind is OutboundKind.ROOT:
+            return Place(post.channel or self._channel.default_channel(), "")
+        if post.thread:
+            return Place(post.channel, post.thread)
+        binding = self._system.bindings.of_session(post.uid, self._channel.kind)
+        if binding is None:
+            return None
+        if post.kind is OutboundKind.ROOT_UPDATE:
+            return Place(binding.channel, binding.thread, edits=binding.thread)
+        return Place(binding.channel, binding.thread)
+
+    def _pause_of(self, channel: str) -> float:
+        free = self._free.get(channel)
+        return free.remaining() if free else 0.0
+
+    def _hold_back(self, channel: str, seconds: float) -> None:
+        self._free[channel] = Deadline(self._system.clock, seconds)
+
+    # ------------------------------------------------------------ one post
+
+    def _send(self, row: OutboxRow, place: Place) -> None:
+        """Send one post: SENDING is committed first, so that a crash in between is found and looked into."""
+        self._hold_back(place.channel, _PACE_SECONDS)
+        try:
+            if row.state is PostState.SENDING and place.edits is None:
+                found = self._channel.find(row.post.id, place.channel, place.thread)
+                if found is not None:
+                    self._sent(row, found)
+                    return
+        except ChannelError as error:
+            self._troubled(row, place, error, unclear=True)  # as unclear as it was before we looked
+            return
+        try:
+            sending = self._system.outbox.advance(row, PostState.SENDING)
+        except Refused:
+            return  # dropped meanwhile: the session was deleted
+        try:
+            posted = self._posted(row.post, place)
+        except ChannelError as error:
+            self._troubled(sending, place, error, unclear=error.unclear)
+            return
+        self._sent(sending, posted)
+
+    def _posted(self, post: NewPost, place: Place) -> Posted:
+        if place.edits is not None:
+            return self._channel.update(post, place.channel, place.edits)
+        return self._channel.post(post, place.channel, place.thread)
+
+    def _sent(self, row: OutboxRow, posted: Posted) -> None:
+        """Record the post; a root is bound in the same transaction, before anything else can be posted to it."""
+        post, root = row.post, row.post.kind is OutboundKind.ROOT
+        try:
+            with self._system.database.transaction(durable=True):
+                self._system.outbox.advance(row, PostState.SENT, ts=posted.ts)
+                if root:
+                    self._system.bindings.bind(
+                        Binding(
+                            self._channel.kind,
+                            posted.team,
+                            posted.channel,
+                            posted.ts,
+                            post.uid,
+                            post.name,
+                            self._system.clock.now(),
+                        )
+                    )
+        except Refused:
+            return  # dropped meanwhile: the session was deleted
+        if root:
+            self._copy_thread(post, posted)
+            self._emit("channel.thread_opened", post, posted, "")
+        self._emit("standing.announced" if root else "channel.posted", post, posted, post.kind.value)
+
+    def _copy_thread(self, post: NewPost, posted: Posted) -> None:
+        """Fill the record's copy of the thread; the next write of the record does it where this one cannot."""
+        try:
+            with self._system.locks.hold(post.name, "note the thread", _LOCK_SECONDS):
+                record = self._system.records.read(post.name)
+                if isinstance(record, SessionRecord) and record.uid == post.uid:
+                    self._system.records.write(replace(record, slack_channel=posted.channel, slack_thread=posted.ts))
+        except (LockBusy, RecordUnreadable):
+            return
+
+    # ------------------------------------------------------------ trouble
+
+    def _troubled(self, row: OutboxRow, place: Place, error: ChannelError, *, unclear: bool) -> None:
+        """Let a post wait that may succeed later, and fail one that cannot. An unclear one stays SENDING."""
+        if not error.transient and not error.unclear:
+            self._fail(row, str(error))
+            return
+        if row.attempts >= _MAX_ATTEMPTS:
+            self._fail(row, f"given up after {row.attempts} attempts: {error}")
+            return
+        seconds = min(2.0 ** min(row.attempts, 10), _MAX_PAUSE_SECONDS)
+        if error.retry_after is not None:
+            seconds = error.retry_after
+            self._hold_back(place.channel, seconds)
+        state = PostState.SENDING if unclear else PostState.PENDING
+        until = self._system.clock.now() + timedelta(seconds=seconds)
+        try:
+            self._system.outbox.advance(row, state, detail=str(error), not_before=until)
+        except Refused:
+            return  # dropped meanwhile
+
+    def _fail(self, row: OutboxRow, reason: str) -> None:
+        try:
+            self._system.outbox.advance(row, PostState.FAILED, detail=reason)
+        except Refused:
+            return  # dropped meanwhile
+        event = "standing.announce_failed" if row.post.kind in _ANNOUNCEMENTS else "channel.post_failed"
+        self._system.events.emit(
+            event, level="warning", name=row.post.name, reason=reason, detail=row.post.kind.value, message=row.post.id
+        )
+
+    def _emit(self, event: str, post: NewPost, posted: Posted, detail: str) -> None:
+        self._system.events.emit(
+            event,
+            name=post.name,
+            detail=detail or None,
+            message=post.id,
+            channel=posted.channel,
+            thread=posted.ts if post.kind is OutboundKind.ROOT else None,
+            text=post.text,
+        )
