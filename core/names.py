@@ -1,10 +1,9 @@
 """Names, refs, tmux targets and ids: their grammar in one place."""
 
 import re
-import secrets
-from dataclasses import dataclass
 
 from core.errors import InvalidValue
+from core.values import dataclass
 
 STANDING_PREFIX = "standing:"
 TARGET_PREFIX = "loop-standing-"
@@ -64,6 +63,8 @@ def target_for(name: str) -> str:
 
 
 def _random(length: int) -> str:
+    import secrets  # costs a command that only reads more than a bare interpreter
+
     return "".join(secrets.choice(_ALPHABET) for _ in range(length))
 
 

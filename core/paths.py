@@ -1,7 +1,8 @@
 """Where each file of the state root lives."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from core.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from core.domain.activity import Activity
+from core.domain.binding import Binding as Binding
 from core.domain.harness import HarnessEvent, Launch, Opinion, Report, SessionContext, Traits
 from core.domain.message import InboxRow, MessageState, NewMessage
 from core.domain.pane import Pane, Receipt, Spawn, Survey, Typing, Written
@@ -189,19 +190,6 @@ class Outbox(Protocol):
     def drop(self, uid: str, detail: str) -> int:
         """Fail the session's open rows that are not CLOSING, and return how many."""
         ...
-
-
-@dataclass(frozen=True)
-class Binding:
-    """A thread that belongs to a session: (channel_kind, team, channel, thread) -> uid."""
-
-    channel_kind: str
-    team: str
-    channel: str
-    thread: str
-    uid: str
-    name: str
-    created_at: datetime
 
 
 class Bindings(Protocol):

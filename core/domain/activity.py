@@ -1,8 +1,9 @@
 """What a live session is doing, as its harness tells it. No I/O."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+
+from core.values import dataclass
 
 
 class ActivityState(Enum):

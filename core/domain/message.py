@@ -1,9 +1,10 @@
 """A message on its way into a pane: its kinds, its states and what each state means. No I/O."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+
+from core.values import dataclass
 
 
 class Kind(Enum):

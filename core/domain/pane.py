@@ -1,12 +1,12 @@
 """What tmux tells of a pane. No I/O."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
 from core.domain.session import LastExit, Live
+from core.values import dataclass, field
 
 
 @dataclass(frozen=True)

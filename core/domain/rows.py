@@ -1,7 +1,6 @@
 """What every verb answers with: one row a session. No I/O."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -10,6 +9,7 @@ from core.clock import iso
 from core.domain.activity import ActivityState
 from core.domain.services import ServiceRow
 from core.domain.session import FAILURES, Definition, Hold, Live, Outcome, Phase, Status
+from core.values import dataclass, field_names, replace
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Row:
 
     def to_json(self) -> dict[str, Any]:
         """Return the row with its fixed camelCase keys, times as ISO 8601 in UTC."""
-        return {_camel(field.name): _plain(getattr(self, field.name)) for field in fields(self)}
+        return {_camel(name): _plain(getattr(self, name)) for name in field_names(self)}
 
     def told(self, outcome: Outcome, detail: str) -> "Row":
         """Return the row with what a verb did; what the row itself had to say stays."""

@@ -1,7 +1,8 @@
 """The rows of `status` that are not sessions. No I/O."""
 
-from dataclasses import dataclass
 from typing import Any
+
+from core.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """What a session is, what we know of it, and the phases a record passes through. No I/O."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any
+
+from core.values import dataclass, field, replace
 
 
 @dataclass(frozen=True)
