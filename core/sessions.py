@@ -1,13 +1,18 @@
 """The one seam that answers "what is this session": declared in the configuration, else recorded, else unknown."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.config.settings import Settings
 from core.domain.session import Definition, SessionRecord
 from core.errors import RecordUnreadable, UnknownSession
 from core.names import check_name
-from core.ports import Records
+from core.values import dataclass
+
+if TYPE_CHECKING:
+    from core.ports import Records
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 import logging
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 
+from core.domain.binding import CHANNEL as CHANNEL
 from core.domain.pane import Survey
 from core.domain.session import Outcome, SessionRecord
 from core.errors import (
@@ -16,9 +16,9 @@ from core.errors import (
 from core.names import target_for
 from core.sessions import Known
 from core.system import System
+from core.values import dataclass, replace
 
 _LOG = logging.getLogger(__name__)
-CHANNEL = "slack"
 _LOCK_MARGIN_SECONDS = 10.0
 
 

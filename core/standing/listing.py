@@ -1,21 +1,28 @@
 """list and get: one row a session, merged by name from configuration and records, with one look at tmux for all."""
 
+from __future__ import annotations
+
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from typing import TYPE_CHECKING
 
-from core.domain.activity import Activity
-from core.domain.pane import Survey
+from core.domain.binding import CHANNEL
 from core.domain.rows import Row, drift
 from core.domain.session import Live, Outcome, SessionRecord
 from core.errors import StoreBroken, TmuxMissing, TmuxSilent
 from core.names import standing_ref, target_for
-from core.ports import Binding
 from core.sessions import Known, definition_of, every_session, resolve
-from core.standing.common import CHANNEL, Told
-from core.system import System
+from core.values import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from core.domain.activity import Activity
+    from core.domain.binding import Binding
+    from core.domain.pane import Survey
+    from core.standing.common import Told
+    from core.system import System
 
 
 @dataclass(frozen=True)
