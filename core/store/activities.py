@@ -1,15 +1,21 @@
 """What each session does and when it last got a message, as rows of the database."""
 
+from __future__ import annotations
+
 import json
-import sqlite3
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from core.clock import from_iso, iso
 from core.domain.activity import Activity, ActivityState
 from core.store import queries
 from core.store.columns import from_column, to_column
-from core.store.database import SqliteDatabase
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from core.store.database import SqliteDatabase
 
 
 class SqliteActivities:

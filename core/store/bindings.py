@@ -1,12 +1,18 @@
 """Which thread belongs to which session, as rows of the database."""
 
-import sqlite3
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from core.clock import from_iso, iso
+from core.domain.binding import Binding
 from core.errors import Refused
-from core.ports import Binding
 from core.store import queries
-from core.store.database import SqliteDatabase
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from core.store.database import SqliteDatabase
 
 
 class SqliteBindings:

@@ -1,19 +1,24 @@
 """Messages on their way in, as rows of the database."""
 
-import sqlite3
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.clock import Clock, from_iso, iso
 from core.domain.message import TRANSITIONS, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.errors import Refused
 from core.store import queries
 from core.store.columns import from_column, to_column
-from core.store.database import SqliteDatabase
+from core.values import replace
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from core.store.database import SqliteDatabase
 
 _FIXED = {"message", "seq", "state", "detail", "updated_at"}
-_CHANGEABLE = frozenset(field.name for field in fields(InboxRow)) - _FIXED
+_CHANGEABLE = frozenset(InboxRow.__match_args__) - _FIXED
 
 
 class SqliteInbox:

@@ -1,15 +1,21 @@
 """Posts on their way out, as rows of the database."""
 
-import sqlite3
+from __future__ import annotations
+
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from core.clock import iso
 from core.errors import Refused
 from core.ports import NewPost, OutboundKind, OutboxRow, PostState
 from core.store import queries
 from core.store.columns import from_column, to_column
-from core.store.database import SqliteDatabase
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from core.store.database import SqliteDatabase
 
 _OPEN = frozenset({PostState.PENDING, PostState.SENDING})
 
