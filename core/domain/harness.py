@@ -40,6 +40,7 @@ class Traits:
     stash: bytes | None = None  #: a key that puts half-typed text aside and brings it back after the next message
     inline_limit: int = 100_000  #: bytes; longer messages go by file
     argument_limit: int = 96 * 1024  #: bytes of a boot prompt as an argument; longer ones go by file
+    flush: float = 0.0  #: seconds after its last report in which a SIGTERM may lose the end of the conversation
     prompt_argument: bool = True  #: takes the boot prompt as an argument; False: it is pasted like any message
 
 

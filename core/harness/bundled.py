@@ -18,7 +18,7 @@ from core.domain.harness import (
 from core.domain.session import Definition
 from core.errors import InvalidValue, UnsupportedHarness
 from core.harness.base import SETTINGS
-from core.harness.conversation import ConversationFile
+from core.harness.conversation import ConversationFile, has_turn
 from core.harness.events import interpret
 from core.harness.hooks.install import install_hooks
 from core.harness.status import read_opinion
@@ -56,8 +56,8 @@ class BundledHarness:
         return str(uuid.uuid4())
 
     def resumable(self, context: SessionContext) -> bool:
-        """Tell whether the conversation's file is there."""
-        return context.session_id is not None and _conversation(context, context.session_id).is_file()
+        """Tell whether the conversation's file holds a turn. Raises TrustFailed where it cannot be read."""
+        return context.session_id is not None and has_turn(_conversation(context, context.session_id))
 
     def prepare(self, context: SessionContext) -> None:
         """Write the hooks into the session's folder. Raises TrustFailed."""

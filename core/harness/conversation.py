@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from core.domain.harness import HarnessEvent, TextQueued, TurnEnded, TurnStarted
+from core.errors import TrustFailed
 from core.harness.base import object_of, text_of
 from core.harness.events import NOTIFICATION, is_internal
 
@@ -41,6 +42,31 @@ class ConversationFile:
                 self._offset += len(line)
                 events += line_events(line)
         return tuple(events)
+
+
+def has_turn(path: Path) -> bool:
+    """Tell whether the file holds anything that was said; only then can the conversation be resumed.
+
+    Claude Code 2.1.197 writes a file of modes alone when SIGTERM comes within about 0.1 s of the first turn, and then
+    answers a resume with `No conversation found`. Raises TrustFailed where the file cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            return any(_is_said(line) for line in stream)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise TrustFailed(
+            f"the conversation cannot be read: {path}: {error.strerror}", "make the file readable, then start again"
+        ) from error
+
+
+def _is_said(line: bytes) -> bool:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(entry, dict) and text_of(entry, "type") in ("user", "assistant")
 
 
 def _end_of_last_line(path: Path) -> int:

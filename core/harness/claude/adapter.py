@@ -22,7 +22,7 @@ from core.harness.base import SETTINGS, find_executable
 from core.harness.claude.arguments import asks_for_bypass, refuse_owned, take_settings
 from core.harness.claude.files import ClaudeFiles
 from core.harness.claude.trust import ClaudeTrust
-from core.harness.conversation import ConversationFile
+from core.harness.conversation import ConversationFile, has_turn
 from core.harness.events import interpret
 from core.harness.hooks.install import install_hooks
 from core.harness.hooks.settings import merged
@@ -49,6 +49,7 @@ class ClaudeHarness:
         turn_gate=True,
         clear=b"\x15" * 40,  # C-u: 2n-1 of them clear n lines, more do nothing, and unlike C-c none ends a turn
         stash=b"\x13",  # C-s
+        flush=0.5,  # its last lines reach the disk about 0.1 s after the Stop hook
     )
 
     def __init__(
@@ -75,8 +76,8 @@ class ClaudeHarness:
         return str(uuid.uuid4())
 
     def resumable(self, context: SessionContext) -> bool:
-        """Tell whether the conversation's file is there: Claude Code writes it with the first prompt."""
-        return context.session_id is not None and self._conversation(context, context.session_id).is_file()
+        """Tell whether the conversation's file holds a turn. Raises TrustFailed where it cannot be read."""
+        return context.session_id is not None and has_turn(self._conversation(context, context.session_id))
 
     def prepare(self, context: SessionContext) -> None:
         """Write hooks and settings into the session's folder, and answer the first dialogs.

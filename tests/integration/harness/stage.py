@@ -90,7 +90,8 @@ class Stage:
         self.expect(Ready)
 
     def terminate(self, number: int = signal.SIGTERM) -> None:
-        """Signal the harness, wait for its end, and drop the pane."""
+        """Signal the harness once its conversation is on the disk, wait for its end, and drop the pane."""
+        time.sleep(self.harness.traits.flush)
         os.kill(self.pane_pid, number)
         wait_until(lambda: not alive(self.pane_pid), "the harness ends")
         self.collect()
