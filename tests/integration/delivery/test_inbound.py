@@ -1,0 +1,174 @@
+"""From a reply in a chat to a committed row, in the order that is the security."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from core.domain.message import Kind, MessageState
+from core.domain.session import SessionRecord
+from core.inbound import Inbound, authorized_rows
+from core.mirroring import NullMirror
+from core.names import new_uid
+from core.ports import Binding, IncomingReply, Verdict
+from core.store.database import SqliteDatabase
+from core.system import System
+from tests.support.chat import HOME, TEAM, Chat
+from tests.support.world import World, definition
+
+T0 = datetime(2026, 11, 29, tzinfo=UTC)
+THREAD = "1700.000000"
+REPLY = IncomingReply("slack", TEAM, HOME, THREAD, "1700.000100", "U1", "alice", TEAM, False, False, "plain", "do it")
+
+
+@pytest.fixture
+def chat() -> Chat:
+    """Give a chat with one member on the list."""
+    return Chat()
+
+
+@pytest.fixture
+def bound(system: System) -> System:
+    """Give ports with a recorded session `scribe` that has a thread."""
+    record = SessionRecord("scribe", new_uid(), definition("scribe"), T0, generation=2)
+    with system.locks.hold("scribe", "test", 1.0):
+        system.records.write(record)
+    system.bindings.bind(Binding("slack", TEAM, HOME, THREAD, record.uid, "scribe", T0))
+    return system
+
+
+@pytest.fixture
+def inbound(bound: System, chat: Chat) -> Inbound:
+    """Give the pipeline."""
+    return Inbound(bound, chat.authorized, NullMirror())
+
+
+def events(system: System) -> list[tuple[str, str | None]]:
+    """Return names and reasons of what was told."""
+
+    lines = system.paths.events.read_text().splitlines() if system.paths.events.exists() else []
+    return [(entry["event"], entry.get("reason")) for entry in map(json.loads, lines)]
+
+
+def test_a_reply_in_a_bound_thread_is_a_row_when_receive_returns(inbound: Inbound, bound: System) -> None:
+    """Who, where, order and key come from the reply; the ticket that it has not is skipped and told."""
+    verdicts = inbound.receive([REPLY])
+
+    record = bound.records.read("scribe")
+    assert record is not None
+    [row] = bound.inbox.unsettled(record.uid)
+    message = row.message
+    assert verdicts == (Verdict.COMMITTED,)
+    assert (message.kind, message.actor, message.who, message.via) == (Kind.REPLY, "slack:U1", "alice", "slack")
+    assert (message.key, message.generation, message.text) == (f"slack:{TEAM}:{HOME}:1700.000100", 2, "do it")
+    assert message.order_us == 1_700_000_100
+    assert events(bound) == [("channel.reply_received", None), ("channel.mirror_skipped", "standing-session")]
+
+
+def test_the_same_reply_again_is_a_duplicate(inbound: Inbound, bound: System) -> None:
+    """Retries and sweeps are free."""
+    verdicts = inbound.receive([REPLY, REPLY])
+
+    again = inbound.receive([REPLY])
+
+    assert (*verdicts, *again) == (Verdict.COMMITTED, Verdict.DUPLICATE, Verdict.DUPLICATE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "told"),
+    [
+        ({"shape": "message_changed"}, "shape", False),
+        ({"thread": "", "is_self": True}, "unmapped", False),
+        ({"thread": "1700.999999", "author": "U9"}, "unmapped", False),
+        ({"team": "T9", "author_team": "T9"}, "unmapped", False),
+        ({"is_self": True, "author": "U9"}, "self-authored", True),
+        ({"is_bot": True}, "self-authored", True),
+        ({"author": "U9"}, "unauthorized-actor", True),
+        ({"author": ""}, "unauthorized-actor", True),
+        ({"author_team": "T9"}, "unauthorized-actor", True),
+        ({"text": " \x1b\n"}, "empty", True),
+    ],
+)
+def test_what_is_dropped_leaves_a_reason_and_no_text(
+    inbound: Inbound, bound: System, changes: dict[str, object], reason: str, told: bool
+) -> None:
+    """The first step that refuses gives the reason; common ones are counted, not told."""
+    verdicts = inbound.receive([replace(REPLY, **changes)])  # type: ignore[arg-type]
+
+    assert verdicts == (Verdict.DROPPED,)
+    assert inbound.counters == {reason: 1}
+    assert events(bound) == ([("channel.dropped", reason)] if told else [])
+    log = bound.paths.events.read_text() if told else ""
+    assert "do it" not in log
+
+
+def test_an_empty_allow_list_denies_everyone(inbound: Inbound, chat: Chat) -> None:
+    """Nobody steers before somebody was named."""
+    chat.members.clear()
+
+    assert inbound.receive([REPLY]) == (Verdict.DROPPED,)
+
+
+def test_a_batch_keeps_its_order_of_verdicts(inbound: Inbound) -> None:
+    """Each reply gets its own verdict."""
+    outsider = replace(REPLY, ts="1700.000101", author="U9")
+    second = replace(REPLY, ts="1700.000102")
+
+    verdicts = inbound.receive([outsider, REPLY, second, REPLY])
+
+    assert verdicts == (Verdict.DROPPED, Verdict.COMMITTED, Verdict.COMMITTED, Verdict.DUPLICATE)
+
+
+def test_one_too_many_is_refused_with_a_note(bound: System, chat: Chat, world: World) -> None:
+    """The limit is told in the thread, once, and the row is over."""
+    few = replace(bound, settings=bound.settings._replace(limits=bound.settings.limits._replace(queued_per_session=1)))
+    inbound = Inbound(few, chat.authorized, NullMirror())
+
+    verdicts = inbound.receive([REPLY, replace(REPLY, ts="1700.000101")])
+    again = inbound.receive([replace(REPLY, ts="1700.000101")])
+
+    assert (*verdicts, *again) == (Verdict.COMMITTED, Verdict.DROPPED, Verdict.DUPLICATE)
+    [note] = few.outbox.due("slack", datetime.now(UTC))
+    assert "1 messages wait already" in note.post.text
+    assert note.post.thread == THREAD
+    record = few.records.read("scribe")
+    assert record is not None
+    [refused] = few.inbox.with_states(record.uid, {MessageState.REFUSED})
+    assert refused.message.key.endswith("1700.000101")
+
+
+def test_the_allow_list_is_asked_again_by_row(inbound: Inbound, bound: System, chat: Chat) -> None:
+    """Whoever was taken off it between intake and delivery steers nobody."""
+    inbound.receive([REPLY])
+    record = bound.records.read("scribe")
+    assert record is not None
+    [row] = bound.inbox.unsettled(record.uid)
+    ask = authorized_rows(chat.authorized)
+
+    before = ask(row)
+    chat.members.clear()
+
+    assert (before, ask(row)) == (True, False)
+
+
+def test_a_thread_of_a_session_that_is_gone_reaches_nobody(inbound: Inbound, bound: System) -> None:
+    """A re-created name inherits no thread: the binding is the old uid's."""
+    record = bound.records.read("scribe")
+    assert record is not None
+    with bound.locks.hold("scribe", "test", 1.0):
+        bound.records.write(replace(record, uid=new_uid()))
+
+    assert inbound.receive([REPLY]) == (Verdict.DROPPED,)
+    assert inbound.counters == {"no-session": 1}
+
+
+def test_a_batch_is_committed_as_a_whole(bound: System, chat: Chat) -> None:
+    """Another connection sees the row at once: it is on the disk."""
+    Inbound(bound, chat.authorized, NullMirror()).receive([REPLY])
+
+    other = SqliteDatabase(bound.paths, bound.clock)
+    found = other.read("SELECT count(*) AS n FROM inbox")
+    other.close()
+
+    assert found[0]["n"] == 1

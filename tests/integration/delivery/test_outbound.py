@@ -1,0 +1,238 @@
+"""Posts on their way into a chat, over the real outbox."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from core.clock import SystemClock
+from core.domain.session import SessionRecord
+from core.errors import ChannelError
+from core.outbound import OutboundWorker
+from core.ports import NewPost, OutboundKind, PostState
+from core.system import System
+from tests.support.chat import HOME, Chat
+from tests.support.world import definition
+
+T0 = datetime(2026, 11, 29, tzinfo=UTC)
+
+
+class HandClock(SystemClock):
+    """A clock that a test moves on."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def now(self) -> datetime:
+        """Return the moved wall clock."""
+        return super().now() + timedelta(seconds=self.ahead)
+
+    def monotonic(self) -> float:
+        """Return the moved monotonic clock."""
+        return super().monotonic() + self.ahead
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """Give a clock to move."""
+    return HandClock()
+
+
+@pytest.fixture
+def recorded(system: System, clock: HandClock) -> System:
+    """Give ports with a recorded session `scribe`, uid `s-1`."""
+    with system.locks.hold("scribe", "test", 1.0):
+        system.records.write(SessionRecord("scribe", "s-1", definition("scribe"), T0))
+    return replace(system, clock=clock)
+
+
+@pytest.fixture
+def chat() -> Chat:
+    """Give an empty chat."""
+    return Chat()
+
+
+@pytest.fixture
+def worker(recorded: System, chat: Chat) -> OutboundWorker:
+    """Give the worker."""
+    return OutboundWorker(recorded, chat)
+
+
+def post(kind: OutboundKind, number: int = 0, uid: str = "s-1", **changes: str) -> NewPost:
+    """Return a post."""
+    return NewPost(f"p-{kind.value}-{uid}-{number}", f"{kind.value}:{uid}:{number}", kind, uid, "scribe", "slack",
+                   f"{kind.value} {number}", **changes)  # fmt: skip
+
+
+def drain(worker: OutboundWorker, clock: HandClock, turns: int = 10) -> None:
+    """Take turns, each after what it asked to wait for."""
+    for _ in range(turns):
+        clock.ahead += worker.turn()
+
+
+def events(system: System) -> list[str]:
+    """Return the names of what was told."""
+    lines = system.paths.events.read_text().splitlines() if system.paths.events.exists() else []
+    return [json.loads(line)["event"] for line in lines]
+
+
+def test_the_root_is_bound_before_anything_is_posted_to_it(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """Answers that were committed meanwhile follow into its thread, in order, and the record has its copy."""
+    recorded.outbox.add([post(OutboundKind.ROOT), post(OutboundKind.ANSWER, 1), post(OutboundKind.ANSWER, 2)])
+
+    drain(worker, clock)
+
+    root = chat.messages[0]
+    binding = recorded.bindings.of_session("s-1", "slack")
+    record = recorded.records.read("scribe")
+    assert record is not None
+    assert binding is not None
+    assert (binding.channel, binding.thread) == (HOME, root.ts) == (record.slack_channel, record.slack_thread)
+    assert chat.texts() == ["root 0", "answer 1", "answer 2"]
+    assert [message.thread for message in chat.messages] == ["", root.ts, root.ts]
+    assert events(recorded) == [
+        "channel.thread_opened",
+        "standing.announced",
+        "channel.posted",
+        "channel.posted",
+    ]
+
+
+def test_a_root_update_edits_the_root(worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock) -> None:
+    """The announcement shows the present state."""
+    recorded.outbox.add([post(OutboundKind.ROOT), post(OutboundKind.ROOT_UPDATE, 1)])
+
+    drain(worker, clock)
+
+    assert chat.texts() == ["root-update 1"]
+
+
+def test_one_post_a_second_and_channel(worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock) -> None:
+    """The second of two sessions in one channel waits; a third in another channel does not."""
+    recorded.outbox.add(
+        [
+            post(OutboundKind.ROOT, uid="s-1"),
+            post(OutboundKind.ROOT, uid="s-2"),
+            post(OutboundKind.ROOT, uid="s-3", channel="C2"),
+        ]
+    )
+
+    worker.turn()
+    first = len(chat.messages)
+    clock.ahead += 1.1
+    worker.turn()
+
+    assert (first, len(chat.messages)) == (2, 3)
+
+
+def test_retry_after_is_obeyed_for_the_whole_channel(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """Nothing goes to that channel before the time that the chat named."""
+    recorded.outbox.add([post(OutboundKind.ROOT)])
+    chat.faults = [("post", ChannelError("slow down", transient=True, retry_after=30.0))]
+
+    worker.turn()
+    clock.ahead += 29
+    worker.turn()
+    before = list(chat.texts())
+    clock.ahead += 2
+    worker.turn()
+
+    assert (before, chat.texts()) == ([], ["root 0"])
+
+
+def test_a_transient_failure_is_tried_again_and_holds_its_session_back(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """Order within the session outweighs speed."""
+    recorded.outbox.add([post(OutboundKind.ROOT), post(OutboundKind.ANSWER, 1)])
+    chat.faults = [("post", ChannelError("unreachable", transient=True))] * 3
+
+    drain(worker, clock, 60)
+
+    assert chat.texts() == ["root 0", "answer 1"]
+
+
+def test_a_permanent_failure_is_told_once_and_frees_the_way(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """The session goes on; what follows without a thread fails as well."""
+    recorded.outbox.add([post(OutboundKind.ROOT), post(OutboundKind.ANSWER, 1)])
+    chat.faults = [("post", ChannelError("channel_not_found", transient=False))]
+
+    drain(worker, clock)
+
+    assert chat.texts() == []
+    assert events(recorded) == ["standing.announce_failed", "channel.post_failed"]
+    assert recorded.outbox.due("slack", datetime.max.replace(tzinfo=UTC)) == ()
+
+
+def test_a_lost_answer_is_looked_for_and_not_posted_twice(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """The post stood there already, and its thread is bound."""
+    recorded.outbox.add([post(OutboundKind.ROOT)])
+    chat.faults = [("lost", ChannelError("no answer", transient=True, unclear=True))]
+
+    drain(worker, clock, 20)
+
+    assert chat.texts() == ["root 0"]
+    assert chat.calls == ["post", "find"]
+    assert recorded.bindings.of_session("s-1", "slack") is not None
+
+
+def test_a_post_that_was_being_sent_when_we_died_is_looked_for(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """It was not there, so it is sent."""
+    recorded.outbox.add([post(OutboundKind.ROOT)])
+    [row] = recorded.outbox.due("slack", clock.now())
+    recorded.outbox.advance(row, PostState.SENDING)
+
+    drain(worker, clock)
+
+    assert chat.calls == ["find", "post"]
+    assert chat.texts() == ["root 0"]
+
+
+def test_a_search_that_fails_leaves_the_post_unclear(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """It is never sent before the search was answered."""
+    recorded.outbox.add([post(OutboundKind.ROOT)])
+    chat.faults = [
+        ("lost", ChannelError("no answer", transient=True, unclear=True)),
+        ("find", ChannelError("unreachable", transient=True)),
+    ]
+
+    drain(worker, clock, 30)
+
+    assert chat.calls == ["post", "find", "find"]
+    assert chat.texts() == ["root 0"]
+
+
+def test_a_note_goes_to_the_thread_that_it_names(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """Also where the session has no thread any more."""
+    recorded.outbox.add([post(OutboundKind.NOTE, channel="C7", thread="1.1")])
+
+    drain(worker, clock)
+
+    assert [(message.channel, message.thread) for message in chat.messages] == [("C7", "1.1")]
+
+
+def test_posts_of_a_deleted_session_are_dropped(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """Only its closing note is sent."""
+    recorded.outbox.add([post(OutboundKind.ANSWER), post(OutboundKind.CLOSING, channel=HOME, thread="1.1")])
+    recorded.outbox.drop("s-1", "deleted")
+
+    drain(worker, clock)
+
+    assert chat.texts() == ["closing 0"]
