@@ -2,12 +2,14 @@
 
 import json
 import shlex
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from core.clock import Deadline, SystemClock
 from core.demo.configuration import DEMO_CHANNEL, DEMO_PERSON, DEMO_SESSION, write_configuration
@@ -48,7 +50,8 @@ def _explain(config: Path, facts: Mapping[str, Any], say: Callable[[str], None])
     say(f"""
 the-loop runs, with everything it has in {config.parent}
 
-  the thread     {facts["page_url"]}   (channel #{DEMO_CHANNEL}, you are {DEMO_PERSON}: reply to the announcement)
+  the thread     {facts["page_url"]}
+                 (channel #{DEMO_CHANNEL}: open the announcement and reply to it)
   the pane       {program} standing attach {DEMO_SESSION}
   speak to it    {program} standing say {DEMO_SESSION} --text 'hello'
   is it up?      {program} status
@@ -62,14 +65,10 @@ Ctrl-C ends the service and the page; the session lives on in tmux ({target_for(
 @contextmanager
 def _workspace(folder: Path, port: int) -> Iterator[Mapping[str, Any]]:
     """Run the workspace as a process of its own and give its facts: url, api_url, tokens, channel, user ids."""
-    facts_file = folder / "workspace.json"
-    facts_file.unlink(missing_ok=True)
-    argv = [sys.executable, "-m", "bot.workspace", "--db", str(folder / "workspace.db"), "--port", str(port)]
-    argv += ["--tokens-file", str(facts_file)]
-    with (folder / "workspace.log").open("ab") as log:
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    facts_file, log = folder / "workspace.json", folder / "workspace.log"
+    process = _started(folder, facts_file, log, _free(port or _last_port(facts_file)))
     try:
-        yield _facts(process, facts_file, folder / "workspace.log")
+        yield _facts(process, facts_file, log)
     finally:
         process.terminate()
         try:
@@ -77,6 +76,33 @@ def _workspace(folder: Path, port: int) -> Iterator[Mapping[str, Any]]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _started(folder: Path, facts_file: Path, log: Path, port: int) -> "subprocess.Popen[bytes]":
+    facts_file.unlink(missing_ok=True)
+    argv = [sys.executable, "-m", "bot.workspace", "--db", str(folder / "workspace.db"), "--port", str(port)]
+    argv += ["--tokens-file", str(facts_file)]
+    with log.open("ab") as output:
+        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+
+
+def _last_port(facts_file: Path) -> int:
+    """Return the port of the last run, so that an open page finds its way back; 0 (any) where there was none."""
+    try:
+        return urlsplit(json.loads(facts_file.read_text())["url"]).port or 0
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def _free(port: int) -> int:
+    """Return the port if nobody listens on it, else 0: another demo has it."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return 0
+    return port
 
 
 def _facts(process: "subprocess.Popen[bytes]", file: Path, log: Path) -> Mapping[str, Any]:

@@ -39,5 +39,5 @@ def _chosen(
 
 def _line(event: Mapping[str, Any]) -> str:
     lead = (str(event[key]) for key in _LEAD if event.get(key) is not None)
-    rest = (f"{key}={value}" for key, value in event.items() if key not in (*_LEAD, "ref"))
+    rest = (f"{key}={value}" for key, value in event.items() if key not in (*_LEAD, "ref", "text"))
     return "  ".join(chain(lead, rest))
