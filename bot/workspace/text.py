@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from bot.workspace.errors import Json
 
-_URL = r"https?://[^\s<>|\"']*[^\s<>|\"'.,;:!?)\]]"
+_URL = r"https?://[^\s<>|\"'`]*[^\s<>|\"'`.,;:!?)\]]"
 _TOKEN = re.compile(r"<(?:[@#][A-Z0-9]+(?:\|[^<>]*)?|![a-z]+[^<>]*|(?:https?://|mailto:)[^<>]+)>")
 _BARE_AMPERSAND = re.compile(r"&(?!amp;|lt;|gt;)")
 _TYPED = re.compile(rf"(?P<url>{_URL})|@(?P<user>[a-z0-9._-]+)|#(?P<channel>[a-z0-9_-]+)")

@@ -1,0 +1,278 @@
+"""The workspace's page in a real browser: what a person sees and does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest_asyncio
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.workspace import Workspace
+from tests.browser.cdp import Tab, browser_tab
+
+HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+CONFIRM = {
+    "title": {"type": "plain_text", "text": "Stop it?"},
+    "text": {"type": "mrkdwn", "text": "The turn *ends*."},
+    "confirm": {"type": "plain_text", "text": "Stop"},
+    "deny": {"type": "plain_text", "text": "Keep"},
+}
+BLOCKS: list[dict[str, Any]] = [
+    {"type": "header", "text": {"type": "plain_text", "text": "scribe asks"}},
+    {"type": "section", "text": {"type": "mrkdwn", "text": "run *this*?\n```make dist```"}},
+    {
+        "type": "actions",
+        "elements": [
+            {"type": "button", "action_id": "allow", "value": "7", "text": {"type": "plain_text", "text": "Allow"}},
+            {"type": "button", "action_id": "stop", "confirm": CONFIRM, "text": {"type": "plain_text", "text": "Stop"}},
+        ],
+    },
+    {"type": "context", "elements": [{"type": "mrkdwn", "text": "waits _ten_ minutes"}]},
+]
+
+
+@pytest_asyncio.fixture
+async def workspace() -> AsyncIterator[Workspace]:
+    """A workspace on the test's own loop; what nobody acknowledges fails fast."""
+    running = Workspace(ack_seconds=0.3, retry_scale=0.001)
+    await running.start()
+    yield running
+    await running.stop()
+
+
+@pytest_asyncio.fixture
+async def tab(workspace: Workspace, tmp_path: Path) -> AsyncIterator[Tab]:
+    """The page, opened by its link; at the end it must have complained of nothing."""
+    async with browser_tab(tmp_path / "profile") as opened:
+        await opened.resize(1280, 800)
+        await opened.open(workspace.page_url)
+        await opened.until("!document.querySelector('#app').hidden && location.search === ''")
+        yield opened
+        assert opened.complaints == []
+
+
+async def test_page_without_its_link_shows_nothing(workspace: Workspace, tmp_path: Path) -> None:
+    """Whoever has only the address sees an explanation, no channel and no message."""
+    workspace.controls.say("alice", "agents", "secret")
+    async with browser_tab(tmp_path / "profile") as stranger:
+        await stranger.open(workspace.url)
+        await stranger.until("!document.querySelector('#locked').hidden")
+
+        assert await stranger.evaluate("document.querySelector('#app').hidden") is True
+        assert "secret" not in await stranger.evaluate("document.body.textContent")
+
+
+async def test_empty_channel_says_what_to_do(tab: Tab) -> None:
+    """An empty channel has words, a named message box, and nothing that looks broken."""
+    seen = await tab.evaluate("document.querySelector('#channel-empty').innerText")
+    placeholder = await tab.evaluate("document.querySelector('#channel-input').placeholder")
+
+    assert "Nothing here yet" in seen
+    assert placeholder == "Message #agents as you"
+
+
+async def test_enter_sends_and_shift_enter_breaks_the_line(workspace: Workspace, tab: Tab) -> None:
+    """Enter posts what was typed, as the chosen person; Shift+Enter adds a line."""
+    await tab.type("#channel-input", "first")
+    await tab.press("Enter", shift=True)
+    await tab.call("Input.insertText", text="second")
+    await tab.press("Enter")
+    await tab.until("document.querySelectorAll('#channel-messages .message').length === 1")
+
+    message = workspace.controls.messages("agents")[0]
+    assert message["text"] == "first\nsecond"
+    assert message["user"] == workspace.controls.user("you").id
+    assert await tab.evaluate("document.querySelector('#channel-input').value") == ""
+    assert await tab.evaluate("document.activeElement.id") == "channel-input"
+
+
+async def test_messages_of_others_appear_by_themselves(workspace: Workspace, tab: Tab) -> None:
+    """What others post, edit, delete and react with is seen without a reload."""
+    ts = workspace.controls.say("alice", "agents", "hello there")
+    await _shown(tab, "hello there")
+
+    workspace.controls.edit("agents", ts, "hello everybody")
+    await _shown(tab, "hello everybody")
+    workspace.controls.react("bob", "agents", ts, "eyes")
+    label = await tab.until("document.querySelector('.reaction')?.getAttribute('aria-label')")
+    workspace.controls.delete("agents", ts)
+    await tab.until("document.querySelectorAll('#channel-messages .message').length === 0")
+
+    assert label == "eyes, 1, by bob"
+
+
+async def test_thread_is_read_and_answered_beside_the_channel(workspace: Workspace, tab: Tab) -> None:
+    """The reply count opens the thread; a reply goes there; Escape closes it."""
+    parent = workspace.controls.say_as_bot("the-loop", "agents", "standing:scribe is up")
+    workspace.controls.say("alice", "agents", "go on", parent)
+    await tab.click(".thread-link")
+    await tab.until("document.activeElement.id === 'thread-input'")
+
+    await tab.type("#thread-input", "and then?")
+    await tab.press("Enter")
+    await tab.until("document.querySelectorAll('#thread-messages .message').length === 3")
+    await tab.press("Escape")
+    await tab.until("document.querySelector('#thread-pane').hidden")
+
+    assert [reply["text"] for reply in workspace.controls.replies("agents", parent)] == ["go on", "and then?"]
+    assert "2 replies" in await tab.evaluate("document.querySelector('.thread-link').innerText")
+
+
+async def test_hostile_text_stays_text(workspace: Workspace, tab: Tab) -> None:
+    """Markup in messages, blocks, names and links is shown, never run."""
+    workspace.controls.say("alice", "agents", HOSTILE)
+    workspace.controls.join(workspace.controls.add_user("eve", "<b>eve</b>"), "agents")
+    await _api(workspace).chat_postMessage(channel="agents", text=f"<javascript:alert(1)|click> {HOSTILE}")
+    await _api(workspace).chat_postMessage(channel="agents", markdown_text=f"[click](javascript:alert(1)) {HOSTILE}")
+
+    await tab.until("document.querySelectorAll('#channel-messages .message').length === 4")
+
+    inside = "document.querySelector('#channel-messages').querySelectorAll('img, script, a[href^=javascript]').length"
+    assert await tab.evaluate(inside) == 0
+    assert await tab.evaluate("document.title") == "#agents · Loopback"
+    assert HOSTILE in await tab.evaluate("document.querySelector('.message .text').textContent")
+
+
+async def test_blocks_are_drawn_and_buttons_pressed(workspace: Workspace, tab: Tab) -> None:
+    """Header, section, code, buttons and context are shown; a click that no app takes is told."""
+    await _api(workspace).chat_postMessage(channel="agents", text="fallback", blocks=BLOCKS)
+    await _shown(tab, "scribe asks")
+
+    shown = await tab.evaluate("document.querySelector('.blocks').innerText")
+    await tab.click(".actions .button")
+    toast = await tab.until("document.querySelector('.toast')?.innerText")
+
+    assert await tab.evaluate("document.querySelector('.blocks pre code').textContent") == "make dist"
+    assert await tab.evaluate("document.querySelector('.blocks .context em').textContent") == "ten"
+    assert "fallback" not in shown
+    assert "dispatch_failed" in toast
+
+
+async def test_button_with_a_question_asks_first(workspace: Workspace, tab: Tab) -> None:
+    """`confirm` opens a dialog; keeping sends nothing, confirming sends the click."""
+    await _api(workspace).chat_postMessage(channel="agents", text="fallback", blocks=BLOCKS)
+    await tab.click(".actions .button:nth-child(2)")
+    await tab.until("document.querySelector('#confirm').open")
+    title = await tab.evaluate("document.querySelector('#confirm-title').textContent")
+
+    await tab.click("#confirm-no")
+    await tab.until("!document.querySelector('#confirm').open")
+    after_no = await tab.evaluate("document.querySelectorAll('.toast').length")
+    await tab.click(".actions .button:nth-child(2)")
+    await tab.click("#confirm-yes")
+    await tab.until("document.querySelector('.toast') !== null")
+
+    assert (title, after_no) == ("Stop it?", 0)
+
+
+async def test_command_is_answered_to_its_caller_alone(workspace: Workspace, tab: Tab) -> None:
+    """A line that begins with a slash runs; the answer is marked as visible to this person only."""
+    await tab.type("#channel-input", "/the-loop status")
+    await tab.press("Enter")
+    await _shown(tab, "dispatch_failed")
+    note = await tab.evaluate("document.querySelector('.ephemeral .note').textContent")
+
+    await tab.evaluate(_choose(workspace, "alice"))
+    await tab.until("document.querySelectorAll('.ephemeral').length === 0")
+
+    assert note == "Only visible to you"
+    assert workspace.controls.messages("agents") == []
+
+
+async def test_person_can_be_changed(workspace: Workspace, tab: Tab) -> None:
+    """Speaking as mallory posts as mallory, and everybody sees that she is from outside."""
+    await tab.evaluate(_choose(workspace, "mallory"))
+    await tab.until("document.querySelector('#channel-input').placeholder.endsWith('as mallory')")
+
+    await tab.type("#channel-input", "let me in")
+    await tab.press("Enter")
+    await _shown(tab, "let me in")
+
+    assert workspace.controls.messages("agents")[0]["user"] == workspace.controls.user("mallory").id
+    assert await tab.evaluate("document.querySelector('.message .badge.outside').textContent") == "Outside"
+
+
+async def test_refused_message_is_kept_and_the_reason_shown(workspace: Workspace, tab: Tab) -> None:
+    """What could not be sent stays in the box, and a message says why."""
+    await tab.type("#channel-input", "anybody?")
+    workspace.store.leave(workspace.controls.channel("agents").id, workspace.controls.user("you").id)
+
+    await tab.press("Enter")
+    toast = await tab.until("document.querySelector('.toast')?.innerText")
+
+    refused = [tab.complaints.pop()]
+    assert "not a member of #agents" in toast
+    assert "409" in refused[0]  # the browser's own note of the refusal
+    assert await tab.evaluate("document.querySelector('#channel-input').value") == "anybody?"
+
+
+async def test_every_control_has_a_name(workspace: Workspace, tab: Tab) -> None:
+    """Buttons, boxes and lists have accessible names, as the browser computes them."""
+    parent = workspace.controls.say("alice", "agents", "hello")
+    workspace.controls.say("bob", "agents", "hi", parent)
+    workspace.controls.react("bob", "agents", parent, "eyes")
+    await tab.click(".thread-link")
+    await tab.until("document.querySelectorAll('#thread-messages .message').length === 2")
+
+    tree = (await tab.call("Accessibility.getFullAXTree"))["nodes"]
+
+    roles = ("button", "textbox", "checkbox", "combobox", "list", "log", "link", "main", "navigation", "region")
+    nameless = [
+        node["role"]["value"]
+        for node in tree
+        if not node["ignored"] and node["role"]["value"] in roles and not node.get("name", {}).get("value")
+    ]
+    assert nameless == []
+
+
+async def test_reader_far_up_is_not_torn_away(workspace: Workspace, tab: Tab) -> None:
+    """New messages do not move somebody who reads older ones; a button leads down."""
+    for number in range(60):
+        workspace.controls.say("alice", "agents", f"line {number}")
+    await tab.until("document.querySelectorAll('#channel-messages .message').length === 60")
+    await tab.evaluate("document.querySelector('#channel-scroll').scrollTop = 0")
+
+    workspace.controls.say("bob", "agents", "newest")
+    await tab.until("!document.querySelector('#channel-jump').hidden")
+    top = await tab.evaluate("document.querySelector('#channel-scroll').scrollTop")
+    await tab.click("#channel-jump")
+
+    assert top == 0
+    assert await tab.until("document.querySelector('#channel-scroll').scrollTop > 100")
+
+
+async def test_page_returns_when_the_workspace_does(tmp_path: Path) -> None:
+    """While nobody answers a line says so; it goes away with the next answer, and the link still holds."""
+    first = Workspace(tmp_path / "workspace.db")
+    await first.start()
+    async with browser_tab(tmp_path / "profile") as tab:
+        await tab.open(first.page_url)
+        await tab.until("!document.querySelector('#app').hidden")
+        await first.stop()
+        await tab.until("!document.querySelector('#offline').hidden")
+
+        second = Workspace(tmp_path / "workspace.db", int(first.url.rpartition(":")[2]))
+        await second.start()
+        await tab.until("document.querySelector('#offline').hidden")
+        second.controls.say("alice", "agents", "we are back")
+        await _shown(tab, "we are back")
+        await second.stop()
+
+
+async def _shown(tab: Tab, text: str) -> None:
+    await tab.until(f"document.querySelector('#channel-messages').textContent.includes({json.dumps(text)})")
+
+
+def _choose(workspace: Workspace, name: str) -> str:
+    person = json.dumps(workspace.controls.user(name).id)
+    return (
+        f"(() => {{ const box = document.querySelector('#persona'); box.value = {person};"
+        " box.dispatchEvent(new Event('change')); })()"
+    )
+
+
+def _api(workspace: Workspace) -> AsyncWebClient:
+    return AsyncWebClient(workspace.main_app.bot_token, base_url=workspace.api_url)
