@@ -10,7 +10,6 @@ import re
 import secrets
 import select
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -56,9 +55,10 @@ class ControlTransport:
         if not self._lock.acquire(timeout=timeout):
             raise silent(f"no answer to an earlier command within {timeout:g} s")
         try:
-            client = self._ready(end) if data is None or "#" not in str(self._folder) else None
-            if client is not None:
-                return self._exchanged(client, line, data, end)
+            client = self._ready(end)
+            path = self._written(data) if client is not None and data is not None else None
+            if client is not None and (data is None or path is not None):
+                return self._exchanged(client, line, path, end)
         finally:
             self._lock.release()
         return self._process.run(line, end - time.monotonic(), data)
@@ -74,8 +74,7 @@ class ControlTransport:
         client = self._client
         return client.pid if client else None
 
-    def _exchanged(self, client: "_Client", line: Line, data: bytes | None, end: float) -> Reply:
-        path = None if data is None else self._written(data)
+    def _exchanged(self, client: "_Client", line: Line, path: Path | None, end: float) -> Reply:
         try:
             return client.exchange(_with_path(line, path), end)
         except _Lost as error:
@@ -126,16 +125,23 @@ class ControlTransport:
             self._client.end()
             self._client = None
 
-    def _written(self, data: bytes) -> Path:
-        """Write the data to a new file that only we can read. Raises TmuxSilent."""
+    def _written(self, data: bytes) -> Path | None:
+        """Write the data to a new file that only we can read; None where that cannot be done, or tmux not read it.
+
+        tmux expands the path as a format, so it must not hold a `#`.
+        """
+        if "#" in str(self._folder):
+            return None
+        path = self._folder / f"load-{secrets.token_hex(8)}"
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(prefix="load-", dir=self._folder)
-            with os.fdopen(descriptor, "wb") as file:
+            with open(path, "xb", opener=_private) as file:
                 file.write(data)
-        except OSError as error:
-            raise silent(f"the text for it cannot be written to {self._folder}: {error.strerror}") from error
-        return Path(name)
+        except OSError:  # a full disk, say: the process that takes the line instead needs no file
+            with suppress(OSError):  # what there is of it, if there is any
+                path.unlink()
+            return None
+        return path
 
     def _remove_leftovers(self) -> None:
         """Remove the files of a process that was killed during a load: they hold people's text."""
@@ -144,6 +150,10 @@ class ControlTransport:
             with suppress(FileNotFoundError):  # another process removes its own
                 if path.stat().st_mtime < oldest:
                     path.unlink()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _with_path(line: Line, path: Path | None) -> Line:

@@ -48,7 +48,8 @@ class TmuxRunner:
         self._known: dict[str, _Known] = {}
         self._nudged: set[tuple[int | None, str]] = set()
         self._left: set[str] = set()  # buffers of writes whose end was not seen
-        self._buffers = (f"the-loop-{os.getpid()}-{os.urandom(4).hex()}-{number}" for number in itertools.count())
+        self._prefix = f"the-loop-{os.getpid()}-{os.urandom(4).hex()}"  # of names of buffers: unique on the server
+        self._numbers = itertools.count()
 
     def survey(self) -> Survey:
         """See Runner."""
@@ -229,19 +230,18 @@ class TmuxRunner:
     def _write(
         self, known: _Known, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime
     ) -> Written:
-        buffer = next(self._buffers)
+        buffer = f"{self._prefix}-{next(self._numbers)}"
         line = guard.write_line(
             known.pane_id, instance, buffer, receipt, token, deadline, keep_controls=known.version >= (3, 7)
         )
-        self._left.add(buffer)
-        reply = self._ask(line, data)
-        if reply.no_server:
-            self._left.discard(buffer)
-            return Written.ABSENT
-        answer = guard.told(reply.out)
-        if not answer:
-            _refused(reply)
-        self._left.discard(buffer)
+        try:
+            reply = self._ask(line, data)
+            if reply.no_server:
+                return Written.ABSENT
+            answer = guard.told(reply.out) or _refused(reply)
+        except TmuxSilent:
+            self._left.add(buffer)
+            raise
         return Written(answer[0])
 
     def _delete_left(self) -> None:

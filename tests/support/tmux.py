@@ -96,6 +96,10 @@ class Reader:
         """Wait until at least as many bytes were read as `data` has."""
         wait_until(lambda: len(self.received()) >= len(data), f"{len(data)} bytes read")
 
+    def wait_for_count(self, part: bytes, count: int) -> None:
+        """Wait until the part was read so many times."""
+        wait_until(lambda: self.received().count(part) >= count, f"{count} times {part!r} read")
+
 
 def launcher(path: Path, body: str) -> Path:
     """Write an executable sh script and return its path."""

@@ -159,6 +159,21 @@ def test_leftover_loads_of_a_killed_process_are_removed(private: PrivateTmux) ->
     assert [path.name for path in folder.iterdir()] == ["load-young"]
 
 
+def test_full_disk_takes_a_process(private: PrivateTmux) -> None:
+    """Where no file can be written for a load, the text arrives the other way."""
+    transport = ControlTransport(private.server)
+    runner = private.runner(transport)
+    pane, reader = private.reading(runner)
+    runner.survey()
+    (private.folder / "load").write_text("a file where the folder should be")
+
+    written = runner.write(pane.tag, b"text", Receipt.PASTED, "m-1", soon())
+
+    assert written is Written.DONE
+    reader.wait_for(b"text")
+    assert reader.received() == b"text"
+
+
 def test_folder_with_a_format_sign_takes_a_process(private: PrivateTmux, tmp_path: Path) -> None:
     """tmux expands the path of a load as a format, so a state folder with `#` in its name is served the other way."""
     odd = replace(private.server, conf=tmp_path / "a#{pid}" / "tmux.conf")

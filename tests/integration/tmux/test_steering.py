@@ -4,6 +4,7 @@ import os
 import pty
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -83,6 +84,31 @@ def test_text_arrives_byte_by_byte(private: PrivateTmux, runner: TmuxRunner, dat
     assert reader.received() == data
     assert private.tmux("list-buffers") == ""
     assert list(private.folder.glob("load/*")) == []
+
+
+def test_threads_write_whole_texts_in_their_own_order(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """Writers of several panes, two a pane, neither mix nor lose nor delete one another's text."""
+    panes = [private.reading(runner, target=f"pane-{number}") for number in range(3)]
+    failed: list[str] = []
+
+    def write(instance: str, name: str) -> None:
+        for number in range(15):
+            text = f"<{name}{number}{'x' * 5000}>".encode()
+            if runner.write(instance, text, Receipt.PASTED, f"{name}-{number}", soon()) is not Written.DONE:
+                failed.append(f"{name}{number}")
+
+    threads = [threading.Thread(target=write, args=(pane.tag, name)) for pane, _ in panes for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failed == []
+    for _, reader in panes:
+        reader.wait_for_count(b">", 30)
+        texts = reader.received().decode().replace("x", "").removeprefix("<").removesuffix(">").split("><")
+        for name in "ab":
+            assert [text for text in texts if text.startswith(name)] == [f"{name}{number}" for number in range(15)]
 
 
 def test_nothing_to_write_is_refused(private: PrivateTmux, runner: TmuxRunner) -> None:
