@@ -50,8 +50,8 @@ def _well(row: Row, *, boots: bool) -> bool:
         return False
     if not (boots and row.auto_start) or row.phase is Phase.DELETING:
         return True
-    if row.hold is not None and row.hold.kind is not HoldKind.FAILED:
-        return True
+    if row.hold is not None:
+        return row.hold.kind is not HoldKind.FAILED
     return row.running is True
 
 

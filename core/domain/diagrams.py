@@ -40,7 +40,7 @@ DIAGRAMS: Mapping[str, str] = {"phases": phases(), "messages": messages()}
 
 
 def filled(text: str) -> str:
-    """Return the document with every diagram as the tables have it now. Raises KeyError for a name that there is not."""
+    """Return the document with every diagram as the tables have it now. Raises KeyError for an unknown name."""
     return _PLACE.sub(lambda place: f"{place[1]}```mermaid\n{DIAGRAMS[place['name']]}\n```\n{place[3]}", text)
 
 

@@ -21,7 +21,7 @@ from core.config.settings import (
     TmuxSettings,
 )
 from core.domain.rows import Answer
-from core.domain.session import Definition, SlackBinding
+from core.domain.session import Definition, Outcome, SlackBinding
 from core.lifecycle import start_all, stop_all
 from core.reconcile import reconcile
 from core.standing.creating import create_standing
@@ -31,6 +31,7 @@ from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
 from core.wiring import build_system
+from tests.support.tmux import wait_until
 
 ACTOR = "cli:ann"
 AGENT = Path(__file__).with_name("agent.sh")
@@ -112,6 +113,28 @@ def definition(name: str, **changes: Any) -> Definition:
     """Return a definition with a brief; `slack` tells whether it has a thread."""
     slack = SlackBinding(bool(changes.pop("slack", False)))
     return replace(Definition(name, prompt="look after the tests", slack=slack), **changes)
+
+
+def declaring(system: System, *sessions: Definition) -> System:
+    """Return the ports with a configuration that declares these."""
+    return replace(system, settings=system.settings._replace(standing=Standing(True, sessions)))
+
+
+def events(system: System, kind: str) -> list[dict[str, Any]]:
+    """Return the events of one kind."""
+    lines = system.paths.events.read_text().splitlines() if system.paths.events.exists() else []
+    return [event for event in map(json.loads, lines) if event["event"] == kind]
+
+
+def outcomes(answer: Answer) -> dict[str, Outcome | None]:
+    """Return what was done for each session."""
+    return {row.name: row.outcome for row in answer.sessions}
+
+
+def kill_and_wait(system: System, pid: int) -> None:
+    """Kill a pane's program and wait until tmux tells that it is dead."""
+    os.kill(pid, 9)
+    wait_until(lambda: all(pane.dead for pane in system.runner.survey().panes if pane.pid == pid), "the pane is dead")
 
 
 def load(path: Path) -> World:

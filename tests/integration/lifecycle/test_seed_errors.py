@@ -3,21 +3,17 @@
 The rows about the configuration's own grammar are asked through the door that the commands use.
 """
 
-import json
-import os
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from core.config.loading import load, load_tolerant
 from core.config.problems import ConfigError
-from core.config.settings import Standing
 from core.domain.pane import Spawn
 from core.domain.rows import Answer, misconfigured_row
-from core.domain.session import Definition, Live, Outcome
+from core.domain.session import Live, Outcome
 from core.errors import DeclaredSession, InvalidValue, NameTaken, UnknownSession
 from core.names import new_instance, target_for
 from core.standing.creating import create_standing
@@ -26,24 +22,8 @@ from core.standing.listing import get_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
-from tests.support.tmux import PrivateTmux, Reader, soon, wait_until
-from tests.support.world import ACTOR, World, definition
-
-
-def declaring(system: System, *sessions: Definition) -> System:
-    """Return the ports with a configuration that declares these."""
-    return replace(system, settings=system.settings._replace(standing=Standing(True, sessions)))
-
-
-def events(system: System, kind: str) -> list[dict[str, Any]]:
-    """Return the events of one kind."""
-    lines = system.paths.events.read_text().splitlines() if system.paths.events.exists() else []
-    return [event for event in map(json.loads, lines) if event["event"] == kind]
-
-
-def outcomes(answer: Answer) -> dict[str, Outcome | None]:
-    """Return what was done for each session."""
-    return {row.name: row.outcome for row in answer.sessions}
+from tests.support.tmux import PrivateTmux, Reader, soon
+from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes
 
 
 def config(folder: Path, sessions: str) -> Path:
@@ -204,12 +184,6 @@ def test_dead_pane_without_a_record_is_cleared_and_respawned(system: System) -> 
 
     assert outcomes(answer) == {"scribe": Outcome.STARTED}
     assert [seen.dead for seen in system.runner.survey().panes] == [False]
-
-
-def kill_and_wait(system: System, pid: int) -> None:
-    """Kill a pane's program and wait until tmux tells that it is dead."""
-    os.kill(pid, 9)
-    wait_until(lambda: all(pane.dead for pane in system.runner.survey().panes), "the pane is dead")
 
 
 def test_silent_tmux_spawns_nothing(world: World, private: PrivateTmux, tmp_path: Path) -> None:

@@ -1,0 +1,230 @@
+"""stop: with what still works, and joined by a second one."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from core.domain.message import Kind, MessageState, NewMessage
+from core.domain.session import Live, Outcome, Phase, Status
+from core.names import new_marker, new_message_id
+from core.reconcile import reconcile
+from core.standing.listing import get_standing
+from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
+from core.system import System
+from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.world import ACTOR, World, events, outcomes
+
+ROOT = Path(__file__).parents[3]
+
+
+def waiting_message(system: System, name: str) -> NewMessage:
+    """Commit a message for the session and return it."""
+    record = system.records.read(name)
+    assert record is not None
+    now = system.clock.now()
+    ident = new_message_id()
+    message = NewMessage(
+        ident, f"cli:{ident}", record.uid, name, record.generation, Kind.SAY, ACTOR, "ann", "cli", new_marker(),
+        "hello", False, 1, now,
+    )  # fmt: skip
+    system.inbox.add([message])
+    return message
+
+
+def test_stop_by_name_cancels_the_queue_and_one_without_a_name_keeps_it(system: System) -> None:
+    """Only `stop NAME` says that what waits is no longer wanted."""
+    start_standing(system, None, ACTOR)
+    kept, cancelled = waiting_message(system, "scribe"), waiting_message(system, "scribe-two")
+
+    stop_standing(system, "scribe-two", ACTOR)
+    stop_standing(system, None, ACTOR)
+
+    states = [row.state for row in map(system.inbox.get, (kept.id, cancelled.id)) if row is not None]
+    assert states == [MessageState.PENDING, MessageState.CANCELLED]
+
+
+def test_stop_without_a_name_sets_no_hold_and_keeps_the_generation(system: System) -> None:
+    """What the-loop stops as a whole it brings back as a whole."""
+    start_standing(system, "scribe", ACTOR)
+
+    answer = stop_standing(system, None, ACTOR)
+
+    record = system.records.read("scribe")
+    assert record is not None
+    assert outcomes(answer) == {"scribe": Outcome.STOPPED}
+    assert (record.hold, record.generation, record.status, record.phase) == (None, 1, Status.STOPPED, Phase.SETTLED)
+
+
+def test_stop_touches_no_session_whose_name_begins_alike(system: System) -> None:
+    """`scribe` is no `scribe-two`."""
+    start_standing(system, None, ACTOR)
+
+    stop_standing(system, "scribe", ACTOR)
+
+    assert get_standing(system, "scribe-two").live is Live.LIVE
+
+
+def test_how_it_ended_and_what_it_showed_is_kept(system: System) -> None:
+    """Exit status in the record, last output in the session's folder."""
+    start_standing(system, "scribe", ACTOR)
+
+    stop_standing(system, "scribe", ACTOR)
+
+    record = system.records.read("scribe")
+    assert record is not None
+    assert record.last_exit is not None
+    assert record.last_exit.status == 143
+    assert "READY" in (system.paths.session(record.uid) / "last-output").read_text()
+
+
+def test_harness_that_ignores_sigterm_is_killed_after_its_grace(world: World) -> None:
+    """Politeness has an end."""
+    (world.store / "stubborn").touch()
+    system = replace(world, grace_seconds=0.3).system()
+    start_standing(system, "scribe", ACTOR)
+    [pane] = system.runner.survey().panes
+
+    answer = stop_standing(system, "scribe", ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.STOPPED}
+    assert not system.processes.alive(pane.pid)
+
+
+def test_two_stops_at_once_are_one(world: World) -> None:
+    """The second waits for the first and finds its work done; the generation is raised once."""
+    system = world.system()
+    start_standing(system, "scribe", ACTOR)
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda _: stop_standing(world.system(), "scribe", ACTOR), range(2)))
+
+    record = system.records.read("scribe")
+    assert record is not None
+    assert record.generation == 2
+    assert {row.outcome for answer in answers for row in answer.sessions} == {Outcome.STOPPED, Outcome.NOT_RUNNING}
+    assert all(answer.ok for answer in answers)
+
+
+def test_stop_of_a_declared_session_that_never_ran_marks_it(system: System) -> None:
+    """The next boot does not start what somebody said to be stopped."""
+    answer = stop_standing(system, "scribe", ACTOR, "not now")
+
+    record = system.records.read("scribe")
+    assert record is not None
+    assert record.hold is not None
+    assert outcomes(answer) == {"scribe": Outcome.NOT_RUNNING}
+    assert (record.hold.reason, record.instance_id) == ("not now", None)
+
+
+# ---------------------------------------------------------------- with what still works
+
+
+def test_stop_works_with_a_damaged_database(system: System, world: World) -> None:
+    """Processes and pane end, the mark is kept, and the row says what could not be cancelled."""
+    start_standing(system, "scribe", ACTOR)
+    for path in system.paths.local.glob("the-loop.db*"):
+        path.write_bytes(b"no database" * 500)
+    broken = world.system()
+
+    answer = stop_standing(broken, "scribe", ACTOR)
+
+    record = system.records.read("scribe")
+    assert record is not None
+    assert record.hold is not None
+    assert outcomes(answer) == {"scribe": Outcome.STOPPED}
+    assert "its queue could not be cancelled" in answer.sessions[0].detail
+    assert broken.runner.survey().panes == ()
+
+
+def test_stop_works_on_a_full_disk_and_says_that_the_mark_is_missing(world: World) -> None:
+    """Everything ends; the row is failed, since the next boot would bring the session back."""
+    system = world.system()
+    start_standing(system, "scribe", ACTOR)
+    described = world.save()
+    command = [sys.executable, "-m", "tests.support.world", str(described), "stop", "scribe"]
+
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    [row] = json.loads(done.stdout)["sessions"]
+    assert (row["outcome"], done.returncode) == ("failed", 1)
+    assert "it was ended, but" in row["detail"]
+    assert "the mark could not be recorded" in row["detail"]
+    assert system.runner.survey().panes == ()
+
+
+def test_unreadable_record_is_left_and_its_pane_is_ended(system: System) -> None:
+    """A pane under the target that carries a tag of ours is ours to end; the file is a person's to repair."""
+    start_standing(system, "scribe", ACTOR)
+    path = system.paths.records / "scribe.json"
+    path.write_text("{half")
+
+    answer = stop_standing(system, "scribe", ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.UNREADABLE}
+    assert "was ended" in answer.sessions[0].detail
+    assert path.read_text() == "{half"
+    assert system.runner.survey().panes == ()
+
+
+def test_silent_tmux_keeps_the_mark_and_reconcile_finishes(world: World, private: PrivateTmux) -> None:
+    """The processes end by their marker at once; the pane goes when tmux answers again."""
+    start_standing(world.system(), "scribe", ACTOR)
+    system = replace(world, command_seconds=0.5).system()
+    [pane] = system.runner.survey().panes
+
+    with private.frozen():
+        answer = stop_standing(system, "scribe", ACTOR)
+        meanwhile = system.records.read("scribe")
+        assert not system.processes.alive(pane.pid)
+    reconcile(world.system(), ACTOR)
+
+    after = system.records.read("scribe")
+    assert meanwhile is not None
+    assert after is not None
+    assert outcomes(answer) == {"scribe": Outcome.UNCONFIRMED}
+    assert (meanwhile.phase, meanwhile.hold) == (Phase.STOPPING, after.hold)
+    assert (after.phase, after.generation) == (Phase.SETTLED, 2)
+    assert system.runner.survey().panes == ()
+
+
+def test_foreign_session_in_its_place_is_left_alone(system: System, private: PrivateTmux) -> None:
+    """The mark is set, nothing is signalled, and the row says what lives there."""
+    start_standing(system, "scribe", ACTOR)
+    record = system.records.read("scribe")
+    assert record is not None
+    system.runner.end(record.instance_id or "")
+    pane, _ = private.reading(private.runner(), target="loop-standing-scribe")
+
+    answer = stop_standing(system, "scribe", ACTOR)
+
+    marked = system.records.read("scribe")
+    assert marked is not None
+    assert outcomes(answer) == {"scribe": Outcome.FAILED}
+    assert (marked.hold is not None, marked.phase) == (True, Phase.SETTLED)
+    assert system.processes.alive(pane.pid)
+    assert events(system, "standing.held")
+
+
+def test_what_the_harness_left_running_ends_with_it(world: World, system: System) -> None:
+    """A background job in a session of its own is found by its marker."""
+    start_standing(system, "scribe", ACTOR)
+    record = system.records.read("scribe")
+    assert record is not None
+    environ = {**os.environ, "THE_LOOP_INSTANCE": record.instance_id or ""}
+    job = subprocess.Popen(["sleep", "600"], env=environ, start_new_session=True)
+    wait_until(lambda: job.pid in system.processes.marked(record.instance_id or ""), "the job is marked")
+
+    stop_standing(system, "scribe", ACTOR)
+
+    assert job.wait(timeout=10) != 0

@@ -1,0 +1,187 @@
+"""The boot's sweep and the one health answer."""
+
+import os
+from dataclasses import replace
+
+from core.config.settings import Standing
+from core.domain.services import ServiceRow
+from core.domain.session import Hold, HoldKind, Live, Outcome, Phase, SessionRecord
+from core.lifecycle import start_all, status_all, stop_all
+from core.standing.listing import get_standing
+from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
+from core.system import System
+from tests.support.tmux import PrivateTmux
+from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes
+
+
+def recorded(system: System, name: str) -> SessionRecord:
+    """Return the record, which must be there."""
+    record = system.records.read(name)
+    assert record is not None
+    return record
+
+
+def test_boot_starts_what_is_declared_with_auto_start(system: System) -> None:
+    """The others are reported, and left down."""
+    by_hand = definition("by-hand", auto_start=False)
+
+    answer = start_all(declaring(system, by_hand, definition("always")), ACTOR)
+
+    assert outcomes(answer) == {"always": Outcome.STARTED, "by-hand": Outcome.NOT_RUNNING}
+    assert answer.ok
+
+
+def test_boot_adopts_what_lives_and_respawns_nothing(system: System) -> None:
+    """A service that restarts finds its panes as they were."""
+    start_all(system, ACTOR)
+    before = system.runner.survey().panes
+
+    answer = start_all(system, ACTOR)
+
+    assert set(outcomes(answer).values()) == {Outcome.ALREADY_RUNNING}
+    assert system.runner.survey().panes == before
+    assert len(events(system, "standing.adopted")) == 2
+
+
+def test_boot_resumes_what_a_reboot_took(system: System, private: PrivateTmux) -> None:
+    """With the tmux server gone every conversation goes on where it was."""
+    start_all(system, ACTOR)
+    before = recorded(system, "scribe")
+    private.tmux("kill-server")
+
+    answer = start_all(system, ACTOR)
+
+    assert set(outcomes(answer).values()) == {Outcome.RESUMED}
+    assert recorded(system, "scribe").harness_session_id == before.harness_session_id
+
+
+def test_boot_brings_back_what_the_lifecycle_stopped_and_not_what_a_person_did(system: System) -> None:
+    """`the-loop stop` sets no mark; `standing stop NAME` sets one that no sweep weakens."""
+    start_all(system, ACTOR)
+    stop_standing(system, "scribe", ACTOR)
+    stop_all(system, ACTOR)
+
+    answer = start_all(system, ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.HELD, "scribe-two": Outcome.RESUMED}
+    assert recorded(system, "scribe").hold is not None
+    assert get_standing(system, "scribe").live is Live.ABSENT
+
+
+def test_boot_starts_nothing_while_it_is_not_enabled(system: System) -> None:
+    """`standingSessions.enabled: false` is for verbs by name."""
+    settings = system.settings._replace(standing=Standing(False, system.settings.standing.sessions))
+
+    answer = start_all(replace(system, settings=settings), ACTOR)
+
+    assert set(outcomes(answer).values()) == {Outcome.NOT_RUNNING}
+
+
+def test_boot_ends_what_runs_under_a_stop_mark(system: System) -> None:
+    """However it came to live: under a stopped mark nothing runs."""
+    start_standing(system, "scribe", ACTOR)
+    hold = Hold(HoldKind.STOPPED, ACTOR, "", system.clock.now())
+    system.records.write(replace(recorded(system, "scribe"), hold=hold))
+
+    answer = start_all(system, ACTOR)
+
+    assert outcomes(answer)["scribe"] is Outcome.HELD
+    assert get_standing(system, "scribe").live is Live.ABSENT
+
+
+def test_boot_leaves_a_paused_session_as_it_is(system: System) -> None:
+    """Alive it is adopted, gone it is not started, and it stays paused."""
+    start_standing(system, "scribe", ACTOR)
+    hold = Hold(HoldKind.PAUSED, ACTOR, "", system.clock.now())
+    system.records.write(replace(recorded(system, "scribe"), hold=hold))
+
+    alive = start_all(system, ACTOR)
+    kill_and_wait(system, system.runner.survey().of_target("loop-standing-scribe")[0].pid)
+    dead = start_all(system, ACTOR)
+
+    assert outcomes(alive)["scribe"] is outcomes(dead)["scribe"] is Outcome.HELD
+    assert get_standing(system, "scribe").live is Live.DEAD
+
+
+def test_start_by_name_keeps_a_pause(system: System) -> None:
+    """It is brought up, and stays paused: only a resume lifts that."""
+    hold = Hold(HoldKind.PAUSED, ACTOR, "", system.clock.now())
+    system.records.write(SessionRecord("scribe", "s-1", definition("scribe"), system.clock.now(), hold=hold))
+
+    answer = start_standing(system, "scribe", ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.STARTED}
+    assert recorded(system, "scribe").hold == hold
+    assert (system.paths.session("s-1") / "hold").exists()
+
+
+def test_silent_tmux_leaves_everything_as_it_is(world: World, private: PrivateTmux) -> None:
+    """No mark, no phase, no pane is changed; the rows say that nobody knows."""
+    start_all(world.system(), ACTOR)
+    system = replace(world, command_seconds=0.5).system()
+    before = [recorded(system, name) for name in ("scribe", "scribe-two")]
+
+    with private.frozen():
+        answer = start_all(system, ACTOR)
+
+    assert set(outcomes(answer).values()) == {Outcome.UNCONFIRMED}
+    assert {row.live for row in answer.sessions} == {Live.UNKNOWN}
+    assert [recorded(system, name) for name in ("scribe", "scribe-two")] == before
+
+
+def test_foreign_session_is_a_failed_row(system: System, private: PrivateTmux) -> None:
+    """Others start all the same."""
+    private.reading(private.runner(), target="loop-standing-scribe")
+
+    answer = start_all(system, ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.FAILED, "scribe-two": Outcome.STARTED}
+    assert "attach-session -r" in answer.sessions[0].detail
+
+
+# ---------------------------------------------------------------- status
+
+
+def test_status_is_well_only_if_what_a_boot_starts_runs(system: System) -> None:
+    """Down is not well, running is, and held by a person is."""
+    down = status_all(system, ()).ok
+    start_all(system, ACTOR)
+    running = status_all(system, ()).ok
+    stop_standing(system, "scribe", ACTOR)
+    held = status_all(system, ()).ok
+
+    assert (down, running, held) == (False, True, True)
+
+
+def test_status_is_not_well_with_a_dead_session_a_failed_one_or_a_service_down(system: System) -> None:
+    """Each of them alone is enough."""
+    start_all(system, ACTOR)
+    service_down = status_all(system, (ServiceRow("service", False, None, ""),)).ok
+    hold = Hold(HoldKind.FAILED, "supervisor", "crashed", system.clock.now())
+    system.records.write(replace(recorded(system, "scribe"), hold=hold))
+    failed = status_all(system, ()).ok
+    system.records.write(replace(recorded(system, "scribe"), hold=None))
+    os.kill(system.runner.survey().panes[0].pid, 9)
+    kill_and_wait(system, system.runner.survey().panes[1].pid)
+    dead = status_all(system, ()).ok
+
+    assert (service_down, failed, dead) == (False, False, False)
+
+
+def test_status_does_not_count_what_no_boot_starts(system: System) -> None:
+    """A session by hand is reported, and its being down is nobody's trouble."""
+    report = status_all(declaring(system, definition("by-hand", auto_start=False)), ())
+
+    assert report.ok
+    assert [row["name"] for row in report.to_json()["standingSessions"]] == ["by-hand"]
+
+
+def test_record_of_an_interrupted_start_is_recovered_by_the_sweep(system: System) -> None:
+    """A phase that nobody is at work on is finished before the gate is asked."""
+    start_standing(system, "scribe", ACTOR)
+    system.records.write(replace(recorded(system, "scribe"), phase=Phase.STARTING))
+
+    start_all(system, ACTOR)
+
+    assert recorded(system, "scribe").phase is Phase.SETTLED
