@@ -1,25 +1,36 @@
 """The SQLite database: connections, transactions, and which spool reports were taken in.
 
-Imported by every command, so nothing heavy is imported here. Nothing is opened before it is used.
+Imported by every command, so nothing heavy is imported here: sqlite3 comes with the first connection. Nothing is
+opened before it is used, and reading a database that was never written makes none.
 """
 
+from __future__ import annotations
+
 import os
-import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
 
 from core.clock import Clock, Deadline
 from core.errors import StoreBroken
 from core.paths import StatePaths
 from core.store import queries
 from core.store.files import broken, private_folder
-from core.store.migrations import migrate
-from core.store.sqlerrors import translated
+
+if TYPE_CHECKING:
+    import sqlite3
+    from pathlib import Path
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 _WAL_POLL = 0.02  # seconds between two attempts to switch a new file to WAL
+
+
+def translated(path: Path) -> AbstractContextManager[None]:
+    """Raise StoreBroken for every sqlite3.Error of the block."""
+    from core.store import sqlerrors
+
+    return sqlerrors.translated(path)
 
 
 class _Session:
@@ -58,7 +69,9 @@ class SqliteDatabase:
             yield
 
     def read(self, query: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        """Return all rows of a query. Raises StoreBroken."""
+        """Return all rows of a query; none where no database was made yet. Raises StoreBroken."""
+        if not self._exists():
+            return []
         session = self._session()
         with translated(self._path):
             return session.connection.execute(query, parameters).fetchall()
@@ -160,6 +173,15 @@ class SqliteDatabase:
 
     # ------------------------------------------------------------ connections
 
+    def _exists(self) -> bool:
+        """Tell whether there is a database. Raises StoreBroken where that cannot be seen."""
+        if getattr(self._local, "session", None) is not None:
+            return True
+        try:
+            return self._path.exists()
+        except OSError as error:
+            raise broken(error, self._path, "look for the file") from error
+
     def _session(self) -> _Session:
         session: _Session | None = getattr(self._local, "session", None)
         if session is None:
@@ -175,6 +197,10 @@ class SqliteDatabase:
             self._sessions.pop(thread).connection.close()
 
     def _open(self) -> sqlite3.Connection:
+        import sqlite3
+
+        from core.store.migrations import migrate
+
         self._make_private_file()
         with translated(self._path):
             connection = sqlite3.connect(
@@ -207,6 +233,8 @@ class SqliteDatabase:
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """Switch to WAL, which lasts. SQLite does not wait where two processes do this at once, so we do."""
+        import sqlite3
+
         deadline = Deadline(self._clock, self._busy_seconds)
         while True:
             try:

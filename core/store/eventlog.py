@@ -1,6 +1,5 @@
 """The event log: one JSON object a line, appended by any number of processes, rotated by size."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,6 +85,8 @@ class JsonEventLog:
         """Return the text, or what identifies it: the message's id, its length in characters, the hash of its UTF-8."""
         if self._include_text:
             return text
+        import hashlib  # loads OpenSSL
+
         digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
         return {"id": message, "length": len(text), "sha256": digest}
 

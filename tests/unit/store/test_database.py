@@ -184,7 +184,8 @@ def test_a_damaged_database_is_said_and_left_alone(
 
 def test_a_newer_database_is_refused(paths: StatePaths, database: SqliteDatabase) -> None:
     """The message says that the release is too old, and the file stays as it is."""
-    database.read("SELECT 1")
+    with database.transaction(durable=False):
+        database.read("SELECT 1")
     database.close()
     with sqlite3.connect(paths.database) as newer:
         newer.execute("PRAGMA user_version = 99")
@@ -192,6 +193,14 @@ def test_a_newer_database_is_refused(paths: StatePaths, database: SqliteDatabase
 
     with pytest.raises(StoreBroken, match=r"layout 99.*upgrade the-loop"):
         database.read("SELECT 1")
+
+
+def test_reading_makes_no_database(paths: StatePaths, database: SqliteDatabase) -> None:
+    """Where nothing was ever stored there is nothing to read, and a command that only looks leaves no file behind."""
+    found = database.read("SELECT * FROM inbox")
+
+    assert found == []
+    assert not paths.local.exists()
 
 
 def test_a_folder_in_place_of_the_database_is_said(paths: StatePaths, database: SqliteDatabase) -> None:
