@@ -1,24 +1,20 @@
 """What a start writes for the pane: folders, brief, launcher; and the small files by which a session is held."""
 
-import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from core.config.settings import Settings
 from core.domain.directive import Grant, compose_pointer
 from core.domain.harness import Launch, SessionContext
 from core.domain.session import Definition, SessionRecord
 from core.errors import InvalidValue
 from core.paths import StatePaths
+from core.secretnames import secret_variables as secret_variables
 from core.sessions import Resolved
 from core.store.files import broken, private_folder, remove_file, write_private
 
 HOLD, ASKING, TOOL = "hold", "asking", "tool"
-_FOR_AGENTS = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG"})
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def context_of(paths: StatePaths, record: SessionRecord, resolved: Resolved, instance: str) -> SessionContext:
@@ -75,27 +71,6 @@ def grants(environ: Mapping[str, str]) -> tuple[Grant, ...]:
         Grant(f"{command} standing screen NAME", "what its terminal shows"),
         Grant(f"{command} standing say NAME --text TEXT", "a message to another session"),
     )
-
-
-def secret_variables(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names of the variables that no agent may see.
-
-    Those that the channels' `…Env` keys name, and every other variable of ours: the defaults of those keys are the
-    channels' own business, and all of them begin like this.
-    """
-    named = {name for block in settings.channels.values() for name in _env_names(block.raw)}
-    ours = {name for name in environ if name.startswith("THE_LOOP_") and name not in _FOR_AGENTS}
-    return tuple(sorted(name for name in named | ours if _IDENTIFIER.fullmatch(name)))
-
-
-def _env_names(value: Any) -> Iterator[str]:
-    if not isinstance(value, Mapping):
-        return
-    for key, item in value.items():
-        if key.endswith("Env") and isinstance(item, str):
-            yield item
-        else:
-            yield from _env_names(item)
 
 
 def make_folders(context: SessionContext) -> None:

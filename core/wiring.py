@@ -1,37 +1,44 @@
 """The only place that picks adapters, loads channels and puts the service together."""
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from core.clock import SystemClock
-from core.config.settings import Settings
+from core.deferring import deferred
 from core.errors import CoreError
-from core.launching import secret_variables
 from core.paths import StatePaths
 from core.poke import Poke
-from core.ports import Channel, ChannelFactory
+from core.secretnames import secret_variables
 from core.store.activities import SqliteActivities
 from core.store.bindings import SqliteBindings
 from core.store.database import SqliteDatabase
-from core.store.eventlog import JsonEventLog
 from core.store.inbox import SqliteInbox
 from core.store.locks import SessionLocks
-from core.store.outbox import SqliteOutbox
 from core.store.records import RecordFiles
 from core.system import System
 from core.tmux.runner import TmuxRunner
 from core.tmux.server import TmuxServer
-from core.tmux.transport import Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from core.clock import Clock
+    from core.config.settings import Settings
+    from core.ports import Channel, ChannelFactory, EventLog, Harnesses, Outbox
+    from core.tmux.processes import LocalProcesses
+    from core.tmux.transport import Transport
 
 
 def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: bool = False) -> System:
-    """Return the ports for this process; each tmux call is a process, or goes through one `persistent` client."""
-    from core.harness.catalogue import catalogue
-    from core.tmux.processes import LocalProcesses
+    """Return the ports for this process; each tmux call is a process, or goes through one `persistent` client.
 
+    What a mere listing does not use is made, and imported, at its first use.
+    """
     clock, paths = SystemClock(), StatePaths(settings.state_root)
     database = SqliteDatabase(paths, clock)
-    tmux, trust, log = settings.routing.tmux, settings.routing.harness_trust, settings.event_log
+    tmux = settings.routing.tmux
     secrets = frozenset(secret_variables(settings, environ))
     clean = {name: value for name, value in environ.items() if name not in secrets}
     server = TmuxServer(tmux.socket_name, paths.tmux_conf, secrets, environ=clean)
@@ -53,7 +60,7 @@ def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: 
         remain_on_exit=tmux.remain_on_exit,
         clock=clock,
     )
-    processes = LocalProcesses()
+    processes = deferred(_processes)
     system = System(
         settings=settings,
         paths=paths,
@@ -62,25 +69,51 @@ def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: 
         locks=SessionLocks(paths),
         database=database,
         inbox=SqliteInbox(database, clock),
-        outbox=SqliteOutbox(database),
+        outbox=deferred(lambda: _outbox(database)),
         bindings=SqliteBindings(database),
         activities=SqliteActivities(database),
-        events=JsonEventLog(paths.events, clock, max_bytes=log.max_bytes, keep=log.keep, include_text=log.include_text),
+        events=deferred(lambda: _events(settings, paths, clock)),
         runner=runner,
         processes=processes,
-        harnesses=catalogue(
-            clock,
-            clean,
-            settings.harnesses,
-            trust_enabled=trust.enabled,
-            accept_bypass=trust.accept_bypass_permissions,
-        ),
+        harnesses=deferred(lambda: _harnesses(settings, clean, clock)),
         environ=environ,
         ingest=ingest,
         poke=Poke(paths.poke).send,
         close=close,
     )
     return system
+
+
+def _outbox(database: SqliteDatabase) -> Outbox:
+    from core.store.outbox import SqliteOutbox
+
+    return SqliteOutbox(database)
+
+
+def _events(settings: Settings, paths: StatePaths, clock: Clock) -> EventLog:
+    from core.store.eventlog import JsonEventLog
+
+    log = settings.event_log
+    return JsonEventLog(paths.events, clock, max_bytes=log.max_bytes, keep=log.keep, include_text=log.include_text)
+
+
+def _processes() -> LocalProcesses:
+    from core.tmux.processes import LocalProcesses
+
+    return LocalProcesses()
+
+
+def _harnesses(settings: Settings, environ: Mapping[str, str], clock: Clock) -> Harnesses:
+    from core.harness.catalogue import catalogue
+
+    trust = settings.routing.harness_trust
+    return catalogue(
+        clock,
+        environ,
+        settings.harnesses,
+        trust_enabled=trust.enabled,
+        accept_bypass=trust.accept_bypass_permissions,
+    )
 
 
 def build_rescue_system(config: Path | None, environ: Mapping[str, str], warn: Callable[[str], None]) -> System:

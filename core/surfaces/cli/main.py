@@ -1,12 +1,9 @@
 """The command line's entry. Nothing heavy is imported before it is known that a command needs it."""
 
-import logging
 import sys
 
 from core.errors import CoreError
 from core.surfaces.cli.printing import EXIT_FAILED, error_body, exit_code, print_json, warn
-
-_LOG = logging.getLogger(__name__)
 
 
 def main() -> None:
@@ -28,7 +25,9 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         return EXIT_FAILED
     except Exception:
-        _LOG.exception("command failed")
+        import logging  # here, since every command pays for what stands above
+
+        logging.getLogger(__name__).exception("command failed")
         warn("the-loop: this is a defect of the-loop; the lines above say where")
         return EXIT_FAILED
 

@@ -1,0 +1,31 @@
+"""Which environment variables hold secrets. Imported by every command, so nothing heavy is imported here."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from core.config.settings import Settings
+
+_FOR_AGENTS = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG"})
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def secret_variables(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the variables that no agent may see.
+
+    Those that the channels' `…Env` keys name, and every other variable of ours: the defaults of those keys are the
+    channels' own business, and all of them begin like this.
+    """
+    named = {name for block in settings.channels.values() for name in _env_names(block.raw)}
+    ours = {name for name in environ if name.startswith("THE_LOOP_") and name not in _FOR_AGENTS}
+    return tuple(sorted(name for name in named | ours if _IDENTIFIER.fullmatch(name)))
+
+
+def _env_names(value: Any) -> Iterator[str]:
+    if not isinstance(value, Mapping):
+        return
+    for key, item in value.items():
+        if key.endswith("Env") and isinstance(item, str):
+            yield item
+        else:
+            yield from _env_names(item)
