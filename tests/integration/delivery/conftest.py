@@ -7,8 +7,9 @@ import pytest
 
 from core.standing.starting import start_standing
 from core.system import System
-from tests.support.talking import rows, talking
+from tests.support.talking import record_of, rows, talking
 from tests.support.tmux import PrivateTmux, private_tmux, wait_until
+from tests.support.typist import Typist
 from tests.support.world import ACTOR, World
 
 
@@ -55,3 +56,16 @@ def settle(system: System, name: str = "scribe") -> None:
         return activity is not None and activity.state.value == "idle"
 
     wait_until(idle, f"{name} is idle; {rows(system, name)}")
+
+
+@pytest.fixture
+def typist(scribe: System, private: PrivateTmux) -> Iterator[Typist]:
+    """Give a person who sits at the terminal of `scribe`, a second after its turn began: tmux tells keys by seconds."""
+    uid, _ = record_of(scribe)
+    activity = scribe.activities.get(uid)
+    began = activity.turn_started_at if activity else None
+    assert began is not None
+    wait_until(lambda: (scribe.clock.now() - began).total_seconds() > 1.0, "the turn's second is over")
+    person = Typist(private, "loop-standing-scribe")
+    yield person
+    person.close()

@@ -1,0 +1,84 @@
+"""A process that delivers is killed at each point of its way; whoever comes next finishes, and nothing is doubled."""
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+
+from core.delivery import Deliverer, is_over
+from core.domain.message import MessageState
+from core.effects import Effect
+from core.system import System
+from tests.support.talking import record_of, rows, taken
+from tests.support.typist import Typist
+from tests.support.world import World
+
+POINTS = [
+    f"{effect.value}:{side}"
+    for effect in Effect
+    if effect.value.startswith("delivery.")
+    for side in ("before", "after")
+]
+
+
+def say_and_die(world: World, point: str) -> int:
+    """Say something in a process that dies at the point, and return how it ended."""
+    command = [sys.executable, "-m", "tests.support.talking", str(world.save()), "scribe", "survive this", "4"]
+    return subprocess.run(
+        command, env={**os.environ, "THE_LOOP_CRASH_AT": point}, capture_output=True, timeout=60, check=False
+    ).returncode
+
+
+def finish(system: System) -> list[MessageState]:
+    """Let another process's place be taken, and return what became of the messages."""
+    uid, _ = record_of(system)
+    [row] = rows(system)
+    Deliverer(system).run(uid, row.message.id, system.clock.now() + timedelta(seconds=12))
+    return [row.state for row in rows(system)]
+
+
+@pytest.mark.parametrize("point", [point for point in POINTS if "stash" not in point and "settle" not in point])
+def test_a_message_survives_a_kill_at_every_point(scribe: System, world: World, point: str) -> None:
+    """It is taken by exactly one turn, and its row ends as confirmed."""
+    ended = say_and_die(world, point)
+
+    states = finish(scribe)
+
+    assert ended == -9
+    assert states == [MessageState.CONFIRMED]
+    assert sum("survive this" in text for text in taken(scribe)) == 1
+
+
+@pytest.mark.parametrize("point", [point for point in POINTS if "stash" in point])
+def test_half_typed_text_survives_a_kill_around_the_stash(
+    scribe: System, world: World, typist: Typist, point: str
+) -> None:
+    """The message is taken once and alone, and the person's text is not sent with it."""
+    typist.type("half a thought")
+    typist.rest()
+    ended = say_and_die(world, point)
+
+    states = finish(scribe)
+
+    assert ended == -9
+    assert states == [MessageState.CONFIRMED]
+    [text] = [text for text in taken(scribe) if "survive this" in text]
+    assert "half a thought" not in text
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_queued_message_survives_a_kill_while_it_is_queued(scribe: System, world: World, side: str) -> None:
+    """It waits in the row, and goes in once the way is free."""
+    asking = scribe.paths.session(record_of(scribe)[0]) / "asking"
+    asking.touch()
+    ended = say_and_die(world, f"delivery.settle:{side}")
+    asking.unlink()
+
+    states = finish(scribe)
+
+    assert ended == -9
+    assert states == [MessageState.CONFIRMED]
+    assert sum("survive this" in text for text in taken(scribe)) == 1
+    assert all(is_over(row) for row in rows(scribe))
