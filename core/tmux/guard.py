@@ -88,6 +88,7 @@ def spawn_line(spawn: Spawn, without: Sequence[str], *, remain_on_exit: bool) ->
         [*make, "-c", literal_format(str(spawn.cwd)), *settings, "--", *program],
         ["set-option", "-p", "-t", target, TAG, spawn.instance],
         ["set-option", "-w", "-t", target, "remain-on-exit", "on" if remain_on_exit else "off"],
+        ["set-option", "-t", target, "destroy-unattached", "off"],  # somebody may have it on in a server of theirs
     ]
     in_time = _before(spawn.deadline)
     return [_SET_CLOCK, ["if-shell", "-F", in_time, spell(act), spell([_tell(LATE)])]]

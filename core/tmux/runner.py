@@ -2,7 +2,6 @@
 
 import itertools
 import os
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Never
 
@@ -14,6 +13,7 @@ from core.tmux.language import Line
 from core.tmux.listing import EMPTY, LIST_CLIENTS, LIST_PANES, Listing, read_clients, read_panes
 from core.tmux.server import TmuxServer
 from core.tmux.transport import Reply, Transport, check_version, silent
+from core.values import dataclass
 
 _SCREEN_LINES = 2000  #: the most that is ever captured: the server serves nobody else meanwhile
 _END_ATTEMPTS = 5
@@ -158,7 +158,7 @@ class TmuxRunner:
     def _ask(self, line: Line, data: bytes | None = None, *, process: bool = False) -> Reply:
         """Return tmux's answer, which may be that there is no server. Raises TmuxSilent where it gave none."""
         transport = self._process if process else self._transport
-        return self._answered(line, transport.run(line, self._timeout, data), again=data is None)
+        return self._answered(transport.run(line, self._timeout, data), line, data)
 
     def _look(self, line: Line) -> Reply:
         """Like _ask for a line that changes nothing: it is asked again where there is time left for it."""
@@ -169,11 +169,11 @@ class TmuxRunner:
             remaining = deadline.remaining()
             if remaining < self._timeout / 2:
                 raise
-        return self._answered(line, self._process.run(line, remaining), again=True)
+        return self._answered(self._process.run(line, remaining), line, None)
 
-    def _answered(self, line: Line, reply: Reply, *, again: bool) -> Reply:
-        if reply.no_server and again:
-            reply = self._server.again(line, self._timeout) or reply
+    def _answered(self, reply: Reply, line: Line, data: bytes | None) -> Reply:
+        if reply.no_server:
+            reply = self._server.again(line, self._timeout, data) or reply
         if reply.denied or reply.gone:
             _refused(reply)
         return reply

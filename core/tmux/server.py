@@ -5,11 +5,11 @@ import signal
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.tmux.language import Line
 from core.tmux.transport import ProcessTransport, Reply, base_environment, our_environment, silent
+from core.values import dataclass, field
 
 CONTROL_SESSION = "_the-loop"  #: belongs to the control client, and runs nothing of anybody's
 _REVIVAL = 1.0  # seconds that a server gets to make its socket anew
@@ -101,7 +101,7 @@ class TmuxServer:
             return None
         return (int(pid), socket) if lives else None
 
-    def again(self, line: Line, timeout: float) -> Reply | None:
+    def again(self, line: Line, timeout: float, data: bytes | None) -> Reply | None:
         """Ask again by way of a socket made anew, after tmux said that no server runs; None if none does.
 
         tmux makes its socket again on SIGUSR1; /tmp is swept on some machines. Raises TmuxSilent if the server
@@ -116,7 +116,7 @@ class TmuxServer:
         end = time.monotonic() + min(_REVIVAL, timeout)
         transport = self.process()
         while True:
-            reply = transport.run(line, timeout)
+            reply = transport.run(line, timeout, data)
             if not reply.no_server:
                 return reply
             if self.remembered() is None:

@@ -45,10 +45,12 @@ def test_server_that_was_started_with_secrets_is_cleaned() -> None:
 
 
 def test_the_users_own_server_keeps_its_environment_and_the_pane_none_of_it() -> None:
-    """On a server that is the user's, the global environment is not ours to change; our pane is clean all the same."""
+    """On the user's server the global environment is not ours to change; our pane is clean, and stays."""
     with private_tmux(_SECRETS, frozenset(_SECRETS)) as private:
         private.server = TmuxServer("", private.server.conf, private.server.secrets, environ=private.environ)
         private.tmux("-f", "/dev/null", "new-session", "-d", "-s", "theirs", "cat")
+        private.tmux("set-option", "-t", "=theirs:", "destroy-unattached", "off")
+        private.tmux("set-option", "-g", "destroy-unattached", "on")
 
         pane, _ = private.reading(private.runner())
 

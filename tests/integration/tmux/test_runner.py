@@ -73,6 +73,20 @@ def test_taken_name_is_refused_and_keeps_its_tag(private: PrivateTmux, runner: T
     assert [found.tag for found in runner.survey().panes] == [pane.tag]
 
 
+def test_session_of_somebody_else_is_foreign(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A session that a person made under our name is told as foreign, and neither taken, written to nor ended."""
+    gone = private.spawn(runner, Path("/bin/cat"))
+    runner.end(gone.tag)
+    private.tmux("new-session", "-d", "-s", "loop-standing-test", "cat")
+
+    live = runner.survey().live("loop-standing-test", gone.tag)
+
+    assert live is Live.FOREIGN
+    assert runner.write(gone.tag, b"x", Receipt.PASTED, "m-1", soon()) is Written.ABSENT
+    assert not runner.end(gone.tag)
+    assert len(runner.survey().of_target("loop-standing-test")) == 1
+
+
 def test_spawn_after_its_deadline_makes_nothing(private: PrivateTmux, runner: TmuxRunner) -> None:
     """The server itself refuses a spawn that comes too late."""
     with pytest.raises(SpawnFailed, match="after its deadline"):

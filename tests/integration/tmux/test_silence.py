@@ -121,6 +121,28 @@ def test_swept_socket_is_made_again(private: PrivateTmux, runner: TmuxRunner) ->
     assert socket.exists()
 
 
+def test_write_finds_a_swept_socket_again(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A write to a server whose socket file was deleted arrives, once."""
+    pane, reader = private.reading(runner)
+    (private.folder / f"tmux-{os.getuid()}" / private.server.socket_name).unlink()
+
+    written = runner.write(pane.tag, b"text", Receipt.PASTED, "m-1", soon())
+
+    assert written is Written.DONE
+    reader.wait_for(b"text")
+    assert reader.received() == b"text"
+
+
+def test_spawn_finds_a_swept_socket_again(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """No second server is started beside one whose socket file was deleted."""
+    first, _ = private.reading(runner)
+    (private.folder / f"tmux-{os.getuid()}" / private.server.socket_name).unlink()
+
+    second, _ = private.reading(runner, target="second")
+
+    assert {pane.tag for pane in runner.survey().panes} == {first.tag, second.tag}
+
+
 def test_swept_socket_of_a_frozen_server_is_silence(private: PrivateTmux) -> None:
     """A server that lives, and that can neither be reached nor make its socket anew, is not called absent."""
     runner = private.runner(timeout=_TIMEOUT)
