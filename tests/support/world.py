@@ -20,9 +20,11 @@ from core.config.settings import (
     Standing,
     TmuxSettings,
 )
+from core.domain.message import Kind, NewMessage
 from core.domain.rows import Answer
-from core.domain.session import Definition, Outcome, SlackBinding
+from core.domain.session import Definition, Outcome, SessionRecord, SlackBinding
 from core.lifecycle import start_all, stop_all
+from core.names import new_marker, new_message_id
 from core.reconcile import reconcile
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
@@ -135,6 +137,26 @@ def kill_and_wait(system: System, pid: int) -> None:
     """Kill a pane's program and wait until tmux tells that it is dead."""
     os.kill(pid, 9)
     wait_until(lambda: all(pane.dead for pane in system.runner.survey().panes if pane.pid == pid), "the pane is dead")
+
+
+def recorded(system: System, name: str) -> SessionRecord:
+    """Return the record, which must be there."""
+    record = system.records.read(name)
+    assert record is not None
+    return record
+
+
+def waiting_message(system: System, name: str) -> NewMessage:
+    """Commit a message for the session and return it."""
+    record = recorded(system, name)
+    now = system.clock.now()
+    ident = new_message_id()
+    message = NewMessage(
+        ident, f"cli:{ident}", record.uid, name, record.generation, Kind.SAY, ACTOR, "ann", "cli", new_marker(),
+        "hello", False, 1, now,
+    )  # fmt: skip
+    system.inbox.add([message])
+    return message
 
 
 def load(path: Path) -> World:

@@ -80,7 +80,8 @@ def watch(world: World, system: System, monkeypatch: pytest.MonkeyPatch) -> Iter
         (LocalProcesses, "end_tree"),
     ):
         _WATCH.wrap(monkeypatch, owner, name)
-    system.inbox.counts()  # makes folders and database, which are nobody's effect
+    with system.database.transaction(durable=False):
+        pass  # makes folders and database, which are nobody's effect
     for folder in (system.paths.records, system.paths.spool, system.paths.local / "sessions"):
         folder.mkdir(mode=0o700)
     _WATCH.seen.clear()

@@ -8,32 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from core.domain.message import Kind, MessageState, NewMessage
+from core.domain.message import MessageState
 from core.domain.session import Live, Outcome, Phase, Status
-from core.names import new_marker, new_message_id
 from core.reconcile import reconcile
 from core.standing.listing import get_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
 from tests.support.tmux import PrivateTmux, wait_until
-from tests.support.world import ACTOR, World, events, outcomes
+from tests.support.world import ACTOR, World, events, outcomes, waiting_message
 
 ROOT = Path(__file__).parents[3]
-
-
-def waiting_message(system: System, name: str) -> NewMessage:
-    """Commit a message for the session and return it."""
-    record = system.records.read(name)
-    assert record is not None
-    now = system.clock.now()
-    ident = new_message_id()
-    message = NewMessage(
-        ident, f"cli:{ident}", record.uid, name, record.generation, Kind.SAY, ACTOR, "ann", "cli", new_marker(),
-        "hello", False, 1, now,
-    )  # fmt: skip
-    system.inbox.add([message])
-    return message
 
 
 def test_stop_by_name_cancels_the_queue_and_one_without_a_name_keeps_it(system: System) -> None:

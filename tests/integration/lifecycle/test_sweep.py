@@ -12,14 +12,7 @@ from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
 from tests.support.tmux import PrivateTmux
-from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes
-
-
-def recorded(system: System, name: str) -> SessionRecord:
-    """Return the record, which must be there."""
-    record = system.records.read(name)
-    assert record is not None
-    return record
+from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes, recorded
 
 
 def test_boot_starts_what_is_declared_with_auto_start(system: System) -> None:
