@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import signal
+import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,22 +16,29 @@ from typing import Any
 from bot.workspace.server import Workspace
 
 
+class CannotServe(Exception):
+    """The workspace cannot be opened; the message names the reason and the remedy."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; 1 when it cannot listen, 2 for wrong arguments."""
     options = _options(argv)
     try:
         asyncio.run(serve(options))
-    except OSError as error:
-        sys.stderr.write(f"workspace: cannot serve on port {options.port}: {error}; free it, or take another --port\n")
+    except CannotServe as error:
+        sys.stderr.write(f"workspace: {error}\n")
         return 1
     return 0
 
 
 async def serve(options: argparse.Namespace) -> None:
     """Serve until a signal ends it; the ready line is written once everything answers."""
-    manifest = json.loads(options.manifest.read_text(encoding="utf-8")) if options.manifest else None
-    workspace = Workspace(options.db, options.port, manifest, retry_scale=options.retry_scale)
-    await workspace.start()
+    workspace = _opened(options)
+    try:
+        await workspace.start()
+    except OSError as error:
+        reason = f"cannot listen on port {options.port}: {error}; free it, or take another --port"
+        raise CannotServe(reason) from error
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -44,6 +52,17 @@ async def serve(options: argparse.Namespace) -> None:
         await stopped.wait()
     finally:
         await workspace.stop()
+
+
+def _opened(options: argparse.Namespace) -> Workspace:
+    try:
+        manifest = json.loads(options.manifest.read_text(encoding="utf-8")) if options.manifest else None
+    except (OSError, ValueError) as error:
+        raise CannotServe(f"cannot read the manifest {options.manifest}: {error}; it must be a JSON file") from error
+    try:
+        return Workspace(options.db, options.port, manifest, retry_scale=options.retry_scale)
+    except (OSError, sqlite3.Error) as error:
+        raise CannotServe(f"cannot open {options.db}: {error}; name a file in a folder that exists") from error
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -62,6 +81,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 def _write_private(path: Path, document: dict[str, Any]) -> None:
     """Replace a file by one that only its owner can read."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.unlink(missing_ok=True)
     handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as stream:
         json.dump(document, stream, indent=2)

@@ -91,8 +91,12 @@ class Store:
     """Reads and writes the workspace's file; every write is committed before the method returns."""
 
     def __init__(self, path: Path | None) -> None:
+        """Open the file, made for its owner alone since it holds tokens; None keeps everything in memory."""
+        if path is not None:
+            path.touch(mode=0o600)
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.executescript(_SCHEMA)
 
     def close(self) -> None:

@@ -62,7 +62,7 @@ class Workspace:
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> None:
-        """Listen on loopback; OSError when the port is taken."""
+        """Listen on loopback; OSError when the port is taken, and then everything is closed again."""
         site_runner = web.AppRunner(
             web.Application(client_max_size=_BODY_MAX, middlewares=[local_only]), access_log=None, shutdown_timeout=1.0
         )
@@ -70,7 +70,11 @@ class Workspace:
         self._route(site_runner.app)
         await site_runner.setup()
         site = web.TCPSite(site_runner, HOST, self._port)
-        await site.start()
+        try:
+            await site.start()
+        except OSError:
+            await self.stop()
+            raise
         port = site_runner.addresses[0][1]
         self._locate(f"http://{HOST}:{port}")
         self.events.resume()

@@ -46,7 +46,11 @@ class WorkspaceThread:
     def start(self) -> Self:
         """Listen; OSError when the port is taken."""
         self._thread.start()
-        self._workspace = self._run(self._open(), _START_SECONDS)
+        try:
+            self._workspace = self._run(self._open(), _START_SECONDS)
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def stop(self) -> None:

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
 _FILES = {
     "index.html": "text/html",
-    "app.js": "text/javascript",
-    "render.js": "text/javascript",
     "style.css": "text/css",
+    **dict.fromkeys(("app.js", "messages.js", "render.js", "shared.js"), "text/javascript"),
 }
 _FOLDER = Path(__file__).parent / "page"
 _SHOWN = 300
@@ -141,7 +140,7 @@ class Page:
         controls = self._ws.controls
         who, channel = str(body["as"]), str(body["channel"])
         if action == "say":
-            thread = body.get("thread")
+            thread = str(body["thread"]) if body.get("thread") else None
             return {"ts": controls.say(who, channel, str(body["text"]), thread, broadcast=bool(body.get("broadcast")))}
         if action == "command":
             outcome = await controls.command(who, channel, str(body["text"]))

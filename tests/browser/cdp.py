@@ -67,7 +67,7 @@ class Tab:
         return answer["result"].get("value")
 
     async def until(self, expression: str) -> Any:
-        """Return the expression's value, which must be plain data, once it is true; TimeoutError when that takes too long."""
+        """Return the expression's value (plain data, no node) once it is true; TimeoutError when it takes too long."""
         async with asyncio.timeout(SECONDS):
             while True:
                 value = await self.evaluate(expression)

@@ -282,6 +282,8 @@ function element(part, press) {
   if (part.url) return link(part.url, part.text.text);
   const style = part.style ? ` ${part.style}` : "";
   const key = `${part.action_id}/${part.value ?? ""}`;
-  return el("button", { class: `button${style}`, type: "button", "data-focus": key, on: { click: (event) => press(part, event.currentTarget) } },
-    part.text.text);
+  // Everything a click sends or asks is in the attributes, so that a button that means something else is drawn anew.
+  const attributes = { "data-focus": key, "data-confirm": part.confirm ? JSON.stringify(part.confirm) : null };
+  const click = (event) => press(part, event.currentTarget);
+  return el("button", { class: `button${style}`, type: "button", ...attributes, on: { click } }, part.text.text);
 }

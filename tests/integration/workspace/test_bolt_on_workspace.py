@@ -96,6 +96,34 @@ def test_response_url_answers_five_times(workspace: WorkspaceThread, bolt: BoltB
     assert len(workspace.ephemerals("agents", "you")) == 5
 
 
+def test_answers_may_be_for_all_or_replace_what_is_there(workspace: WorkspaceThread, bolt: BoltBot) -> None:
+    """An acknowledgement can speak to the channel; respond() can replace or delete the message with the button."""
+
+    def configure(app: AsyncApp) -> None:
+        @app.command("/the-loop")
+        async def answer(ack: Any) -> None:
+            await ack(text="for all", response_type="in_channel", blocks=ACTIONS)
+
+        @app.action("go")
+        async def clicked(ack: Any, respond: Any, body: dict[str, Any]) -> None:
+            await ack()
+            if body["message"]["text"] == "for all":
+                await respond(text="replaced", blocks=ACTIONS, replace_original=True)
+            else:
+                await respond(delete_original=True)
+
+    bolt.start(configure)
+
+    workspace.command("you", "agents", "/the-loop status")
+    ts = workspace.wait_for_message(lambda message: message["text"] == "for all")["ts"]
+    workspace.press("alice", "agents", ts, "go")
+    workspace.wait_for_message(lambda message: message["text"] == "replaced" and message["ts"] == ts)
+    workspace.press("alice", "agents", ts, "go", "g1")
+
+    assert workspace.wait_for(lambda c: not c.messages("agents") or None)
+    assert workspace.ephemerals("agents", "you") == []
+
+
 def test_command_of_a_listener_that_never_acknowledges_times_out(workspace: WorkspaceThread, bolt: BoltBot) -> None:
     """Without an acknowledgement in time the caller sees operation_timeout, and nothing is sent again."""
     bolt.start()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot.workspace import ControlError, WorkspaceThread
+from bot.workspace.manifest import DEFAULT
 
 
 def test_kinds_of_replies_have_their_shapes(workspace: WorkspaceThread) -> None:
@@ -116,6 +117,56 @@ def test_held_events_come_in_the_order_asked_for(workspace: WorkspaceThread) -> 
 
     assert released == 3
     assert [event["text"] for event in _events(workspace)] == ["a", "b", "c"]
+
+
+def test_mention_arrives_as_two_events() -> None:
+    """An app that subscribed to both hears a message and an app_mention: other event_id, same ts."""
+    with WorkspaceThread(manifest=_manifest("message.channels", "app_mention")) as workspace:
+        ts = workspace.say("alice", "agents", "hey @the-loop")
+        payloads = workspace.do(lambda c: c.sent_events())
+
+    assert [payload["event"]["type"] for payload in payloads] == ["message", "app_mention"]
+    assert {payload["event"]["ts"] for payload in payloads} == {ts}
+    assert len({payload["event_id"] for payload in payloads}) == 2
+    assert payloads[1]["event"]["client_msg_id"] == payloads[0]["event"]["client_msg_id"]
+
+
+def test_channel_events_are_told_to_those_who_asked() -> None:
+    """Memberships, archiving, sharing and reactions come as events of their own, and only when subscribed."""
+    kinds = (
+        "member_joined_channel", "member_left_channel", "channel_left", "channel_archive", "channel_unarchive",
+        "channel_unshared", "reaction_added", "reaction_removed",
+    )  # fmt: skip
+    with WorkspaceThread(manifest=_manifest(*kinds)) as workspace:
+        workspace.add_user("carol")
+        ts = workspace.say("alice", "agents", "hello")
+        workspace.join("carol", "agents")
+        workspace.kick("carol", "agents")
+        workspace.react("bob", "agents", ts, "eyes")
+        workspace.do(lambda c: c.unreact("bob", "agents", ts, "eyes"))
+        workspace.archive("agents")
+        workspace.archive("agents", False)
+        workspace.share("agents", False)
+        workspace.kick("the-loop", "agents")
+        heard = [payload["event"]["type"] for payload in workspace.do(lambda c: c.sent_events())]
+
+    assert sorted(heard) == sorted(kinds)
+
+
+def test_reply_count_looks_like_a_message_and_is_none(workspace: WorkspaceThread) -> None:
+    """The event that counts replies has a nested message and no text or user of its own."""
+    parent = workspace.say("you", "agents", "root")
+    workspace.say("alice", "agents", "reply", parent)
+
+    workspace.do(lambda c: c.replied("agents", parent))
+
+    event = _events(workspace)[-1]
+    assert (event["type"], event["message"]["reply_count"]) == ("message", 1)
+    assert not {"text", "user", "subtype"} & set(event)
+
+
+def _manifest(*events: str) -> dict[str, Any]:
+    return {**DEFAULT, "settings": {"event_subscriptions": {"bot_events": list(events)}, "socket_mode_enabled": True}}
 
 
 def _events(workspace: WorkspaceThread) -> list[dict[str, Any]]:

@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import pytest
 from slack_sdk import WebClient
 
 from bot.workspace import WorkspaceThread
@@ -86,6 +88,39 @@ def test_program_says_when_it_is_ready(tmp_path: Path) -> None:
     assert answer["ok"] is True
     assert (status, json.loads(body)["ok"], refused) == (200, True, 401)
     assert code == 0
+
+
+def test_store_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """The database holds tokens: nobody else may read it or its journal."""
+    with WorkspaceThread(tmp_path / "workspace.db") as running:
+        running.say("alice", "agents", "hello")
+        modes = {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.iterdir()}
+
+    assert set(modes.values()) == {"0o600"}
+
+
+@pytest.mark.parametrize("option", ["--db", "--manifest"])
+def test_program_names_a_file_it_cannot_open(tmp_path: Path, option: str) -> None:
+    """A missing folder or manifest ends the program with 1 and names the path."""
+    path = str(tmp_path / "missing" / "file")
+    command = [sys.executable, "-m", "bot.workspace", option, path]
+
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+
+    assert ended.returncode == 1
+    assert path in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_taken_port_leaves_no_thread_behind() -> None:
+    """A workspace that cannot start ends its thread and says why."""
+    with WorkspaceThread() as running:
+        second = WorkspaceThread(port=int(running.url.rpartition(":")[2]))
+
+        with pytest.raises(OSError, match="address already in use"):
+            second.start()
+
+    assert [thread.name for thread in threading.enumerate() if thread.name == "loopback-workspace"] == []
 
 
 def test_program_names_a_taken_port(tmp_path: Path) -> None:
