@@ -3,14 +3,19 @@
 The validator (pydantic) and the parser (yaml) are imported only when the file changed since it was last valid.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.config import cache
 from core.config.location import Location, default_state_root, home, locate
-from core.config.problems import ConfigError, Problem
 from core.config.settings import Routing, Settings, settings_from
+
+if TYPE_CHECKING:
+    from core.config.problems import ConfigError
 
 
 def load(explicit: Path | None = None, env: Mapping[str, str] | None = None) -> Settings:
@@ -41,6 +46,8 @@ def load_tolerant(
     Of a broken file `state.root` and `routing.tmux` are kept as far as they can be read, else as they were when the
     file was last valid, else the defaults; nothing else of it is used.
     """
+    from core.config.problems import ConfigError
+
     env = os.environ if env is None else env
     try:
         return load(explicit, env), None
@@ -74,5 +81,7 @@ def read_text(location: Location) -> str | None:
 
 
 def _unusable(location: Location, found: str, remedy: str) -> ConfigError:
+    from core.config.problems import ConfigError, Problem
+
     allowed = f"a readable YAML file ({location.why})"
     return ConfigError((Problem(str(location.path), None, "", found, allowed, remedy),))
