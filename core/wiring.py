@@ -8,13 +8,11 @@ from core.clock import SystemClock
 from core.deferring import deferred
 from core.errors import CoreError
 from core.paths import StatePaths
-from core.poke import Poke
 from core.secretnames import secret_variables
 from core.store.activities import SqliteActivities
 from core.store.bindings import SqliteBindings
 from core.store.database import SqliteDatabase
 from core.store.inbox import SqliteInbox
-from core.store.locks import SessionLocks
 from core.store.records import RecordFiles
 from core.system import System
 from core.tmux.runner import TmuxRunner
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
     from core.clock import Clock
     from core.config.settings import Settings
-    from core.ports import Channel, ChannelFactory, EventLog, Harnesses, Outbox
+    from core.ports import Channel, ChannelFactory, EventLog, Harnesses, Locks, Outbox
     from core.tmux.processes import LocalProcesses
     from core.tmux.transport import Transport
 
@@ -48,6 +46,11 @@ def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: 
 
         take_in(system, uid)
 
+    def poke() -> None:
+        from core.poke import Poke
+
+        Poke(paths.poke).send()
+
     def close() -> None:
         runner.close()
         processes.close()
@@ -66,7 +69,7 @@ def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: 
         paths=paths,
         clock=clock,
         records=RecordFiles(paths),
-        locks=SessionLocks(paths),
+        locks=deferred(lambda: _locks(paths)),
         database=database,
         inbox=SqliteInbox(database, clock),
         outbox=deferred(lambda: _outbox(database)),
@@ -78,10 +81,16 @@ def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: 
         harnesses=deferred(lambda: _harnesses(settings, clean, clock)),
         environ=environ,
         ingest=ingest,
-        poke=Poke(paths.poke).send,
+        poke=poke,
         close=close,
     )
     return system
+
+
+def _locks(paths: StatePaths) -> Locks:
+    from core.store.locks import SessionLocks
+
+    return SessionLocks(paths)
 
 
 def _outbox(database: SqliteDatabase) -> Outbox:
