@@ -34,15 +34,10 @@ def _report(session: Session, report: Any) -> int:
 @click.pass_obj
 def list_command(session: Session) -> int:
     """Every declared and recorded session, one row each."""
-    from core.standing.listing import list_standing
+    from core.surfaces.cli.quick import show_list
 
     session.permit(session.system, Verb.LIST)
-    rows = [row.to_json() for row in list_standing(session.system)]
-    if session.json:
-        print_json(rows)
-    else:
-        print_rows(rows)
-    return EXIT_OK
+    return show_list(session.system, as_json=session.json)
 
 
 @standing_group.command("get")
