@@ -16,6 +16,22 @@ from bot.workspace.socketmode import NotAcknowledged, NotConnected, Sockets
 #: Seconds before each delivery: the event itself, then at once, after a minute, after five.
 RETRY_DELAYS = (0.0, 0.0, 60.0, 300.0)
 
+#: What an app must be allowed before Slack tells it of an event, where the event asks for anything.
+EVENT_SCOPES = {
+    "message.channels": "channels:history",
+    "message.groups": "groups:history",
+    "app_mention": "app_mentions:read",
+    "reaction_added": "reactions:read",
+    "reaction_removed": "reactions:read",
+    "member_joined_channel": "channels:read",
+    "member_left_channel": "channels:read",
+    "channel_archive": "channels:read",
+    "channel_unarchive": "channels:read",
+    "channel_left": "channels:read",
+    "channel_shared": "channels:read",
+    "channel_unshared": "channels:read",
+}
+
 
 class Events:
     """Delivers events to the apps that subscribed to them and are members of the channel.
@@ -64,7 +80,7 @@ class Events:
 
     def tell(self, app: App, subscription: str, channel: Channel, event: Json) -> None:
         """Tell one app of something that happens to itself, whether or not it is still a member."""
-        if subscription in app.events:
+        if _hears(app, subscription):
             self._deliver(app, channel, event)
 
     def redeliver(self, payload: Json, app: str, attempt: int, reason: str) -> None:
@@ -84,11 +100,7 @@ class Events:
 
     def _listeners(self, subscription: str, channel: Channel) -> list[App]:
         members = self._store.members(channel.id)
-        return [
-            app
-            for app in self._store.apps()
-            if subscription in app.events and app.bot_user in members and not app.revoked
-        ]
+        return [app for app in self._store.apps() if app.bot_user in members and _hears(app, subscription)]
 
     def _deliver(self, app: App, channel: Channel, event: Json) -> None:
         payload = event_wrapper(app, self._team, event, channel, clock.now())
@@ -131,3 +143,8 @@ class Events:
         except NotAcknowledged:
             return "timeout"
         return None
+
+
+def _hears(app: App, subscription: str) -> bool:
+    needed = EVENT_SCOPES.get(subscription)
+    return subscription in app.events and not app.revoked and (needed is None or needed in app.scopes)

@@ -43,9 +43,9 @@ class Interactions:
     async def command(self, user: User, channel: Channel, command: str, text: str) -> Outcome:
         """Run a slash command; the answer, or why there is none, is shown to the user alone.
 
-        Only people of the workspace itself may: others see `not_allowed`.
+        Only people of the workspace itself may: others see `not_allowed`. An app needs the scope `commands`.
         """
-        app = next((app for app in self._store.apps() if command in app.commands), None)
+        app = next((app for app in self._store.apps() if command in app.commands and "commands" in app.scopes), None)
         if user.team_id != self._team["id"] or app is None:
             error = "invalid_command" if app is None else "not_allowed"
             self._slackbot(channel, user, f"{command} is not a valid command.")

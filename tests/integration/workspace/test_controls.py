@@ -153,6 +153,17 @@ def test_channel_events_are_told_to_those_who_asked() -> None:
     assert sorted(heard) == sorted(kinds)
 
 
+def test_missing_scope_silences_what_was_subscribed(workspace: WorkspaceThread) -> None:
+    """Without channels:history there are no messages, without commands no slash command."""
+    workspace.set_scopes(["chat:write"])
+
+    workspace.say("alice", "agents", "hello")
+    outcome = workspace.command("you", "agents", "/the-loop status")
+
+    assert _events(workspace) == []
+    assert outcome.error == "invalid_command"
+
+
 def test_reply_count_looks_like_a_message_and_is_none(workspace: WorkspaceThread) -> None:
     """The event that counts replies has a nested message and no text or user of its own."""
     parent = workspace.say("you", "agents", "root")
@@ -166,7 +177,9 @@ def test_reply_count_looks_like_a_message_and_is_none(workspace: WorkspaceThread
 
 
 def _manifest(*events: str) -> dict[str, Any]:
-    return {**DEFAULT, "settings": {"event_subscriptions": {"bot_events": list(events)}, "socket_mode_enabled": True}}
+    scopes = {"bot": ["channels:history", "channels:read", "reactions:read", "app_mentions:read"]}
+    settings = {"event_subscriptions": {"bot_events": list(events)}, "socket_mode_enabled": True}
+    return {**DEFAULT, "oauth_config": {"scopes": scopes}, "settings": settings}
 
 
 def _events(workspace: WorkspaceThread) -> list[dict[str, Any]]:
