@@ -1,0 +1,135 @@
+"""`the-loop standing list` imports what it uses and nothing else: four fifths of such a command's time are imports."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from core.clock import SystemClock
+from core.domain.session import Definition, SessionRecord
+from core.paths import StatePaths
+from core.store.activities import SqliteActivities
+from core.store.database import SqliteDatabase
+from core.store.records import RecordFiles
+
+#: What it may not import, and why it is tempting.
+FORBIDDEN = {
+    "aiohttp": "Slack's",
+    "asyncio": "the bot's",
+    "bot": "the front",
+    "click": "core.surfaces.cli.quick answers instead",
+    "core.harness": "list asks tmux, not the agents",
+    "core.ports": "types only: import it under TYPE_CHECKING",
+    "core.service": "the long-running process",
+    "core.surfaces.cli.app": "the whole command line",
+    "core.tmux.control": "the service's way to tmux",
+    "dataclasses": "core.values makes the same classes without inspect",
+    "filelock": "reading takes no lock",
+    "hashlib": "loads OpenSSL",
+    "importlib.metadata": "channels are found by other commands",
+    "inspect": "dataclasses imports it",
+    "libtmux": "core.tmux asks by itself",
+    "logging": "import it where something goes wrong",
+    "psutil": "core.tmux.processes is for ending processes",
+    "pydantic": "core.config.cache keeps what was validated",
+    "random": "secrets imports it",
+    "secrets": "only new names need it",
+    "slack_bolt": "Slack's",
+    "slack_sdk": "Slack's",
+    "tempfile": "nothing is written",
+    "yaml": "core.config.cache keeps what was validated",
+}
+_LINE = re.compile(r"import time:\s+\d+ \|\s+\d+ \|( +)(\S+)")
+
+
+def _imports(stderr: str) -> Iterator[tuple[str, ...]]:
+    """Yield each imported module with those that import it, the first one last: `(logging, core.x, core.y)`.
+
+    `-X importtime` prints a module when it is done, so what it imported stands above it, indented deeper.
+    """
+    open_: list[tuple[int, str]] = []
+    for found in reversed([match for match in map(_LINE.match, stderr.splitlines()) if match]):
+        depth = len(found[1])
+        while open_ and open_[-1][0] >= depth:
+            open_.pop()
+        open_.append((depth, found[2]))
+        yield tuple(name for _, name in reversed(open_))
+
+
+def _culprits(stderr: str, forbidden: dict[str, str]) -> list[str]:
+    told = []
+    for module, *importers in _imports(stderr):
+        top = next((name for name in forbidden if module == name or module.startswith(f"{name}.")), None)
+        if top is not None:
+            told.append(f"{module} ({forbidden[top]}), imported by {' < '.join(importers) or 'a function'}")
+    return told
+
+
+def _list(environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    program = "from core.surfaces.cli.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", program, "standing", "list"],
+        env=environ, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """A user of their own, outside of any pane, with no tmux server."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("THE_LOOP_")}
+    folders = {"HOME": "", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache"}
+    return {**kept, "TMUX_TMPDIR": str(tmp_path), **{name: str(tmp_path / sub) for name, sub in folders.items()}}
+
+
+def _fill(tmp_path: Path) -> None:
+    """Declare a session, record it and another one, and store what one of them does."""
+    config = tmp_path / "config" / "the-loop"
+    config.mkdir(parents=True)
+    (config / "cli-config.yaml").write_text("standingSessions: {sessions: [{name: scribe}]}\n")
+    paths = StatePaths(tmp_path / "state" / "the-loop")
+    now = datetime(2026, 11, 29, tzinfo=UTC)
+    for name in ("scribe", "builder"):
+        RecordFiles(paths).write(SessionRecord(name, f"s-{name}", Definition(name), now, instance_id=f"i-{name}"))
+    database = SqliteDatabase(paths, SystemClock())
+    SqliteActivities(database).touch_message("s-scribe", now)
+    database.close()
+
+
+def test_list_imports_nothing_that_it_does_not_use(tmp_path: Path, environ: dict[str, str]) -> None:
+    """With sessions, records and a database, none of the named modules is imported once the configuration is known."""
+    _fill(tmp_path)
+    _list(environ)
+
+    done = _list(environ)
+
+    assert "scribe" in done.stdout
+    assert "builder" in done.stdout
+    assert "core.standing.listing" in {module for module, *_ in _imports(done.stderr)}
+    assert _culprits(done.stderr, FORBIDDEN) == []
+
+
+def test_list_of_nothing_opens_no_database(environ: dict[str, str]) -> None:
+    """On a fresh machine SQLite is not imported either."""
+    done = _list(environ)
+
+    assert "no standing sessions" in done.stdout
+    assert _culprits(done.stderr, {**FORBIDDEN, "sqlite3": "there is no database yet"}) == []
+
+
+def test_culprit_is_named_with_those_that_import_it() -> None:
+    """The message leads from the forbidden module up to the one to mend."""
+    stderr = (
+        "import time:       100 |        100 |     logging\n"
+        "import time:       100 |        200 |   core.standing.common\n"
+        "import time:        50 |         50 |   core.names\n"
+        "import time:       100 |        350 | core.standing.listing\n"
+    )
+
+    told = _culprits(stderr, FORBIDDEN)
+
+    assert told == [f"logging ({FORBIDDEN['logging']}), imported by core.standing.common < core.standing.listing"]
