@@ -57,6 +57,10 @@ class ObserverWorker:
                 unwatch()
             poke.close()
 
+    def watches(self, instance: str) -> bool:
+        """Tell whether the instance's process is watched."""
+        return instance in self._watched
+
     def _one_died(self) -> None:
         """Called from the thread that watches processes."""
         self._died.set()

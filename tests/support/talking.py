@@ -12,6 +12,7 @@ from core.config.settings import HarnessDeclaration, Settings
 from core.domain.message import InboxRow, MessageState
 from core.saying import say
 from core.system import System
+from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, World, load
 
 
@@ -57,6 +58,12 @@ def taken(system: System, name: str = "scribe") -> list[str]:
             if entry.get("type") == "user" and entry.get("origin", {}).get("kind") == "human":
                 texts.append(str(entry["message"]["content"]))
     return texts
+
+
+def times(system: System, text: str, name: str = "scribe") -> int:
+    """Wait until a turn took the text by the conversation's file, which follows the hook, and return how many did."""
+    wait_until(lambda: any(text in told for told in taken(system, name)), f"a turn took {text!r}")
+    return sum(text in told for told in taken(system, name))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from core.saying import say
 from core.standing.starting import start_standing
 from core.system import System
 from tests.support.talking import record_of, rows, talking
@@ -69,3 +70,11 @@ def typist(scribe: System, private: PrivateTmux) -> Iterator[Typist]:
     person = Typist(private, "loop-standing-scribe")
     yield person
     person.close()
+
+
+def open_dialog(system: System, private: PrivateTmux) -> Path:
+    """Make `scribe` ask for a permission, wait until its dialog takes keys, and return the marker that says so."""
+    say(system, "scribe", "ask permission", actor=ACTOR)
+    shown = "Escape: none"
+    wait_until(lambda: shown in private.tmux("capture-pane", "-p", "-t", "=loop-standing-scribe:"), "the dialog shows")
+    return system.paths.session(record_of(system)[0]) / "asking"

@@ -11,7 +11,7 @@ from core.delivery import Deliverer, is_over
 from core.domain.message import MessageState
 from core.effects import Effect
 from core.system import System
-from tests.support.talking import record_of, rows, taken
+from tests.support.talking import record_of, rows, taken, times
 from tests.support.typist import Typist
 from tests.support.world import World
 
@@ -48,7 +48,7 @@ def test_a_message_survives_a_kill_at_every_point(scribe: System, world: World, 
 
     assert ended == -9
     assert states == [MessageState.CONFIRMED]
-    assert sum("survive this" in text for text in taken(scribe)) == 1
+    assert times(scribe, "survive this") == 1
 
 
 @pytest.mark.parametrize("point", [point for point in POINTS if "stash" in point])
@@ -64,6 +64,7 @@ def test_half_typed_text_survives_a_kill_around_the_stash(
 
     assert ended == -9
     assert states == [MessageState.CONFIRMED]
+    assert times(scribe, "survive this") == 1
     [text] = [text for text in taken(scribe) if "survive this" in text]
     assert "half a thought" not in text
 
@@ -80,5 +81,5 @@ def test_a_queued_message_survives_a_kill_while_it_is_queued(scribe: System, wor
 
     assert ended == -9
     assert states == [MessageState.CONFIRMED]
-    assert sum("survive this" in text for text in taken(scribe)) == 1
+    assert times(scribe, "survive this") == 1
     assert all(is_over(row) for row in rows(scribe))

@@ -5,7 +5,8 @@ from pathlib import Path
 from core.domain.message import MessageState
 from core.saying import say
 from core.system import System
-from tests.support.talking import rows, taken
+from tests.support.talking import record_of, rows, taken, times
+from tests.support.tmux import wait_until
 from tests.support.world import ACTOR
 
 
@@ -14,6 +15,7 @@ def test_say_is_confirmed_by_the_agents_own_record(scribe: System) -> None:
     said = say(scribe, "scribe", "hello there", actor=ACTOR)
 
     assert (said.state, said.delivered) == (MessageState.CONFIRMED, True)
+    wait_until(lambda: len(taken(scribe)) == 2, "the conversation's file has it")
     [text] = [text for text in taken(scribe) if "hello there" in text]
     assert text.startswith("[ann via cli #")
 
@@ -25,7 +27,25 @@ def test_twenty_messages_arrive_once_and_in_order(scribe: System) -> None:
     states = [say(scribe, "scribe", text, actor=ACTOR).state for text in texts]
 
     assert set(states) <= {MessageState.CONFIRMED, MessageState.ACCEPTED}
+    wait_until(lambda: len(taken(scribe)) == 21, "the conversation's file has them")
     assert [text.split("] ", 1)[1].strip() for text in taken(scribe)[1:]] == texts
+
+
+def test_a_message_to_a_busy_agent_is_accepted_by_its_queue(scribe: System) -> None:
+    """Its own queue line is evidence, and the turn that takes the text later confirms the row."""
+    say(scribe, "scribe", "sleep 2", actor=ACTOR)
+
+    said = say(scribe, "scribe", "next please", actor=ACTOR)
+
+    assert (said.state, said.delivered) == (MessageState.ACCEPTED, True)
+    uid, _ = record_of(scribe)
+
+    def confirmed() -> bool:
+        scribe.ingest(uid)
+        return rows(scribe)[-1].state is MessageState.CONFIRMED
+
+    wait_until(confirmed, "the queued text was taken")
+    assert times(scribe, "next please") == 1
 
 
 def test_long_and_many_lined_messages_arrive_whole(scribe: System, tmp_path: Path) -> None:
@@ -37,6 +57,7 @@ def test_long_and_many_lined_messages_arrive_whole(scribe: System, tmp_path: Pat
     second = say(scribe, "scribe", long, actor=ACTOR)
 
     assert (first.state, second.state) == (MessageState.CONFIRMED, MessageState.CONFIRMED)
+    wait_until(lambda: len(taken(scribe)) == 3, "the conversation's file has them")
     assert any(text.endswith(lines) for text in map(str.strip, taken(scribe)))
     [row] = [row for row in rows(scribe) if row.message.text == long]
     file = scribe.paths.session(row.message.uid) / f"message-{row.message.id}.txt"

@@ -1,0 +1,280 @@
+"""The service's threads at work: deliveries by timers and wakes, reports by the FIFO, deaths by the process."""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from core.delivery import Deliverer
+from core.deliveryworker import DeliveryWorker
+from core.domain.activity import ActivityState
+from core.domain.message import MessageState
+from core.inbound import Inbound, authorized_rows
+from core.mirroring import NullMirror
+from core.outbound import OutboundWorker
+from core.ports import Binding, IncomingReply
+from core.presence import ServiceLock
+from core.saying import say
+from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
+from core.system import System
+from core.watching import ObserverWorker
+from tests.integration.delivery.conftest import open_dialog, settle
+from tests.support.chat import HOME, TEAM, Chat
+from tests.support.talking import record_of, rows, taken, times
+from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.world import ACTOR
+
+S = MessageState
+THREAD = "1700.000000"
+TARGET = "=loop-standing-scribe:"
+
+
+class Served:
+    """A service of the three workers, with its lock."""
+
+    def __init__(self, system: System, chat: Chat) -> None:
+        self.chat = chat
+        self.deliveries = DeliveryWorker(system, Deliverer(system, authorized_rows(chat.authorized)))
+        self.posts = OutboundWorker(system, chat)
+        self.observer = ObserverWorker(system, self._wake)
+        self.failures: list[BaseException] = []
+        self._lock = ServiceLock(system.paths.service_lock)
+        self._stopping = threading.Event()
+        self._system = system
+        self._threads = [
+            threading.Thread(target=self._run, args=(worker.run,), daemon=True)
+            for worker in (self.deliveries, self.posts, self.observer)
+        ]
+
+    def _wake(self, uid: str | None) -> None:
+        self.deliveries.wake(uid)
+        self.posts.wake()
+
+    def _run(self, run: object) -> None:
+        try:
+            assert callable(run)
+            run(self._stopping)
+        except BaseException as error:
+            self.failures.append(error)
+            raise
+
+    def start(self) -> None:
+        """Take the lock and start the threads."""
+        self._lock.take()
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Stop the threads and give the lock back."""
+        self._stopping.set()
+        self._system.poke()
+        self._wake(None)
+        for thread in self._threads:
+            thread.join(15)
+        self._lock.release()
+        assert not self.failures
+
+
+@pytest.fixture
+def chat() -> Chat:
+    """Give an empty chat."""
+    return Chat()
+
+
+@pytest.fixture
+def served(scribe: System, chat: Chat) -> Iterator[Served]:
+    """Give a running service around `scribe`, which has a thread."""
+    uid, _ = record_of(scribe)
+    scribe.bindings.bind(Binding("slack", TEAM, HOME, THREAD, uid, "scribe", datetime.now(UTC)))
+    service = Served(scribe, chat)
+    service.start()
+    yield service
+    service.stop()
+
+
+def reply(text: str, ts: str = "1700.000100", author: str = "U1") -> IncomingReply:
+    """Return a member's reply in the thread."""
+    return IncomingReply("slack", TEAM, HOME, THREAD, ts, author, "alice", TEAM, False, False, "plain", text)
+
+
+def receive(system: System, chat: Chat, *replies: IncomingReply) -> None:
+    """Run the intake as the channel does."""
+    Inbound(system, chat.authorized, NullMirror()).receive(replies)
+    system.poke()
+
+
+def told(system: System, event: str) -> list[dict[str, object]]:
+    """Return the events of that name."""
+    found = map(json.loads, system.paths.events.read_text().splitlines())
+    return [entry for entry in found if entry["event"] == event]
+
+
+def test_say_is_delivered_by_the_service(scribe: System, served: Served) -> None:
+    """The command commits its row and watches it."""
+    said = say(scribe, "scribe", "by the service", actor=ACTOR)
+
+    assert said.state is S.CONFIRMED
+    assert times(scribe, "by the service") == 1
+
+
+def test_a_reply_is_answered_in_its_thread(scribe: System, served: Served, chat: Chat) -> None:
+    """The agent's final answer comes back, once."""
+    receive(scribe, chat, reply("steer left"))
+
+    wait_until(lambda: any("steer left" in text for text in chat.texts(THREAD)), "the answer is in the thread")
+    [row] = rows(scribe)
+    assert row.state is S.CONFIRMED
+    assert sum("steer left" in text for text in chat.texts()) == 1
+    assert taken(scribe)[-1].startswith("[alice via slack #")
+
+
+def test_a_reply_to_a_stopped_session_gets_one_note(scribe: System, served: Served, chat: Chat) -> None:
+    """The note says why, and how to start it; a retry of the reply adds none."""
+    stop_standing(scribe, "scribe", ACTOR, "")
+
+    receive(scribe, chat, reply("anybody?"))
+    receive(scribe, chat, reply("anybody?"))
+
+    wait_until(lambda: chat.texts(THREAD), "the note is in the thread")
+    [row] = [row for row in rows(scribe) if row.message.text == "anybody?"]
+    assert row.state is S.REFUSED
+    assert len(chat.texts(THREAD)) == 1
+    assert "`the-loop standing start scribe`" in chat.texts(THREAD)[0]
+    assert "it was stopped" in chat.texts(THREAD)[0]
+
+
+def test_a_reply_while_a_dialog_is_open_gets_a_note_and_goes_in_later(
+    scribe: System, served: Served, chat: Chat, private: PrivateTmux
+) -> None:
+    """No Enter answers the dialog; the note names it."""
+    asking = open_dialog(scribe, private)
+
+    receive(scribe, chat, reply("afterwards"))
+
+    wait_until(lambda: any("waits for a permission" in text for text in chat.texts(THREAD)), "the note is posted")
+    assert asking.exists()
+    private.tmux("send-keys", "-t", TARGET, "Enter")
+    assert times(scribe, "afterwards") == 1
+
+
+def test_whoever_left_the_allow_list_steers_nobody(scribe: System, served: Served, chat: Chat) -> None:
+    """The list is asked again at delivery."""
+    asking = scribe.paths.session(record_of(scribe)[0]) / "asking"
+    asking.touch()
+    receive(scribe, chat, reply("too late"))
+    wait_until(lambda: rows(scribe) and rows(scribe)[0].state is S.QUEUED, "the reply waits")
+    chat.members.clear()
+    asking.unlink()
+
+    served.deliveries.wake()
+
+    wait_until(lambda: rows(scribe)[0].state is S.REFUSED, "the reply is refused")
+    assert not any("too late" in text for text in taken(scribe))
+
+
+def test_two_sessions_get_their_own_messages_in_order(scribe: System, served: Served) -> None:
+    """Forty messages from two senders at once: each once, in its session, in its sender's order."""
+    assert start_standing(scribe, "scribe-two", ACTOR).ok
+    names = ("scribe", "scribe-two")
+
+    def speak(sender: str) -> None:
+        for number in range(10):
+            for name in names:
+                say(scribe, name, f"{sender} {number}.", actor=f"cli:{sender}", wait=0)
+
+    senders = [threading.Thread(target=speak, args=(sender,)) for sender in ("ann", "bob")]
+    for thread in senders:
+        thread.start()
+    for thread in senders:
+        thread.join()
+
+    for name in names:
+        wait_until(lambda name=name: len(taken(scribe, name)) >= 21, f"{name} took all", 60)  # type: ignore[misc]
+        texts = [text.split("] ", 1)[1].strip() for text in taken(scribe, name)[1:]]
+        assert sorted(texts) == sorted(f"{sender} {number}." for sender in ("ann", "bob") for number in range(10))
+        for sender in ("ann", "bob"):
+            assert [text for text in texts if sender in text] == [f"{sender} {number}." for number in range(10)]
+
+
+def test_a_death_is_told_once_with_what_tmux_knows(scribe: System, served: Served, private: PrivateTmux) -> None:
+    """The process is watched, and a second service tells it no second time."""
+    wait_until(lambda: served.observer.watches(record_of(scribe)[1]), "the pane's process is watched")
+    pid = int(private.tmux("display-message", "-p", "-t", TARGET, "#{pane_pid}"))
+
+    os.kill(pid, signal.SIGKILL)
+
+    wait_until(lambda: told(scribe, "standing.exited"), "the end is told", 4)
+    served.observer.survey()
+    ObserverWorker(scribe, lambda _: None).survey()
+    [event] = told(scribe, "standing.exited")
+    assert event["name"] == "scribe"
+    assert "signal 9" in str(event["detail"])
+
+
+def test_an_escape_that_no_hook_tells_of_ends_in_another_sources_word(scribe: System, private: PrivateTmux) -> None:
+    """After half a minute of silence the status file is asked, and a stale dialog marker goes."""
+    uid, _ = record_of(scribe)
+    asking = open_dialog(scribe, private)
+    private.tmux("send-keys", "-t", TARGET, "Escape")
+    late = replace(scribe, clock=_Later())
+    worker = ObserverWorker(late, lambda _: None)
+
+    def idle() -> bool:
+        worker.survey()
+        activity = scribe.activities.get(uid)
+        return activity is not None and activity.state is ActivityState.IDLE
+
+    wait_until(idle, "the second opinion is taken")
+    assert not asking.exists()
+    settle(scribe)
+
+
+def test_a_silent_tmux_is_told_once_and_so_is_its_return(scribe: System, private: PrivateTmux) -> None:
+    """Silence is no death."""
+    worker = ObserverWorker(scribe, lambda _: None)
+
+    with private.frozen():
+        worker.survey()
+        worker.survey()
+    worker.survey()
+
+    assert len(told(scribe, "standing.tmux_lost")) == len(told(scribe, "standing.tmux_back")) == 1
+    assert not told(scribe, "standing.exited")
+
+
+def test_reports_of_a_stopping_session_post_nothing(scribe: System, chat: Chat) -> None:
+    """What it says while it dies is recorded as suppressed."""
+    uid, instance = record_of(scribe)
+    scribe.bindings.bind(Binding("slack", TEAM, HOME, THREAD, uid, "scribe", datetime.now(UTC)))
+    stop_standing(scribe, "scribe", ACTOR, "")
+    spool = scribe.paths.spool_of(instance)
+    spool.mkdir(exist_ok=True)
+    stop = {"hook_event_name": "Stop", "last_assistant_message": "my last words"}
+    (spool / "1795962562881003000-1-Stop.json").write_text(json.dumps(stop))
+
+    scribe.ingest(uid)
+
+    assert scribe.outbox.due("slack", datetime.now(UTC) + timedelta(days=1)) == ()
+    assert told(scribe, "standing.suppressed")
+    assert not list(spool.glob("*.json"))
+
+
+class _Later:
+    """The machine's clock, 31 seconds on."""
+
+    def now(self) -> datetime:
+        """Return the time in half a minute."""
+        return datetime.now(UTC) + timedelta(seconds=31)
+
+    def monotonic(self) -> float:
+        """Return nothing that anybody here waits for."""
+        return 0.0
+
+    def pause(self, seconds: float) -> None:
+        """Wait for nothing."""
