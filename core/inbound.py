@@ -138,7 +138,7 @@ class Inbound:
         if not refused.silent:
             self._system.events.emit(
                 "channel.dropped",
-                level="warning",
+                level="info" if refused.reason == SELF_AUTHORED else "warning",
                 actor=f"{reply.channel_kind}:{reply.author}",
                 reason=refused.reason,
                 message=reply.ts,
