@@ -6,7 +6,7 @@ from pathlib import Path
 from core.domain.rows import Answer
 from core.domain.session import Definition, Outcome, Phase, SessionRecord, Status
 from core.effects import Effect, effect
-from core.errors import CoreError, InvalidValue, NameTaken, TmuxSilent
+from core.errors import CoreError, InvalidValue, NameTaken, SpawnFailed, TmuxSilent
 from core.names import check_name, new_uid, target_for
 from core.sessions import Known
 from core.standing.common import Told, lock, told_of, write_record
@@ -59,13 +59,14 @@ def _refuse_taken(system: System, name: str) -> None:
 def _begin(system: System, definition: Definition, order: StartOrder, *, start: bool) -> Told | Opened:
     with lock(system, definition.name, "create"):
         _refuse_taken(system, definition.name)
-        record = _write_creating(system, definition, order.actor, start=start)
-        known = Known(definition, declared=False, record=record)
         if not start:
-            return Told(Outcome.NOT_RUNNING, "recorded, not started", known)
+            record = _write_creating(system, definition, order.actor, start=False)
+            return Told(Outcome.NOT_RUNNING, "recorded, not started", Known(definition, False, record))
+        known = Known(definition, declared=False, record=None)
         try:
             survey = system.runner.survey()
             refuse_foreign(system, known.name, survey, survey.live(target_for(known.name), None))
+            known = replace(known, record=_write_creating(system, definition, order.actor, start=True))
             return open_pane(system, known, survey, order)
         except CoreError as error:
             return replace(spawn_failed(system, known.name, error, order), known=known)
@@ -91,15 +92,20 @@ def _undo(system: System, name: str, told: Told, actor: str) -> Told:
     try:
         with lock(system, name, "create"):
             record = system.records.read(name)
-            if record is None or record.phase is not Phase.CREATING:
+            if record is not None and record.phase is not Phase.CREATING:
                 return told
-            ended = end_instance(system, record.uid, record.instance_id)
-            if ended.silent:
-                raise TmuxSilent(ended.trouble())
-            if ended.survivors:
-                return replace(told, detail=f"{told.detail}; {ended.trouble()}")
-            remove_session(system, record, actor)
+            if record is not None:
+                _remove(system, record, actor)
     except CoreError as error:
         return replace(told_of(error), detail=f"{told.detail}; it could not be removed yet: {error}", known=told.known)
     system.events.emit("standing.create_failed", level="error", name=name, actor=actor, reason=told.detail)
-    return replace(told, known=Known(record.definition, declared=False, record=None))
+    return replace(told, known=replace(told.known, record=None) if told.known else None)
+
+
+def _remove(system: System, record: SessionRecord, actor: str) -> None:
+    ended = end_instance(system, record.uid, record.instance_id)
+    if ended.silent:
+        raise TmuxSilent(ended.trouble(), "reconcile removes it once tmux answers")
+    if ended.survivors:
+        raise SpawnFailed(ended.trouble())
+    remove_session(system, record, actor)

@@ -40,10 +40,11 @@ class Ended:
         return self.unsaved
 
 
-def end_instance(system: System, uid: str, instance: str | None) -> Ended:
+def end_instance(system: System, uid: str | None, instance: str | None) -> Ended:
     """End the instance, dead or alive, and keep the last of its screen. Never raises for tmux's silence or a full disk.
 
-    SIGTERM first, so that a harness writes down its conversation; SIGKILL after harnessKillGraceSeconds.
+    SIGTERM first, so that a harness writes down its conversation; SIGKILL after harnessKillGraceSeconds. `uid` None:
+    nobody knows whose it is, and nothing of its screen is kept.
     """
     if instance is None:
         return Ended()
@@ -51,7 +52,7 @@ def end_instance(system: System, uid: str, instance: str | None) -> Ended:
         pane = system.runner.survey().of_instance(instance)
     except (TmuxSilent, TmuxMissing) as error:
         return _end_unseen(system, instance, str(error))
-    unsaved = _keep_output(system, uid, pane) if pane else ""
+    unsaved = _keep_output(system, uid, pane) if pane and uid else ""
     grace = system.settings.routing.tmux.harness_kill_grace_seconds
     with effect(Effect.END_TREE):
         tree = system.processes.end_tree(instance, pane.pid if pane and not pane.dead else None, grace)

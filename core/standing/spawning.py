@@ -109,12 +109,11 @@ def _new_record(system: System, known: Known) -> SessionRecord:
 def _clear_place(system: System, known: Known, survey: Survey) -> None:
     """End what is left of earlier instances: a dead pane, or processes that outlived theirs."""
     record = known.record
-    leftovers = [(record.uid, record.instance_id)] if record and record.instance_id else []
-    tags = {pane.tag for pane in survey.of_target(target_for(known.name)) if pane.tag}
-    uid = record.uid if record else f"unrecorded-{known.name}"
-    leftovers += [(uid, tag) for tag in sorted(tags) if (uid, tag) not in leftovers]
-    for owner, instance in leftovers:
-        ended = end_instance(system, owner, instance)
+    latest = record.instance_id if record else None
+    strays = {pane.tag for pane in survey.of_target(target_for(known.name)) if pane.tag} - {latest}
+    leftovers = [(record.uid if record else None, latest), *((None, tag) for tag in sorted(strays))]
+    for uid, instance in leftovers:
+        ended = end_instance(system, uid, instance)
         if ended.silent:
             raise TmuxSilent(f"{known.name}: nothing was started: {ended.silent}", "try again once tmux answers")
         if ended.survivors:

@@ -103,21 +103,25 @@ def _stop_unreadable(system: System, known: Known, error: RecordUnreadable) -> T
     said = []
     for pane in system.runner.survey().of_target(target_for(known.name)):
         if pane.tag:
-            ended = end_instance(system, f"unreadable-{known.name}", pane.tag)
+            ended = end_instance(system, None, pane.tag)
             said.append(f"instance {pane.tag} was ended" if ended.complete else ended.trouble())
     return Told(Outcome.UNREADABLE, "; ".join([*said, str(error)]))
 
 
 def _stop_unrecorded(system: System, known: Known, order: StopOrder, notes: _Notes) -> Told:
     """Mark a declared session that never ran, so that no boot starts it."""
-    survey = system.runner.survey()
-    if survey.of_target(target_for(known.name)):
-        raise foreign(system, survey, known.name)
+    silent = ""
+    try:
+        survey = system.runner.survey()
+        if survey.of_target(target_for(known.name)):
+            raise foreign(system, survey, known.name)
+    except (TmuxSilent, TmuxMissing) as error:
+        silent = str(error)
     now = system.clock.now()
     fresh = SessionRecord(known.name, new_uid(), known.definition, now)
     record = replace(fresh, hold=_hold(system, order), generation=fresh.generation + 1)
     notes.attempt("the mark could not be recorded", lambda: _write_mark(system, record))
-    return _told(Ended(), notes, marked=not notes.said)
+    return _told(Ended(silent=silent), notes, marked=not notes.said)
 
 
 # ---------------------------------------------------------------- with its record

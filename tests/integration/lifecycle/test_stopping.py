@@ -183,6 +183,37 @@ def test_silent_tmux_keeps_the_mark_and_reconcile_finishes(world: World, private
     assert system.runner.survey().panes == ()
 
 
+def test_silent_tmux_keeps_the_mark_of_a_session_that_never_ran(world: World, private: PrivateTmux) -> None:
+    """Nobody knows what lives in its place; that it is to stay down is kept all the same."""
+    start_standing(world.system(), "scribe-two", ACTOR)
+    system = replace(world, command_seconds=0.5).system()
+
+    with private.frozen():
+        answer = stop_standing(system, "scribe", ACTOR)
+
+    record = system.records.read("scribe")
+    assert record is not None
+    assert outcomes(answer) == {"scribe": Outcome.UNCONFIRMED}
+    assert record.hold is not None
+
+
+def test_reconcile_touches_nothing_while_tmux_is_silent(world: World, private: PrivateTmux) -> None:
+    """A stop that was cut short stays as it is, until somebody can say what lives."""
+    start_standing(world.system(), "scribe", ACTOR)
+    system = replace(world, command_seconds=0.5).system()
+    record = system.records.read("scribe")
+    assert record is not None
+    system.records.write(replace(record, phase=Phase.STOPPING))
+    [pane] = system.runner.survey().panes
+
+    with private.frozen():
+        [found] = reconcile(system, ACTOR)
+
+    assert (found.before, found.after) == (Phase.STOPPING, Phase.STOPPING)
+    assert "no answer" in found.trouble
+    assert system.processes.alive(pane.pid)
+
+
 def test_foreign_session_in_its_place_is_left_alone(system: System, private: PrivateTmux) -> None:
     """The mark is set, nothing is signalled, and the row says what lives there."""
     start_standing(system, "scribe", ACTOR)
