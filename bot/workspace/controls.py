@@ -284,11 +284,12 @@ class Controls:
         """Switch an app's Socket Mode on or off; open sockets stay."""
         self._ws.store.put_app(replace(self.app(app), socket_mode=enabled))
 
-    def redeliver(self, ts: str, attempt: int = 0, reason: str = "") -> int:
-        """Send the events of a message again under their event ids; return how many there were."""
+    def redeliver(self, ts: str, attempt: int = 0, reason: str = "", *, renamed: bool = False) -> int:
+        """Send the events of a message again under their event ids, or `renamed`; return how many there were."""
         found = [(app, payload) for app, payload in self._ws.events.sent if payload["event"].get("ts") == ts]
         for app, payload in found:
-            self._ws.events.redeliver(payload, app, attempt, reason)
+            again = {**payload, "event_id": new_id("Ev")} if renamed else payload
+            self._ws.events.redeliver(again, app, attempt, reason)
         return len(found)
 
     def lose_events(self, count: int) -> None:

@@ -327,9 +327,9 @@ class WorkspaceThread:
         """Send a disconnect frame: warning, refresh_requested or link_disabled."""
         return self.do_async(lambda c: c.disconnect(reason, app))
 
-    def redeliver(self, ts: str, attempt: int = 0, reason: str = "") -> int:
-        """Send the events of a message again."""
-        return self.do(lambda c: c.redeliver(ts, attempt, reason))
+    def redeliver(self, ts: str, attempt: int = 0, reason: str = "", *, renamed: bool = False) -> int:
+        """Send the events of a message again. See Controls.redeliver."""
+        return self.do(lambda c: c.redeliver(ts, attempt, reason, renamed=renamed))
 
     def lose_events(self, count: int) -> None:
         """Lose the next `count` deliveries."""

@@ -1,0 +1,29 @@
+"""The real product against a workspace on loopback, and without one."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from bot.workspace.thread import WorkspaceThread
+from tests.support.product import Product, product
+
+
+@pytest.fixture
+def workspace() -> Iterator[WorkspaceThread]:
+    """Give a workspace whose second delivery comes after 0.6 s and whose third after 3 s."""
+    with WorkspaceThread(retry_scale=0.01, ack_seconds=2.0) as running:
+        yield running
+
+
+@pytest.fixture
+def talking(workspace: WorkspaceThread) -> Iterator[Product]:
+    """Give a product whose one session has a thread in the workspace."""
+    with product(workspace) as running:
+        yield running
+
+
+@pytest.fixture
+def alone() -> Iterator[Product]:
+    """Give a product without a channel."""
+    with product() as running:
+        yield running
