@@ -8,7 +8,7 @@ from core.values import dataclass
 STANDING_PREFIX = "standing:"
 TARGET_PREFIX = "loop-standing-"
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
-_WORK_ITEM = re.compile(
+_WORK_ITEM = (  # compiled at its first use, which most commands have none of
     r"(?P<provider>github):(?:(?P<host>[a-z0-9.-]+\.[a-z0-9.-]+)/)?"
     r"(?P<owner>[A-Za-z0-9][A-Za-z0-9-]*)/(?P<repo>[A-Za-z0-9._-]+)#(?P<number>[1-9][0-9]*)"
 )
@@ -51,7 +51,7 @@ def parse_standing_ref(ref: str) -> str | None:
 
 def parse_work_item_ref(ref: str) -> WorkItemRef | None:
     """Return the ticket of a `github:…#N` ref, or None if it is not one."""
-    found = _WORK_ITEM.fullmatch(ref)
+    found = re.fullmatch(_WORK_ITEM, ref)
     if found is None:
         return None
     return WorkItemRef(found["provider"], found["host"], found["owner"], found["repo"], int(found["number"]))

@@ -1,13 +1,11 @@
 """Which environment variables hold secrets. Imported by every command, so nothing heavy is imported here."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from core.config.settings import Settings
 
 _FOR_AGENTS = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG"})
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def secret_variables(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -18,7 +16,7 @@ def secret_variables(settings: Settings, environ: Mapping[str, str]) -> tuple[st
     """
     named = {name for block in settings.channels.values() for name in _env_names(block.raw)}
     ours = {name for name in environ if name.startswith("THE_LOOP_") and name not in _FOR_AGENTS}
-    return tuple(sorted(name for name in named | ours if _IDENTIFIER.fullmatch(name)))
+    return tuple(sorted(name for name in named | ours if name.isascii() and name.isidentifier()))
 
 
 def _env_names(value: Any) -> Iterator[str]:
