@@ -1,0 +1,85 @@
+"""Two programs measured by turns, and the ratio of their medians."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+Measure = Callable[[], float]  #: does it once, and returns what it cost
+
+_EXIT_MISSED = 1
+
+
+class Ratio(NamedTuple):
+    """What was compared with what, every value measured, and how many times the floor it may cost."""
+
+    ours: str
+    floor: str
+    unit: str
+    ours_values: tuple[float, ...]
+    floor_values: tuple[float, ...]
+    bound: float
+
+    @property
+    def value(self) -> float:
+        """Return the ratio of the medians."""
+        return statistics.median(self.ours_values) / statistics.median(self.floor_values)
+
+    @property
+    def kept(self) -> bool:
+        """Tell whether the bound is kept."""
+        return self.value <= self.bound
+
+    def __str__(self) -> str:
+        ours, floor = statistics.median(self.ours_values), statistics.median(self.floor_values)
+        verdict = "kept" if self.kept else "MISSED"
+        return (
+            f"{self.value:5.2f}  (bound {self.bound:g}, {verdict})  {self.ours} / {self.floor}: "
+            f"{ours:.1f} {self.unit} / {floor:.1f} {self.unit}, medians of {len(self.ours_values)}"
+        )
+
+
+def compare(
+    ours: tuple[str, Measure], floor: tuple[str, Measure], *, bound: float, runs: int, unit: str = "ms"
+) -> Ratio:
+    """Measure both by turns after a warm-up of each; who goes first alternates, so that a drift meets both alike."""
+    values: tuple[list[float], list[float]] = ([], [])
+    measures = (ours[1], floor[1])
+    for measure in measures:
+        measure()
+    for run in range(runs):
+        for which in (0, 1) if run % 2 == 0 else (1, 0):
+            values[which].append(measures[which]())
+    return Ratio(ours[0], floor[0], unit, tuple(values[0]), tuple(values[1]), bound)
+
+
+def process_time(command: Sequence[str], environ: Mapping[str, str]) -> Measure:
+    """Return a measure of one process from start to end, in milliseconds. Raises CalledProcessError if it fails."""
+
+    def measure() -> float:
+        begun = time.perf_counter()
+        subprocess.run(command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=60)
+        return 1000 * (time.perf_counter() - begun)
+
+    return measure
+
+
+def call_time(call: Callable[[], object]) -> Measure:
+    """Return a measure of one call in this process, in milliseconds."""
+
+    def measure() -> float:
+        begun = time.perf_counter()
+        call()
+        return 1000 * (time.perf_counter() - begun)
+
+    return measure
+
+
+def report(ratios: Sequence[Ratio]) -> int:
+    """Print each ratio, and return the exit code: 1 if a bound is missed."""
+    for ratio in ratios:
+        print(ratio, flush=True)
+    return 0 if all(ratio.kept for ratio in ratios) else _EXIT_MISSED
