@@ -14,7 +14,8 @@ SESSIONS = (0, 5, 50)
 def ratios() -> Iterator[Ratio]:
     """Yield the ratio to a bare interpreter with no session, with 5 and with 50, all declared, recorded and alive."""
     for count in SESSIONS:
-        with stage(declared(count)) as here:
+        with stage() as here:
+            here.configure(declared(count))
             here.record_all()
             yield compare(
                 (

@@ -14,7 +14,8 @@ SESSIONS = 50
 
 def ratios() -> Iterator[Ratio]:
     """Yield the ratio of `list_standing` to one `tmux list-panes -a`, with 50 live panes."""
-    with stage(declared(SESSIONS)) as here:
+    with stage() as here:
+        here.configure(declared(SESSIONS))
         here.record_all()
         system = here.system(persistent=True)
         try:

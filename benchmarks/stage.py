@@ -31,18 +31,21 @@ _DROPPED = ("PYTHON", "THE_LOOP_", "TMUX")
 
 
 class Stage:
-    """Where a benchmark runs. `document` is the configuration, less what the stage itself says."""
+    """Where a benchmark runs."""
 
-    def __init__(self, folder: Path, document: Mapping[str, Any], variables: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.socket = f"loop-bench-{secrets.token_hex(4)}"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
         folders = {name: str(folder / sub) for name, sub in _FOLDERS.items()}
-        self.environ = {**inherited, **folders, **variables, "TMUX_TMPDIR": str(folder)}
-        routing = {**document.get("routing", {}), "tmux": {"socketName": self.socket}}
-        config = folder / "config" / "the-loop" / "cli-config.yaml"
-        config.parent.mkdir(parents=True)
-        config.write_text(json.dumps({**document, "routing": routing}))  # JSON is YAML
+        self.environ = {**inherited, **folders, "TMUX_TMPDIR": str(folder)}
+        self._config = folder / "config" / "the-loop" / "cli-config.yaml"
+        self._config.parent.mkdir(parents=True)
+
+    def configure(self, document: Mapping[str, Any]) -> None:
+        """Write the configuration, with the stage's own tmux server in it."""
+        routing = {"spawnWorkdir": str(self.folder), "tmux": {"socketName": self.socket}}
+        self._config.write_text(json.dumps({**document, "routing": routing}))  # JSON is YAML
 
     def system(self, *, persistent: bool = False) -> System:
         """Return the ports."""
@@ -73,14 +76,14 @@ class Stage:
 
 
 @contextmanager
-def stage(document: Mapping[str, Any], variables: Mapping[str, str] | None = None) -> Iterator[Stage]:
+def stage() -> Iterator[Stage]:
     """Give a stage in a folder that is gone afterwards: short, since the path of a Unix socket is limited."""
     folder = Path(tempfile.mkdtemp(prefix="lb-"))
-    made = Stage(folder, document, variables or {})
+    here = Stage(folder)
     try:
-        yield made
+        yield here
     finally:
-        made.close()
+        here.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
