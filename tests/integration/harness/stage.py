@@ -70,9 +70,9 @@ class Stage:
     # ---- life
 
     def start(self, prompt: str | None = None) -> None:
-        """Spawn, resuming where the adapter says so."""
+        """Spawn; from the second time on resume where the adapter says so."""
         self.context = replace(self.context, instance=new_instance())
-        resume = self.harness.resumable(self.context)
+        resume = self.pane_pid != 0 and self.harness.resumable(self.context)
         self.harness.prepare(self.context)
         launch = self.harness.launch(self.context, resume=resume, prompt=prompt)
         script = self.context.folder / "launch"

@@ -1,14 +1,22 @@
-"""The bundled agent keeps the contract of the hooked harnesses."""
+"""The bundled agent keeps the contract of the hooked harnesses, and what demonstrations need of it."""
 
+import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import core.demo.agent
+from core.domain.harness import Asked, Ended, Ready, TurnBlocked, TurnEnded, TurnStarted
 from core.harness.bundled import BundledHarness
 from tests.integration.harness.contract import HookedHarnessContract
 from tests.integration.harness.stage import Stage, Words
+from tests.support.tmux import wait_until
 
 WORDS = Words(
     busy="sleep 4",
@@ -28,3 +36,119 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 class TestBundled(HookedHarnessContract):
     """The contract."""
+
+
+def prompts_on_disk(stage: Stage) -> list[str]:
+    """Return what the agent's own record says it was told."""
+    path = stage.context.folder / "agent" / "conversations" / f"{stage.context.session_id}.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [line["message"]["content"] for line in lines if line["type"] == "user" and "origin" in line]
+
+
+@pytest.mark.parametrize("size", [5_000, 100_000])
+def test_large_text_arrives_exactly(stage: Stage, size: int) -> None:
+    """A long paste of many lines is one message, character for character."""
+    stage.start_ready()
+    text = "".join(f"line {number}: ünïcödé 日本 \N{ROCKET}\n" for number in range(size // 30))
+
+    stage.paste(text)
+    stage.expect(TurnEnded)
+
+    assert prompts_on_disk(stage) == [text.rstrip()]
+
+
+def test_question_is_answered_by_a_digit(stage: Stage) -> None:
+    """A question is asked with its options; pasted text and its first characters pick nothing."""
+    stage.start_ready()
+
+    stage.say("ask1", "ask question Which colour? | red | blue")
+    assert stage.expect(Asked) == Asked(question=True, summary="Which colour?")
+    stage.keys(b"\x1b[200~2\x1b[201~")
+    stage.keys(b"2")
+
+    assert stage.expect(TurnEnded).answer == "Your answer is: blue"
+
+
+def test_refused_permission_changes_nothing(stage: Stage) -> None:
+    """The second option refuses, and the turn goes on."""
+    stage.start_ready()
+    stage.say("perm1", "ask permission")
+    stage.expect(Asked)
+
+    stage.keys(b"2")
+
+    assert stage.expect(TurnEnded).answer == "I was not allowed to, so I did nothing."
+
+
+def test_task_of_a_killed_agent_speaks_up_at_resume(stage: Stage) -> None:
+    """Killed with a task running, each resume tells of it, blocked while held, until one such turn is let through."""
+    stage.start_ready()
+    stage.say("back1", "background 8")
+    stage.expect(TurnEnded)
+    stage.terminate(signal.SIGKILL)
+    hold = stage.context.folder / "hold"
+
+    hold.touch()
+    stage.start_ready()
+    stage.expect(TurnBlocked)
+    stage.terminate()
+    hold.unlink()
+    stage.events.clear()
+    stage.start_ready()
+    stage.expect(TurnStarted, lambda event: event.internal)
+    stage.expect(TurnEnded)
+    stage.terminate()
+    stage.events.clear()
+    stage.start_ready()
+    stage.say("hist1", "history")
+    assert len([prompt for prompt in prompts_on_disk(stage) if prompt.startswith("<task-notification>")]) == 1
+
+
+def test_hang_up_ends_it_in_order(stage: Stage) -> None:
+    """When its terminal goes away it tells of its end and leaves no status file."""
+    stage.start_ready()
+
+    stage.terminate(signal.SIGHUP)
+
+    assert stage.expect(Ended) == Ended("other", by_person=False)
+    assert list((stage.context.folder / "agent" / "sessions").iterdir()) == []
+
+
+def test_two_interrupts_leave(stage: Stage) -> None:
+    """C-c clears the line, and the second one in a row leaves, as a person's act."""
+    stage.start_ready()
+    stage.keys(b"half")
+    stage.keys(b"\x03")
+    wait_until(lambda: "C-c again" in stage.screen(), "the first one is answered")
+
+    stage.keys(b"\x03")
+
+    assert stage.expect(Ended).by_person
+
+
+def test_conversation_id_is_used_once(stage: Stage) -> None:
+    """A fresh start under the id of a saved conversation is refused, as is a resume of none."""
+    stage.start_ready("hello")
+    stage.expect(TurnEnded)
+    state = str(stage.context.folder / "agent")
+    program = [sys.executable, "-I", "-S", str(Path(core.demo.agent.__file__).parent), "--state", state]
+
+    again = subprocess.run([*program, "--session-id", str(stage.context.session_id)], capture_output=True, check=False)
+    unknown = subprocess.run(
+        [*program, "--resume", str(stage.harness.new_session_id())], capture_output=True, check=False
+    )
+
+    assert (again.returncode, b"already in use" in again.stderr) == (1, True)
+    assert (unknown.returncode, b"No conversation found" in unknown.stderr) == (1, True)
+
+
+def test_agent_starts_quickly(stage: Stage) -> None:
+    """It reads within a second of its spawn, hooks included, even on a loaded machine."""
+    begun = time.monotonic()
+
+    stage.start()
+    stage.expect(Ready, seconds=5)
+
+    took = time.monotonic() - begun
+    print(f"ready after {took * 1000:.0f} ms")
+    assert took < 1
