@@ -89,17 +89,18 @@ class Tab:
         await self.call("Input.insertText", text=text)
 
     async def click(self, selector: str) -> None:
-        """Click an element where a mouse would, once nothing else lies over it."""
+        """Click an element where a mouse would: it goes there first, and nothing else may lie over it then."""
+        node = f"document.querySelector({json.dumps(selector)})"
         place = await self.until(
-            f"(() => {{ const node = document.querySelector({json.dumps(selector)}); if (!node) return null;"
-            " node.scrollIntoView({block: 'center'}); const box = node.getBoundingClientRect();"
-            " const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];"
-            " return node.contains(document.elementFromPoint(x, y)) ? [x, y] : null; })()"
+            f"(() => {{ const node = {node}; if (!node) return null; node.scrollIntoView({{block: 'center'}});"
+            " const box = node.getBoundingClientRect();"
+            " return box.width ? [box.x + box.width / 2, box.y + box.height / 2] : null; })()"
         )
-        at = {"x": place[0], "y": place[1], "button": "left", "clickCount": 1}
-        await self.call("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1])
-        await self.call("Input.dispatchMouseEvent", type="mousePressed", **at)
-        await self.call("Input.dispatchMouseEvent", type="mouseReleased", **at)
+        x, y = place
+        await self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+        await self.until(f"{node}.contains(document.elementFromPoint({x}, {y}))")
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     async def scheme(self, name: str) -> None:
         """Prefer `dark` or `light`."""

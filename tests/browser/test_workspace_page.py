@@ -121,6 +121,24 @@ async def test_thread_is_read_and_answered_beside_the_channel(workspace: Workspa
     assert "2 replies" in await tab.evaluate("document.querySelector('.thread-link').innerText")
 
 
+async def test_draft_stays_with_its_thread(workspace: Workspace, tab: Tab) -> None:
+    """What is half-written for one thread is not sent to another, and is there again on return."""
+    first, second = (workspace.controls.say("alice", "agents", text) for text in ("first", "second"))
+    await _shown(tab, "second")
+    await tab.evaluate(f"location.hash = '#' + {json.dumps(workspace.controls.channel('agents').id)} + '/{first}'")
+    await tab.until("document.querySelector('#thread-messages').textContent.includes('first')")
+    await tab.type("#thread-input", "for the first")
+
+    await tab.evaluate(f"location.hash = location.hash.replace('{first}', '{second}')")
+    await tab.until("document.querySelector('#thread-messages').textContent.includes('second')")
+    elsewhere = await tab.evaluate("document.querySelector('#thread-input').value")
+    await tab.evaluate("history.back()")
+    await tab.until("document.querySelector('#thread-messages').textContent.includes('first')")
+
+    assert elsewhere == ""
+    assert await tab.evaluate("document.querySelector('#thread-input').value") == "for the first"
+
+
 async def test_hostile_text_stays_text(workspace: Workspace, tab: Tab) -> None:
     """Markup in messages, blocks, names and links is shown, never run."""
     workspace.controls.say("alice", "agents", HOSTILE)
@@ -180,6 +198,26 @@ async def test_command_is_answered_to_its_caller_alone(workspace: Workspace, tab
 
     assert note == "Only visible to you"
     assert workspace.controls.messages("agents") == []
+
+
+async def test_slash_in_a_thread_is_no_command(workspace: Workspace, tab: Tab) -> None:
+    """As in Slack, commands do not run in threads; with a space before it the text is sent as it is."""
+    parent = workspace.controls.say("alice", "agents", "root")
+    await tab.click('[data-focus="tool/reply"]')
+    await tab.until("document.activeElement.id === 'thread-input'")
+
+    await tab.type("#thread-input", "/clear")
+    await tab.press("Enter")
+    toast = await tab.until("document.querySelector('.toast')?.innerText")
+    before = workspace.controls.replies("agents", parent)
+    await tab.evaluate("document.querySelector('#thread-input').value = ''")
+    await tab.type("#thread-input", " /clear")
+    await tab.press("Enter")
+    await tab.until("document.querySelectorAll('#thread-messages .message').length === 2")
+
+    assert "do not work in threads" in toast
+    assert before == []
+    assert workspace.controls.replies("agents", parent)[0]["text"] == "/clear"
 
 
 async def test_person_can_be_changed(workspace: Workspace, tab: Tab) -> None:

@@ -33,13 +33,17 @@ function refresh() {
 }
 
 async function load() {
-  const query = new URLSearchParams({ as: view.as, channel: view.channel, thread: view.thread });
+  const asked = { ...view };
+  const query = new URLSearchParams(asked);
   const answer = await fetch(`/page/state?${query}`).catch(() => null);
   $("offline").hidden = answer !== null;
   if (!answer) return;
   if (answer.status === 401) return lock();
   if (answer.status === 404) return forget();
-  page.state = await answer.json();
+  const state = await answer.json();
+  // Whoever looked elsewhere meanwhile has asked again: this answer must not turn them back.
+  if (Object.keys(asked).some((key) => asked[key] !== view[key])) return;
+  page.state = state;
   Object.assign(view, { as: page.state.viewer, channel: page.state.channel });
   draw();
 }
@@ -105,7 +109,7 @@ function drawRail() {
   $("persona").value = page.state.viewer;
   const on = page.state.connected > 0;
   $("presence").classList.toggle("on", on);
-  $("presence").textContent = on ? "The bot is connected" : "No bot is connected";
+  $("presence").textContent = on ? "Bot connected" : "No bot connected";
 }
 
 function drawThread(channel) {
@@ -153,16 +157,31 @@ function drawList(where, messages) {
 
 // --- doing
 
-function go(channel, thread, write = false) {
-  location.hash = thread ? `${channel}/${thread}` : channel;
-  if (write || thread) pendingFocus = "thread-input";
-  if (!thread) pendingFocus = "channel-input";
-}
 let pendingFocus = "";
+
+function go(channel, thread) {
+  const hash = thread ? `#${channel}/${thread}` : `#${channel}`;
+  pendingFocus = thread ? "thread-input" : "channel-input";
+  if (location.hash === hash) route();
+  else location.hash = hash;
+}
+
+// What is half-written belongs to its channel or thread, and waits there.
+const drafts = new Map();
+const places = () => ({ channel: view.channel, thread: `${view.channel}/${view.thread}` });
+
+function carryDrafts(move) {
+  for (const [where, place] of Object.entries(places())) drafts.set(place, $(`${where}-input`).value);
+  move();
+  for (const [where, place] of Object.entries(places())) {
+    $(`${where}-input`).value = drafts.get(place) ?? "";
+    grow($(`${where}-input`));
+  }
+}
 
 async function route() {
   const [channel, thread] = location.hash.slice(1).split("/");
-  Object.assign(view, { channel: channel ?? "", thread: thread ?? "" });
+  carryDrafts(() => Object.assign(view, { channel: channel || view.channel, thread: thread ?? "" }));
   await refresh();
   if (pendingFocus && !$(pendingFocus).closest("[hidden]")) $(pendingFocus).focus();
   pendingFocus = "";
@@ -172,15 +191,14 @@ async function send(where) {
   const input = $(`${where}-input`);
   const text = input.value.trim();
   if (!text || input.disabled) return;
-  const isCommand = /^\/[\w-]/.test(text);
+  const isCommand = /^\/[\w-]/.test(input.value);
   if (isCommand && where === "thread") {
-    return toast("Slash commands do not work in threads; write it in the channel.");
+    return toast("Slash commands do not work in threads: run it in the channel, or begin with a space to send it as text.");
   }
   input.disabled = true;
   try {
     if (isCommand) {
-      const { error } = await post("command", { text });
-      if (error && !["operation_timeout", "dispatch_failed", "invalid_command", "not_allowed"].includes(error)) toast(`The command failed: ${error}`);
+      await post("command", { text }); // what came of it is shown as a message to this person
     } else {
       const broadcast = where === "thread" && $("thread-broadcast").checked;
       await post("say", { text, thread: where === "thread" ? view.thread : null, broadcast });
@@ -199,13 +217,19 @@ async function send(where) {
   }
 }
 
+const FAILURES = {
+  dispatch_failed: "No bot is connected, so nobody took the click (dispatch_failed).",
+  operation_timeout: "The bot did not answer the click in time (operation_timeout).",
+  no_interactivity: "The app that posted this takes no clicks.",
+};
+
 async function press(message, part, button) {
   if (part.confirm && !(await confirmed(part.confirm))) return;
   button.disabled = true;
   button.setAttribute("aria-busy", "true");
   try {
     const { error } = await post("press", { ts: message.ts, action: part.action_id, value: part.value });
-    if (error) toast(`The app did not take the click: ${error}`);
+    if (error) toast(FAILURES[error] ?? `The click failed: ${error}`);
   } catch (error) {
     toast(error.message);
   } finally {

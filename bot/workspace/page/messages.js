@@ -103,5 +103,5 @@ function tools(where, message, act) {
   }, sign);
   return el("div", { class: "tools", role: "group", "aria-label": "Message tools" },
     ...["eyes", "white_check_mark", "+1"].map((name) => tool(`React with ${name}`, icon(name), () => act.react(message, name), `tool/${name}`)),
-    where === "channel" && tool("Reply in thread", icon("reply"), () => act.go(page.state.channel, message.thread_ts ?? message.ts, true), "tool/reply"));
+    where === "channel" && tool("Reply in thread", icon("reply"), () => act.go(page.state.channel, message.thread_ts ?? message.ts), "tool/reply"));
 }
