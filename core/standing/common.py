@@ -38,6 +38,11 @@ def lock(system: System, name: str, purpose: str) -> AbstractContextManager[None
     return system.locks.hold(name, purpose, seconds)
 
 
+def spawn_time(system: System) -> timedelta:
+    """Return how long after it was asked tmux may still make a pane: its deadline, and the second that it rounds off."""
+    return timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds + 1)
+
+
 def write_record(system: System, record: SessionRecord) -> SessionRecord:
     """Write the record, with its copies of what the database knows, and return it. Raises StoreBroken."""
     copied = _with_copies(system, record)

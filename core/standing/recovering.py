@@ -1,7 +1,7 @@
 """Brings one record and tmux together again after a verb was cut short. Needs the session's lock."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from core.domain.activity import Activity, ActivityState
 from core.domain.pane import Survey
@@ -12,7 +12,7 @@ from core.launching import clear_hold_file, has_hold_file, set_hold_file
 from core.names import target_for
 from core.sessions import resolve
 from core.standing.announcing import announce_start
-from core.standing.common import take_reports, write_record
+from core.standing.common import spawn_time, take_reports, write_record
 from core.standing.ending import Ended, end_instance
 from core.standing.removing import remove_session
 from core.system import System
@@ -125,13 +125,12 @@ def _live_in_time(system: System, record: SessionRecord, survey: Survey) -> Live
 
 def _spawned_by(system: System, record: SessionRecord) -> datetime:
     """Return until when the record's start can still make a pane: never, where it did not come as far as asking."""
-    seconds = timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds)
     try:
         activity = system.activities.get(record.uid)
     except StoreBroken:
-        return (record.started_at or record.created_at) + 2 * seconds
+        return (record.started_at or record.created_at) + 2 * spawn_time(system)
     asked = activity is not None and activity.instance == record.instance_id
-    return activity.since + seconds if activity is not None and asked else record.created_at
+    return activity.since + spawn_time(system) if activity is not None and asked else record.created_at
 
 
 def _clear(system: System, record: SessionRecord, actor: str) -> SessionRecord | None:

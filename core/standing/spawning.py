@@ -1,7 +1,7 @@
 """Opens a session's pane, under its lock: the record first, then files, boot prompt, pane."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from core.clock import Deadline
@@ -29,7 +29,7 @@ from core.launching import (
 from core.names import new_instance, new_marker, new_message_id, new_uid, target_for
 from core.ports import Harness
 from core.sessions import Known, Resolved, resolve
-from core.standing.common import write_record
+from core.standing.common import spawn_time, write_record
 from core.standing.ending import end_instance
 from core.system import System
 
@@ -175,7 +175,6 @@ def _spawn(
     asked_at = system.clock.now()
     with effect(Effect.START_BOOT):
         _commit_boot(system, record, harness, message, asked_at)
-    tmux = system.settings.routing.tmux
     with effect(Effect.START_SPAWN):
         return system.runner.spawn(
             Spawn(
@@ -184,7 +183,7 @@ def _spawn(
                 launcher=launcher,
                 cwd=resolved.cwd,
                 env={**launch.env, **_our_variables(system.settings.source)},
-                deadline=asked_at + timedelta(seconds=tmux.command_timeout_seconds),
+                deadline=asked_at + spawn_time(system),
             )
         )
 

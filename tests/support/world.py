@@ -22,9 +22,9 @@ from core.config.settings import (
 )
 from core.domain.message import Kind, NewMessage
 from core.domain.rows import Answer
-from core.domain.session import Definition, Outcome, SessionRecord, SlackBinding
+from core.domain.session import Definition, HoldKind, Outcome, Phase, SessionRecord, SlackBinding
 from core.lifecycle import start_all, stop_all
-from core.names import new_marker, new_message_id
+from core.names import new_marker, new_message_id, target_for
 from core.reconcile import reconcile
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
@@ -157,6 +157,24 @@ def waiting_message(system: System, name: str) -> NewMessage:
     )  # fmt: skip
     system.inbox.add([message])
     return message
+
+
+def check_consistent(system: System, name: str) -> None:
+    """Assert that record and tmux say the same, and that nothing is under way."""
+    record = system.records.read(name)
+    panes = system.runner.survey().of_target(target_for(name))
+    assert len(panes) <= 1
+    if record is None:
+        assert panes == ()
+        return
+    assert record.phase is Phase.SETTLED
+    assert {pane.tag for pane in panes} <= {record.instance_id}
+    if record.hold is not None and record.hold.kind is HoldKind.STOPPED:
+        assert panes == ()
+        assert system.processes.marked(record.instance_id or "") == ()
+        assert (system.paths.session(record.uid) / "hold").exists()
+    else:
+        assert not (system.paths.session(record.uid) / "hold").exists()
 
 
 def load(path: Path) -> World:

@@ -13,14 +13,13 @@ import pytest
 from core.domain.session import HoldKind, Live, Outcome, Phase, SessionRecord
 from core.effects import CRASH_VARIABLE, Effect
 from core.errors import NameTaken, UnknownSession
-from core.names import target_for
 from core.ports import Binding, OutboundKind
 from core.reconcile import reconcile
 from core.standing.listing import get_standing
 from core.standing.starting import start_standing
 from core.system import System
 from tests.support.tmux import wait_until
-from tests.support.world import ACTOR, VERBS, World
+from tests.support.world import ACTOR, VERBS, World, check_consistent
 
 SPAWNING = (
     Effect.START_MARK,
@@ -138,24 +137,6 @@ def crash(world: World, scenario: Scenario, point: str) -> None:
         timeout=60,
     )
     assert done.returncode == -signal.SIGKILL, f"{point} was not passed: {done.stdout}{done.stderr}"
-
-
-def check_consistent(system: System, name: str) -> None:
-    """Assert that record and tmux say the same, and that nothing is under way."""
-    record = system.records.read(name)
-    panes = system.runner.survey().of_target(target_for(name))
-    assert len(panes) <= 1
-    if record is None:
-        assert panes == ()
-        return
-    assert record.phase is Phase.SETTLED
-    assert {pane.tag for pane in panes} <= {record.instance_id}
-    if record.hold is not None and record.hold.kind is HoldKind.STOPPED:
-        assert panes == ()
-        assert system.processes.marked(record.instance_id or "") == ()
-        assert (system.paths.session(record.uid) / "hold").exists()
-    else:
-        assert not (system.paths.session(record.uid) / "hold").exists()
 
 
 def check_mended(system: System, scenario: Scenario, marked: SessionRecord | None) -> None:
