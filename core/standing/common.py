@@ -2,6 +2,7 @@
 
 import logging
 from contextlib import AbstractContextManager
+from datetime import timedelta
 
 from core.domain.binding import CHANNEL as CHANNEL
 from core.domain.pane import Survey
@@ -39,7 +40,7 @@ def lock(system: System, name: str, purpose: str) -> AbstractContextManager[None
 
 
 def spawn_time(system: System) -> timedelta:
-    """Return how long after it was asked tmux may still make a pane: its deadline, and the second that it rounds off."""
+    """Return for how long a spawn may still make a pane: tmux's deadline, and the second that it rounds off."""
     return timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds + 1)
 
 
