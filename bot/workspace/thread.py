@@ -367,4 +367,7 @@ class WorkspaceThread:
         return workspace
 
     def _run(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise RuntimeError("called on the workspace's own thread, where it would wait for itself; use the controls")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)

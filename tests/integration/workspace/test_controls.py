@@ -107,6 +107,12 @@ def test_nobody_writes_where_they_are_not(workspace: WorkspaceThread) -> None:
         workspace.say("nobody", "quiet", "x")
 
 
+def test_waiting_within_a_wait_is_refused_at_once(workspace: WorkspaceThread) -> None:
+    """A predicate that calls the blocking methods would wait for itself; it is told to use the controls."""
+    with pytest.raises(RuntimeError, match="use the controls"):
+        workspace.wait_for(lambda c: workspace.messages("agents") or None)
+
+
 def test_held_events_come_in_the_order_asked_for(workspace: WorkspaceThread) -> None:
     """Events can be kept back and released the other way round, since Slack promises no order."""
     workspace.hold_events()
