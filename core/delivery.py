@@ -5,6 +5,7 @@ when the next is due. Every change outside this process is an effect, and any pr
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.domain import delivering
@@ -32,7 +33,7 @@ from core.effects import Effect, effect
 from core.errors import InvalidValue, LockBusy, Refused, TmuxMissing, TmuxSilent
 from core.evidence import Transcripts
 from core.notes import note_of
-from core.observer import find_record, ingest_record
+from core.observer import ingest_record
 from core.situations import Authorized, Looker, Sight, timing_of, traits_of
 from core.store.files import write_private
 from core.system import System
@@ -52,19 +53,18 @@ _EVENTS = {
 }
 
 
-def anybody(_: InboxRow) -> bool:
-    """Authorize every row: what came over the command line needs no allow-list."""
-    return True
+def without_chat(row: InboxRow) -> bool | None:
+    """Authorize what came by no chat; a chat's allow-list cannot be asked without its channel."""
+    return True if row.message.address is None else None
 
 
 class Deliverer:
     """Moves rows on. Belongs to one thread; several processes may work on one session, each under its lock."""
 
-    def __init__(self, system: System, authorized: Authorized = anybody) -> None:
+    def __init__(self, system: System, authorized: Authorized = without_chat) -> None:
         self._system = system
         self._looker = Looker(system, authorized)
         self._transcripts = Transcripts(system)
-        self._names: dict[str, str] = {}
         self._not_before: dict[str, datetime] = {}  #: by row: a CR whose line may still run in a silent server
 
     def advance(self, uid: str) -> datetime | None:
@@ -72,12 +72,11 @@ class Deliverer:
 
         Raises StoreBroken, and RecordUnreadable for a record that cannot be understood.
         """
-        record = self._record(uid)
         rows = self._system.inbox.unsettled(uid)
         if not rows:
-            if record is not None:
-                self._transcripts.forget(record.instance_id or "")
+            self._transcripts.forget(uid)
             return None
+        record = self._record(rows)
         if record is None:
             return self._void(rows)
         if (early := self._resting(rows[0], record)) is not None:
@@ -98,18 +97,17 @@ class Deliverer:
     def _now(self) -> datetime:
         return self._system.clock.now()
 
-    def _record(self, uid: str) -> SessionRecord | None:
-        name = self._names.get(uid)
-        record = self._system.records.read(name) if name else None
-        if record is None or record.uid != uid:
-            record = find_record(self._system, uid)
-            if record is not None:
-                self._names[uid] = record.name
-        return record
+    def _record(self, rows: Sequence[InboxRow]) -> SessionRecord | None:
+        """Return the record that the rows are meant for, None if it is gone. Raises RecordUnreadable."""
+        message = rows[0].message
+        record = self._system.records.read(message.name)
+        return record if record is not None and record.uid == message.uid else None
 
     def _resting(self, row: InboxRow, record: SessionRecord) -> datetime | None:
         """Read what may prove the row, without a lock; return when to look again if only that can move it now."""
         ingest_record(self._system, record)
+        if row.instance is not None and row.instance != record.instance_id:
+            ingest_record(self._system, replace(record, instance_id=row.instance))  # its last words prove, too
         if row.state not in IN_FLIGHT:
             return None
         self._transcripts.read(record)
@@ -127,9 +125,9 @@ class Deliverer:
 
     def _step(self, uid: str) -> datetime | None:
         """Look again, now that nobody else can move anything, and do what the situation asks for."""
-        record = self._record(uid)
         rows = self._system.inbox.unsettled(uid)
-        if record is None or not rows:
+        record = self._record(rows) if rows else None
+        if record is None:
             return self._now()
         row, sight = rows[0], self._looker.see(record.name, record)
         durable = row.state in IN_FLIGHT and self._durable(record, row)

@@ -8,6 +8,7 @@ from core.domain.message import IN_FLIGHT, TRANSITIONS, InboxRow, Kind, MessageS
 from core.domain.session import SessionRecord
 from core.errors import StoreBroken
 from core.launching import context_of
+from core.notes import note_of
 from core.ports import Transcript
 from core.sessions import resolve
 from core.system import System
@@ -64,29 +65,30 @@ class Transcripts:
 
     def __init__(self, system: System) -> None:
         self._system = system
-        self._open: dict[str, Transcript | None] = {}
+        self._open: dict[str, tuple[str, Transcript | None]] = {}  #: by uid: of which instance, and its transcript
 
     def open(self, record: SessionRecord) -> None:
         """Begin to read the record's conversation where it ends now. Raises StoreBroken."""
-        instance = record.instance_id or ""
-        if instance not in self._open:
-            self._open[instance] = self._opened(record, from_start=False)
+        if not self._has(record):
+            self._open[record.uid] = (record.instance_id or "", self._opened(record, from_start=False))
         self.read(record)
 
     def read(self, record: SessionRecord) -> bool:
         """Settle what was added since; False where the harness keeps no record. Raises StoreBroken."""
-        instance = record.instance_id or ""
-        if instance not in self._open:
-            self._open[instance] = self._opened(record, from_start=True)
-        transcript = self._open[instance]
+        if not self._has(record):
+            self._open[record.uid] = (record.instance_id or "", self._opened(record, from_start=True))
+        _, transcript = self._open[record.uid]
         events = self._events(record, transcript)
         if events:
             tell(self._system, settle_by(self._system, record.uid, events))
         return transcript is not None
 
-    def forget(self, instance: str) -> None:
-        """Close what is known of an instance: its session has nothing in flight."""
-        self._open.pop(instance, None)
+    def forget(self, uid: str) -> None:
+        """Close the session's conversation: it has nothing in flight."""
+        self._open.pop(uid, None)
+
+    def _has(self, record: SessionRecord) -> bool:
+        return record.uid in self._open and self._open[record.uid][0] == record.instance_id
 
     def knows_all_since(self, record: SessionRecord, row: InboxRow) -> bool:
         """Tell whether the record's conversation is the one that the row was meant for.
@@ -115,3 +117,34 @@ class Transcripts:
             raise StoreBroken(
                 f"{record.name}: its conversation cannot be read: {error}", "give yourself the rights to it"
             ) from error
+
+
+def give_back(system: System, record: SessionRecord, instance: str | None) -> bool:
+    """Settle what an ended harness had in its own queue, and tell whether there was anything.
+
+    `instance` is the one that lives, if any; rows of another are looked up in the conversation. What it does not know
+    is tried again, and what nobody can tell is unknown, and said. Raises StoreBroken.
+    """
+    lost = [row for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED}) if row.instance != instance]
+    if not lost:
+        return False
+    transcripts = Transcripts(system)
+    kept = transcripts.read(record)
+    for row in lost:
+        if system.inbox.get(row.message.id) != row:
+            continue  # the conversation has it
+        if kept and transcripts.knows_all_since(record, row):
+            system.inbox.advance(row, MessageState.PENDING, "its harness ended with the text in its queue")
+        else:
+            _give_up(system, row)
+    return True
+
+
+def _give_up(system: System, row: InboxRow) -> None:
+    reason = "its harness ended with the text in its queue"
+    with system.database.transaction(durable=False):
+        moved = system.inbox.advance(row, MessageState.UNKNOWN, reason)
+        note = note_of(moved, MessageState.UNKNOWN, reason, "look at its terminal before you send it again")
+        if note is not None:
+            system.outbox.add([note])
+    system.events.emit("standing.unconfirmed", name=row.message.name, reason=reason, message=row.message.id)

@@ -19,7 +19,7 @@ from core.names import target_for
 from core.sessions import definition_of, resolve
 from core.system import System
 
-Authorized = Callable[[InboxRow], bool]
+Authorized = Callable[[InboxRow], bool | None]
 _MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.STARTING})
 _SILENCE = timedelta(seconds=2)  #: after a silence tmux is not asked again for that long
 

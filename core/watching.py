@@ -11,6 +11,7 @@ from core.domain.observing import second_guess
 from core.domain.pane import Pane, Survey
 from core.domain.session import Live, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
+from core.evidence import give_back
 from core.launching import ASKING, context_of
 from core.names import target_for
 from core.observer import ingest_record
@@ -37,6 +38,7 @@ class ObserverWorker:
         self._system = system
         self._wake = wake
         self._watched: dict[str, Callable[[], None]] = {}
+        self._given_back: dict[str, tuple[str | None, str | None]] = {}
         self._silent = False
         self._died = threading.Event()
 
@@ -83,8 +85,11 @@ class ObserverWorker:
             return
         self._tmux(silent=False, reason="")
         for record in self._records():
-            if record.status is Status.RUNNING and record.phase is Phase.SETTLED and record.instance_id:
+            if record.phase is not Phase.SETTLED:
+                continue  # a verb is at work on it
+            if record.status is Status.RUNNING:
                 self._compare(record, survey)
+            self._give_back(record, survey)
 
     # ------------------------------------------------------------ one session
 
@@ -120,6 +125,16 @@ class ObserverWorker:
                 detail=how,
             )
             self._wake(record.uid)
+
+    def _give_back(self, record: SessionRecord, survey: Survey) -> None:
+        """See to what an ended instance had queued, once for each change of what lives."""
+        pane = survey.of_instance(record.instance_id or "")
+        living = record.instance_id if pane is not None and not pane.dead else None
+        seen = (record.instance_id, living)
+        if self._given_back.get(record.uid) != seen:
+            self._given_back[record.uid] = seen
+            if give_back(self._system, record, living):
+                self._wake(record.uid)
 
     def _last_words(self, record: SessionRecord) -> str:
         activity = self._system.activities.get(record.uid)

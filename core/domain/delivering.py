@@ -27,6 +27,7 @@ TYPING = "somebody is typing in its terminal"
 HALF_TYPED = "somebody has half-typed text in its terminal"
 STARTING = seen_reason(Observed.STARTING)
 STASHING = "half-typed text is being put aside"
+NEEDS_SERVICE = "only the service can ask whether its author may still steer"
 IN_DOUBT = "the message before it may still stand in its input line"
 EXPIRING = frozenset({SILENT, TYPING, HALF_TYPED, STASHING})  #: a row that waits for one of these expires
 
@@ -70,7 +71,7 @@ class Situation:
     typed_at: datetime | None = None  #: the latest key of a writable client that is attached
     turn_started_at: datetime | None = None
     doubt_since: datetime | None = None  #: an earlier message to this instance became unknown then
-    authorized: bool = True
+    authorized: bool | None = True  #: its author may steer, by the list that holds now; None: it cannot be asked here
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,8 @@ def _waiting(s: Situation, now: datetime) -> Step:
     row = s.row
     if s.generation is None or row.message.generation < s.generation:
         return Settle(MessageState.CANCELLED, "the session was stopped or deleted after it was sent")
+    if s.authorized is None:
+        return Queue(NEEDS_SERVICE, "`the-loop start`")
     if not s.authorized:
         return Settle(MessageState.REFUSED, "its author is no longer on the allow-list")
     expired = now >= row.message.created_at + s.timing.expiry

@@ -222,10 +222,11 @@ def test_an_escape_that_no_hook_tells_of_ends_in_another_sources_word(scribe: Sy
     uid, _ = record_of(scribe)
     asking = open_dialog(scribe, private)
     private.tmux("send-keys", "-t", TARGET, "Escape")
-    late = replace(scribe, clock=_Later())
-    worker = ObserverWorker(late, lambda _: None)
+    clock = _Later()
+    worker = ObserverWorker(replace(scribe, clock=clock), lambda _: None)
 
     def idle() -> bool:
+        clock.ahead += 31
         worker.survey()
         activity = scribe.activities.get(uid)
         return activity is not None and activity.state is ActivityState.IDLE
@@ -233,6 +234,27 @@ def test_an_escape_that_no_hook_tells_of_ends_in_another_sources_word(scribe: Sy
     wait_until(idle, "the second opinion is taken")
     assert not asking.exists()
     settle(scribe)
+
+
+def test_what_a_killed_agent_had_in_its_queue_is_given_to_its_next_life(scribe: System, private: PrivateTmux) -> None:
+    """The conversation does not know the text, so it is tried again once the session is back."""
+    uid, _ = record_of(scribe)
+    say(scribe, "scribe", "sleep 30", actor=ACTOR)
+    queued = say(scribe, "scribe", "not lost", actor=ACTOR)
+    os.kill(int(private.tmux("display-message", "-p", "-t", TARGET, "#{pane_pid}")), signal.SIGKILL)
+    worker = ObserverWorker(scribe, lambda _: None)
+
+    def given_back() -> bool:
+        worker.survey()
+        return rows(scribe)[-1].state is S.PENDING
+
+    wait_until(given_back, "the row waits again")
+    assert start_standing(scribe, "scribe", ACTOR).ok
+    Deliverer(scribe).run(uid, rows(scribe)[-1].message.id, scribe.clock.now() + timedelta(seconds=15))
+
+    assert queued.state is S.ACCEPTED
+    assert rows(scribe)[-1].state is S.CONFIRMED
+    assert times(scribe, "not lost") == 1
 
 
 def test_a_silent_tmux_is_told_once_and_so_is_its_return(scribe: System, private: PrivateTmux) -> None:
@@ -266,11 +288,13 @@ def test_reports_of_a_stopping_session_post_nothing(scribe: System, chat: Chat) 
 
 
 class _Later:
-    """The machine's clock, 31 seconds on."""
+    """The machine's clock, some seconds on."""
+
+    ahead = 0
 
     def now(self) -> datetime:
-        """Return the time in half a minute."""
-        return datetime.now(UTC) + timedelta(seconds=31)
+        """Return the moved time."""
+        return datetime.now(UTC) + timedelta(seconds=self.ahead)
 
     def monotonic(self) -> float:
         """Return nothing that anybody here waits for."""

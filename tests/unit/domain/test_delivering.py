@@ -154,6 +154,14 @@ def test_the_allow_list_is_asked_again() -> None:
     assert chosen.state is S.REFUSED
 
 
+def test_a_reply_waits_where_its_allow_list_cannot_be_asked() -> None:
+    """A process without the channel does not decide who may steer."""
+    chosen = step(situation(row(), authorized=None), after(1))
+
+    assert isinstance(chosen, Queue)
+    assert chosen.detail == delivering.NEEDS_SERVICE
+
+
 # ---------------------------------------------------------------- somebody types
 
 
@@ -418,7 +426,7 @@ SITUATIONS = st.builds(
     typed_at=MOMENTS,
     turn_started_at=MOMENTS,
     doubt_since=MOMENTS,
-    authorized=st.booleans(),
+    authorized=st.sampled_from([True, False, None]),
 )
 
 
