@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from core.clock import Deadline, SystemClock
-from core.demo.configuration import DEMO_CHANNEL, DEMO_PERSON, DEMO_SESSION, write_configuration
+from core.demo.configuration import DEMO_CHANNEL, DEMO_SESSION, write_configuration
 from core.errors import CoreError
 from core.names import target_for
 
@@ -26,8 +26,8 @@ class WorkspaceNotStarted(CoreError):
     code = "workspace_not_started"
 
 
-def run_demo(folder: Path, port: int, environ: Mapping[str, str], say: Callable[[str], None]) -> int:
-    """Bring everything up in `folder`, print how to address it, and serve until interrupted; panes stay."""
+def run_demo(folder: Path, port: int, environ: Mapping[str, str], tell: Callable[[Mapping[str, Any]], None]) -> int:
+    """Bring everything up in `folder`, tell how to address it (see `addressed`), and serve until interrupted."""
     from core.assembly import build_service
     from core.config.loading import load
 
@@ -37,7 +37,7 @@ def run_demo(folder: Path, port: int, environ: Mapping[str, str], say: Callable[
         tokens = {"THE_LOOP_SLACK_BOT_TOKEN": facts["bot_token"], "THE_LOOP_SLACK_APP_TOKEN": facts["app_token"]}
         demo_environ = {**_without_proxies(environ), **tokens}
         service = build_service(load(config, demo_environ), demo_environ)
-        return service.run(ready=lambda: _explain(config, facts, say))
+        return service.run(ready=lambda: tell(addressed(config, facts)))
 
 
 def _without_proxies(environ: Mapping[str, str]) -> dict[str, str]:
@@ -45,21 +45,41 @@ def _without_proxies(environ: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in environ.items() if key.lower() not in {"http_proxy", "https_proxy"}}
 
 
-def _explain(config: Path, facts: Mapping[str, Any], say: Callable[[str], None]) -> None:
+def addressed(config: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where everything is, and the commands that address it, each as it can be typed."""
     program = f"{shlex.quote(str(Path(sys.executable).parent / 'the-loop'))} --config {shlex.quote(str(config))}"
-    say(f"""
-the-loop runs, with everything it has in {config.parent}
+    return {
+        "folder": str(config.parent),
+        "page": facts["page_url"],
+        "channel": DEMO_CHANNEL,
+        "session": DEMO_SESSION,
+        "tmuxTarget": target_for(DEMO_SESSION),
+        "commands": {
+            "attach": f"{program} standing attach {DEMO_SESSION}",
+            "say": f"{program} standing say {DEMO_SESSION} --text 'hello'",
+            "status": f"{program} status",
+            "events": f"{program} events",
+            "stop": f"{program} stop",
+        },
+    }
 
-  the thread     {facts["page_url"]}
-                 (channel #{DEMO_CHANNEL}: open the announcement and reply to it)
-  the pane       {program} standing attach {DEMO_SESSION}
-  speak to it    {program} standing say {DEMO_SESSION} --text 'hello'
-  is it up?      {program} status
-  what happened  {program} events
-  end it all     {program} stop   (the next `make run` resumes the conversation)
 
-Ctrl-C ends the service and the page; the session lives on in tmux ({target_for(DEMO_SESSION)}) until it is stopped.
-""")
+def explained(address: Mapping[str, Any]) -> str:
+    """Return the same for people."""
+    commands = address["commands"]
+    return f"""
+the-loop runs, with everything it has in {address["folder"]}
+
+  the thread     {address["page"]}
+                 (channel #{address["channel"]}: open the announcement and reply to it)
+  the pane       {commands["attach"]}
+  speak to it    {commands["say"]}
+  is it up?      {commands["status"]}
+  what happened  {commands["events"]}
+  end it all     {commands["stop"]}   (the next `make run` resumes the conversation)
+
+Ctrl-C ends the service and the page; the session lives on in tmux ({address["tmuxTarget"]}) until it is stopped.
+"""
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from bot.workspace.thread import WorkspaceThread
 from tests.support.product import BOT_VARIABLE, NAME, Product, is_root, product
@@ -132,7 +133,7 @@ def test_a_missing_token_is_named_by_its_variable(talking: Product) -> None:
     assert list(talking.panes()) == [NAME]
 
 
-def _slack(talking: Product) -> dict[str, object]:
+def _slack(talking: Product) -> dict[str, Any]:
     rows = talking.cli("status", "--json").json["services"]
     [row] = [row for row in rows if row["name"] == "slack"]
     return dict(row)

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import click
 
+from core.errors import InvalidValue
 from core.surfaces.cli.configuring import config_group
 from core.surfaces.cli.demonstrating import demo_command
 from core.surfaces.cli.lifecycle import restart_command, serve_command, start_command, status_command, stop_command
 from core.surfaces.cli.observing import events_command
-from core.surfaces.cli.session import Session
+from core.surfaces.cli.session import Session, output_options
 from core.surfaces.cli.slack import slack_group
 from core.surfaces.cli.standing import standing_group
 
@@ -17,11 +18,12 @@ from core.surfaces.cli.standing import standing_group
 @click.version_option(package_name="the-loop", prog_name="the-loop")
 @click.option("--config", type=click.Path(path_type=Path), help="The configuration file; see `the-loop config path`.")
 @click.option("--as-operator", is_flag=True, help="Inside a session: act as its operator. This is logged.")
-@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+@output_options
 @click.pass_context
-def root(context: click.Context, config: Path | None, as_operator: bool, as_json: bool) -> None:
+def root(context: click.Context, config: Path | None, as_operator: bool) -> None:
     """Keeps named, long-lived agent sessions in tmux and puts each into a Slack thread."""
-    context.obj = Session(config=config, as_operator=as_operator, json=as_json)
+    session = context.ensure_object(Session)
+    session.config, session.as_operator = config, as_operator
 
 
 for command in (
@@ -39,13 +41,22 @@ for command in (
     root.add_command(command)
 
 
+class BadUsage(InvalidValue):
+    """The words of the command line are not understood."""
+
+    code = "usage"
+
+    def __init__(self, message: str, command: str) -> None:
+        super().__init__(message.rstrip("."), f"`{command} --help` tells what it takes")
+
+
 def invoke(arguments: list[str]) -> int:
-    """Run one command line; click's own complaints about its words exit with 2."""
+    """Run one command line. Raises BadUsage for words that are no command of ours."""
     try:
         result = root.main(args=arguments, prog_name="the-loop", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        asked = getattr(error, "ctx", None)
+        raise BadUsage(error.format_message(), asked.command_path if asked else root.name or "") from error
     except click.Abort:
         return 130
     return result if isinstance(result, int) else 0

@@ -7,6 +7,7 @@ from core.surfaces.cli.session import Session, output_options
 
 
 @click.group("config")
+@output_options
 def config_group() -> None:
     """The configuration file."""
 

@@ -1,11 +1,15 @@
 """`the-loop demo`."""
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
-from core.surfaces.cli.printing import print_line
-from core.surfaces.cli.session import Session
+from core.domain.rights import ActorKind, Verb, require
+from core.surfaces.cli.printing import print_json, print_line
+from core.surfaces.cli.session import Session, output_options
 
 
 @click.command("demo")
@@ -15,9 +19,20 @@ from core.surfaces.cli.session import Session
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Of the workspace's page; default: the last one."
 )
+@output_options
 @click.pass_obj
 def demo_command(session: Session, folder: Path, port: int) -> int:
     """The whole product on this machine: a workspace with a page, a session in a real pane. No account, no network."""
-    from core.demo.running import run_demo
+    from core.demo.running import explained, run_demo
 
-    return run_demo(folder.absolute(), port, session.environ, print_line)
+    if session.instance is not None and not session.as_operator:
+        require(ActorKind.AGENT, Verb.START)  # there is no event log yet in which an override could be told
+
+    def tell(address: Mapping[str, Any]) -> None:
+        if session.json:
+            print_json(address)
+        else:
+            print_line(explained(address))
+        sys.stdout.flush()
+
+    return run_demo(folder.absolute(), port, session.environ, tell)

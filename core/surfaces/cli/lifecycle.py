@@ -65,7 +65,10 @@ def restart_command(session: Session) -> int:
     """Stop everything, then start it; conversations resume."""
     from core.hosting import start, stop
 
-    actor = session.permit(session.system, Verb.RESTART)
+    try:
+        actor = session.permit(session.system, Verb.RESTART)
+    except ConfigError as error:
+        return _misconfigured(session, error)
     stopped = stop(session.system, actor)
     if not stopped["ok"]:
         return _report(session, stopped)

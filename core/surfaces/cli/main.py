@@ -3,7 +3,7 @@
 import sys
 
 from core.errors import CoreError
-from core.surfaces.cli.printing import EXIT_FAILED, error_body, exit_code, print_json, warn
+from core.surfaces.cli.printing import EXIT_FAILED, error_body, exit_code, print_json, wants_json, warn
 
 
 def main() -> None:
@@ -16,10 +16,7 @@ def run(arguments: list[str]) -> int:
     try:
         return _dispatch(arguments)
     except CoreError as error:
-        if "--json" in arguments or "--format=json" in arguments or "json" in arguments:
-            print_json(error_body(error))
-        warn(f"the-loop: {error}")
-        return exit_code(error)
+        return _told(arguments, error)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -28,8 +25,23 @@ def run(arguments: list[str]) -> int:
         import logging  # here, since every command pays for what stands above
 
         logging.getLogger(__name__).exception("command failed")
-        warn("the-loop: this is a defect of the-loop; the lines above say where")
-        return EXIT_FAILED
+        return _told(arguments, Defect())
+
+
+class Defect(CoreError):
+    """A command failed in a way that nobody foresaw."""
+
+    code = "internal_error"
+
+    def __init__(self) -> None:
+        super().__init__("this is a defect of the-loop", "report it with the lines on standard error that say where")
+
+
+def _told(arguments: list[str], error: CoreError) -> int:
+    if wants_json(arguments):
+        print_json(error_body(error))
+    warn(f"the-loop: {error}")
+    return exit_code(error)
 
 
 def _dispatch(arguments: list[str]) -> int:

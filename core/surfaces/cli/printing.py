@@ -3,12 +3,18 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from core.errors import CoreError, Refused
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 _COLUMNS = ("name", "status", "live", "activity", "queued", "harness", "outcome", "detail")
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Tell whether a command line asks for JSON, where an error came before its options were read."""
+    return any(word in ("--json", "--format=json") for word in arguments) or ("--format", "json") in pairwise(arguments)
 
 
 def print_json(value: Any) -> None:

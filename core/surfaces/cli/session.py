@@ -82,15 +82,15 @@ def agent_name(system: System, instance: str) -> str:
 
 
 def output_options(command: Command) -> Command:
-    """Give a command `--format text|json` and `--json`."""
+    """Give a command or a group `--format text|json` and `--json`; the last one that is given counts."""
 
     def set_format(context: click.Context, _: click.Parameter, value: str | None) -> None:
         if value is not None:
-            context.find_object(Session).json = value == "json"  # type: ignore[union-attr]  # the root group sets it
+            context.ensure_object(Session).json = value == "json"
 
     def set_json(context: click.Context, _: click.Parameter, value: bool) -> None:
         if value:
-            context.find_object(Session).json = True  # type: ignore[union-attr]  # the root group sets it
+            context.ensure_object(Session).json = True
 
     command = click.option(
         "--json", is_flag=True, expose_value=False, callback=set_json, help="Same as --format json."

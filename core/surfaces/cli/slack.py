@@ -8,6 +8,7 @@ from core.surfaces.cli.session import Session, output_options
 
 
 @click.group("slack")
+@output_options
 def slack_group() -> None:
     """The Slack channel."""
 

@@ -16,6 +16,7 @@ _SAY_SECONDS = 30.0
 
 
 @click.group("standing")
+@output_options
 def standing_group() -> None:
     """Standing sessions: named agents that outlive the service."""
 

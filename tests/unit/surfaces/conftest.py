@@ -1,0 +1,65 @@
+"""The command line in this process, with a configuration of its own and no tmux server."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.paths import StatePaths
+from core.surfaces.cli.main import run
+
+
+@dataclass
+class Terminal:
+    """Runs commands and keeps what the last one printed."""
+
+    folder: Path
+    capture: Callable[[], tuple[str, str]]
+    out: str = ""
+    err: str = ""
+
+    @property
+    def config(self) -> Path:
+        """The configuration file, which `--config` names."""
+        return self.folder / "cli-config.yaml"
+
+    @property
+    def paths(self) -> StatePaths:
+        """Where the state is."""
+        return StatePaths(self.folder / "state")
+
+    def run(self, *words: str) -> int:
+        """Run one command with the configuration and return its exit code."""
+        self.capture()
+        code = run(["--config", str(self.config), *words])
+        self.out, self.err = self.capture()
+        return code
+
+    @property
+    def json(self) -> Any:
+        """Return the whole of standard output as one JSON value."""
+        import json
+
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    """Give a terminal whose configuration declares `scribe`; no tmux server runs, and systemd knows no unit."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
+
+    def capture() -> tuple[str, str]:
+        seen = capsys.readouterr()
+        return seen.out, seen.err
+
+    terminal = Terminal(tmp_path, capture)
+    terminal.config.write_text(
+        f"state: {{root: {terminal.paths.root}}}\n"
+        f"routing: {{defaultHarness: bundled, tmux: {{socketName: loop-test-{secrets.token_hex(4)}}}}}\n"
+        "standingSessions: {enabled: true, sessions: [{name: scribe}]}\n"
+    )
+    return terminal

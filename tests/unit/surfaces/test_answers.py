@@ -1,0 +1,168 @@
+"""What commands print and how they exit: JSON alone on standard output, and errors of one shape."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from tests.unit.surfaces.conftest import Terminal
+
+ROW_KEYS = {
+    *("name", "uid", "declared", "description", "autoStart", "harness", "cwd", "tmuxTarget", "attach", "ref"),
+    *("status", "running", "live", "phase", "hold", "activity", "pendingTasks", "queued", "loops"),
+    *("harnessSessionId", "slackChannel", "slackThread", "startedAt", "lastMessageAt", "drift", "outcome", "detail"),
+}
+POSITIONS: tuple[Callable[[list[str]], list[str]], ...] = (
+    lambda verb: ["--json", *verb],
+    lambda verb: ["--format", "json", *verb],
+    lambda verb: ["--format=json", *verb],
+    lambda verb: [*verb, "--json"],
+    lambda verb: [*verb, "--format", "json"],
+    lambda verb: [*verb, "--format=json"],
+    lambda verb: [verb[0], "--json", *verb[1:]],
+)
+VERBS = (
+    ("standing", "list"),
+    ("standing", "get", "scribe"),
+    ("standing", "stop"),
+    ("standing", "stop", "scribe"),
+    ("standing", "say", "scribe", "--text", "hello"),
+    ("standing", "restart", "scribe"),
+    ("standing", "attach", "scribe"),
+    ("standing", "screen", "scribe"),
+    ("standing", "delete", "scribe"),
+    ("standing", "create", "extra", "--no-start"),
+    ("standing", "start", "unknown"),
+    ("status",),
+    ("stop",),
+    ("events", "--last", "1"),
+    ("config", "check"),
+    ("config", "show"),
+    ("config", "schema"),
+    ("config", "init"),
+    ("config", "path"),
+    ("slack", "manifest"),
+    ("slack", "check"),
+)
+
+
+@pytest.mark.parametrize("position", range(len(POSITIONS)))
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_every_verb_answers_in_json_alone(terminal: Terminal, verb: tuple[str, ...], position: int) -> None:
+    """With --json or --format json, before or behind the verb, standard output is JSON and nothing else."""
+    code = terminal.run(*POSITIONS[position](list(verb)))
+
+    lines = terminal.out.splitlines() if verb[0] == "events" else [terminal.out]
+    assert code in (0, 1)
+    assert "internal_error" not in terminal.out
+    assert all(json.loads(line) is not None for line in lines)
+
+
+def test_a_row_has_the_keys_that_people_script_against(terminal: Terminal) -> None:
+    """No key more and no key less, in list, get, status and the answers of verbs."""
+    terminal.run("standing", "list", "--json")
+    [listed] = terminal.json
+    terminal.run("standing", "get", "scribe", "--json")
+    got = terminal.json
+    terminal.run("status", "--json")
+    [told] = terminal.json["standingSessions"]
+    terminal.run("standing", "stop", "scribe", "--json")
+    [stopped] = terminal.json["sessions"]
+
+    for row in (listed, got, told, stopped):
+        assert set(row) == ROW_KEYS
+
+
+def test_the_lifecycle_has_its_three_keys(terminal: Terminal) -> None:
+    """services, standingSessions and ok; a service row is name, running, pid and detail."""
+    terminal.run("status", "--json")
+
+    assert sorted(terminal.json) == ["ok", "services", "standingSessions"]
+    assert [sorted(row) for row in terminal.json["services"]] == [["detail", "name", "pid", "running"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "exit_code"),
+    [
+        (("standing", "get", "nobody"), "unknown_session", 1),
+        (("standing", "say", "nobody", "--text", "x"), "unknown_session", 1),
+        (("standing", "say", "scribe", "--text", "x"), "not_running", 1),
+        (("standing", "get", "Not A Name"), "invalid_value", 2),
+        (("standing", "say", "scribe", "--text", " \n"), "invalid_value", 2),
+        (("standing", "say", "scribe"), "invalid_value", 2),
+        (("standing", "say", "scribe", "--text", "a", "--file", "b"), "invalid_value", 2),
+        (("standing", "say", "scribe", "--file", "/no/such/file"), "invalid_value", 2),
+        (("standing", "create", "scribe"), "name_taken", 1),
+        (("standing", "delete", "scribe"), "declared_session", 1),
+        (("standing", "list", "--no-such-option"), "usage", 2),
+        (("standing", "nonsense"), "usage", 2),
+        (("nonsense",), "usage", 2),
+        (("standing", "get"), "usage", 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_an_error_has_code_message_and_remedy(
+    terminal: Terminal, words: tuple[str, ...], code: str, exit_code: int
+) -> None:
+    """The body is the same for every error, and the exit code says whose fault it is."""
+    ended = terminal.run("--json", *words)
+
+    assert ended == exit_code
+    assert sorted(terminal.json["error"]) == ["code", "message", "remedy"]
+    assert terminal.json["error"]["code"] == code
+    assert terminal.json["error"]["message"]
+    assert terminal.json["error"]["remedy"]
+    assert terminal.err != ""
+
+
+def test_without_json_an_error_leaves_standard_output_empty(terminal: Terminal) -> None:
+    """A word `json` in a text or a name does not make the answer JSON."""
+    code = terminal.run("standing", "say", "nobody", "--text", "json")
+
+    assert (code, terminal.out) == (1, "")
+    assert "nobody" in terminal.err
+
+
+def test_a_malformed_configuration_is_an_error_with_every_key(terminal: Terminal) -> None:
+    """A verb exits with 2 and one JSON error that names each key and line."""
+    terminal.config.write_text("routing: {defaultHarnes: x}\nlimits: {queuedPerSession: many}\n")
+
+    code = terminal.run("standing", "list", "--json")
+
+    message = terminal.json["error"]["message"]
+    assert code == 2
+    assert "routing.defaultHarnes" in message
+    assert "limits.queuedPerSession" in message
+    assert f"{terminal.config}:2" in message
+
+
+@pytest.mark.parametrize("verb", ["start", "status", "restart"])
+def test_the_lifecycle_answers_a_malformed_configuration_with_one_row(terminal: Terminal, verb: str) -> None:
+    """The row is `misconfigured`, has the keys of every row, and the exit code is 1."""
+    terminal.config.write_text("routing: {defaultHarnes: x}\n")
+
+    code = terminal.run(verb, "--json")
+
+    [row] = terminal.json["standingSessions"]
+    assert code == 1
+    assert terminal.json["ok"] is False
+    assert (row["outcome"], set(row)) == ("misconfigured", ROW_KEYS)
+    assert "defaultHarnes" in row["detail"]
+
+
+def test_people_get_a_table(terminal: Terminal) -> None:
+    """Without --json a listing is a table with a head line."""
+    code = terminal.run("standing", "list")
+
+    head, row = terminal.out.splitlines()
+    assert code == 0
+    assert head.split()[0] == "NAME"
+    assert row.split()[0] == "scribe"
+
+
+def test_status_says_no_where_nothing_runs(terminal: Terminal) -> None:
+    """A declared session that should run and does not makes the answer 1."""
+    code = terminal.run("status")
+
+    assert code == 1
+    assert "service: not running" in terminal.out
