@@ -99,7 +99,7 @@ class Looker:
             durable=durable,
             asking=sight.asking,
             tool_at=self.tool_at(record.uid),
-            typed_at=self._typed_at(record) if state is PaneState.ALIVE else None,
+            typed_at=self._typed_at(record, sight.survey) if state is PaneState.ALIVE else None,
             turn_started_at=activity.turn_started_at if activity and activity.instance == record.instance_id else None,
             doubt_since=self._doubt_since(record),
             authorized=row.state not in WAITING or self._authorized(row),
@@ -133,10 +133,11 @@ class Looker:
         alive = pane is not None and not pane.dead and instance == record.instance_id
         return pane, PaneState.ALIVE if alive else PaneState.GONE
 
-    def _typed_at(self, record: SessionRecord) -> datetime | None:
-        """Return the latest key of a writable client; tmux's silence raises TmuxSilent."""
-        keys = [typing.last_key_at for typing in self._system.runner.typing(record.instance_id or "")]
-        return max(keys, default=None)
+    @staticmethod
+    def _typed_at(record: SessionRecord, survey: Survey | None) -> datetime | None:
+        """Return the latest key of a writable client."""
+        clients = survey.typing.get(record.instance_id or "", ()) if survey else ()
+        return max((client.last_key_at for client in clients), default=None)
 
     def _doubt_since(self, record: SessionRecord) -> datetime | None:
         unknown = self._system.inbox.with_states(record.uid, {MessageState.UNKNOWN}, 1)

@@ -56,11 +56,20 @@ class Spawn:
 
 
 @dataclass(frozen=True)
+class Typing:
+    """A writable client of a session: when it last sent a key (UTC)."""
+
+    client: str
+    last_key_at: datetime
+
+
+@dataclass(frozen=True)
 class Survey:
     """One listing of all panes of the server, at one moment (UTC)."""
 
     panes: tuple[Pane, ...]
     at: datetime
+    typing: Mapping[str, tuple[Typing, ...]] = field(default_factory=dict)  #: by tag: writable clients of its session
 
     def of_instance(self, instance: str) -> Pane | None:
         """Return the pane that carries the tag."""
@@ -76,11 +85,3 @@ class Survey:
         if ours is not None:
             return Live.DEAD if ours.dead else Live.LIVE
         return Live.FOREIGN if self.of_target(target) else Live.ABSENT
-
-
-@dataclass(frozen=True)
-class Typing:
-    """A writable client of a session: when it last sent a key (UTC)."""
-
-    client: str
-    last_key_at: datetime

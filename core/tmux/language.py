@@ -7,7 +7,7 @@ Line = Sequence[Command]  #: commands that run back to back, the rest skipped af
 
 DATA = "-"  #: the word of `load-buffer` in whose place a transport puts where the data is
 
-_SPECIAL = set('"\\$~')
+_ESCAPED = {code: f"\\{code:03o}" for code in (*range(32), 127, *b'"\\$~')}
 
 
 def quote(word: str) -> str:
@@ -16,7 +16,7 @@ def quote(word: str) -> str:
     Control characters and what the parser would expand are written as three octal digits, so a word never holds a
     line break and never ends one.
     """
-    return '"' + "".join(f"\\{ord(c):03o}" if c in _SPECIAL or ord(c) < 32 or ord(c) == 127 else c for c in word) + '"'
+    return f'"{word.translate(_ESCAPED)}"'
 
 
 def spell(line: Line) -> str:

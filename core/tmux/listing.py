@@ -1,4 +1,4 @@
-"""What `list-panes` and `list-clients` are asked, and how their answers are read. Pure."""
+"""What tmux is asked for all panes and clients, in one line, and how its answer is read. Pure."""
 
 import re
 import signal
@@ -10,7 +10,7 @@ from core.domain.session import LastExit
 from core.tmux.guard import TAG
 from core.tmux.language import Line
 from core.tmux.transport import silent
-from core.values import dataclass
+from core.values import dataclass, field
 
 _PANE_FIELDS = (
     "#{pane_id}",
@@ -28,6 +28,7 @@ _PANE_FIELDS = (
     "#{session_name}",  # last: the only one that may hold the separator
 )
 _CLIENT_FIELDS = (
+    "client",  # tells these lines from those of panes, which begin with `%`
     "#{session_id}",
     "#{?client_control_mode,1,0}",
     "#{?client_readonly,1,0}",
@@ -39,62 +40,81 @@ _PANE = re.compile(
     r"(?P<mode>[01])\|(?P<off>[01])\|(?P<version>[^|]*)\|(?P<server>\d+)\|(?P<tag>[^|]*)\|"
     rf"(?P<receipts>(?:[^|]*\|){{{len(Receipt)}}})(?P<name>.*)"
 )
-_CLIENT = re.compile(r"(\$\d*|)\|([01])\|([01])\|(\d+)\|(.*)")
+_CLIENT = re.compile(r"client\|(\$\d*|)\|([01])\|([01])\|(\d+)\|(.*)")
 
-LIST_PANES: Line = [("list-panes", "-a", "-F", "|".join(_PANE_FIELDS))]
-LIST_CLIENTS: Line = [("list-clients", "-F", "|".join(_CLIENT_FIELDS))]
+LIST: Line = [
+    ("list-panes", "-a", "-F", "|".join(_PANE_FIELDS)),
+    ("list-clients", "-F", "|".join(_CLIENT_FIELDS)),
+]
 
 
 @dataclass(frozen=True)
 class Listing:
-    """All panes of a server, each once; the sessions that show each; the server's version and pid where a pane told."""
+    """All panes of a server, each once; the sessions that show each; the server's version and pid where a pane told.
+
+    `writers` are the clients that can type, by session.
+    """
 
     panes: tuple[Pane, ...]
     sessions: Mapping[str, frozenset[str]]
     version: str = ""
     server: int | None = None
+    writers: Mapping[str, tuple[Typing, ...]] = field(default_factory=dict)
 
     def tagged(self, instance: str) -> Pane | None:
         """Return the pane that carries the tag."""
         return next((pane for pane in self.panes if pane.tag == instance), None)
 
+    def typing(self) -> dict[str, tuple[Typing, ...]]:
+        """Return the clients that can type into each tagged pane, those of sessions that share it as well."""
+        if not self.writers:
+            return {}
+        return {
+            pane.tag: tuple(
+                client for session in self.sessions[pane.pane_id] for client in self.writers.get(session, ())
+            )
+            for pane in self.panes
+            if pane.tag
+        }
+
 
 EMPTY = Listing((), {})
 
 
-def read_panes(out: str) -> Listing:
-    """Read the answer to LIST_PANES.
+def read_listing(out: str) -> Listing:
+    """Read the answer to LIST.
 
     tmux lists a window once for every session that shows it, linked or grouped: the pane counts for the oldest, which
     is the one that it was made in. Raises TmuxSilent for an answer that is not understood.
     """
     panes: dict[str, Pane] = {}
     sessions: dict[str, set[str]] = {}
+    writers: dict[str, tuple[Typing, ...]] = {}
     version, server = "", None
     for line in out.splitlines():
+        client = _CLIENT.fullmatch(line)
+        if client is not None:
+            _add_writer(writers, client)
+            continue
         found = _PANE.fullmatch(line)
         if found is None:
-            raise silent(f"list-panes answered something else: {line[:80]!r}")
+            raise silent(f"it listed something else: {line[:80]!r}")
         pane = _pane(found)
         sessions.setdefault(pane.pane_id, set()).add(pane.session_id)
         known = panes.get(pane.pane_id)
         if known is None or int(pane.session_id[1:]) < int(known.session_id[1:]):
             panes[pane.pane_id] = pane
         version, server = found["version"], int(found["server"])
-    return Listing(tuple(panes.values()), {pane: frozenset(ids) for pane, ids in sessions.items()}, version, server)
+    shown = {pane: frozenset(ids) for pane, ids in sessions.items()}
+    return Listing(tuple(panes.values()), shown, version, server, writers)
 
 
-def read_clients(out: str, sessions: frozenset[str]) -> tuple[Typing, ...]:
-    """Read the answer to LIST_CLIENTS: those attached to one of the sessions that can type there."""
-    typing = []
-    for line in out.splitlines():
-        found = _CLIENT.fullmatch(line)
-        if found is None:
-            raise silent(f"list-clients answered something else: {line[:80]!r}")
-        session, control, readonly, activity, name = found.groups()
-        if session in sessions and control == "0" and readonly == "0":
-            typing.append(Typing(name, datetime.fromtimestamp(int(activity), UTC)))
-    return tuple(typing)
+def _add_writer(writers: dict[str, tuple[Typing, ...]], client: re.Match[str]) -> None:
+    """Add a client unless it cannot type: control clients and read-only ones."""
+    session, control, readonly, activity, name = client.groups()
+    if control == "0" and readonly == "0":
+        typing = Typing(name, datetime.fromtimestamp(int(activity), UTC))
+        writers[session] = (*writers.get(session, ()), typing)
 
 
 def _pane(found: re.Match[str]) -> Pane:

@@ -10,7 +10,7 @@ from core.domain.pane import Pane, Receipt, Spawn, Survey, Typing, Written
 from core.errors import NotRunning, SpawnFailed, TmuxSilent
 from core.tmux import guard
 from core.tmux.language import Line
-from core.tmux.listing import EMPTY, LIST_CLIENTS, LIST_PANES, Listing, read_clients, read_panes
+from core.tmux.listing import EMPTY, LIST, Listing, read_listing
 from core.tmux.server import TmuxServer
 from core.tmux.transport import Reply, Transport, check_version, silent
 from core.values import dataclass
@@ -54,7 +54,8 @@ class TmuxRunner:
     def survey(self) -> Survey:
         """See Runner."""
         at = self._clock.now()
-        return Survey(self._list().panes, at)
+        listing = self._list()
+        return Survey(listing.panes, at, listing.typing())
 
     def spawn(self, spawn: Spawn) -> Pane:
         """See Runner."""
@@ -105,14 +106,7 @@ class TmuxRunner:
 
     def typing(self, instance: str) -> tuple[Typing, ...]:
         """See Runner. Clients of sessions that are grouped with it or show its window count as well."""
-        listing = self._list()
-        pane = listing.tagged(instance)
-        if pane is None:
-            return ()
-        reply = self._look(LIST_CLIENTS)
-        if reply.rc != 0:
-            return () if _nothing(reply) else _refused(reply)
-        return read_clients(reply.out, listing.sessions[pane.pane_id])
+        return self._list().typing().get(instance, ())
 
     def end(self, instance: str) -> bool:
         """See Runner. Where other sessions show the pane too, only the pane is killed."""
@@ -192,10 +186,10 @@ class TmuxRunner:
         return listing
 
     def _listed(self) -> Listing:
-        reply = self._look(LIST_PANES)
+        reply = self._look(LIST)
         if reply.rc != 0:
             return EMPTY if _nothing(reply) else _refused(reply)
-        listing = read_panes(reply.out)
+        listing = read_listing(reply.out)
         if listing.panes:
             check_version(listing.version)
         return listing

@@ -7,14 +7,14 @@ import pytest
 from core.domain.pane import Receipt, Typing
 from core.domain.session import LastExit
 from core.errors import TmuxSilent
-from core.tmux.listing import read_clients, read_panes
+from core.tmux.listing import read_listing
 
 _LIVE = "%3|$2|41|0|||0|0|3.3a|7|i-a||m-1||loop-standing-x"
 
 
 def test_line_becomes_a_pane() -> None:
     """Every field finds its place, and only receipts that are there are told."""
-    listing = read_panes(f"{_LIVE}\n")
+    listing = read_listing(f"{_LIVE}\n")
 
     pane = listing.panes[0]
     assert (pane.pane_id, pane.session_id, pane.pid, pane.tag) == ("%3", "$2", 41, "i-a")
@@ -42,14 +42,14 @@ def test_line_becomes_a_pane() -> None:
 )
 def test_dead_pane_has_its_exit(status: str, killed_by: str, expected: LastExit | None) -> None:
     """A status, a signal by number or name, or nothing where tmux lost it."""
-    listing = read_panes(f"%3|$2|41|1|{status}|{killed_by}|0|0|3.3a|7|i-a||||x\n")
+    listing = read_listing(f"%3|$2|41|1|{status}|{killed_by}|0|0|3.3a|7|i-a||||x\n")
 
     assert listing.panes[0].exit == expected
 
 
 def test_shared_pane_counts_for_the_oldest_session() -> None:
     """tmux lists a window once for every session that shows it, by name."""
-    listing = read_panes("%3|$11|41|0|||0|0|3.3a|7|i-a||||aaa\n%3|$2|41|0|||0|0|3.3a|7|i-a||||loop|x\n")
+    listing = read_listing("%3|$11|41|0|||0|0|3.3a|7|i-a||||aaa\n%3|$2|41|0|||0|0|3.3a|7|i-a||||loop|x\n")
 
     assert [(pane.session_id, pane.target) for pane in listing.panes] == [("$2", "loop|x")]
     assert listing.sessions == {"%3": frozenset({"$2", "$11"})}
@@ -58,16 +58,26 @@ def test_shared_pane_counts_for_the_oldest_session() -> None:
 @pytest.mark.parametrize("text", ["gibberish", "%3|$2", _LIVE.replace("|0|", "|maybe|", 1), "\n"])
 def test_answer_that_is_not_understood_is_silence(text: str) -> None:
     """A listing that cannot be read says nothing about what lives."""
-    with pytest.raises(TmuxSilent, match="list-panes answered something else"):
-        read_panes(f"{text}\n")
+    with pytest.raises(TmuxSilent, match="listed something else"):
+        read_listing(f"{text}\n")
 
 
 def test_clients_that_can_type_are_told() -> None:
-    """Neither control clients nor read-only ones type, nor those of other sessions."""
-    out = "$2|0|0|1767323045|/dev/pts/1\n$2|1|0|1|client-7\n$2|0|1|1|/dev/pts/2\n$4|0|0|1|/dev/pts/3\n"
+    """Neither control clients nor read-only ones type, nor those of other sessions; those that share the pane do."""
+    clients = (
+        "client|$2|0|0|1767323045|/dev/pts/1\nclient|$2|1|0|1|client-7\nclient|$2|0|1|1|/dev/pts/2\n"
+        "client|$4|0|0|1|/dev/pts/3\nclient||0|0|1|/dev/pts/4\n"
+    )
 
-    typing = read_clients(out, frozenset({"$2"}))
+    alone = read_listing(f"{_LIVE}\n{clients}").typing()
+    shared = read_listing(f"{_LIVE}\n{_LIVE.replace('$2', '$4')}\n{clients}").typing()
 
-    assert typing == (Typing("/dev/pts/1", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),)
-    with pytest.raises(TmuxSilent):
-        read_clients("gibberish\n", frozenset())
+    person = Typing("/dev/pts/1", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    assert alone == {"i-a": (person,)}
+    assert set(shared["i-a"]) == {person, Typing("/dev/pts/3", datetime.fromtimestamp(1, UTC))}
+
+
+def test_nobody_types_where_no_client_is_listed() -> None:
+    """Without clients there is nothing to tell, and untagged panes are nobody's."""
+    assert read_listing(f"{_LIVE}\n").typing() == {}
+    assert read_listing(f"{_LIVE.replace('i-a', '')}\nclient|$2|0|0|1|/dev/pts/1\n").typing() == {}
