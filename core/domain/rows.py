@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from core.clock import iso
@@ -108,6 +109,7 @@ def drift(recorded: Definition, declared: Definition) -> tuple[str, ...]:
     return tuple(key for key, field in _KEYS.items() if getattr(recorded, field) != getattr(declared, field))
 
 
+@cache
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
