@@ -95,11 +95,10 @@ def _begin(system: System, known: Known, order: StartOrder) -> Told | Opened:
     if known.unreadable is not None:
         raise known.unreadable
     survey = system.runner.survey()
-    record = known.record
-    if record is not None:
-        record = recover(system, record, survey, order.actor)
+    if known.record is not None and recover(system, known.record, survey, order.actor) is not known.record:
         known = definition_of(system.settings, system.records, known.name)
         survey = system.runner.survey()
+    record = known.record
     if record and record.hold and _stays_held(record, order):
         return Told(Outcome.HELD, _held_text(record))
     live = survey.live(target_for(known.name), record.instance_id if record else None)
