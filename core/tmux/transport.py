@@ -94,6 +94,7 @@ class ProcessTransport:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=self._environ,
+                cwd="/",  # a server that it starts stays where it was started, and keeps that folder in use
                 start_new_session=True,
             )
         except (FileNotFoundError, PermissionError) as error:

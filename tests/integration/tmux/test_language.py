@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from core.tmux.control import ControlTransport
 from core.tmux.language import spell
 from core.tmux.transport import Transport
-from tests.support.tmux import PrivateTmux, private_tmux
+from tests.support.tmux import PrivateTmux, private_tmux, wait_until
 
 _WORDS = st.lists(
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=30)
@@ -38,7 +38,10 @@ def _check_words(private: PrivateTmux, transports: tuple[Transport, ...]) -> Non
             for word in words:
                 line = [("set-buffer", "-b", "x", "--", word), ("save-buffer", "-b", "x", str(saved))]
                 for form in (line, [("if-shell", "-F", "1", spell(line))]):
+                    saved.unlink(missing_ok=True)
                     assert transport.run(form, 5).rc == 0
+                    wait_until(saved.exists, "tmux makes the file")
+                    wait_until(saved.read_bytes, "tmux writes the file, after it has answered")
                     assert saved.read_bytes() == word.encode()
 
     check()

@@ -18,6 +18,8 @@ from core.tmux.proctable import PsutilTable, process_table
 from core.tmux.runner import TmuxRunner
 from tests.support.tmux import PrivateTmux, alive, launcher, wait_until
 
+Strangers = tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]
+
 
 @pytest.fixture(params=["own", "psutil"])
 def processes(request: pytest.FixtureRequest) -> Iterator[LocalProcesses]:
@@ -33,6 +35,15 @@ def without_pidfds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "pidfd_open")
 
 
+@pytest.fixture
+def strangers() -> Iterator[Strangers]:
+    """Give two processes that belong to nobody's instance."""
+    with subprocess.Popen(["sleep", "60"]) as first, subprocess.Popen(["sleep", "60"]) as second:
+        yield first, second
+        first.kill()
+        second.kill()
+
+
 def _pid_in(path: Path) -> int:
     wait_until(lambda: path.exists() and path.read_text().endswith("\n"), f"{path.name} is written")
     return int(path.read_text())
@@ -41,7 +52,9 @@ def _pid_in(path: Path) -> int:
 _STUBBORN = "trap '' TERM HUP INT"
 
 
-def test_tree_ends_with_all_its_kinds(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
+def test_tree_ends_with_all_its_kinds(
+    private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses, strangers: Strangers
+) -> None:
     """The harness, a child, one in a session of its own that ignores signals, and an orphan end; a stranger stays."""
     folder = private.folder
     stubborn = launcher(folder / "stubborn", f"{_STUBBORN}; echo $$ > {folder}/$1; while :; do sleep 1; done")
@@ -51,7 +64,6 @@ def test_tree_ends_with_all_its_kinds(private: PrivateTmux, runner: TmuxRunner, 
     )
     pane = private.spawn(runner, launcher(folder / "launch", body))
     pids = [_pid_in(folder / name) for name in ("own", "orphan", "child", "first")]
-    stranger = subprocess.Popen(["sleep", "60"])
 
     ended = processes.end_tree(pane.tag, pane.pid, 0.5)
 
@@ -59,10 +71,8 @@ def test_tree_ends_with_all_its_kinds(private: PrivateTmux, runner: TmuxRunner, 
     assert ended.killed >= 3
     assert [pid for pid in pids if alive(pid)] == []
     assert processes.marked(pane.tag) == ()
-    assert stranger.poll() is None
+    assert strangers[0].poll() is None
     assert alive(private.pid())
-    stranger.kill()
-    stranger.wait()
 
 
 def test_polite_harness_is_not_killed(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
@@ -130,20 +140,19 @@ def test_tree_ends_after_tmux_is_gone(private: PrivateTmux, runner: TmuxRunner, 
     assert not alive(first)
 
 
-def test_pid_of_another_is_not_touched(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
+def test_pid_of_another_is_not_touched(
+    private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses, strangers: Strangers
+) -> None:
     """A remembered pid that belongs to another pane or to a stranger by now is left alone."""
     other = private.spawn(runner, Path("/bin/cat"))
-    stranger = subprocess.Popen(["sleep", "60"])
 
     of_pane = processes.end_tree(new_instance(), other.pid, 0.2)
-    of_stranger = processes.end_tree(new_instance(), stranger.pid, 0.2)
+    of_stranger = processes.end_tree(new_instance(), strangers[0].pid, 0.2)
     of_ourselves = processes.end_tree(new_instance(), os.getpid(), 0.2)
 
     assert [of.killed for of in (of_pane, of_stranger, of_ourselves)] == [0, 0, 0]
     assert alive(other.pid)
-    assert stranger.poll() is None
-    stranger.kill()
-    stranger.wait()
+    assert strangers[0].poll() is None
 
 
 def test_caller_that_carries_the_marker_is_spared(processes: LocalProcesses) -> None:
@@ -169,9 +178,9 @@ def test_caller_that_carries_the_marker_is_spared(processes: LocalProcesses) -> 
     assert done.stdout == "-15 ()\nparent\n"
 
 
-def test_end_of_a_process_is_told_at_once(processes: LocalProcesses) -> None:
+def test_end_of_a_process_is_told_at_once(processes: LocalProcesses, strangers: Strangers) -> None:
     """A watch calls back once, within a second; a watch that was stopped never does."""
-    watched, other = subprocess.Popen(["sleep", "60"]), subprocess.Popen(["sleep", "60"])
+    watched, other = strangers
     told = threading.Event()
     calls: list[str] = []
 
@@ -184,7 +193,6 @@ def test_end_of_a_process_is_told_at_once(processes: LocalProcesses) -> None:
     stop()
 
     other.kill()
-    other.wait()
     watched.kill()
     began = time.monotonic()
     assert told.wait(5)
@@ -193,7 +201,6 @@ def test_end_of_a_process_is_told_at_once(processes: LocalProcesses) -> None:
     assert took < 1.0
     assert calls == ["watched"]
     assert not processes.alive(watched.pid)
-    watched.wait()
 
 
 def test_watch_of_a_process_that_is_gone_tells_it(processes: LocalProcesses) -> None:
