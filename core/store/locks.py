@@ -1,10 +1,12 @@
 """The sessions' locks: flock on `local/locks/<name>`, which the system frees when its holder dies, however it dies."""
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from core.clock import Deadline, SystemClock
 from core.errors import LockBusy
 from core.names import check_name
 from core.paths import StatePaths
@@ -26,26 +28,39 @@ class SessionLocks:
     @contextmanager
     def hold(self, name: str, purpose: str, seconds: float) -> Iterator[None]:
         """Hold the session's lock. Raises LockBusy after `seconds`, StoreBroken if there can be no lock."""
-        from filelock import FileLock, Timeout  # a command that takes no lock does not pay for this import
-
         path = self._folder / check_name(name)
         holder = path.with_name(path.name + ".holder")
         private_folder(self._folder)
-        lock = FileLock(
-            path, timeout=seconds, mode=0o600, poll_interval=_POLL, fallback_to_soft=False, preserve_lock_file=True
-        )
         try:
-            lock.acquire()
-        except Timeout as error:
-            raise _busy(name, seconds, holder) from error
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise broken(error, path, "open the lock's file") from error
+        try:
+            if not _locked(descriptor, path, seconds):
+                raise _busy(name, seconds, holder)
+            _note(holder, purpose)
+            try:
+                yield
+            finally:
+                _forget(holder)
+        finally:
+            os.close(descriptor)  # which frees it: nobody else has this opening of the file
+
+
+def _locked(descriptor: int, path: Path, seconds: float) -> bool:
+    """Lock the open file, and tell whether it could be had in time. Raises StoreBroken."""
+    clock = SystemClock()
+    deadline = Deadline(clock, seconds)
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if deadline.passed():
+                return False
         except OSError as error:
             raise broken(error, path, "lock the file") from error
-        try:
-            _note(holder, purpose)
-            yield
-        finally:
-            _forget(holder)
-            lock.release()
+        clock.pause(min(_POLL, deadline.remaining()))
 
 
 def _note(holder: Path, purpose: str) -> None:
