@@ -134,9 +134,7 @@ class ControlTransport:
             return None
         path = self._folder / f"load-{secrets.token_hex(8)}"
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(path, "xb", opener=_private) as file:
-                file.write(data)
+            _write_new(path, data)
         except OSError:  # a full disk, say: the process that takes the line instead needs no file
             with suppress(OSError):  # what there is of it, if there is any
                 path.unlink()
@@ -152,8 +150,18 @@ class ControlTransport:
                     path.unlink()
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _write_new(path: Path, data: bytes) -> None:
+    """Write a file that only we can read, and its folder where that is missing. Raises OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, flags, 0o600)
+    with open(descriptor, "wb", buffering=0) as file:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[file.write(rest) :]
 
 
 def _with_path(line: Line, path: Path | None) -> Line:
