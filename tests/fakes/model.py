@@ -9,6 +9,7 @@ The answer is `ECHO: <what was said last>`. Directives in that text make it do m
     [[say TEXT]]       the final text
     [[error CODE]]     answer with that HTTP status
 
+A prompt for a subagent, which stands inside a directive, writes `<<` and `>>` for the brackets.
 Tools are called one a request; when the last result is back the text is `DONE: <result>`. Text that was slipped into a
 running turn is added as `STEER: <text>`. Nothing is kept between requests: all is worked out from the conversation that
 each carries. A request without tools (a title, a topic check) gets a short echo.
@@ -92,7 +93,8 @@ def decide(turn: Turn) -> Reply:
     reply = Reply(f"ECHO: {turn.user}")
     calls: list[tuple[str, dict[str, Any]]] = []
     said = None
-    for kind, argument in _DIRECTIVE.findall(turn.user):
+    obeyed = turn.user if "[[" in turn.user else turn.user.replace("<<", "[[").replace(">>", "]]")
+    for kind, argument in _DIRECTIVE.findall(obeyed):
         if kind == "sleep":
             reply.sleep += 0.0 if turn.results else float(argument)
         elif kind == "say":

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.clock import SystemClock
-from core.domain.harness import Asked, Ready, TurnBlocked, TurnEnded, TurnFailed, TurnStarted
+from core.domain.harness import Asked, Ready, ToolEnded, TurnBlocked, TurnEnded, TurnFailed, TurnStarted
 from core.harness.claude.adapter import ClaudeHarness
 from tests.fakes.model import ModelServer
 from tests.harness.conftest import KEY, SLEEPING, WORDS
@@ -143,7 +143,7 @@ def test_configuration_folder_of_the_environment_is_respected(make: Make, tmp_pa
     stage.expect(TurnEnded)
 
     assert (folder / ".claude.json").exists()
-    assert stage.harness.resumable(stage.context)
+    wait_until(lambda: stage.harness.resumable(stage.context), "the conversation is on the disk")
     assert stage.harness.second_opinion(stage.context, stage.pane_pid) is not None
 
 
@@ -168,6 +168,37 @@ def test_question_is_told_from_a_permission(stage: Stage) -> None:
     stage.say("ask1", f"[[call AskUserQuestion {json.dumps(QUESTION)}]]")
 
     assert stage.expect(Asked) == Asked(question=True, summary="Which colour?")
+    assert stage.asking()
+
+
+def test_dialog_of_a_subagent_outlives_the_main_turn(stage: Stage) -> None:
+    """A background agent asks while the main turn ends: the marker stands until that dialog is answered."""
+    task = {"description": "d", "subagent_type": "general-purpose", "run_in_background": True}
+    agent = json.dumps({**task, "prompt": "<<tool bash touch made-by-test>>"})
+    stage.start_ready()
+
+    stage.say("sub1", f"[[call Agent {agent}]] [[say over to it]]")
+    stage.expect(Asked)
+    stage.expect(TurnEnded, lambda event: event.answer == "over to it")
+    wait_until(lambda: "Do you want to proceed" in stage.screen(), "the dialog is open")
+    assert stage.asking()
+
+    stage.type_line("")
+    wait_until((stage.context.cwd / "made-by-test").exists, "the command ran")
+    wait_until(lambda: stage.collect() and not stage.asking(), "the marker is gone")
+
+
+def test_dialog_outlives_what_a_subagent_does(stage: Stage) -> None:
+    """While the main agent asks, the tool calls of a background agent leave the marker alone."""
+    task = {"description": "d", "subagent_type": "general-purpose", "run_in_background": True}
+    agent = json.dumps({**task, "prompt": "<<tool bash sleep 1>><<tool bash sleep 1>>"})
+    stage.start_ready()
+
+    stage.say("sub1", f"[[call Agent {agent}]] {stage.words.permission}")
+    stage.expect(Asked)
+    wait_until(lambda: len([event for event in stage.of(ToolEnded) if event.tool == "Bash"]) == 2, "its calls are over")
+
+    assert "Do you want to proceed" in stage.screen()
     assert stage.asking()
 
 

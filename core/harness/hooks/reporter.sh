@@ -7,18 +7,15 @@ spool=@spool@
 poke=@poke@
 
 # First the markers: whoever is about to send an Enter reads them.
+asking=$folder/asking
 case $1 in
-  PermissionRequest) { echo >"$folder/asking"; } 2>/dev/null ;;
+  PermissionRequest) { echo >>"$asking"; } 2>/dev/null ;;
   PreToolUse) { echo >"$folder/tool"; } 2>/dev/null ;;
 esac
 PATH=/usr/bin:/bin:$PATH
 LC_ALL=C
 export PATH LC_ALL
 umask 077
-case $1 in
-  PreToolUse | PostToolUse | PostToolUseFailure | UserPromptSubmit | Stop | StopFailure | SessionEnd)
-    if [ -e "$folder/asking" ]; then rm -f "$folder/asking" 2>/dev/null; fi ;;
-esac
 
 event=$1
 case $event in '' | *[!A-Za-z]*) event=Other ;; esac
@@ -44,16 +41,68 @@ poke() {
   { printf . 1<>"$poke"; } 2>/dev/null
 }
 
-if [ "$event" = UserPromptSubmit ] && [ -e "$folder/hold" ]; then
-  payload=$(cat)
-  # A quote inside a JSON string is escaped, so this can only be the key itself, and the text must begin with the tag.
-  case $payload in
-    *'"prompt":"<task-notification>'* | *'"prompt": "<task-notification>'*)
-      printf '%s' "$payload" | save .blocked.json
-      poke
-      echo "the-loop: this session is held; the notification is kept for later" >&2
-      exit 2 ;;
+# Sets agent: whose event this is. A subagent's payload names it before the event's name; tools run in parallel then,
+# and its tool ending says nothing about the dialog of another.
+whose() {
+  head=${payload%%'"hook_event_name"'*}
+  agent=main
+  case $head in *'"agent_id":"'*) agent=${head##*'"agent_id":"'} agent=${agent%%\"*} ;; esac
+  case $agent in '' | *[!A-Za-z0-9_-]*) agent=other ;; esac
+}
+
+# Sets open: the agents that wait for a person, by the lines "+agent" (asked) and "-agent" (went on) of the file $1.
+waiting() {
+  open=
+  while read -r line; do
+    case $line in
+      +*) open="$open ${line#+}" ;;
+      -*)
+        left=
+        for each in $open; do [ "$each" = "${line#-}" ] || left="$left $each"; done
+        open=$left ;;
+    esac
+  done <"$1"
+  [ -n "$open" ]
+}
+
+# The agent's dialog, if it had one, is over. The marker goes with the last of them; whoever asks meanwhile is kept.
+went_on() {
+  echo "-$agent" >>"$asking"
+  if [ "$event" = Stop ] && waiting "$asking"; then
+    for each in $open; do # what runs in no background any more waits for nobody
+      case $payload in *"\"id\":\"$each\""*) ;; *) echo "-$each" >>"$asking" ;; esac
+    done
+  fi
+  waiting "$asking" && return
+  mv "$asking" "$asking.$$" || return
+  if waiting "$asking.$$"; then cat "$asking.$$" >>"$asking"; fi
+  rm -f "$asking.$$"
+}
+
+follow() {
+  whose
+  case $event in
+    PermissionRequest)
+      echo "+$agent" >>"$asking"
+      [ -e "$asking" ] || echo "+$agent" >>"$asking" ;;
+    SessionEnd) rm -f "$asking" ;;
+    PreToolUse | PostToolUse | PostToolUseFailure | UserPromptSubmit | Stop | StopFailure | SubagentStop) went_on ;;
   esac
+}
+
+if [ -e "$asking" ] || { [ "$event" = UserPromptSubmit ] && [ -e "$folder/hold" ]; }; then
+  payload=$(cat)
+  if [ -e "$asking" ]; then follow 2>/dev/null; fi
+  if [ "$event" = UserPromptSubmit ] && [ -e "$folder/hold" ]; then
+    # A quote inside a JSON string is escaped, so this can only be the key itself, and the text must begin with the tag.
+    case $payload in
+      *'"prompt":"<task-notification>'* | *'"prompt": "<task-notification>'*)
+        printf '%s' "$payload" | save .blocked.json
+        poke
+        echo "the-loop: this session is held; the notification is kept for later" >&2
+        exit 2 ;;
+    esac
+  fi
   printf '%s' "$payload" | save .json
 else
   save .json

@@ -17,6 +17,7 @@ EVENTS: Mapping[str, int] = {
     "PermissionRequest": 10,
     "Stop": 10,
     "StopFailure": 10,
+    "SubagentStop": 10,  # a subagent that is gone waits for nobody
     "SessionEnd": 1,
 }
 _MATCHED = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"})
