@@ -16,7 +16,7 @@ from core.domain.session import Live, SessionRecord
 from core.errors import StoreBroken, TmuxMissing, TmuxSilent
 from core.launching import ASKING, TOOL
 from core.names import target_for
-from core.sessions import definition_of, resolve
+from core.sessions import resolve
 from core.system import System
 
 Authorized = Callable[[InboxRow], bool | None]
@@ -73,11 +73,10 @@ class Looker:
         return Sight(observed, survey, asking)
 
     def gate(self, wake: Wake, sight: Sight, name: str, record: SessionRecord | None, ahead: int = 0) -> Decision:
-        """Ask the gate."""
+        """Ask the gate about a message."""
         context = GateContext(
             name=name,
             queues_input=record is not None and traits_of(self._system, record).queues_input,
-            auto_start=definition_of(self._system.settings, self._system.records, name).definition.auto_start,
             ahead=ahead,
         )
         return decide(wake, hold_state(record), sight.observed, context)
