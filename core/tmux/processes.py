@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable, Collection, Iterable
 
+from core.clock import SystemClock
 from core.domain.session import LastExit
 from core.ports import EndedTree
 from core.tmux.handles import Handle, wait_ended
@@ -13,6 +14,7 @@ from core.tmux.watcher import Watcher
 
 _SWEEP_GRACE = 0.5  # seconds that what the harness left behind gets between SIGTERM and SIGKILL
 _KILL_SECONDS = 2.0  # seconds that a SIGKILL may take to be seen
+_LOOKS, _LOOK_PAUSE = 4, 0.05  # at an environment that shows no marker, and the seconds between
 _ROUNDS = 6  # of sweeping: a process may have started another one meanwhile
 
 
@@ -65,6 +67,7 @@ class _Ending:
     def __init__(self, table: ProcessTable, instance: str) -> None:
         self._table = table
         self._instance = instance
+        self._clock = SystemClock()
         self._spared = ancestors(table, os.getpid())
         self._handles: dict[int, Handle] = {}
         self._leader: int | None = None
@@ -83,13 +86,22 @@ class _Ending:
         self._end([handle for pid, handle in self._handles.items() if pid in same], grace)
 
     def sweep(self) -> None:
-        """End whatever else is marked or was seen to descend from the harness, until nothing is left."""
+        """End whatever else is marked or was seen to descend from the harness, until two looks find nothing.
+
+        One look may meet a process in the moment in which it becomes another program and shows no environment.
+        """
+        clean = 0
         for _ in range(_ROUNDS):
             self._collect(self._table.all(), None)
             left = [handle for handle in self._handles.values() if not handle.ended()]
-            if not left:
+            if left:
+                clean = 0
+                self._end(left, _SWEEP_GRACE)
+                continue
+            clean += 1
+            if clean == 2:
                 return
-            self._end(left, _SWEEP_GRACE)
+            self._clock.pause(_LOOK_PAUSE)
 
     def result(self) -> EndedTree:
         """Return what it came to."""
@@ -104,16 +116,27 @@ class _Ending:
     def _leader_of(self, pane_pid: int | None, table: Collection[ProcessInfo]) -> ProcessInfo | None:
         """Return the harness's first process: the pane's if it is still that one, else the oldest that is marked.
 
-        A pid that tmux remembers of an ended program may belong to anybody by now. Programs may overwrite the
-        environment that others see of them, so a child of tmux without any marker is believed.
+        A pid that tmux remembers of an ended program may belong to anybody by now.
         """
         pane = next((info for info in table if info.pid == pane_pid and not info.zombie), None)
-        if pane is not None and pane.pid not in self._spared:
-            marker = self._table.variable(pane.pid, MARKER)
-            if marker == self._instance or (not marker and self._table.name_of(pane.ppid).startswith("tmux")):
-                return pane
+        if pane is not None and pane.pid not in self._spared and self._is_ours(pane):
+            return pane
         marked = [info for info in _marked(self._table, self._instance, table) if info.pid not in self._spared]
         return min(marked, key=lambda info: (info.start, info.pid), default=None)
+
+    def _is_ours(self, pane: ProcessInfo) -> bool:
+        """Tell whether the process is the pane's of our instance.
+
+        Programs may overwrite the environment that others see of them, so a child of tmux that shows no marker is
+        believed; but not at the first look, since a process that is just being started shows none either.
+        """
+        for _ in range(_LOOKS):
+            marker = self._table.variable(pane.pid, MARKER)
+            if marker:
+                return marker == self._instance
+            self._clock.pause(_LOOK_PAUSE)
+        names = self._table.name_of(pane.pid), self._table.name_of(pane.ppid)
+        return not names[0].startswith("tmux") and names[1].startswith("tmux")
 
     def _collect(self, table: Collection[ProcessInfo], leader: ProcessInfo | None) -> None:
         """Take hold of everything that belongs to the instance: children are found only while their parent lives."""

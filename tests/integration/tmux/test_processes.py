@@ -155,6 +155,20 @@ def test_pid_of_another_is_not_touched(
     assert strangers[0].poll() is None
 
 
+def test_program_that_hides_its_environment_is_ended(
+    private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses
+) -> None:
+    """The pane's own process is known as tmux's child where its environment shows no marker."""
+    body = f"exec env -i /bin/sh -c 'echo $$ > {private.folder}/first; while :; do sleep 0.05; done'"
+    pane = private.spawn(runner, launcher(private.folder / "launch", body))
+    first = _pid_in(private.folder / "first")
+
+    ended = processes.end_tree(pane.tag, pane.pid, 2.0)
+
+    assert ended.survivors == ()
+    assert not alive(first)
+
+
 def test_caller_that_carries_the_marker_is_spared(processes: LocalProcesses) -> None:
     """A process that ends an instance which it belongs to does not end itself, nor its parent."""
     instance = new_instance()
