@@ -1,5 +1,6 @@
 """Names, refs, tmux targets and ids: their grammar in one place."""
 
+import os
 import re
 
 from core.errors import InvalidValue
@@ -13,6 +14,7 @@ _WORK_ITEM = (  # compiled at its first use, which most commands have none of
     r"(?P<owner>[A-Za-z0-9][A-Za-z0-9-]*)/(?P<repo>[A-Za-z0-9._-]+)#(?P<number>[1-9][0-9]*)"
 )
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: people read these aloud
+_SPARE_BYTES = 16  #: more than the characters need: each is even to one part in 2^128
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,13 @@ def target_for(name: str) -> str:
 
 
 def _random(length: int) -> str:
-    import secrets  # costs a command that only reads more than a bare interpreter
-
-    return "".join(secrets.choice(_ALPHABET) for _ in range(length))
+    """Return so many random characters: digits to another base of one random number, whose bias nobody can measure."""
+    number = int.from_bytes(os.urandom(length + _SPARE_BYTES))
+    characters = []
+    for _ in range(length):
+        number, digit = divmod(number, len(_ALPHABET))
+        characters.append(_ALPHABET[digit])
+    return "".join(characters)
 
 
 def new_uid() -> str:
