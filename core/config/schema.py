@@ -83,7 +83,7 @@ class Block(BaseModel):
 Argument = Annotated[str, Field(min_length=1)]
 Path_ = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
-ShortSeconds = Annotated[float, Field(gt=0, le=60)]
+TmuxSeconds = Annotated[float, Field(ge=2, le=60)]  # deadlines in tmux are of whole seconds: one second may be none
 ChannelId = Annotated[
     str, *_matching("(?:[CG][A-Z0-9]{2,})?", "a channel's id such as C0123456789 (not its #name), or empty")
 ]
@@ -138,8 +138,9 @@ class TmuxBlock(Block):
         _TMUX.remain_on_exit,
         description="Keep the pane of a harness that ended, so that its last words can be read",
     )
-    command_timeout_seconds: ShortSeconds = Field(
-        _TMUX.command_timeout_seconds, description="How long tmux may take to answer"
+    command_timeout_seconds: TmuxSeconds = Field(
+        _TMUX.command_timeout_seconds,
+        description="How long tmux may take to answer; its own clock counts whole seconds, so not below 2",
     )
 
 

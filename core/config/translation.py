@@ -53,7 +53,7 @@ def _allowed(detail: ErrorDetails) -> str:
         case "greater_than":
             return f"a number above {context['gt']:g}"
         case "greater_than_equal":
-            return f"a number not below {context['ge']}"
+            return f"a number not below {context['ge']:g}"
         case "less_than_equal":
             return f"a number not above {context['le']:g}"
         case "string_too_short" | "too_short":

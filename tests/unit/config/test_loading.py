@@ -155,7 +155,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(folder: ConfigFolder, te
     [
         ("routing: {tmux: {socketName: a/b}}", "routing.tmux.socketName", "letters, digits"),
         ("routing: {tmux: {socketName: ..}}", "routing.tmux.socketName", "letters, digits"),
-        ("routing: {tmux: {commandTimeoutSeconds: 0}}", "routing.tmux.commandTimeoutSeconds", "above 0"),
+        ("routing: {tmux: {commandTimeoutSeconds: 1.9}}", "routing.tmux.commandTimeoutSeconds", "a number not below 2"),
+        ("routing: {tmux: {startTimeoutSeconds: 0}}", "routing.tmux.startTimeoutSeconds", "above 0"),
         ("routing: {tmux: {commandTimeoutSeconds: 61}}", "routing.tmux.commandTimeoutSeconds", "not above 60"),
         ("routing: {tmux: {remainOnExit: 1}}", "routing.tmux.remainOnExit", "true or false"),
         ("routing: {harnessTrust: {acceptBypassPermissions: maybe}}", "routing.harnessTrust.acceptBypassPermissions",
