@@ -3,9 +3,9 @@
 import sys
 import uuid
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
+from core.demo import agent
 from core.domain.harness import (
     HarnessEvent,
     IdPolicy,
@@ -16,7 +16,7 @@ from core.domain.harness import (
     Traits,
 )
 from core.domain.session import Definition
-from core.errors import InvalidValue, UnsupportedHarness
+from core.errors import InvalidValue
 from core.harness.base import SETTINGS
 from core.harness.conversation import ConversationFile, has_turn
 from core.harness.events import interpret
@@ -24,7 +24,7 @@ from core.harness.hooks.install import install_hooks
 from core.harness.status import read_opinion
 from core.ports import Transcript
 
-_PROGRAM = "core.demo.agent"
+_PROGRAM = Path(agent.__file__).parent  #: what `python` is given to run
 _STATE = "agent"  #: folder in the session's folder
 
 
@@ -49,7 +49,6 @@ class BundledHarness:
             raise InvalidValue(
                 f"harnessArgs of bundled: {args[0]!r}: the bundled agent takes none", "remove harnessArgs"
             )
-        _program()
 
     def new_session_id(self) -> str | None:
         """Return a new UUID."""
@@ -67,7 +66,7 @@ class BundledHarness:
         """Return the command. Raises InvalidValue."""
         if context.session_id is None:
             raise InvalidValue(f"{context.name}: bundled needs a conversation id", "take one from new_session_id")
-        interpreter = (sys.executable, "-I", "-S", str(_program()))
+        interpreter = (sys.executable, "-I", "-S", str(_PROGRAM))
         files = ("--state", str(context.folder / _STATE), "--settings", str(context.folder / SETTINGS))
         conversation = ("--resume" if resume else "--session-id", context.session_id)
         return Launch((*interpreter, *files, *conversation, *(() if prompt is None else ("--", prompt))))
@@ -93,11 +92,3 @@ class BundledHarness:
 
 def _conversation(context: SessionContext, session_id: str) -> Path:
     return context.folder / _STATE / "conversations" / f"{session_id}.jsonl"
-
-
-def _program() -> Path:
-    """Return the folder that `python` runs, without importing it. Raises UnsupportedHarness."""
-    found = find_spec(_PROGRAM)
-    if found is None or found.origin is None:
-        raise UnsupportedHarness("the bundled agent is missing from this installation", "install the product again")
-    return Path(found.origin).parent

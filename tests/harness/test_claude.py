@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -113,6 +114,16 @@ def test_first_start_shows_no_dialog_and_trust_lasts(stage: Stage, environ: dict
 
     assert content["projects"][str(stage.context.cwd)]["hasTrustDialogAccepted"] is True
     assert content["customApiKeyResponses"]["approved"] == [KEY[-20:]]
+
+
+def test_folder_inside_a_repository_is_trusted(make: Make) -> None:
+    """A folder below a repository's root needs no dialog either."""
+    stage = make(work="repository/below")
+    subprocess.run(["git", "init", "--quiet", str(stage.context.cwd.parent)], check=True, timeout=20)
+
+    stage.start_ready("hello")
+
+    stage.expect(TurnEnded)
 
 
 @pytest.mark.parametrize(

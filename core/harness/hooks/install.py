@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from core.harness.hooks.settings import hook_settings, merged
 
 def reporter_script(context: SessionContext) -> str:
     """Return the reporter of this instance."""
-    text = files("core.harness.hooks").joinpath("reporter.sh").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("reporter.sh").read_text(encoding="utf-8")
     for key, path in (("folder", context.folder), ("spool", context.spool), ("poke", context.poke)):
         text = text.replace(f"\n{key}=@{key}@\n", f"\n{key}={shlex.quote(str(path))}\n")
     return text

@@ -143,7 +143,7 @@ def test_conversation_id_is_used_once(stage: Stage) -> None:
 
 
 def test_agent_starts_quickly(stage: Stage) -> None:
-    """It reads within a second of its spawn, hooks included, even on a loaded machine."""
+    """It reads within two seconds of its spawn, hooks included, even on a loaded machine."""
     begun = time.monotonic()
 
     stage.start()
@@ -151,4 +151,4 @@ def test_agent_starts_quickly(stage: Stage) -> None:
 
     took = time.monotonic() - begun
     print(f"ready after {took * 1000:.0f} ms")
-    assert took < 1
+    assert took < 2
