@@ -13,8 +13,7 @@ _WORK_ITEM = (  # compiled at its first use, which most commands have none of
     r"(?P<provider>github):(?:(?P<host>[a-z0-9.-]+\.[a-z0-9.-]+)/)?"
     r"(?P<owner>[A-Za-z0-9][A-Za-z0-9-]*)/(?P<repo>[A-Za-z0-9._-]+)#(?P<number>[1-9][0-9]*)"
 )
-_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: people read these aloud
-_SPARE_BYTES = 16  #: more than the characters need: each is even to one part in 2^128
+_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: people read these aloud. 32: each is as likely
 
 
 @dataclass(frozen=True)
@@ -65,13 +64,7 @@ def target_for(name: str) -> str:
 
 
 def _random(length: int) -> str:
-    """Return so many random characters: digits to another base of one random number, whose bias nobody can measure."""
-    number = int.from_bytes(os.urandom(length + _SPARE_BYTES))
-    characters = []
-    for _ in range(length):
-        number, digit = divmod(number, len(_ALPHABET))
-        characters.append(_ALPHABET[digit])
-    return "".join(characters)
+    return "".join([_ALPHABET[byte % len(_ALPHABET)] for byte in os.urandom(length)])
 
 
 def new_uid() -> str:
