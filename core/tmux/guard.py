@@ -19,13 +19,14 @@ TAG = "@the_loop_instance"
 REFUSED = "@the_loop_refused"  #: token of the latest write that the guard refused
 ANSWER = "the-loop:"  #: begins the words by which a guarded line tells what it did
 
-DONE, DEAD, CLOSED, LATE, ABSENT = "done", "dead", "closed", "late", "absent"
+DONE, DEAD, ALIVE, CLOSED, LATE, ABSENT = "done", "dead", "alive", "closed", "late", "absent"
 
 _CLOCK = "@the_loop_clock"
 _SET_CLOCK = ("set-option", "-s", _CLOCK, "%s")
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _PANE_ID = re.compile(r"%[0-9]+")
 _SESSION_ID = re.compile(r"\$[0-9]+")
+_LIVING = "#{W:#{P:#{?pane_dead,,x}}}"  #: expands to nothing where every pane of every window is dead
 _COLUMNS, _ROWS = "200", "50"  # tmux's own default of 80x24 makes full-screen programs wrap and cut their text
 _RUN_IN = 'cd -- "$1" && shift && exec "$@"'
 
@@ -66,6 +67,17 @@ def end_line(pane_id: str, session_id: str | None, instance: str, deadline: date
         else ["kill-session", "-t", _checked(_SESSION_ID, session_id)]
     )
     return [_SET_CLOCK, _guarded(pane_id, verdict, [_tell(DONE), kill], [_tell(verdict, pane_id)])]
+
+
+def clear_line(session_id: str, deadline: datetime) -> Line:
+    """Return the line that kills the session if every pane of its windows is dead, and tells `done`, `alive` or `late`.
+
+    Whose the panes are is not asked: no program runs in them.
+    """
+    target = f"{_checked(_SESSION_ID, session_id)}:"
+    verdict = f"#{{?{_LIVING},{ALIVE},#{{?{_before(deadline)},{DONE},{LATE}}}}}"
+    kill = ["kill-session", "-t", session_id]
+    return [_SET_CLOCK, _guarded(target, verdict, [_tell(DONE), kill], [_tell(verdict, target)])]
 
 
 def spawn_line(spawn: Spawn, without: Sequence[str], *, remain_on_exit: bool) -> Line:
@@ -110,8 +122,8 @@ def told(out: str) -> list[str]:
     return []
 
 
-def _guarded(pane_id: str, verdict: str, act: Line, refuse: Line) -> list[str]:
-    return ["if-shell", "-F", "-t", pane_id, f"#{{==:{verdict},{DONE}}}", spell(act), spell(refuse)]
+def _guarded(target: str, verdict: str, act: Line, refuse: Line) -> list[str]:
+    return ["if-shell", "-F", "-t", target, f"#{{==:{verdict},{DONE}}}", spell(act), spell(refuse)]
 
 
 def _verdict(instance: str, deadline: datetime, *, input_wanted: bool) -> str:
@@ -130,8 +142,8 @@ def _before(deadline: datetime) -> str:
     return f"#{{e|<:#{{T:{_CLOCK}}},{math.floor(deadline.timestamp())}}}"
 
 
-def _tell(format_: str, pane_id: str | None = None) -> list[str]:
-    return ["display-message", "-p", *(["-t", pane_id] if pane_id else []), ANSWER + format_]
+def _tell(format_: str, target: str | None = None) -> list[str]:
+    return ["display-message", "-p", *(["-t", target] if target else []), ANSWER + format_]
 
 
 def _checked(grammar: re.Pattern[str], word: str) -> str:

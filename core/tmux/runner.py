@@ -63,6 +63,9 @@ class TmuxRunner:
         self._write_conf(spawn.target)
         if self._server.remembered() is not None:
             self._list()  # finds a server again whose socket was swept away, before a second one is started beside it
+        else:
+            # A server is called, for as long as it runs, by the command line that started it: not by one with settings.
+            self._ask(self._server.starting(), process=True)
         line = guard.spawn_line(spawn, sorted(self._server.secrets), remain_on_exit=self._remain_on_exit)
         reply = self._ask([*self._server.starting(), *line], process=True)
         answer = guard.told(reply.out)
@@ -122,6 +125,20 @@ class TmuxRunner:
             if guard.told(reply.out)[:1] == [guard.LATE]:
                 raise silent(f"it came to ending {pane.target} only after the deadline, and ended nothing")
         raise silent(f"the session of instance {instance} is there after it was killed {_END_ATTEMPTS} times")
+
+    def clear(self, target: str) -> bool:
+        """See Runner."""
+        for _ in range(_END_ATTEMPTS):
+            panes = [pane for pane in self._list().panes if pane.target == target]
+            if not panes:
+                return True
+            if not all(pane.dead for pane in panes):
+                return False
+            deadline = self._clock.now() + timedelta(seconds=self._timeout)
+            reply = self._ask(guard.clear_line(panes[0].session_id, deadline))
+            if guard.told(reply.out)[:1] == [guard.LATE]:
+                raise silent(f"it came to clearing {target} only after the deadline, and ended nothing")
+        raise silent(f"{target} is there after it was cleared {_END_ATTEMPTS} times")
 
     def screen(self, instance: str, lines: int) -> str:
         """See Runner. At most 2000 lines. Raises NotRunning if no pane carries the tag."""

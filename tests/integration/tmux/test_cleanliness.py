@@ -33,6 +33,16 @@ def test_server_is_started_without_the_secrets() -> None:
         assert f"THE_LOOP_INSTANCE={pane.tag}" in seen
 
 
+def test_list_of_processes_shows_no_settings_of_a_pane(private: PrivateTmux) -> None:
+    """The server's own name in the list of processes, which is there for good, holds nothing of the first session."""
+    private.spawn(private.runner(), Path("/bin/cat"), SETTING="of-the-pane")
+
+    shown = Path(f"/proc/{private.pid()}/cmdline").read_bytes()
+
+    assert b"start-server" in shown
+    assert b"of-the-pane" not in shown
+
+
 def test_server_that_was_started_with_secrets_is_cleaned() -> None:
     """Where somebody else started the server with tokens in its environment, panes get none of them."""
     with private_tmux(_SECRETS, frozenset(_SECRETS)) as private:
