@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.demo import agent
+from core import agent
 from core.domain.harness import (
     HarnessEvent,
     IdPolicy,

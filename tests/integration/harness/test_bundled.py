@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import core.demo.agent
+import core.agent
 from core.domain.harness import Asked, Ended, Ready, TurnBlocked, TurnEnded, TurnStarted
 from core.harness.bundled import BundledHarness
 from tests.integration.harness.contract import HookedHarnessContract
@@ -131,7 +131,7 @@ def test_conversation_id_is_used_once(stage: Stage) -> None:
     stage.start_ready("hello")
     stage.expect(TurnEnded)
     state = str(stage.context.folder / "agent")
-    program = [sys.executable, "-I", "-S", str(Path(core.demo.agent.__file__).parent), "--state", state]
+    program = [sys.executable, "-I", "-S", str(Path(core.agent.__file__).parent), "--state", state]
 
     again = subprocess.run([*program, "--session-id", str(stage.context.session_id)], capture_output=True, check=False)
     unknown = subprocess.run(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import core.demo.agent
+import core.agent
 from core.domain.harness import TurnEnded
 from core.harness.generic import GenericHarness
 from tests.integration.harness.stage import Stage
@@ -22,7 +22,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         sys.executable,
         "-I",
         "-S",
-        str(Path(core.demo.agent.__file__).parent),
+        str(Path(core.agent.__file__).parent),
         "--state",
         str(tmp_path / "state"),
     ]

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.demo.agent.answers import HELP, Now, Pause, Permission, Question, StartTask, UseTool, answer
-from core.demo.agent.composer import Composer
-from core.demo.agent.conversation import Conversation
-from core.demo.agent.dialog import Dialog
-from core.demo.agent.keyboard import Key, Keyboard, Press
-from core.demo.agent.options import BadOption, parse
-from core.demo.agent.tasks import notification
+from core.agent.answers import HELP, Now, Pause, Permission, Question, StartTask, UseTool, answer
+from core.agent.composer import Composer
+from core.agent.conversation import Conversation
+from core.agent.dialog import Dialog
+from core.agent.keyboard import Key, Keyboard, Press
+from core.agent.options import BadOption, parse
+from core.agent.tasks import notification
 
 ID = "2f075eca-23b3-4176-82be-b460f447f46a"
 

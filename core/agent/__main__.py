@@ -7,8 +7,8 @@ from pathlib import Path
 def run() -> int:
     """Put the folder that holds `core` on the path in place of this one, and run."""
     sys.path[0] = str(Path(__file__).resolve().parents[3])
-    from core.demo.agent.options import BadOption, parse
-    from core.demo.agent.session import run_agent
+    from core.agent.options import BadOption, parse
+    from core.agent.session import run_agent
 
     try:
         return run_agent(parse(sys.argv[1:]))

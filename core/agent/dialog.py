@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from core.demo.agent.keyboard import Key, Press
+from core.agent.keyboard import Key, Press
 
 
 class Dialog:

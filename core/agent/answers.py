@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.demo.agent.conversation import shortened, summary
+from core.agent.conversation import shortened, summary
 
 HELP = """\
 I am the bundled agent: no model, the same answer every time. I understand:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from core.demo.agent.answers import (
+from core.agent.answers import (
     Now,
     Pause,
     Permission,
@@ -24,14 +24,14 @@ from core.demo.agent.answers import (
     UseTool,
     answer,
 )
-from core.demo.agent.composer import Composer
-from core.demo.agent.conversation import Conversation, summary
-from core.demo.agent.dialog import Dialog
-from core.demo.agent.hooks import Hooks
-from core.demo.agent.keyboard import Key, Keyboard, Press
-from core.demo.agent.options import BadOption, Options
-from core.demo.agent.tasks import Tasks, notification
-from core.demo.agent.terminal import Terminal
+from core.agent.composer import Composer
+from core.agent.conversation import Conversation, summary
+from core.agent.dialog import Dialog
+from core.agent.hooks import Hooks
+from core.agent.keyboard import Key, Keyboard, Press
+from core.agent.options import BadOption, Options
+from core.agent.tasks import Tasks, notification
+from core.agent.terminal import Terminal
 
 HUMAN, TASK = "human", "task-notification"
 _ESCAPE_WAIT = 0.05  #: seconds after which a lone ESC byte is the Escape key
