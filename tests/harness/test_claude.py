@@ -182,6 +182,17 @@ def test_question_is_told_from_a_permission(stage: Stage) -> None:
     assert stage.asking()
 
 
+def test_plan_is_a_dialog_like_a_permission(make: Make) -> None:
+    """The question whether a plan may be carried out is told, and its marker stands."""
+    stage = make(("--permission-mode", "plan"))
+    stage.start_ready()
+
+    stage.say("plan1", '[[call ExitPlanMode {"plan": "Do it."}]]')
+
+    assert stage.expect(Asked) == Asked(question=False, summary="ExitPlanMode")
+    assert stage.asking()
+
+
 def test_dialog_of_a_subagent_outlives_the_main_turn(stage: Stage) -> None:
     """A background agent asks while the main turn ends: the marker stands until that dialog is answered."""
     task = {"description": "d", "subagent_type": "general-purpose", "run_in_background": True}

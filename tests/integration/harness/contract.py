@@ -14,6 +14,18 @@ from core.domain.harness import (
 from tests.integration.harness.stage import Stage
 from tests.support.tmux import wait_until
 
+AWKWARD = (
+    "; -- Enter C-m $(true) `true` #{pane_id}",
+    "ends in a file @a",
+    "ends in a backslash \\",
+    "!ls",
+    "/status",
+    "# a heading\n\n- one\n- two",
+    "日本語 ünïcödé \N{ROCKET}\N{WOMAN}\N{ZERO WIDTH JOINER}\N{PERSONAL COMPUTER}",
+    "exit",
+    "".join(f"line {number} of a long text\n" for number in range(200)),
+)
+
 
 class HookedHarnessContract:
     """The contract of the adapters that prove what they did."""
@@ -38,6 +50,20 @@ class HookedHarnessContract:
 
         stage.expect(TurnEnded, lambda event: stage.words.echo(event.answer))
         assert len({event for event in stage.of(TurnStarted) if "#echo1]" in event.prompt}) == 1
+
+    def test_awkward_texts_arrive_exactly_and_one_by_one(self, stage: Stage) -> None:
+        """Framed as delivery frames them, texts that mean something to terminals arrive as they are."""
+        stage.start_ready()
+        prompts = {}
+
+        for number, text in enumerate(AWKWARD):
+            stage.say(f"odd{number}", text)
+            stage.expect_turns(number + 1)
+            mark = f"#odd{number}]"
+            prompts[text] = next(event.prompt for event in stage.of(TurnStarted) if mark in event.prompt)
+
+        for number, text in enumerate(AWKWARD):
+            assert prompts[text].rstrip() == f"[ann #odd{number}] {text}".rstrip()
 
     def test_text_in_mid_turn_is_queued_then_taken(self, stage: Stage) -> None:
         """While a turn runs a message is in the harness's queue at once, and a turn takes it later."""

@@ -17,6 +17,7 @@ from core.domain.harness import (
     Ready,
     SessionContext,
     TextQueued,
+    TurnEnded,
     TurnStarted,
 )
 from core.harness.spool import discard, read_reports
@@ -174,6 +175,10 @@ class Stage:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.events}\n{self.screen()}") from None
         return found[0]
+
+    def expect_turns(self, count: int) -> None:
+        """Wait until that many turns have ended."""
+        wait_until(lambda: len(self.of(TurnEnded)) >= count, f"{count} turns are over", 30.0)
 
     def of(self, kind: type[E]) -> list[E]:
         """Return the events of a kind so far."""
