@@ -289,6 +289,10 @@ class Runner(Protocol):
         """Kill the tmux session whose pane carries the tag, dead or alive; False if there was none."""
         ...
 
+    def clear(self, target: str) -> bool:
+        """Kill the tmux session of that name if no program runs in it, whoever made it; False if one does."""
+        ...
+
     def screen(self, instance: str, lines: int) -> str:
         """Return the last lines of the pane's screen and history as text."""
         ...

@@ -80,8 +80,14 @@ class Survey:
         return tuple(pane for pane in self.panes if pane.target == target)
 
     def live(self, target: str, instance: str | None) -> Live:
-        """Tell what lives under the target for the record whose latest instance is given."""
+        """Tell what lives under the target for the record whose latest instance is given.
+
+        Where no program runs, it does not matter who made the panes: dead ones are in nobody's way.
+        """
         ours = self.of_instance(instance) if instance else None
         if ours is not None:
             return Live.DEAD if ours.dead else Live.LIVE
-        return Live.FOREIGN if self.of_target(target) else Live.ABSENT
+        there = self.of_target(target)
+        if not there:
+            return Live.ABSENT
+        return Live.DEAD if all(pane.dead for pane in there) else Live.FOREIGN

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from core.domain.rows import Answer
-from core.domain.session import Outcome, Phase, SessionEvent, SessionRecord, Status
+from core.domain.session import Live, Outcome, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import CoreError, DeclaredSession, UnknownSession
 from core.launching import set_hold_file
@@ -72,4 +72,4 @@ def _delete_locked(system: System, record: SessionRecord, actor: str) -> Told:
 
 def _left_in_place(system: System, name: str) -> str:
     survey = system.runner.survey()
-    return str(foreign(system, survey, name)) if survey.of_target(target_for(name)) else ""
+    return str(foreign(system, survey, name)) if survey.live(target_for(name), None) is Live.FOREIGN else ""

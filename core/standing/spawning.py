@@ -29,7 +29,7 @@ from core.launching import (
 from core.names import new_instance, new_marker, new_message_id, new_uid, target_for
 from core.ports import Harness
 from core.sessions import Known, Resolved, resolve
-from core.standing.common import spawn_time, write_record
+from core.standing.common import foreign, spawn_time, write_record
 from core.standing.ending import end_instance
 from core.system import System
 
@@ -107,7 +107,7 @@ def _new_record(system: System, known: Known) -> SessionRecord:
 
 
 def _clear_place(system: System, known: Known, survey: Survey) -> None:
-    """End what is left of earlier instances: a dead pane, or processes that outlived theirs."""
+    """End what is left: earlier instances' dead panes, processes that outlived theirs, and dead panes of anybody's."""
     record = known.record
     latest = record.instance_id if record else None
     strays = {pane.tag for pane in survey.of_target(target_for(known.name)) if pane.tag} - {latest}
@@ -118,6 +118,11 @@ def _clear_place(system: System, known: Known, survey: Survey) -> None:
             raise TmuxSilent(f"{known.name}: nothing was started: {ended.silent}", "try again once tmux answers")
         if ended.survivors:
             raise SpawnFailed(f"{known.name}: nothing was started: {ended.trouble()}", "end them, then start again")
+    if any(not pane.tag for pane in survey.of_target(target_for(known.name))):
+        with effect(Effect.END_PANE):
+            cleared = system.runner.clear(target_for(known.name))
+        if not cleared:
+            raise foreign(system, system.runner.survey(), known.name)
 
 
 def _resumable(system: System, record: SessionRecord, resolved: Resolved, harness: Harness) -> bool:

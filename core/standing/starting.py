@@ -109,9 +109,8 @@ def _begin(system: System, known: Known, order: StartOrder) -> Told | Opened:
 
 
 def refuse_foreign(system: System, name: str, survey: Survey, live: Live) -> None:
-    """Raise ForeignPane where somebody else's program runs under our target; dead panes of ours are in nobody's way."""
-    ours = all(pane.dead and pane.tag for pane in survey.of_target(target_for(name)))
-    if live is Live.FOREIGN and not ours:
+    """Raise ForeignPane where somebody else's program runs under our target."""
+    if live is Live.FOREIGN:
         raise foreign(system, survey, name)
 
 

@@ -113,7 +113,7 @@ def _stop_unrecorded(system: System, known: Known, order: StopOrder, notes: _Not
     silent = ""
     try:
         survey = system.runner.survey()
-        if survey.of_target(target_for(known.name)):
+        if survey.live(target_for(known.name), None) is Live.FOREIGN:
             raise foreign(system, survey, known.name)
     except (TmuxSilent, TmuxMissing) as error:
         silent = str(error)

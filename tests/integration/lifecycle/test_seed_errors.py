@@ -15,6 +15,7 @@ from core.domain.pane import Spawn
 from core.domain.rows import Answer, misconfigured_row
 from core.domain.session import Live, Outcome
 from core.errors import DeclaredSession, InvalidValue, NameTaken, UnknownSession
+from core.lifecycle import start_all
 from core.names import new_instance, target_for
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
@@ -22,7 +23,7 @@ from core.standing.listing import get_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
-from tests.support.tmux import PrivateTmux, Reader, soon
+from tests.support.tmux import PrivateTmux, Reader, launcher, soon, wait_until
 from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes
 
 
@@ -184,6 +185,57 @@ def test_dead_pane_without_a_record_is_cleared_and_respawned(system: System) -> 
 
     assert outcomes(answer) == {"scribe": Outcome.STARTED}
     assert [seen.dead for seen in system.runner.survey().panes] == [False]
+
+
+@pytest.mark.parametrize("verb", ["start", "create", "the-loop start"])
+def test_dead_pane_of_nobody_is_cleared_and_respawned(system: System, private: PrivateTmux, verb: str) -> None:
+    """dead retained pane, without a record and without our tag: nothing runs in it, so it costs nobody anything."""
+    name = "extra" if verb == "create" else "scribe"
+    dead_pane_of_nobody(private, name)
+
+    if verb == "create":
+        answer = create_standing(system, definition(name), ACTOR)
+    elif verb == "start":
+        answer = start_standing(system, name, ACTOR)
+    else:
+        answer = start_all(declaring(system, definition(name)), ACTOR)
+
+    assert outcomes(answer) == {name: Outcome.STARTED}
+    assert [(seen.dead, seen.tag != "") for seen in system.runner.survey().panes] == [(False, True)]
+
+
+def test_dead_pane_of_nobody_in_a_recorded_sessions_place_is_cleared(system: System, private: PrivateTmux) -> None:
+    """dead retained pane, with a record whose own pane is gone, and without our tag: cleared and respawned."""
+    start_standing(system, "scribe", ACTOR)
+    stop_standing(system, "scribe", ACTOR)
+    dead_pane_of_nobody(private, "scribe")
+
+    before = get_standing(system, "scribe")
+    answer = start_standing(system, "scribe", ACTOR)
+
+    assert (before.live, before.running) == (Live.DEAD, False)
+    assert outcomes(answer) == {"scribe": Outcome.RESUMED}
+    assert [seen.dead for seen in system.runner.survey().panes] == [False]
+
+
+def test_session_with_a_dead_and_a_live_pane_is_nobodys_to_clear(system: System, private: PrivateTmux) -> None:
+    """live tmux session, no record: one live pane among dead ones is enough."""
+    dead_pane_of_nobody(private, "scribe")
+    private.tmux("split-window", "-d", "-t", f"={target_for('scribe')}:", "exec cat")
+
+    answer = start_standing(system, "scribe", ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.FAILED}
+    assert answer.sessions[0].live is Live.FOREIGN
+    assert sorted(seen.dead for seen in system.runner.survey().panes) == [False, True]
+
+
+def dead_pane_of_nobody(private: PrivateTmux, name: str) -> None:
+    """Leave a dead pane that we did not make under the session's target."""
+    target = target_for(name)
+    private.spawn(private.runner(), launcher(private.folder / "brief", "exec true"), target=target)
+    private.tmux("set-option", "-p", "-u", "-t", f"={target}:", "@the_loop_instance")
+    wait_until(lambda: "1" in private.tmux("list-panes", "-t", f"={target}:", "-F", "#{pane_dead}"), "it is dead")
 
 
 def test_silent_tmux_spawns_nothing(world: World, private: PrivateTmux, tmp_path: Path) -> None:

@@ -2,14 +2,15 @@
 
 import os
 import signal
-import threading
-from datetime import UTC, datetime
+from collections.abc import Callable
 
 import pytest
 
 from core.errors import TmuxSilent
 from core.tmux.control import ControlTransport
+from core.tmux.language import Line
 from core.tmux.runner import TmuxRunner
+from core.tmux.transport import ProcessTransport, Reply
 from tests.support.tmux import PrivateTmux, launcher, wait_until
 
 TARGET = "loop-standing-test"
@@ -43,7 +44,8 @@ def test_dead_panes_are_cleared(private: PrivateTmux, runner: TmuxRunner) -> Non
     cleared = runner.clear(TARGET)
 
     assert cleared
-    assert {pane.target for pane in runner.survey().panes} == {f"{TARGET}2"}
+    assert runner.survey().of_target(TARGET) == ()
+    assert runner.survey().of_target(f"{TARGET}2") != ()
 
 
 def test_a_window_with_a_program_keeps_its_session(private: PrivateTmux, runner: TmuxRunner) -> None:
@@ -62,32 +64,39 @@ def test_nothing_there_is_clear(private: PrivateTmux, runner: TmuxRunner) -> Non
     assert runner.clear(TARGET)
 
 
-def test_clearing_that_slept_ends_nothing(private: PrivateTmux) -> None:
-    """A line that a stopped server comes to after its deadline refuses itself: a new pane may stand there by then."""
-    patient = private.runner(ControlTransport(private.server), timeout=20)
-    hasty = private.runner(timeout=1)
+class Between(ProcessTransport):
+    """Asks by processes, and does something between the look and the line that kills."""
+
+    def __init__(self, private: PrivateTmux, act: Callable[[], object]) -> None:
+        super().__init__(private.server.command, private.server.environment())
+        self._act = act
+
+    def run(self, line: Line, timeout: float, data: bytes | None = None) -> Reply:
+        """See Transport."""
+        if "kill-session" in str(line):
+            self._act()
+        return super().run(line, timeout, data)
+
+
+def test_a_pane_that_lives_again_is_not_killed(private: PrivateTmux) -> None:
+    """The server looks for itself, in the turn in which it would kill."""
     dead_session(private)
-    patient.survey()
+    runner = private.runner(Between(private, lambda: private.tmux("respawn-pane", "-t", f"={TARGET}:", "cat")))
 
-    with private.frozen(), pytest.raises(TmuxSilent):
-        hasty.clear(TARGET)
-
-    assert patient.survey().of_target(TARGET)
-
-
-def test_the_guard_looks_again_in_the_server(private: PrivateTmux) -> None:
-    """A pane that was respawned between the look and the line is not killed."""
-    runner = private.runner(ControlTransport(private.server), timeout=20)
-    dead_session(private)
-    runner.survey()
-    [pane] = runner.survey().panes
-    pid = private.pid()
-    began = datetime.now(UTC)
-    threading.Timer(0.5, os.kill, (pid, signal.SIGCONT)).start()
-
-    private.tmux("respawn-pane", "-t", pane.pane_id, "cat")
     cleared = runner.clear(TARGET)
 
     assert not cleared
-    assert datetime.now(UTC) > began
     assert states(private, TARGET) == "0"
+
+
+def test_clearing_that_slept_ends_nothing(private: PrivateTmux) -> None:
+    """A line that a stopped server comes to after its deadline refuses itself."""
+    dead_session(private)
+    pid = private.pid()
+    runner = private.runner(Between(private, lambda: os.kill(pid, signal.SIGSTOP)), timeout=1.2)
+
+    with pytest.raises(TmuxSilent):
+        runner.clear(TARGET)
+    os.kill(pid, signal.SIGCONT)
+
+    assert private.runner().survey().of_target(TARGET)
