@@ -11,7 +11,6 @@ from core.errors import HarnessNotInstalled, TrustFailed
 
 ASKING = "asking"  #: there while a dialog may be open, of whichever agent in the harness: an Enter would answer it
 TOOL = "tool"  #: its modification time is that of the last PreToolUse
-HOLD = "hold"  #: there while turns born inside the harness are to be blocked; core makes and removes it
 REPORTER = "report"
 SETTINGS = "hook-settings.json"
 
