@@ -36,7 +36,7 @@ class Traits:
     evidence: bool = False  #: its own records show which messages a turn took
     boot_signal: bool = False  #: says by itself when it reads
     turn_gate: bool = False  #: a hook can block turns born inside the harness
-    clear: bytes | None = None  #: keys that empty its composer
+    clear: bytes | None = None  #: keys that empty its composer; a write of their own, `settle` away from any paste
     stash: bytes | None = None  #: a key that puts half-typed text aside and brings it back after the next message
     inline_limit: int = 100_000  #: bytes; longer messages go by file
     argument_limit: int = 96 * 1024  #: bytes of a boot prompt as an argument; longer ones go by file
