@@ -68,9 +68,9 @@ class ControlSocket:
 
     def open(self) -> None:
         """Bind the socket, 0600. The caller holds the service lock, so a socket that is there is a dead one's."""
-        self._path.unlink(missing_ok=True)
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            self._path.unlink(missing_ok=True)
             previous = os.umask(0o177)
             try:
                 with _address(self._path) as address:
@@ -80,7 +80,8 @@ class ControlSocket:
         except OSError as error:
             server.close()
             raise StoreBroken(
-                f"cannot listen on {self._path}: {error}", "set state.root to a shorter path on a local disk"
+                f"cannot listen on {self._path}: {error}",
+                "set state.root to a shorter path on a local disk, and see what stands there",
             ) from error
         server.listen(16)
         server.settimeout(0.5)

@@ -91,29 +91,40 @@ def _lifecycle_report(system: System, sweep: Mapping[str, Any], *, ok: bool = Tr
 
 
 def _launch(system: System) -> None:
+    child = None
     if _unit_serves(system):
         _systemctl("start", UNIT)
     else:
-        _detach(system)
+        child = _detach(system)
     deadline = Deadline(system.clock, _UP_SECONDS)
     while not deadline.passed():
         try:
             ask(system.paths.service_socket, "ping", 1.0)
             return
         except NoAnswer:
+            _check_alive(system, child)
             system.clock.pause(0.05)
     raise ServiceNotStarted(
         f"the service did not come up within {_UP_SECONDS:.0f} s", f"its last words are in {system.paths.service_log}"
     )
 
 
-def _detach(system: System) -> None:
+def _check_alive(system: System, child: "subprocess.Popen[bytes] | None") -> None:
+    """Raise ServiceNotStarted if the process has ended, unless another service came first and is about to answer."""
+    if child is None or child.poll() is None or running_service(system.paths.service_lock) is not None:
+        return
+    raise ServiceNotStarted(
+        f"the service ended at once with {child.returncode}", f"its last words are in {system.paths.service_log}"
+    )
+
+
+def _detach(system: System) -> "subprocess.Popen[bytes]":
     config = system.settings.source
     argv = [sys.executable, "-m", "core.surfaces.cli", *(["--config", str(config)] if config else []), "serve"]
     private_folder(system.paths.local)
     descriptor = os.open(system.paths.service_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "ab") as log:
-        subprocess.Popen(
+        return subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -4,7 +4,11 @@ import fcntl
 import os
 from pathlib import Path
 
+from core.clock import Clock, Deadline, SystemClock
 from core.errors import Refused, StoreBroken
+
+_ASKERS_SECONDS = 2.0
+_ASKER_SECONDS = 0.001
 
 
 def running_service(lock: Path) -> int | None:
@@ -31,24 +35,43 @@ def running_service(lock: Path) -> int | None:
 class ServiceLock:
     """Held by the one service of a state root."""
 
-    def __init__(self, lock: Path) -> None:
+    def __init__(self, lock: Path, clock: Clock | None = None) -> None:
         self._lock = lock
+        self._clock = clock or SystemClock()
         self._descriptor: int | None = None
 
     def take(self) -> None:
-        """Take the lock and write our pid into it. Raises Refused if a service lives already."""
-        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        """Take the lock and write our pid into it. Raises Refused if a service lives already, StoreBroken."""
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreBroken(
+                f"{self._lock} cannot be opened: {error.strerror}", "point state.root at a folder that is yours"
+            ) from error
+        try:
+            self._hold(descriptor)
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
+        except BaseException:
             os.close(descriptor)
-            raise Refused(
-                f"a service runs already for this state root (pid {running_service(self._lock)})",
-                "`the-loop stop` ends it, `the-loop status` looks at it",
-            ) from None
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+            raise
         self._descriptor = descriptor
+
+    def _hold(self, descriptor: int) -> None:
+        """Take the lock from nobody: those who only ask whether a service runs share it for a moment."""
+        deadline = Deadline(self._clock, _ASKERS_SECONDS)
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                pid = running_service(self._lock)
+                if pid is not None or deadline.passed():
+                    raise Refused(
+                        f"a service runs already for this state root (pid {pid or 'unknown'})",
+                        "`the-loop stop` ends it, `the-loop status` looks at it",
+                    ) from None
+            self._clock.pause(_ASKER_SECONDS)
 
     def release(self) -> None:
         """Let go; the file stays."""

@@ -2,9 +2,11 @@
 
 import logging
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -20,7 +22,6 @@ from core.system import System
 
 _LOG = logging.getLogger(__name__)
 _STOP_SECONDS = 10.0  # for all workers of one stage together
-_WATCH_SECONDS = 0.5
 
 Run = Callable[[threading.Event], None]
 
@@ -36,8 +37,8 @@ class Worker:
     failure: str | None = None
     thread: threading.Thread | None = None
 
-    def start(self, died: threading.Event) -> None:
-        """Start the thread; a failure, or an end that nobody asked for, sets `died`."""
+    def start(self, died: Callable[[], None]) -> None:
+        """Start the thread; a failure, or an end that nobody asked for, calls `died` from it."""
 
         def body() -> None:
             try:
@@ -47,10 +48,52 @@ class Worker:
                 self.failure = f"{type(error).__name__}: {error}"
             if not self.stopping.is_set():
                 self.failure = self.failure or "it ended by itself"
-                died.set()
+                died()
 
         self.thread = threading.Thread(target=body, name=self.name, daemon=True)
         self.thread.start()
+
+
+class Bell:
+    """Wakes the main thread: rung by a signal or by a worker that died.
+
+    A pipe, written by the interpreter's own signal handler, since an Event would not do: set by a handler that
+    interrupts its `wait` it blocks for ever on its own lock, and a signal right before the wait is seen after it.
+    """
+
+    def __init__(self) -> None:
+        self._ear, self._clapper = os.pipe()
+        os.set_blocking(self._clapper, False)
+        self._handlers: dict[int, Any] = {}
+        self._before = -1
+        self.signal: str | None = None
+
+    def listen(self, *numbers: int) -> None:
+        """Take these signals as rings. Only the main thread may."""
+        self._before = signal.set_wakeup_fd(self._clapper, warn_on_full_buffer=False)
+        self._handlers = {number: signal.signal(number, self._heard) for number in numbers}
+
+    def ring(self) -> None:
+        """Ring. Callable from every thread."""
+        with suppress(BlockingIOError):  # full: it rings already
+            os.write(self._clapper, b"\0")
+
+    def wait(self) -> None:
+        """Return once it rang."""
+        while not select.select([self._ear], [], [])[0]:
+            continue
+
+    def close(self) -> None:
+        """Give the signals back to whom they belonged."""
+        if self._handlers:
+            signal.set_wakeup_fd(self._before)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        os.close(self._ear)
+        os.close(self._clapper)
+
+    def _heard(self, number: int, _: FrameType | None) -> None:
+        self.signal = signal.Signals(number).name
 
 
 class Connections:
@@ -86,11 +129,10 @@ class Service:
         self._system = system
         self._sweep = sweep
         self._connections = connections
-        self._lock = ServiceLock(system.paths.service_lock)
+        self._lock = ServiceLock(system.paths.service_lock, system.clock)
         self._swept = threading.Event()
         self._sweep_report: Mapping[str, Any] = {}
-        self._wake = threading.Event()
-        self._asked_to_stop: str | None = None
+        self._bell = Bell()
         socket = ControlSocket(
             system.paths.service_socket, {"status": self._status, "sweep": self._sweep_answer, "ping": self._ping}
         )
@@ -106,26 +148,19 @@ class Service:
         private_folder(self._system.paths.local)
         self._lock.take()
         try:
+            self._bell.listen(signal.SIGTERM, signal.SIGINT)
             self._socket.open()
             self._system.events.emit("service.started", detail=f"pid {os.getpid()}")
-            self._listen_to_signals()
             for worker in self._workers:
-                worker.start(self._wake)
+                worker.start(self._bell.ring)
             ready()
-            self._wake.wait()
+            self._bell.wait()
             return self._stop()
         finally:
             self._socket.close()
             self._system.close()
+            self._bell.close()
             self._lock.release()
-
-    def _listen_to_signals(self) -> None:
-        def asked(number: int, _: FrameType | None) -> None:
-            self._asked_to_stop = signal.Signals(number).name
-            self._wake.set()
-
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, asked)
 
     def _stop(self) -> int:
         failed = [worker for worker in self._workers if worker.failure]
@@ -135,7 +170,7 @@ class Service:
         self._system.events.emit(
             "service.stopped",
             level="error" if failed else "info",
-            reason=self._asked_to_stop or "a worker died",
+            reason=self._bell.signal or "a worker died",
             detail=f"did not stop in time: {', '.join(late)}" if late else None,
         )
         return 1 if failed else 0

@@ -1,0 +1,269 @@
+"""`the-loop start|stop|restart`: the service as a process, detached or by its systemd unit."""
+
+import os
+import signal
+import socket
+from pathlib import Path
+
+import yaml
+
+from core.controlsocket import ask
+from core.presence import running_service
+from tests.support.product import NAME, Product, end
+from tests.support.tmux import alive, wait_until
+
+UNIT = "the-loop.service"
+#: Stands for systemd: a unit that is there if `unit` is, whose start runs the service and whose stop ends it.
+SYSTEMCTL = """\
+#!/bin/sh
+cd {folder} || exit 1
+echo "$*" >>calls
+[ "$1" = --user ] && shift
+case "$1" in
+  cat) [ -e unit ] ;;
+  show) cat main-pid ;;
+  start) {program} serve </dev/null >unit-log 2>&1 & echo $! >main-pid ;;
+  stop) kill "$(cat main-pid)" ;;
+  *) exit 1 ;;
+esac
+"""
+
+
+def systemd(alone: Product, *, installed: bool) -> tuple[Path, dict[str, str]]:
+    """Put a `systemctl` on PATH, and return its folder and the environment that finds it."""
+    folder = alone.folder / "systemd"
+    folder.mkdir()
+    if installed:
+        (folder / "unit").touch()
+    script = folder / "systemctl"
+    program = Path(alone.environ()["PATH"].split(os.pathsep)[0]) / "the-loop"
+    script.write_text(SYSTEMCTL.format(folder=folder, program=program))
+    script.chmod(0o755)
+    return folder, {**alone.environ(), "PATH": f"{folder}{os.pathsep}{alone.environ()['PATH']}"}
+
+
+def at_default_place(alone: Product) -> None:
+    """Make the product's configuration the one that is read where nobody names another."""
+    default = Path(alone.environ()["HOME"]) / ".config" / "the-loop" / "cli-config.yaml"
+    default.parent.mkdir(parents=True)
+    default.write_text(yaml.safe_dump(alone.document()))
+
+
+def test_start_brings_up_a_service_that_outlives_it(alone: Product) -> None:
+    """The service runs detached, its sweep is waited for, and its rows are printed."""
+    started = alone.cli("start", "--json")
+
+    [service] = started.json["services"]
+    [row] = started.json["standingSessions"]
+    assert (started.code, started.json["ok"]) == (0, True)
+    assert (row["name"], row["outcome"], row["activity"]) == (NAME, "started", "idle")
+    assert (service["running"], alive(service["pid"])) == (True, True)
+    assert os.getsid(service["pid"]) == service["pid"]
+    assert alone.paths.service_log.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_second_start_says_already_running(alone: Product) -> None:
+    """It makes neither a second service nor a second pane."""
+    first = alone.cli("start", "--json")
+    pane = alone.panes()
+
+    second = alone.cli("start", "--json")
+
+    assert (second.code, second.json["standingSessions"][0]["outcome"]) == (0, "already-running")
+    assert second.json["services"] == first.json["services"]
+    assert alone.panes() == pane
+
+
+def test_stop_ends_the_sessions_and_then_the_service(alone: Product) -> None:
+    """The order is the sessions first, while the service they may be talking to is up."""
+    [service] = alone.cli("start", "--json").json["services"]
+
+    stopped = alone.cli("stop", "--json")
+
+    order = [event["event"] for event in alone.events("standing.stopped", "service.stopped")]
+    assert (stopped.code, stopped.json["ok"]) == (0, True)
+    assert order == ["standing.stopped", "service.stopped"]
+    assert not alive(service["pid"])
+    assert alone.panes() == {}
+    assert alone.record()["hold"] is None
+
+
+def test_a_stop_where_nothing_runs_is_well(alone: Product) -> None:
+    """Nothing to do is no failure, and it makes no database."""
+    stopped = alone.cli("stop", "--json")
+
+    assert (stopped.code, stopped.json["ok"]) == (0, True)
+    assert not alone.paths.database.exists()
+
+
+def test_restart_makes_a_new_service_and_resumes(alone: Product) -> None:
+    """Another process serves, and the conversation is the same."""
+    [before] = alone.cli("start", "--json").json["services"]
+    conversation = alone.record()["harnessSessionId"]
+
+    again = alone.cli("restart", "--json")
+
+    [after] = again.json["services"]
+    assert (again.code, again.json["standingSessions"][0]["outcome"]) == (0, "resumed")
+    assert after["pid"] != before["pid"]
+    assert not alive(before["pid"])
+    assert alone.record()["harnessSessionId"] == conversation
+
+
+def test_a_session_stopped_by_name_stays_silent_over_a_restart(alone: Product) -> None:
+    """Its mark outlives the service; the sweep's row says held, and status is well."""
+    alone.cli("start")
+    alone.cli("standing", "stop", NAME)
+
+    again = alone.cli("restart", "--json")
+    status = alone.cli("status", "--json")
+
+    assert again.json["standingSessions"][0]["outcome"] == "held"
+    assert status.code == 0
+    assert alone.panes() == {}
+
+
+def test_a_service_that_cannot_start_leaves_the_sweep_to_the_command(alone: Product) -> None:
+    """The sessions come up without it, and the answer says so and is not ok."""
+    alone.paths.local.mkdir(parents=True, mode=0o700)
+    alone.paths.service_socket.mkdir()
+
+    started = alone.cli("start", "--json", seconds=90)
+
+    assert started.code == 1
+    assert started.json["ok"] is False
+    assert started.json["standingSessions"][0]["outcome"] == "started"
+    assert "service" in started.err
+    assert str(alone.paths.service_log) in started.err
+
+
+def test_the_installed_unit_is_used_for_the_default_configuration(alone: Product) -> None:
+    """Where a unit is installed it is what starts and ends the service."""
+    folder, environ = systemd(alone, installed=True)
+    at_default_place(alone)
+
+    started = alone.program(("start", "--json"), env=environ)
+    pid = running_service(alone.paths.service_lock)
+    stopped = alone.program(("stop", "--json"), env=environ)
+
+    calls = (folder / "calls").read_text().splitlines()
+    assert started.code == 0, started.err
+    assert pid == int((folder / "main-pid").read_text())
+    assert f"--user start {UNIT}" in calls
+    assert f"--user stop {UNIT}" in calls
+    assert stopped.code == 0
+    assert alone.panes() == {}
+
+
+def test_another_configuration_does_not_touch_the_unit(alone: Product) -> None:
+    """With --config the service is a process of its own: the unit serves the default one."""
+    folder, environ = systemd(alone, installed=True)
+
+    started = alone.cli("start", "--json", env=environ)
+    stopped = alone.cli("stop", "--json", env=environ)
+
+    calls = (folder / "calls").read_text() if (folder / "calls").exists() else ""
+    assert (started.code, stopped.code) == (0, 0)
+    assert "start" not in calls
+    assert "stop" not in calls
+
+
+def test_without_a_unit_the_service_is_detached(alone: Product) -> None:
+    """systemd is asked whether it knows the unit, and no more."""
+    folder, environ = systemd(alone, installed=False)
+    at_default_place(alone)
+
+    started = alone.program(("start", "--json"), env=environ)
+    stopped = alone.program(("stop", "--json"), env=environ)
+
+    calls = set((folder / "calls").read_text().splitlines())
+    assert (started.code, stopped.code) == (0, 0)
+    assert calls == {f"--user cat {UNIT}"}
+
+
+def test_a_second_service_is_refused_and_names_the_first(alone: Product) -> None:
+    """One service a state root; the refusal carries its pid and the remedy, and changes nothing."""
+    first = alone.serve()
+
+    second = alone.cli("serve")
+
+    assert second.code == 1
+    assert f"pid {first.pid}" in second.err
+    assert "the-loop stop" in second.err
+    assert alone.answers(first.pid)
+
+
+def test_sigterm_during_the_sweep_ends_within_seconds(alone: Product) -> None:
+    """A service that is told to end while it starts a session ends all the same, with 0."""
+    service = alone.serve()
+
+    code = service.stop()
+
+    assert code == 0
+    assert running_service(alone.paths.service_lock) is None
+    assert not alone.paths.service_socket.exists()
+
+
+def test_ctrl_c_ends_the_service_as_sigterm_does(alone: Product) -> None:
+    """SIGINT is an orderly end."""
+    service = alone.serve().wait_swept()
+
+    code = service.stop(signal.SIGINT)
+
+    assert code == 0
+    assert "Traceback" not in service.output()
+    assert NAME in alone.panes()
+
+
+def test_the_control_socket_answers_while_a_client_says_nothing(alone: Product) -> None:
+    """Whoever connects and is silent holds up nobody."""
+    service = alone.serve().wait_swept()
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.connect(str(alone.paths.service_socket))
+
+        answer = ask(alone.paths.service_socket, "ping", 2.0)
+
+    assert answer == {"pid": service.pid}
+
+
+def test_status_tells_a_service_that_does_not_answer_from_none(alone: Product) -> None:
+    """A frozen service runs and does not answer: not well, and not "not running"."""
+    service = alone.serve().wait_swept()
+    os.kill(service.pid, signal.SIGSTOP)
+    try:
+        status = alone.cli("status", "--json")
+    finally:
+        os.kill(service.pid, signal.SIGCONT)
+
+    [row] = status.json["services"]
+    assert row["pid"] == service.pid
+    assert "does not answer" in row["detail"]
+
+
+def test_a_state_root_with_a_long_path_is_served(alone: Product) -> None:
+    """The address of a Unix socket is short; the state root's path need not be."""
+    root = alone.folder / ("a-long-folder-name-" * 6) / ("another-" * 8)
+    document = alone.document()
+    document["state"]["root"] = str(root)
+    alone.configure(yaml.safe_dump(document))
+    alone.paths = type(alone.paths)(root)
+
+    started = alone.cli("start", "--json")
+    status = alone.cli("status", "--json")
+    stopped = alone.cli("stop", "--json")
+
+    assert (started.code, status.code, stopped.code) == (0, 0, 0), started.err
+    assert status.json["services"][0]["running"] is True
+
+
+def test_a_service_that_was_killed_leaves_no_lie(alone: Product) -> None:
+    """After kill -9 status says not running, and the next start works although the socket's file is there."""
+    service = alone.serve().wait_swept()
+    end(service.pid, signal.SIGKILL)
+    wait_until(lambda: running_service(alone.paths.service_lock) is None, "the lock is free")
+
+    down = alone.cli("status", "--json")
+    again = alone.cli("start", "--json")
+
+    assert (down.code, down.json["services"][0]["running"]) == (1, False)
+    assert (again.code, again.json["standingSessions"][0]["outcome"]) == (0, "already-running")
