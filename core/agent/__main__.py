@@ -6,7 +6,7 @@ from pathlib import Path
 
 def run() -> int:
     """Put the folder that holds `core` on the path in place of this one, and run."""
-    sys.path[0] = str(Path(__file__).resolve().parents[3])
+    sys.path[0] = str(Path(__file__).resolve().parents[2])
     from core.agent.options import BadOption, parse
     from core.agent.session import run_agent
 
