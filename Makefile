@@ -9,6 +9,8 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 CLAUDE_CODE_VERSION := 2.1.197
 export PYTHON
+# Tests and benchmarks start hundreds of interpreters; each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help run setup setup-dev test lint format types imports unit integration e2e \
