@@ -6,32 +6,36 @@ import select
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 
 from tests.support.tmux import PrivateTmux, wait_until
 
 _QUIET_SECONDS = 5.2
 
 
-class Typist:
-    """Attached to a session until closed."""
+class Person:
+    """Attached to a session by a command of their own until closed."""
 
-    def __init__(self, private: PrivateTmux, target: str, *words: str) -> None:
-        self._private = private
+    def __init__(
+        self, tmux: Callable[..., str], target: str, command: Sequence[str], environ: Mapping[str, str]
+    ) -> None:
+        """`tmux` asks the server; `command` attaches to the target."""
+        self._tmux = tmux
         self._target = target
         self._master, slave = pty.openpty()
         self._process = subprocess.Popen(
-            [*private.server.command, "attach-session", *words, "-t", f"={target}:"],
+            list(command),
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            env={**private.environ, "TERM": "xterm-256color"},
+            env={**environ, "TERM": "xterm-256color"},
             start_new_session=True,
         )
         os.close(slave)
         self._closing = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        wait_until(lambda: private.tmux("list-clients", "-t", f"={target}"), "the client is attached")
+        wait_until(lambda: tmux("list-clients", "-t", f"={target}"), "the client is attached")
         self._last = time.monotonic()
 
     def type(self, text: str) -> None:
@@ -51,7 +55,7 @@ class Typist:
 
     def screen(self) -> str:
         """Return what the pane shows."""
-        return self._private.tmux("capture-pane", "-p", "-t", f"={self._target}:")
+        return self._tmux("capture-pane", "-p", "-t", f"={self._target}:")
 
     def close(self) -> None:
         """Detach."""
@@ -69,3 +73,11 @@ class Typist:
                     os.read(self._master, 65536)
                 except OSError:  # EIO: the client has gone
                     return
+
+
+class Typist(Person):
+    """Attached to a session of a private server by tmux itself."""
+
+    def __init__(self, private: PrivateTmux, target: str, *words: str) -> None:
+        command = [*private.server.command, "attach-session", *words, "-t", f"={target}:"]
+        super().__init__(private.tmux, target, command, private.environ)
