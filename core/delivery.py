@@ -92,6 +92,21 @@ class Deliverer:
         except Refused:
             return self._now()  # another process has moved the row on
 
+    def begin(self, record: SessionRecord, message_id: str, sight: Sight) -> None:
+        """Do the first step for a message that the caller has just committed, by what it saw under the session's lock.
+
+        Nothing is done where others are before it: `advance` takes them first, as it takes on where tmux is silent.
+        """
+        rows = self._system.inbox.unsettled(record.uid)
+        if [row.message.id for row in rows] != [message_id]:
+            return
+        try:
+            self._act(rows, record, sight)
+        except (TmuxSilent, TmuxMissing):
+            self._looker.was_silent()
+        except Refused:
+            return  # another process has moved the row on
+
     # ------------------------------------------------------------ looking
 
     def _now(self) -> datetime:
@@ -129,7 +144,10 @@ class Deliverer:
         record = self._record(rows) if rows else None
         if record is None:
             return self._now()
-        row, sight = rows[0], self._looker.see(record.name, record)
+        return self._act(rows, record, self._looker.see(record.name, record))
+
+    def _act(self, rows: Sequence[InboxRow], record: SessionRecord, sight: Sight) -> datetime | None:
+        row = rows[0]
         durable = row.state in IN_FLIGHT and self._durable(record, row)
         now = self._now()
         situation = self._looker.situation(row, record, sight, durable=durable)

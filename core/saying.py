@@ -1,5 +1,7 @@
 """`say`: a message as an inbox row, and what became of it. A message never starts a session."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -10,11 +12,12 @@ from core.domain.framing import AGENT_WAY, clean
 from core.domain.gate import Action, Wake
 from core.domain.message import DELIVERED, EXIT_ZERO, InboxRow, Kind, MessageState, NewMessage
 from core.domain.session import SessionRecord
-from core.errors import NotPermitted, NotRunning, Refused
+from core.errors import LockBusy, NotPermitted, NotRunning, Refused
 from core.names import new_marker, new_message_id
+from core.observer import ingest_record
 from core.presence import running_service
 from core.sessions import Known, definition_of
-from core.situations import Looker
+from core.situations import Looker, Sight
 from core.system import System
 
 NO_SERVICE = "no service is running"
@@ -61,23 +64,46 @@ def say(system: System, name: str, text: str, *, actor: str, raw: bool = False, 
     cleaned = clean(text)
     if known.unreadable is not None:
         raise known.unreadable
-    record = _accepting(system, known)
-    message = _message(system, record, cleaned.text, actor, raw)
-    _commit(system, record, message)
+    deliverer = Deliverer(system)
+    with _lock_if_needed(system, known, needed=wait > 0 and not _served(system)) as locked:
+        known = definition_of(system.settings, system.records, name) if locked else known
+        record, sight = _accepting(system, known)
+        message = _message(system, record, cleaned.text, actor, raw)
+        _commit(system, record, message)
+        if locked:
+            deliverer.begin(record, message.id, sight)
     dropped = (f"{cleaned.dropped} control characters were left out",) if cleaned.dropped else ()
-    row, served = _watched(system, message, wait) if wait > 0 else (system.inbox.get(message.id), _served(system))
+    row, served = _watched(system, deliverer, message, wait)
     return _said(message, row, dropped, served)
 
 
-def _accepting(system: System, known: Known) -> SessionRecord:
-    """Return the record of a session that takes messages now. Raises NotRunning and Refused by the gate's word."""
+@contextmanager
+def _lock_if_needed(system: System, known: Known, *, needed: bool) -> Iterator[bool]:
+    """Hold the session's lock if it is free, and tell whether it is held.
+
+    Under it, one look serves both the answer and the first step of the delivery. Whoever else holds it works on the
+    session: then the message is committed without, and delivered in its turn.
+    """
+    locked = False
+    with ExitStack() as held:
+        if needed and known.record is not None:
+            ingest_record(system, known.record)  # may need the lock itself
+            with suppress(LockBusy):
+                held.enter_context(system.locks.hold(known.name, "take a message", 0.0))
+                locked = True
+        yield locked
+
+
+def _accepting(system: System, known: Known) -> tuple[SessionRecord, Sight]:
+    """Return the record of a session that takes messages now, and how it was seen. Raises NotRunning."""
     looker = Looker(system, lambda _: True)
     record = known.record
-    decision = looker.gate(Wake.SAY, looker.see(known.name, record), known.name, record)
+    sight = looker.see(known.name, record)
+    decision = looker.gate(Wake.SAY, sight, known.name, record)
     if decision.action is Action.REFUSE or record is None:
         system.events.emit("standing.refused", name=known.name, reason=decision.reason)
         raise NotRunning(f"{known.name}: the message was not taken, for {decision.reason}", decision.remedy)
-    return record
+    return record, sight
 
 
 def _message(system: System, record: SessionRecord, text: str, actor: str, raw: bool) -> NewMessage:
@@ -126,8 +152,10 @@ def _served(system: System) -> bool:
     return running_service(system.paths.service_lock) is not None
 
 
-def _watched(system: System, message: NewMessage, wait: float) -> tuple[InboxRow | None, bool]:
+def _watched(system: System, deliverer: Deliverer, message: NewMessage, wait: float) -> tuple[InboxRow | None, bool]:
     """Wait for the row, delivering it here where no service does; tell whether one did at the end."""
+    if wait <= 0:
+        return system.inbox.get(message.id), _served(system)
     deadline = Deadline(system.clock, wait)
     row = system.inbox.get(message.id)
     while _served(system):
@@ -136,7 +164,7 @@ def _watched(system: System, message: NewMessage, wait: float) -> tuple[InboxRow
             return row, True
         system.clock.pause(min(_POLL_SECONDS, deadline.remaining()))
     until = system.clock.now() + timedelta(seconds=deadline.remaining())
-    return Deliverer(system).run(message.uid, message.id, until), False
+    return deliverer.run(message.uid, message.id, until), False
 
 
 def _said(message: NewMessage, row: InboxRow | None, dropped: tuple[str, ...], served: bool) -> Said:
