@@ -55,11 +55,9 @@ def ratios() -> Iterator[Ratio]:
     """Yield the ratio of a say to the bare paste, each until the bytes were read."""
     with stage() as here, closing(Pane(here.folder)) as pane:
         here.configure(_document(here.folder))
+        _start(here)
         system = here.system(persistent=True)
-        started = start_standing(system, NAME, _ACTOR)
         try:
-            if not started.ok:
-                raise RuntimeError(started.sessions[0].detail)
             yield compare(
                 ("say to bytes read", _latency(pane, lambda word: say(system, NAME, word, actor=_ACTOR, wait=5.0))),
                 ("`tmux load-buffer - ; paste-buffer` to bytes read", _latency(pane, lambda word: _paste(here, word))),
@@ -68,6 +66,17 @@ def ratios() -> Iterator[Ratio]:
             )
         finally:
             system.close()
+
+
+def _start(here: Stage) -> None:
+    """Start the session, from another system: a control client is not had before the server runs, nor right after."""
+    system = here.system()
+    try:
+        started = start_standing(system, NAME, _ACTOR)
+    finally:
+        system.close()
+    if not started.ok:
+        raise RuntimeError(started.sessions[0].detail)
 
 
 def _document(folder: Path) -> dict[str, Any]:
