@@ -17,6 +17,9 @@ class ActivityState(Enum):
     UNKNOWN = "unknown"  #: nothing is known; never taken for idle
 
 
+BETWEEN_TURNS = "background tasks run, and no turn does"  #: the detail of a session that is busy for that reason
+
+
 @dataclass(frozen=True)
 class Activity:
     """One row a session: the state, since when (UTC), and the background tasks that are still open."""
@@ -29,3 +32,8 @@ class Activity:
     detail: str = ""  #: what it asks, or the API error it ran into
     turn_started_at: datetime | None = None
     last_report_at: datetime | None = None
+
+    @property
+    def between_turns(self) -> bool:
+        """Tell whether it is busy with background tasks alone."""
+        return self.state is ActivityState.BUSY and self.detail == BETWEEN_TURNS

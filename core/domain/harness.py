@@ -37,6 +37,7 @@ class Traits:
     boot_signal: bool = False  #: says by itself when it reads
     turn_gate: bool = False  #: a hook can block turns born inside the harness
     clear: bytes | None = None  #: keys that empty its composer; a write of their own, `settle` away from any paste
+    interrupt: bytes | None = None  #: a key that ends the running turn, or rejects the open dialog; None: there is none
     stash: bytes | None = None  #: a key that puts half-typed text aside and brings it back after the next message
     inline_limit: int = 100_000  #: bytes; longer messages go by file
     argument_limit: int = 96 * 1024  #: bytes of a boot prompt as an argument; longer ones go by file
@@ -86,10 +87,11 @@ class Ready:
 
 @dataclass(frozen=True)
 class TurnStarted:
-    """A turn took this text. `internal` when nobody typed it (a finished background task)."""
+    """A turn took this text. `internal` when nobody typed it (a finished background task, whose id is `task`)."""
 
     prompt: str
     internal: bool = False
+    task: str | None = None
 
 
 @dataclass(frozen=True)
@@ -117,9 +119,13 @@ class TurnFailed:
 
 @dataclass(frozen=True)
 class TurnBlocked:
-    """The turn-start hook blocked a wake that was born inside the harness; its text is kept."""
+    """The turn-start hook blocked a turn that nobody typed; its text is kept.
+
+    `task`: the background task whose end it tells, None for a message of ours that waited in the harness's own queue.
+    """
 
     prompt: str
+    task: str | None = None
 
 
 @dataclass(frozen=True)
@@ -164,3 +170,4 @@ class Opinion:
 
     state: ActivityState
     detail: str = ""
+    turn_over: bool = False  #: no turn runs and no dialog is open, whatever background tasks do

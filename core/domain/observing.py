@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from core.domain.activity import Activity, ActivityState
+from core.domain.activity import BETWEEN_TURNS, Activity, ActivityState
 from core.domain.gate import Observed
 from core.domain.harness import (
     Asked,
@@ -86,13 +86,22 @@ def follow(activity: Activity, event: HarnessEvent, at: datetime, *, boot_coming
         case Asked(question=question, summary=summary):
             return _moved(told, ActivityState.QUESTION if question else ActivityState.PERMISSION, at, detail=summary)
         case TurnEnded(pending_tasks=tasks):
-            return _moved(told, ActivityState.BUSY if tasks else ActivityState.IDLE, at, tasks=tasks)
+            return _between_turns(told, tasks, at)
         case TurnFailed(error=error, message=message):
             return _moved(told, ActivityState.IDLE, at, detail=": ".join(text for text in (error, message) if text))
         case Ended(reason=reason):
             return _moved(told, ActivityState.UNKNOWN, at, detail=f"it is going away: {reason}", tasks=())
-        case TextQueued() | TurnBlocked():
+        case TurnBlocked(task=task):
+            left = tuple(each for each in told.pending_tasks if each != task)
+            return _between_turns(told, left, at) if told.between_turns else replace(told, pending_tasks=left)
+        case TextQueued():
             return told
+
+
+def _between_turns(activity: Activity, tasks: tuple[str, ...], at: datetime) -> Activity:
+    if tasks:
+        return _moved(activity, ActivityState.BUSY, at, detail=BETWEEN_TURNS, tasks=tasks)
+    return _moved(activity, ActivityState.IDLE, at, tasks=())
 
 
 def second_guess(activity: Activity, opinion: Opinion | None, now: datetime) -> Activity:

@@ -31,6 +31,7 @@ class Receipt(Enum):
     STASHED = "@the_loop_stashed"
     PASTED = "@the_loop_pasted"
     SUBMITTED = "@the_loop_submitted"
+    INTERRUPTED = "@the_loop_interrupted"  #: its token names the moment, see `interrupt_token`
 
 
 class Written(Enum):

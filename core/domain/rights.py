@@ -27,9 +27,15 @@ class Verb(Enum):
     START = "start"
     STOP = "stop"
     RESTART = "restart"
+    PAUSE = "pause"
+    RESUME = "resume"
+    INTERRUPT = "interrupt"
+    QUEUE = "queue"
+    CANCEL = "cancel"
+    LOGS = "logs"
 
 
-READS = frozenset({Verb.LIST, Verb.GET, Verb.STATUS, Verb.SCREEN, Verb.EVENTS})
+READS = frozenset({Verb.LIST, Verb.GET, Verb.STATUS, Verb.SCREEN, Verb.EVENTS, Verb.QUEUE, Verb.LOGS})
 SPEAKS = frozenset({Verb.SAY})
 
 

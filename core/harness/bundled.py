@@ -40,6 +40,7 @@ class BundledHarness:
         boot_signal=True,
         turn_gate=True,
         clear=b"\x15" * 40,  # C-u: two clear a line
+        interrupt=b"\x1b",
         stash=b"\x13",  # C-s
     )
 

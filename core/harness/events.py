@@ -3,6 +3,7 @@
 Pure, and total: whatever the harness writes, the answer is a tuple, if need be an empty one.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ from core.harness.base import list_of, object_of, text_of
 from core.harness.spool import BLOCKED_SUFFIX
 
 NOTIFICATION = "<task-notification>"  #: begins a prompt that the harness gives itself when background work ends
+_TASK_ID = re.compile(r"<task-id>\s*([^<\s]{1,80})\s*</task-id>")
 QUESTION_TOOL = "AskUserQuestion"
 _OVER = frozenset({"completed", "failed", "killed", "stopped"})
 _GOES_ON = frozenset({"clear", "resume"})  #: SessionEnd reasons after which the same process reads on
@@ -37,6 +39,12 @@ def is_internal(prompt: str) -> bool:
     return prompt.lstrip().startswith(NOTIFICATION)
 
 
+def task_of(prompt: str) -> str | None:
+    """Return the id of the background task whose end the prompt tells, None for any other prompt."""
+    found = _TASK_ID.search(prompt) if is_internal(prompt) else None
+    return found[1] if found else None
+
+
 def interpret(report: Report) -> tuple[HarnessEvent, ...]:
     """Return what the report means; () for one that means nothing to us."""
     payload = report.payload
@@ -44,8 +52,8 @@ def interpret(report: Report) -> tuple[HarnessEvent, ...]:
     if event == "UserPromptSubmit":
         prompt = text_of(payload, "prompt")
         if report.name.endswith(BLOCKED_SUFFIX):
-            return (TurnBlocked(prompt),)
-        return (TurnStarted(prompt, internal=is_internal(prompt)),)
+            return (TurnBlocked(prompt, task_of(prompt)),)
+        return (TurnStarted(prompt, internal=is_internal(prompt), task=task_of(prompt)),)
     reading = _READINGS.get(event)
     return () if reading is None else reading(payload)
 

@@ -48,6 +48,7 @@ class ClaudeHarness:
         boot_signal=True,
         turn_gate=True,
         clear=b"\x15" * 40,  # C-u: 2n-1 of them clear n lines, more do nothing, and unlike C-c none ends a turn
+        interrupt=b"\x1b",  # Escape; no hook tells of it
         stash=b"\x13",  # C-s
         flush=0.5,  # its last lines reach the disk about 0.1 s after the Stop hook
     )

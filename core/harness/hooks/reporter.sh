@@ -90,18 +90,30 @@ follow() {
   esac
 }
 
+# Whether nobody typed the payload's prompt: the harness tells itself that a task is over, or takes a message of ours
+# that waited in its own queue, by its frame "[alice via slack #k3f9x2] ". A quote inside a JSON string is escaped, so that what is
+# looked for can only be the key itself, and the text must begin with the tag or the frame.
+born_here() {
+  case $payload in
+    *'"prompt":"<task-notification>'* | *'"prompt": "<task-notification>'*) return 0 ;;
+    *'"prompt":"['*) frame=${payload#*'"prompt":"['} ;;
+    *'"prompt": "['*) frame=${payload#*'"prompt": "['} ;;
+    *) return 1 ;;
+  esac
+  frame=${frame%%]*}
+  case ${frame##*' #'} in [a-z2-9][a-z2-9][a-z2-9][a-z2-9][a-z2-9][a-z2-9]) ;; *) return 1 ;; esac
+  case $frame in *' via '* | 'agent '* | 'the-loop '*) return 0 ;; esac
+  return 1
+}
+
 if [ -e "$asking" ] || { [ "$event" = UserPromptSubmit ] && [ -e "$folder/hold" ]; }; then
   payload=$(cat)
   if [ -e "$asking" ]; then follow 2>/dev/null; fi
-  if [ "$event" = UserPromptSubmit ] && [ -e "$folder/hold" ]; then
-    # A quote inside a JSON string is escaped, so this can only be the key itself, and the text must begin with the tag.
-    case $payload in
-      *'"prompt":"<task-notification>'* | *'"prompt": "<task-notification>'*)
-        printf '%s' "$payload" | save .blocked.json
-        poke
-        echo "the-loop: this session is held; the notification is kept for later" >&2
-        exit 2 ;;
-    esac
+  if [ "$event" = UserPromptSubmit ] && [ -e "$folder/hold" ] && born_here; then
+    printf '%s' "$payload" | save .blocked.json
+    poke
+    echo "the-loop: this session is held; this is kept for later" >&2
+    exit 2
   fi
   printf '%s' "$payload" | save .json
 else

@@ -316,9 +316,9 @@ def test_gate_blocks_only_what_nobody_typed_and_only_while_held(reporter: Report
     assert b"held" in held.stderr
     assert held.stdout == b""
     assert [interpret(report)[0] for report in reports] == [
-        TurnStarted(NOTE, internal=True),
-        TurnBlocked(NOTE),
-        TurnStarted(NOTE, internal=True),
+        TurnStarted(NOTE, internal=True, task="b1"),
+        TurnBlocked(NOTE, "b1"),
+        TurnStarted(NOTE, internal=True, task="b1"),
     ]
 
 
@@ -343,6 +343,29 @@ def test_what_a_person_types_is_never_blocked(reporter: Reporter, text: str) -> 
 
     assert done.returncode == 0
     assert [report.payload["prompt"] for report in read_reports(reporter.context.spool, "i-1").reports] == [text]
+
+
+@pytest.mark.parametrize("frame", ["[alice via slack #k3f9x2]", "[agent builder #k3f9x2]", "[the-loop #k3f9x2]"])
+def test_a_message_of_ours_in_the_harness_queue_is_blocked_while_held(reporter: Reporter, frame: str) -> None:
+    """It was submitted before the pause, and no turn shall take it after it: it is given back to our queue."""
+    text = f'{frame} he said "go" [and] went '
+    (reporter.context.folder / "hold").touch()
+
+    done = reporter.prompt(text)
+
+    [report] = read_reports(reporter.context.spool, "i-1").reports
+    assert done.returncode == 2
+    assert interpret(report) == (TurnBlocked(text),)
+
+
+@pytest.mark.parametrize("text", ["[ann via post] hello #k3f9x2", "[x via y #K3F9X2] z", "see [a via b #k3f9x2] c"])
+def test_what_only_looks_like_a_frame_is_not_blocked(reporter: Reporter, text: str) -> None:
+    """A frame stands at the beginning and ends in its marker."""
+    (reporter.context.folder / "hold").touch()
+
+    done = reporter.prompt(text)
+
+    assert done.returncode == 0
 
 
 def test_unknown_events_and_odd_payloads_break_nothing(reporter: Reporter) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.clock import SystemClock
-from core.domain.activity import ActivityState
+from core.domain.activity import BETWEEN_TURNS, ActivityState
 from core.domain.harness import Opinion, SessionContext
 from core.domain.session import Definition
 from core.errors import HarnessNotInstalled, InvalidValue
@@ -276,15 +276,15 @@ def test_status_file_is_the_second_opinion(
         return claude.second_opinion(context, os.getpid())
 
     assert claude.second_opinion(context, os.getpid()) is None
-    assert told('{"status": "idle"}') == Opinion(ActivityState.IDLE)
+    assert told('{"status": "idle"}') == Opinion(ActivityState.IDLE, turn_over=True)
     assert told('{"status": "busy"}') == Opinion(ActivityState.BUSY)
-    assert told('{"status": "shell"}') == Opinion(ActivityState.BUSY, "a background shell runs")
+    assert told('{"status": "shell"}') == Opinion(ActivityState.BUSY, BETWEEN_TURNS, turn_over=True)
     assert told('{"status": "waiting", "waitingFor": "permission prompt"}') == Opinion(
         ActivityState.PERMISSION, "permission prompt"
     )
     assert [told(content) for content in ('{"status": "new"}', "{", "[]", '{"status": 1}')] == [None] * 4
     own.write_text('{"status": "idle"}')
-    assert claude.second_opinion(context, os.getppid()) == Opinion(ActivityState.IDLE)
+    assert claude.second_opinion(context, os.getppid()) == Opinion(ActivityState.IDLE, turn_over=True)
 
 
 @pytest.mark.parametrize(

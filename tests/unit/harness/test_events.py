@@ -79,11 +79,11 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
     ),
     ("start after clear", report("SessionStart", source="clear"), (Ready(COMMON["session_id"], "clear"),)),
     ("prompt", report("UserPromptSubmit", prompt="[boot #b0] hi"), (TurnStarted("[boot #b0] hi"),)),
-    ("notification", report("UserPromptSubmit", prompt=NOTE), (TurnStarted(NOTE, internal=True),)),
+    ("notification", report("UserPromptSubmit", prompt=NOTE), (TurnStarted(NOTE, internal=True, task="bnyggtyon"),)),
     (
         "blocked",
         report("UserPromptSubmit", name="1795961738569305809-1-UserPromptSubmit.blocked.json", prompt=NOTE),
-        (TurnBlocked(NOTE),),
+        (TurnBlocked(NOTE, "bnyggtyon"),),
     ),
     (
         "tool begins",
