@@ -1,5 +1,7 @@
 """The demo's configuration file."""
 
+import os
+from binascii import crc32
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,20 +13,42 @@ from core.store.files import write_private
 DEMO_SESSION = "guide"
 DEMO_PERSON = "you"
 DEMO_CHANNEL = "agents"
+DEMO_SOCKET = "the-loop-demo"
+_FILE = "cli-config.yaml"
 _HEADER = "# Written by `the-loop demo` at each start. Everything it names is in this folder or on loopback.\n"
 
 
-def write_configuration(folder: Path, facts: Mapping[str, Any]) -> Path:
+def last_socket(folder: Path) -> str:
+    """Return the name of the tmux server that the folder's demo used last, or the usual one."""
+    try:
+        last = yaml.safe_load((folder / _FILE).read_text())["routing"]["tmux"]["socketName"]
+    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
+        return DEMO_SOCKET  # there was no demo here, or its file is no longer ours
+    return last if isinstance(last, str) and last.startswith(DEMO_SOCKET) else DEMO_SOCKET
+
+
+def state_root(folder: Path) -> Path:
+    """Return where the demo's state is."""
+    return folder / "state"
+
+
+def own_socket(folder: Path) -> str:
+    """Return a name that the demo of no other folder uses."""
+    return f"{DEMO_SOCKET}-{crc32(os.fsencode(folder)):08x}"
+
+
+def write_configuration(folder: Path, facts: Mapping[str, Any], socket: str) -> Path:
     """Write the demo's configuration for a workspace with these facts, and return its path."""
     work = folder / "work"
     work.mkdir(mode=0o700, exist_ok=True)
     document = {
-        "state": {"root": str(folder / "state")},
+        "state": {"root": str(state_root(folder))},
         "routing": {
             "defaultHarness": "bundled",
             "spawnWorkdir": str(work),
-            "tmux": {"socketName": "the-loop-demo"},
+            "tmux": {"socketName": socket},
         },
+        "service": {"port": 0},
         "channels": {
             "slack": {
                 "enabled": True,
@@ -45,6 +69,6 @@ def write_configuration(folder: Path, facts: Mapping[str, Any]) -> Path:
             ],
         },
     }
-    config = folder / "cli-config.yaml"
+    config = folder / _FILE
     write_private(config, (_HEADER + yaml.safe_dump(document, sort_keys=False)).encode())
     return config

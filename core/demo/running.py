@@ -12,9 +12,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from core.clock import Deadline, SystemClock
-from core.demo.configuration import DEMO_CHANNEL, DEMO_SESSION, write_configuration
-from core.errors import CoreError
+from core.demo.configuration import DEMO_CHANNEL, DEMO_SESSION, last_socket, own_socket, state_root, write_configuration
+from core.domain.session import Live
+from core.errors import CoreError, Refused
 from core.names import target_for
+from core.paths import StatePaths
+from core.presence import running_service
+from core.standing.listing import get_standing
 
 _WORKSPACE_SECONDS = 20.0
 _END_SECONDS = 5.0
@@ -27,17 +31,38 @@ class WorkspaceNotStarted(CoreError):
 
 
 def run_demo(folder: Path, port: int, environ: Mapping[str, str], tell: Callable[[Mapping[str, Any]], None]) -> int:
-    """Bring everything up in `folder`, tell how to address it (see `addressed`), and serve until interrupted."""
+    """Bring everything up in `folder`, tell how to address it (see `addressed`), and serve until interrupted.
+
+    Raises Refused if a demo runs there already, WorkspaceNotStarted.
+    """
     from core.assembly import build_service
     from core.config.loading import load
 
+    pid = running_service(StatePaths(state_root(folder)).service_lock)
+    if pid is not None:
+        raise Refused(
+            f"a demo runs in {folder} already (pid {pid})", "end it with Ctrl-C, or give another folder with --folder"
+        )
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _workspace(folder, port) as facts:
-        config = write_configuration(folder, facts)
         tokens = {"THE_LOOP_SLACK_BOT_TOKEN": facts["bot_token"], "THE_LOOP_SLACK_APP_TOKEN": facts["app_token"]}
         demo_environ = {**_without_proxies(environ), **tokens}
+        config = _configured(folder, facts, demo_environ)
         service = build_service(load(config, demo_environ), demo_environ)
         return service.run(ready=lambda: tell(addressed(config, facts)))
+
+
+def _configured(folder: Path, facts: Mapping[str, Any], environ: Mapping[str, str]) -> Path:
+    """Write the configuration; where another folder's demo has our tmux session's name, with a server of our own."""
+    from core.config.loading import load
+    from core.wiring import build_system
+
+    config = write_configuration(folder, facts, last_socket(folder))
+    system = build_system(load(config, environ), environ)
+    if get_standing(system, DEMO_SESSION).live is Live.FOREIGN:
+        config = write_configuration(folder, facts, own_socket(folder))
+    system.close()
+    return config
 
 
 def _without_proxies(environ: Mapping[str, str]) -> dict[str, str]:

@@ -1,0 +1,188 @@
+"""`the-loop demo`: the whole product in one folder, as its printed commands say."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from core.controlsocket import ask
+from tests.support.product import Done, Product, end_tmux
+from tests.support.tmux import alive, wait_until
+
+SESSION = "guide"
+
+
+class Demo:
+    """One run of the demo in a folder."""
+
+    def __init__(self, folder: Path, process: "subprocess.Popen[bytes]", output: Path) -> None:
+        self.folder = folder
+        self._process = process
+        self._output = output
+
+    def text(self) -> str:
+        """Return what it has printed so far."""
+        return self._output.read_text()
+
+    def wait_up(self) -> "Demo":
+        """Wait until it has printed how it is addressed, and its session has been announced."""
+        wait_until(lambda: "Ctrl-C ends" in self.text() or self._process.poll() is not None, "the demo is up", 30.0)
+        assert self._process.poll() is None, self.text()
+        ask(self.folder / "state" / "local" / "service.sock", "sweep", 30.0)
+        return self
+
+    def command(self, label: str) -> list[str]:
+        """Return the printed command with that label, as a shell would take it."""
+        [line] = [line for line in self.text().splitlines() if line.strip().startswith(label)]
+        return shlex.split(line.partition(label)[2].partition("   (")[0])
+
+    def workspace(self) -> dict[str, Any]:
+        """Return the workspace's facts."""
+        facts: dict[str, Any] = json.loads((self.folder / "workspace.json").read_text())
+        return facts
+
+    @property
+    def port(self) -> int | None:
+        """Return the port of the page."""
+        return urlsplit(str(self.workspace()["url"])).port
+
+    def told(self, event: str) -> bool:
+        """Tell whether the event log holds such an event."""
+        log = self.folder / "state" / "local" / "events.jsonl"
+        return log.exists() and f'"event": "{event}"' in log.read_text()
+
+    def interrupt(self) -> int:
+        """Press Ctrl-C and return the exit code."""
+        self._process.send_signal(signal.SIGINT)
+        return self._process.wait(30)
+
+
+@pytest.fixture
+def folder(alone: Product) -> Path:
+    """Give the folder in which the demo keeps all it has."""
+    return alone.folder / "demo"
+
+
+@contextmanager
+def demo(alone: Product, folder: Path) -> Iterator[Demo]:
+    """Run the demo, and end its tmux server with it if the test left one."""
+    process, output = alone.begin("demo", "--folder", str(folder))
+    running = Demo(folder, process, output)
+    try:
+        yield running.wait_up()
+    finally:
+        if process.poll() is None:
+            running.interrupt()
+
+
+@pytest.fixture(autouse=True)
+def _no_server_stays(alone: Product) -> Iterator[None]:
+    """End the demos' tmux servers; their sockets are in this product's own folder."""
+    yield
+    folder = alone.folder / "tmux" / f"tmux-{os.getuid()}"
+    for socket in folder.iterdir() if folder.exists() else ():
+        end_tmux(socket.name, alone.environ())
+
+
+def run(alone: Product, words: list[str]) -> Done:
+    """Run a printed command as it stands."""
+    done = subprocess.run(words, env=alone.environ(), capture_output=True, text=True, timeout=60, check=False)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def pane(alone: Product, socket: str = "the-loop-demo") -> int:
+    """Return the pid of the demo's pane."""
+    words = ["tmux", "-L", socket, "list-panes", "-t", f"=loop-standing-{SESSION}:", "-F", "#{pane_pid}"]
+    return int(run(alone, words).out)
+
+
+def test_its_printed_commands_work_as_printed(alone: Product, folder: Path) -> None:
+    """say reaches the agent, status is well, events and the pane are shown, stop ends it all."""
+    with demo(alone, folder) as running:
+        said = run(alone, running.command("speak to it"))
+        status = run(alone, running.command("is it up?"))
+        events = run(alone, running.command("what happened"))
+        attach = run(alone, [*running.command("the pane"), "--json"])
+        stopped = run(alone, running.command("end it all"))
+
+        assert (said.code, said.out) == (0, f"{SESSION}: confirmed\n")
+        assert (status.code, "slack: running" in status.out) == (0, True)
+        assert "standing.announced" in events.out
+        assert attach.json["command"][0] == "tmux"
+        assert stopped.code == 0
+        assert "Traceback" not in running.text()
+
+
+def test_ctrl_c_ends_page_and_service_and_leaves_the_pane(alone: Product, folder: Path) -> None:
+    """The session lives on; the second run adopts it, finds its thread and takes the same port."""
+    with demo(alone, folder) as running:
+        port, pid = running.port, pane(alone)
+        code = running.interrupt()
+
+    assert code == 0
+    assert alive(pid)
+    with demo(alone, folder) as again:
+        assert again.port == port
+        assert pane(alone) == pid
+        assert again.told("standing.adopted")
+        assert run(alone, again.command("is it up?")).code == 0
+
+
+def test_a_stopped_demo_resumes_the_conversation(alone: Product, folder: Path) -> None:
+    """After its stop command the next run brings back the same conversation in the same thread."""
+    record = folder / "state" / "local" / "standing" / f"{SESSION}.json"
+    with demo(alone, folder) as running:
+        wait_until(lambda: running.told("standing.announced"), "the thread is there")
+        assert run(alone, running.command("end it all")).code == 0
+        before = json.loads(record.read_text())
+
+    with demo(alone, folder) as again:
+        wait_until(lambda: again.told("standing.resumed"), "the session is resumed")
+        after = json.loads(record.read_text())
+        assert after["harnessSessionId"] == before["harnessSessionId"]
+        assert after["slackThread"] == before["slackThread"]
+
+
+def test_two_demos_side_by_side_do_not_meet(alone: Product, folder: Path) -> None:
+    """Each has its own port, its own pane and its own agent."""
+    other = alone.folder / "other"
+    with demo(alone, folder) as first, demo(alone, other) as second:
+        words = [run(alone, running.command("speak to it")) for running in (first, second)]
+        statuses = [run(alone, running.command("is it up?")) for running in (first, second)]
+
+        assert first.port != second.port
+        assert [(said.code, said.out) for said in words] == [(0, f"{SESSION}: confirmed\n")] * 2
+        assert [status.code for status in statuses] == [0, 0]
+
+
+def test_a_second_demo_in_the_same_folder_is_refused_and_touches_nothing(alone: Product, folder: Path) -> None:
+    """The first one's files stay as they are; the refusal names its process and what to do."""
+    with demo(alone, folder) as running:
+        before = [(folder / name).read_bytes() for name in ("workspace.json", "cli-config.yaml")]
+
+        second = alone.program(("demo", "--folder", str(folder)))
+
+        assert second.code == 1
+        assert "--folder" in second.err
+        assert [(folder / name).read_bytes() for name in ("workspace.json", "cli-config.yaml")] == before
+        assert run(alone, running.command("speak to it")).code == 0
+
+
+def test_it_keeps_its_tokens_to_itself(alone: Product, folder: Path) -> None:
+    """What it prints and writes into its state holds no token; its own files are private."""
+    with demo(alone, folder) as running:
+        tokens = [running.workspace()["bot_token"], running.workspace()["app_token"]]
+        state = [path.read_bytes() for path in (folder / "state").rglob("*") if path.is_file()]
+        texts = [running.text().encode(), (folder / "cli-config.yaml").read_bytes(), *state]
+
+        assert not [token for token in tokens for text in texts if token.encode() in text]
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert (folder / "workspace.json").stat().st_mode & 0o777 == 0o600
