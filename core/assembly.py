@@ -8,6 +8,7 @@ from core.delivery import Deliverer
 from core.deliveryworker import DeliveryWorker
 from core.domain.message import InboxRow
 from core.door import Door
+from core.finishing import Finisher
 from core.inbound import Inbound, authorized_rows
 from core.lifecycle import start_all
 from core.mirroring import NullMirror
@@ -36,6 +37,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     workers.append(Worker("delivery", 1, delivery.run))
     workers += [Worker(f"outbound-{kind}", 2, worker.run) for kind, worker in outbound.items()]
     workers.append(Worker("observer", 2, ObserverWorker(system, wake).run))
+    workers.append(Worker("finisher", 0, Finisher(system).run))
     return Service(system, workers, lambda: start_all(system, "supervisor").to_json(), connections)
 
 

@@ -29,7 +29,7 @@ def reconcile(system: System, actor: str) -> tuple[Reconciled, ...]:
         system.runner.survey()
     except (TmuxSilent, TmuxMissing) as error:
         return tuple(_left(entry, str(error)) for entry in system.records.all())
-    return tuple(_reconcile_one(system, entry, actor) for entry in system.records.all())
+    return tuple(reconcile_one(system, entry, actor) for entry in system.records.all())
 
 
 def _left(entry: SessionRecord | RecordUnreadable, trouble: str) -> Reconciled:
@@ -37,7 +37,8 @@ def _left(entry: SessionRecord | RecordUnreadable, trouble: str) -> Reconciled:
     return Reconciled(entry.name, phase, phase, trouble)
 
 
-def _reconcile_one(system: System, entry: SessionRecord | RecordUnreadable, actor: str) -> Reconciled:
+def reconcile_one(system: System, entry: SessionRecord | RecordUnreadable, actor: str) -> Reconciled:
+    """Act by the phase of one session's record, unless somebody else is at work on it."""
     if isinstance(entry, RecordUnreadable):
         return _left(entry, str(entry))
     try:
