@@ -9,17 +9,18 @@ inherits fields.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 __all__ = ["dataclass", "field", "field_names", "replace"]
 
 _T = TypeVar("_T")
 
 
-class _Factory(NamedTuple):
+class _Factory:
     """A default that is made anew for each instance."""
 
-    make: Callable[[], Any]
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
 
 
 class _StandardFields:

@@ -1,5 +1,6 @@
 """The command line's entry. Nothing heavy is imported before it is known that a command needs it."""
 
+import gc
 import sys
 
 from core.errors import CoreError
@@ -8,7 +9,9 @@ from core.surfaces.cli.printing import EXIT_FAILED, error_body, exit_code, print
 
 def main() -> None:
     """Run the command and exit with its code."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    gc.freeze()  # else the interpreter looks for garbage once more, for as long as a bare one takes to start and end
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gc
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from core.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +21,8 @@ _ELSEWHERE = ("THE_LOOP_INSTANCE", "_THE_LOOP_COMPLETE")  #: an agent's process;
 _FORMATS = {"text": False, "json": True}
 
 
-class Request(NamedTuple):
+@dataclass(frozen=True)
+class Request:
     """What a command line asks for: the file that `--config` names, and whether the answer is JSON."""
 
     config: str | None
