@@ -1,11 +1,13 @@
 """Runs the agent; `python -I -S <this folder>` finds its own package and nothing else."""
 
+import os
 import sys
 from pathlib import Path
 
 
 def run() -> int:
     """Put the folder that holds `core` on the path in place of this one, and run."""
+    os.umask(0o077)  # a conversation is nobody else's
     sys.path[0] = str(Path(__file__).resolve().parents[2])
     from core.agent.options import BadOption, parse
     from core.agent.session import run_agent

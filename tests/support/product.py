@@ -120,6 +120,7 @@ class Product:
                 "spawnWorkdir": str(self.folder / "work"),
                 "tmux": {"socketName": self.socket, "harnessKillGraceSeconds": 2, "startTimeoutSeconds": 20},
             },
+            "service": {"port": 0},
             "standingSessions": {
                 "enabled": True,
                 "sessions": [{"name": NAME, "prompt": "Look after it.", "slack": {"enabled": True}}],
@@ -153,6 +154,7 @@ class Product:
     def environ(self, **changes: str) -> dict[str, str]:
         """Return the environment of every process of the product."""
         environ = {**os.environ, "HOME": str(self.folder / "home"), "TMUX_TMPDIR": str(self.folder / "tmux")}
+        environ.pop("PYTHONUNBUFFERED", None)
         environ["PATH"] = f"{PROGRAM.parent}{os.pathsep}{environ['PATH']}"
         return {**environ, **self._tokens, **changes}
 

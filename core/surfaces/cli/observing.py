@@ -1,6 +1,7 @@
 """`the-loop events`."""
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
@@ -25,6 +26,8 @@ def events_command(session: Session, name: str | None, last: int | None, follow:
     session.permit(session.system, Verb.EVENTS)
     for event in _chosen(session.system.events.read(follow=follow), name, last, follow):
         print_line(json.dumps(event, ensure_ascii=False) if session.json else _line(event))
+        if follow:
+            sys.stdout.flush()  # a pipe would keep it until it is full
     return EXIT_OK
 
 

@@ -267,3 +267,14 @@ def test_a_service_that_was_killed_leaves_no_lie(alone: Product) -> None:
 
     assert (down.code, down.json["services"][0]["running"]) == (1, False)
     assert (again.code, again.json["standingSessions"][0]["outcome"]) == (0, "already-running")
+
+
+def test_a_channel_that_is_misconfigured_is_told_at_once(talking: Product) -> None:
+    """The service cannot run; start says so without waiting for it, and the sessions come up."""
+    talking.configure(channels={"slack": talking.slack_block(chanel="C1")})
+
+    started = talking.cli("start", "--json", seconds=10)
+
+    assert started.code == 1
+    assert [row["outcome"] for row in started.json["standingSessions"]] in (["started"], ["misconfigured"])
+    assert "chanel" in started.err + started.out + talking.paths.service_log.read_text()
