@@ -14,6 +14,7 @@ from core.domain.harness import HarnessEvent, Launch, Opinion, Report, SessionCo
 from core.domain.message import InboxRow, MessageState, NewMessage
 from core.domain.pane import Pane, Receipt, Spawn, Survey, Typing, Written
 from core.domain.session import Definition, LastExit, SessionRecord
+from core.domain.watchbook import Announced, End
 from core.errors import RecordUnreadable
 
 # ---------------------------------------------------------------- state
@@ -253,6 +254,52 @@ class Database(Protocol):
 
     def ingested(self, instance: str, report: str) -> bool:
         """Record that a spool report is being taken in; False if it was before. Part of the open transaction."""
+        ...
+
+
+class Watchbook(Protocol):
+    """What the supervisor must still know after it was killed. Every call may raise StoreBroken."""
+
+    def end(self, instance: str) -> End | None:
+        """Return what is known of the end of an instance."""
+        ...
+
+    def due(self) -> tuple[End, ...]:
+        """Return the ends after which something is to be brought back, the earliest first."""
+        ...
+
+    def leave(self, instance: str, uid: str) -> None:
+        """Note that a person leaves the instance by its own command."""
+        ...
+
+    def tell(
+        self, instance: str, uid: str, at: datetime, due_at: datetime | None = None, *, counted: bool = False
+    ) -> bool:
+        """Note that the end was told, and when the session is brought back; False, and no change, if it was before."""
+        ...
+
+    def put_off(self, instance: str, due_at: datetime | None) -> None:
+        """Bring the session back at another time, or not at all."""
+        ...
+
+    def count_restart(self, uid: str, at: datetime) -> None:
+        """Note a restart after a crash, before it is tried."""
+        ...
+
+    def restarts(self, uid: str, since: datetime) -> tuple[datetime, ...]:
+        """Return when the session was restarted after crashes since then."""
+        ...
+
+    def announced(self, uid: str) -> Announced | None:
+        """Return the idleness that was announced last."""
+        ...
+
+    def announce(self, announced: Announced) -> None:
+        """Note that an idleness is announced."""
+        ...
+
+    def forget(self, uid: str) -> None:
+        """Remove what is known of a session."""
         ...
 
     def forget_reports(self, instance: str) -> None:

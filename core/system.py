@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Processes,
         Records,
         Runner,
+        Watchbook,
     )
 
 
@@ -45,6 +46,7 @@ class System:
     outbox: Outbox
     bindings: Bindings
     activities: Activities
+    watchbook: Watchbook
     events: EventLog
     runner: Runner
     processes: Processes

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from core.clock import Clock
     from core.config.settings import Settings
-    from core.ports import Channel, ChannelFactory, EventLog, Harnesses, Locks, Outbox
+    from core.ports import Channel, ChannelFactory, EventLog, Harnesses, Locks, Outbox, Watchbook
     from core.tmux.processes import LocalProcesses
     from core.tmux.transport import Transport
 
@@ -75,6 +75,7 @@ def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: 
         outbox=deferred(lambda: _outbox(database)),
         bindings=SqliteBindings(database),
         activities=SqliteActivities(database),
+        watchbook=deferred(lambda: _watchbook(database)),
         events=deferred(lambda: _events(settings, paths, clock)),
         runner=runner,
         processes=processes,
@@ -97,6 +98,12 @@ def _outbox(database: SqliteDatabase) -> Outbox:
     from core.store.outbox import SqliteOutbox
 
     return SqliteOutbox(database)
+
+
+def _watchbook(database: SqliteDatabase) -> Watchbook:
+    from core.store.watchbook import SqliteWatchbook
+
+    return SqliteWatchbook(database)
 
 
 def _events(settings: Settings, paths: StatePaths, clock: Clock) -> EventLog:

@@ -71,7 +71,7 @@ def _fingerprint() -> list[list[Any]]:
     core = os.path.dirname(here)
     with os.scandir(here) as entries:
         files = [(entry.name, entry.stat()) for entry in entries if entry.name.endswith(".py")]
-    files += [(name, os.stat(os.path.join(core, name))) for name in ("names.py", "harness/claude/arguments.py")]
+    files += [(name, os.stat(os.path.join(core, name))) for name in ("names.py", "domain/durations.py", "harness/claude/arguments.py")]
     return [[name, found.st_size, found.st_mtime_ns] for name, found in sorted(files)]
 
 

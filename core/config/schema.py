@@ -20,6 +20,7 @@ from core.config.settings import (
     key_bytes,
 )
 from core.domain.session import Definition, SlackBinding
+from core.domain.durations import RULE, parse_duration
 from core.errors import InvalidValue
 from core.names import check_name
 
@@ -49,6 +50,11 @@ def _session_name(text: str) -> str:
 
 
 def _matching(pattern: str, allowed: str) -> Any:
+def _span(text: str) -> str:
+    parse_duration(text)
+    return text
+
+
     """Return the annotation of a text that matches; `allowed` says the pattern in words, for people."""
 
     def check(text: str) -> str:
@@ -91,6 +97,17 @@ SocketName = Annotated[
     str, *_matching("(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})?", "up to 64 letters, digits, `.`, `_` and `-`, or empty")
 ]
 Name = Annotated[str, AfterValidator(_session_name)]
+Host = Annotated[
+    str,
+    *_matching(
+        "[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}",
+        "a host name or an IP address, without brackets",
+    ),
+]
+VariableName = Annotated[
+    str, *_matching("[A-Za-z_][A-Za-z0-9_]{0,127}", "the name of an environment variable, never the token itself")
+]
+Duration = Annotated[str, AfterValidator(_span)]
 Regex = Annotated[str, AfterValidator(_regex)]
 Keys = Annotated[str, Field(min_length=1), AfterValidator(_keys)]
 
@@ -195,6 +212,15 @@ class SlackBlock(Block):
 
 
 class SessionBlock(Block):
+class IdleBlock(Block):
+    """What happens to the session while it does nothing."""
+
+    stop_after: Duration | None = Field(
+        default=None,
+        description=f"Stop it gracefully once it was idle for so long, which is announced first ({RULE}); null: never",
+    )
+
+
     """One standing session."""
 
     name: Name = Field(description=f"{NAME_RULE}; unique")
@@ -208,6 +234,10 @@ class SessionBlock(Block):
     prompt_file: Path_ | None = Field(default=Definition.prompt_file, description="File with its brief, read at start")
     auto_start: bool = Field(Definition.auto_start, description="Whether a boot starts it")
     slack: SlackBlock = Field(default_factory=SlackBlock)
+    restart: Literal["never", "on-failure"] = Field(
+        "never", description="on-failure: after a crash its conversation is resumed, within limits.restartsPerHour"
+    )
+    idle: IdleBlock = Field(default_factory=IdleBlock)
 
 
 class StandingBlock(Block):
@@ -230,6 +260,9 @@ class LimitsBlock(Block):
         description="After this a message that waits for tmux or for a person's typing expires",
     )
 
+    restarts_per_hour: int = Field(
+        _LIMITS.restarts_per_hour, ge=1, le=1000, description="Restarts after crashes; then it is held as failed"
+    )
 
 class EventLogBlock(Block):
     """`<root>/local/events.jsonl`."""

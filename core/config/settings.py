@@ -12,7 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from core.domain.session import Definition, SlackBinding
+from core.domain.durations import parse_duration
+from core.domain.session import Definition, Idle, Restart, SlackBinding
 
 BUILT_IN_HARNESSES = ("claude", "cursor", "bundled")  #: cursor is known, and refused at start by its adapter
 
@@ -83,6 +84,7 @@ class Limits(NamedTuple):
 
     queued_per_session: int = 100
     message_expiry_minutes: float = 60.0
+    restarts_per_hour: int = 5
 
 
 class EventLogSettings(NamedTuple):
@@ -145,7 +147,7 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
         harnesses={key: _harness(key, block) for key, block in resolved["harnesses"].items()},
         channels={name: ChannelBlock(name, raw["enabled"], raw) for name, raw in resolved["channels"].items()},
         standing=Standing(standing["enabled"], tuple(_definition(session) for session in standing["sessions"])),
-        limits=Limits(limits["queuedPerSession"], limits["messageExpiryMinutes"]),
+        limits=Limits(limits["queuedPerSession"], limits["messageExpiryMinutes"], limits["restartsPerHour"]),
         event_log=EventLogSettings(log["maxBytes"], log["keep"], log["includeText"]),
         source=source,
     )
@@ -194,3 +196,5 @@ def _definition(block: Mapping[str, Any]) -> Definition:
         auto_start=block["autoStart"],
         slack=SlackBinding(block["slack"]["enabled"], block["slack"]["channel"]),
     )
+        restart=Restart(block["restart"]),
+        idle=Idle(block["idle"]["stopAfter"] and parse_duration(block["idle"]["stopAfter"])),

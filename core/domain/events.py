@@ -28,6 +28,8 @@ class Event(StrEnum):
     STANDING_CONFIRMED = "standing.confirmed"
     STANDING_UNCONFIRMED = "standing.unconfirmed"
     STANDING_SUPPRESSED = "standing.suppressed"
+    STANDING_COLLECTED = "standing.collected"
+    STANDING_STALLED = "standing.stalled"  #: a turn that has shown no sign of life for long; nothing is done to it
     STANDING_DRIFT = "standing.drift"
     STANDING_ANNOUNCED = "standing.announced"
     STANDING_ANNOUNCE_FAILED = "standing.announce_failed"
@@ -45,6 +47,9 @@ class Event(StrEnum):
     CHANNEL_UNBOUND = "channel.unbound"
     CHANNEL_CONNECTED = "channel.connected"
     CHANNEL_DISCONNECTED = "channel.disconnected"
+
+    JOB_STARTED = "job.started"
+    JOB_FINISHED = "job.finished"
 
     WORKSPACE_TRUSTED = "workspace.trusted"
     WORKSPACE_TRUST_FAILED = "workspace.trust_failed"

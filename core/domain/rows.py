@@ -100,6 +100,8 @@ _KEYS = {
     "prompt": "prompt",
     "promptFile": "prompt_file",
     "autoStart": "auto_start",
+    "restart": "restart",
+    "idle": "idle",
     "slack": "slack",
 }
 

@@ -1,7 +1,7 @@
 """What a session is, what we know of it, and the phases a record passes through. No I/O."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -14,6 +14,20 @@ class SlackBinding:
 
     enabled: bool = False
     channel: str = ""
+
+
+class Restart(Enum):
+    """What happens after a crash: a death by signal or with a non-zero exit that nobody asked for."""
+
+    NEVER = "never"
+    ON_FAILURE = "on-failure"  #: resumed, after a pause that grows, within limits.restartsPerHour
+
+
+@dataclass(frozen=True)
+class Idle:
+    """What happens to a session that does nothing."""
+
+    stop_after: timedelta | None = None  #: None: it runs on for ever
 
 
 @dataclass(frozen=True)
@@ -29,6 +43,8 @@ class Definition:
     prompt_file: str | None = None
     auto_start: bool = True
     slack: SlackBinding = field(default_factory=SlackBinding)
+    restart: Restart = Restart.NEVER
+    idle: Idle = field(default_factory=Idle)
 
 
 class Status(Enum):
@@ -132,6 +148,7 @@ class SessionRecord:
     slack_channel: str | None = None
     slack_thread: str | None = None
     last_exit: LastExit | None = None
+    declared: bool = False  #: the configuration declared it when it was last started
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def moved(self, event: SessionEvent) -> "SessionRecord":

@@ -19,6 +19,7 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
     _unbind(system, record, actor)
     with effect(Effect.DELETE_FORGET), system.database.transaction(durable=False):
         system.activities.forget(record.uid)
+        system.watchbook.forget(record.uid)
         if record.instance_id:
             system.database.forget_reports(record.instance_id)
     with effect(Effect.DELETE_FILES):

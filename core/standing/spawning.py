@@ -141,6 +141,7 @@ def _mark_starting(
     record = replace(
         before.moved(SessionEvent.START),
         definition=known.definition,
+        declared=known.declared,
         instance_id=new_instance(),
         harness_session_id=before.harness_session_id if resumed else harness.new_session_id(),
         status=Status.RUNNING,

@@ -118,7 +118,7 @@ def _stop_unrecorded(system: System, known: Known, order: StopOrder, notes: _Not
     except (TmuxSilent, TmuxMissing) as error:
         silent = str(error)
     now = system.clock.now()
-    fresh = SessionRecord(known.name, new_uid(), known.definition, now)
+    fresh = SessionRecord(known.name, new_uid(), known.definition, now, declared=known.declared)
     record = replace(fresh, hold=_hold(system, order), generation=fresh.generation + 1)
     notes.attempt("the mark could not be recorded", lambda: _write_mark(system, record))
     return _told(Ended(silent=silent), notes, marked=not notes.said)

@@ -94,6 +94,30 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE last_messages (uid TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID",
         "CREATE TABLE reports (instance TEXT, report TEXT, PRIMARY KEY (instance, report)) WITHOUT ROWID",
     ),
+    (
+        """
+        CREATE TABLE ends (
+            instance TEXT PRIMARY KEY,
+            uid TEXT NOT NULL,
+            by_person INTEGER NOT NULL DEFAULT 0,
+            told_at TEXT,
+            due_at TEXT,
+            counted INTEGER NOT NULL DEFAULT 0
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX ends_due ON ends (due_at) WHERE due_at IS NOT NULL",
+        "CREATE INDEX ends_of_session ON ends (uid)",
+        "CREATE TABLE restarts (uid TEXT NOT NULL, at TEXT NOT NULL)",
+        "CREATE INDEX restarts_of_session ON restarts (uid, at)",
+        """
+        CREATE TABLE announced (
+            uid TEXT PRIMARY KEY,
+            instance TEXT NOT NULL,
+            idle_since TEXT NOT NULL,
+            at TEXT NOT NULL
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 
 

@@ -88,3 +88,25 @@ FORGET_MESSAGE = "DELETE FROM last_messages WHERE uid = ?"
 
 ADD_REPORT = "INSERT INTO reports (instance, report) VALUES (?, ?) ON CONFLICT DO NOTHING"
 FORGET_REPORTS = "DELETE FROM reports WHERE instance = ?"
+
+# ---------------------------------------------------------------- what the supervisor remembers
+
+END = "SELECT * FROM ends WHERE instance = ?"
+DUE_ENDS = "SELECT * FROM ends WHERE due_at IS NOT NULL ORDER BY due_at, instance"
+LEAVE = """
+    INSERT INTO ends (instance, uid, by_person) VALUES (?, ?, 1) ON CONFLICT (instance) DO UPDATE SET by_person = 1
+"""
+TELL_END = """
+    INSERT INTO ends (instance, uid, told_at, due_at, counted) VALUES (:instance, :uid, :at, :due_at, :counted)
+    ON CONFLICT (instance) DO UPDATE SET told_at = :at, due_at = :due_at, counted = :counted WHERE told_at IS NULL
+"""
+PUT_OFF_END = "UPDATE ends SET due_at = ? WHERE instance = ?"
+COUNT_RESTART = "INSERT INTO restarts (uid, at) VALUES (?, ?)"
+RESTARTS = "SELECT at FROM restarts WHERE uid = ? AND at > ? ORDER BY at"
+ANNOUNCED = "SELECT * FROM announced WHERE uid = ?"
+ANNOUNCE = "INSERT OR REPLACE INTO announced (uid, instance, idle_since, at) VALUES (?, ?, ?, ?)"
+FORGET_WATCHED = (
+    "DELETE FROM ends WHERE uid = ?",
+    "DELETE FROM restarts WHERE uid = ?",
+    "DELETE FROM announced WHERE uid = ?",
+)

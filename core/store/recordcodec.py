@@ -1,18 +1,30 @@
 """Session records as JSON text, both ways. Pure.
 
 The definition's fields lie flat beside the others. A field that is missing decodes to its default; one that this
-release does not know is kept in `extra` and written back, also inside `slack`, `hold` and `lastExit`.
+release does not know is kept in `extra` and written back, also inside `slack`, `idle`, `hold` and `lastExit`.
 """
 
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, TypeVar
 
 from core.clock import from_iso, iso
-from core.domain.session import Definition, Hold, HoldKind, LastExit, Phase, SessionRecord, SlackBinding, Status
+from core.domain.durations import duration_text, parse_duration
+from core.domain.session import (
+    Definition,
+    Hold,
+    HoldKind,
+    Idle,
+    LastExit,
+    Phase,
+    Restart,
+    SessionRecord,
+    SlackBinding,
+    Status,
+)
 
 VERSION = 1
 _ID = re.compile(
@@ -33,7 +45,8 @@ def encode_record(record: SessionRecord) -> bytes:
         kept = record.extra.get(key)
         if kept is not None and known[key] is not None and unchanged(kept) == unchanged(known[key]):
             known[key] = kept
-    known["slack"] = {**record.extra.get("slack", {}), **known["slack"]}
+    for key in ("slack", "idle"):
+        known[key] = {**record.extra.get(key, {}), **known[key]}
     rest = {key: value for key, value in record.extra.items() if key not in known}
     return (json.dumps({**known, **rest}, indent=2) + "\n").encode()
 
@@ -65,6 +78,7 @@ def decode_record(data: bytes, name: str) -> SessionRecord:
         slack_channel=fields.text("slackChannel", None),
         slack_thread=fields.text("slackThread", None),
         last_exit=_last_exit(fields.take("lastExit", None)),
+        declared=fields.flag("declared", False),
         extra=_unknown(fields),
     )
 
@@ -84,6 +98,9 @@ def _encode(record: SessionRecord) -> dict[str, Any]:
         "prompt": definition.prompt,
         "promptFile": definition.prompt_file,
         "autoStart": definition.auto_start,
+        "restart": definition.restart.value,
+        "idle": {"stopAfter": definition.idle.stop_after and duration_text(definition.idle.stop_after)},
+        "declared": record.declared,
         "slack": {"enabled": definition.slack.enabled, "channel": definition.slack.channel},
         "instanceId": record.instance_id,
         "harnessSessionId": record.harness_session_id,
@@ -136,6 +153,8 @@ def _definition(fields: "_Fields", name: str) -> Definition:
         prompt=fields.text("prompt", None),
         prompt_file=fields.text("promptFile", None),
         auto_start=fields.flag("autoStart", True),
+        restart=fields.member("restart", Restart, Restart.NEVER),
+        idle=Idle(_Fields(fields.nested("idle"), "idle.").span("stopAfter")),
         slack=SlackBinding(slack.flag("enabled", False), slack.text("channel", "")),
     )
 
@@ -162,6 +181,7 @@ def _last_exit(value: Any) -> LastExit | None:
 
 _NESTED = {
     "slack": {"enabled", "channel"},
+    "idle": {"stopAfter"},
     "hold": {"kind", "policy", "by", "reason", "at"},
     "lastExit": {"status", "signal"},
 }
@@ -176,7 +196,7 @@ def _unknown(fields: "_Fields") -> dict[str, Any]:
     for key, known in _NESTED.items():
         nested = fields.values.get(key)
         if nested and (more := {inner: value for inner, value in nested.items() if inner not in known}):
-            extra[key] = more if key == "slack" else nested
+            extra[key] = more if key in ("slack", "idle") else nested
     return extra
 
 
@@ -247,6 +267,13 @@ class _Fields:
             return value if value is None else from_iso(value)
         except (ValueError, OverflowError) as error:
             raise Malformed(f"{self._prefix}{key} is {value!r}, which is no time in ISO 8601 with a zone") from error
+
+    def span(self, key: str) -> timedelta | None:
+        value = self.text(key, None)
+        try:
+            return None if value is None else parse_duration(value)
+        except ValueError as error:
+            raise Malformed(f"{self._prefix}{key} is {value!r}, and must be {error}") from error
 
     def choice(self, key: str, allowed: tuple[str, ...], default: str) -> str:
         value = self.text(key, default)

@@ -71,6 +71,12 @@ def get_command(session: Session, name: str) -> int:
 @click.option("--slack/--no-slack", default=False, help="Whether it gets a Slack thread.")
 @click.option("--slack-channel", default="", help="The channel's id; default: channels.slack.channel.")
 @click.option("--no-auto-start", is_flag=True, help="A boot does not start it.")
+@click.option(
+    "--restart",
+    type=click.Choice(["never", "on-failure"]),
+    default="never",
+    help="on-failure: after a crash it is resumed, within limits.restartsPerHour.",
+)
 @click.option("--no-start", is_flag=True, help="Only record it.")
 @output_options
 @click.pass_obj
@@ -86,10 +92,11 @@ def create_command(
     slack: bool,
     slack_channel: str,
     no_auto_start: bool,
+    restart: str,
     no_start: bool,
 ) -> int:
     """Make a session that the configuration does not declare, and start it."""
-    from core.domain.session import Definition, SlackBinding
+    from core.domain.session import Definition, Restart, SlackBinding
     from core.standing.creating import create_standing
 
     actor = session.permit(session.system, Verb.CREATE)
@@ -102,6 +109,7 @@ def create_command(
         prompt=prompt,
         prompt_file=_absolute(prompt_file) if prompt_file else None,
         auto_start=not no_auto_start,
+        restart=Restart(restart),
         slack=SlackBinding(slack, slack_channel),
     )
     return _report(session, create_standing(session.system, definition, actor, start=not no_start))

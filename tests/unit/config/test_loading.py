@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from core.config.loading import load
 from core.config.problems import ConfigError
 from core.config.settings import ChannelBlock, HarnessDeclaration, Routing, Settings
 from core.config.validation import validate
-from core.domain.session import Definition, SlackBinding
+from core.domain.session import Definition, Idle, Restart, SlackBinding
 from core.errors import CoreError
 from tests.unit.config.conftest import ConfigFolder
 
@@ -59,9 +60,9 @@ def test_every_key_reaches_the_settings(folder: ConfigFolder) -> None:
           enabled: true
           sessions:
             - {name: scribe, description: Notes, harness: claude, harnessArgs: [], cwd: ../notes, promptFile: brief.md,
-               autoStart: false, slack: {enabled: true, channel: C9XY}}
+               autoStart: false, slack: {enabled: true, channel: C9XY}, restart: on-failure, idle: {stopAfter: 1h30m}}
             - {name: other, prompt: "hello"}
-        limits: {queuedPerSession: 3, messageExpiryMinutes: 1.5}
+        limits: {queuedPerSession: 3, messageExpiryMinutes: 1.5, restartsPerHour: 2}
         eventLog: {maxBytes: 5000, keep: 0, includeText: true}
         """
     )
@@ -86,12 +87,13 @@ def test_every_key_reaches_the_settings(folder: ConfigFolder) -> None:
     assert found.standing.enabled
     assert found.standing.get("scribe") == Definition(
         "scribe", "Notes", "claude", (), str(etc / "../notes"), None, str(etc / "brief.md"), False,
-        SlackBinding(True, "C9XY"),
+        SlackBinding(True, "C9XY"), Restart.ON_FAILURE, Idle(timedelta(minutes=90)),
     )  # fmt: skip
     assert found.standing.get("other") == Definition("other", prompt="hello")
     assert found.standing.get("nobody") is None
     assert (found.limits.queued_per_session, found.limits.message_expiry_minutes) == (3, 1.5)
     assert (found.event_log.max_bytes, found.event_log.keep, found.event_log.include_text) == (5000, 0, True)
+    assert found.limits.restarts_per_hour == 2
 
 
 def test_all_problems_come_at_once_in_the_order_of_the_file(folder: ConfigFolder) -> None:
@@ -180,6 +182,14 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(folder: ConfigFolder, te
         ("channels: {slack: {enabled: 'yes'}}", "channels.slack.enabled", "true or false"),
     ],
 )  # fmt: skip
+        ("service: {host: 'http://here'}", "service.host", "without brackets"),
+        ("service: {host: '[::1]'}", "service.host", "without brackets"),
+        ("limits: {restartsPerHour: 0}", "limits.restartsPerHour", "not below 1"),
+        ("standingSessions: {sessions: [{name: a, restart: always}]}", "standingSessions.sessions[0].restart", "on-failure"),
+        ("standingSessions: {sessions: [{name: a, idle: {stopAfter: 1y}}]}", "standingSessions.sessions[0].idle.stopAfter", "such as 30s"),
+        ("standingSessions: {sessions: [{name: a, idle: {stopAfter: 0s}}]}", "standingSessions.sessions[0].idle.stopAfter", "such as 30s"),
+        ("service: {port: 65536}", "service.port", "not above 65535"),
+        ("service: {tokenEnv: 'a b'}", "service.tokenEnv", "never the token itself"),
 def test_a_value_that_is_not_allowed_is_refused_by_its_key(
     folder: ConfigFolder, text: str, key: str, allowed: str
 ) -> None:

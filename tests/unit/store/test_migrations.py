@@ -51,7 +51,7 @@ def test_each_earlier_layout_is_brought_up_to_date_with_its_rows(connection: sql
 
     assert _version(connection) == len(_LATER)
     assert connection.execute("SELECT key FROM inbox").fetchall() == [("k",)]
-    assert connection.execute("SELECT * FROM later").fetchall() == ([("k", "new")] if start == 1 else [])
+    assert connection.execute("SELECT * FROM later").fetchall() == ([("k", "new")] if start <= len(MIGRATIONS) else [])
 
 
 def test_an_upgraded_layout_is_the_same_as_a_new_one(connection: sqlite3.Connection, tmp_path: Path) -> None:

@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.session import Definition, Hold, HoldKind, LastExit, Phase, SessionRecord, SlackBinding, Status
+from core.domain.session import (
+    Definition,
+    Hold,
+    HoldKind,
+    Idle,
+    LastExit,
+    Phase,
+    Restart,
+    SessionRecord,
+    SlackBinding,
+    Status,
+)
 from core.store.recordcodec import Malformed, decode_record, encode_record
 from tests.unit.store.samples import NOON, a_record
 
@@ -27,6 +38,8 @@ _definitions = st.builds(
     prompt=st.none() | _texts,
     prompt_file=st.none() | _texts,
     auto_start=st.booleans(),
+    restart=st.sampled_from(Restart),
+    idle=st.builds(Idle, st.none() | st.integers(1, 10**7).map(lambda seconds: timedelta(seconds=seconds))),
     slack=st.builds(SlackBinding, st.booleans(), _texts),
 )
 _holds = st.builds(
@@ -50,6 +63,7 @@ _records = st.builds(
     slack_channel=st.none() | _texts,
     slack_thread=st.none() | _texts,
     last_exit=st.none() | st.builds(LastExit, _maybe_number, _maybe_number),
+    declared=st.booleans(),
     extra=st.dictionaries(_texts.map("new".__add__), _json, max_size=3),
 )
 
@@ -85,7 +99,19 @@ def test_fields_are_flat_and_in_camel_case() -> None:
 
     assert set(fields) == {
         *("version", "uid", "name", "generation", "description", "harness", "harnessArgs", "cwd", "prompt"),
-        *("promptFile", "autoStart", "slack", "instanceId", "harnessSessionId", "status", "phase", "hold"),
+        *(
+            "promptFile",
+            "autoStart",
+            "restart",
+            "idle",
+            "declared",
+            "slack",
+            "instanceId",
+            "harnessSessionId",
+            "status",
+            "phase",
+            "hold",
+        ),
         *("createdAt", "startedAt", "lastMessageAt", "slackChannel", "slackThread", "lastExit"),
     }
     assert fields["harnessArgs"] == ["-x"]

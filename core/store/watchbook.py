@@ -1,0 +1,91 @@
+"""What the supervisor remembers, as rows of the database: ends of instances, restarts, announced idleness."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from core.clock import from_iso, iso
+from core.domain.watchbook import Announced, End
+from core.store import queries
+from core.store.columns import from_column, to_column
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from core.store.database import SqliteDatabase
+
+
+class SqliteWatchbook:
+    """Implements Watchbook."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    def end(self, instance: str) -> End | None:
+        """See Watchbook."""
+        found = self._database.read(queries.END, (instance,))
+        return _end(found[0]) if found else None
+
+    def due(self) -> tuple[End, ...]:
+        """See Watchbook."""
+        return tuple(_end(row) for row in self._database.read(queries.DUE_ENDS))
+
+    def leave(self, instance: str, uid: str) -> None:
+        """See Watchbook."""
+        with self._database.transaction(durable=False):
+            self._database.write(queries.LEAVE, (instance, uid))
+
+    def tell(
+        self, instance: str, uid: str, at: datetime, due_at: datetime | None = None, *, counted: bool = False
+    ) -> bool:
+        """See Watchbook."""
+        values = {"instance": instance, "uid": uid, "at": iso(at), "due_at": to_column(due_at), "counted": counted}
+        with self._database.transaction(durable=True):
+            return self._database.write(queries.TELL_END, values) == 1
+
+    def put_off(self, instance: str, due_at: datetime | None) -> None:
+        """See Watchbook."""
+        with self._database.transaction(durable=True):
+            self._database.write(queries.PUT_OFF_END, (to_column(due_at), instance))
+
+    def count_restart(self, uid: str, at: datetime) -> None:
+        """See Watchbook."""
+        with self._database.transaction(durable=True):
+            self._database.write(queries.COUNT_RESTART, (uid, iso(at)))
+
+    def restarts(self, uid: str, since: datetime) -> tuple[datetime, ...]:
+        """See Watchbook."""
+        return tuple(from_iso(row["at"]) for row in self._database.read(queries.RESTARTS, (uid, iso(since))))
+
+    def announced(self, uid: str) -> Announced | None:
+        """See Watchbook."""
+        found = self._database.read(queries.ANNOUNCED, (uid,))
+        return _announced(found[0]) if found else None
+
+    def announce(self, announced: Announced) -> None:
+        """See Watchbook."""
+        values = (announced.uid, announced.instance, iso(announced.idle_since), iso(announced.at))
+        with self._database.transaction(durable=True):
+            self._database.write(queries.ANNOUNCE, values)
+
+    def forget(self, uid: str) -> None:
+        """See Watchbook."""
+        with self._database.transaction(durable=False):
+            for statement in queries.FORGET_WATCHED:
+                self._database.write(statement, (uid,))
+
+
+def _end(row: sqlite3.Row) -> End:
+    return End(
+        row["instance"],
+        row["uid"],
+        bool(row["by_person"]),
+        from_column(row["told_at"]),
+        from_column(row["due_at"]),
+        bool(row["counted"]),
+    )
+
+
+def _announced(row: sqlite3.Row) -> Announced:
+    return Announced(row["uid"], row["instance"], from_iso(row["idle_since"]), from_iso(row["at"]))

@@ -1,0 +1,78 @@
+"""What the supervisor remembers."""
+
+from datetime import timedelta
+
+import pytest
+
+from core.domain.watchbook import Announced, End
+from core.store.database import SqliteDatabase
+from core.store.watchbook import SqliteWatchbook
+from tests.unit.store.samples import NOON
+
+LATER = NOON + timedelta(seconds=5)
+
+
+@pytest.fixture
+def book(database: SqliteDatabase) -> SqliteWatchbook:
+    """Give an empty book."""
+    return SqliteWatchbook(database)
+
+
+def test_an_end_is_told_once(book: SqliteWatchbook) -> None:
+    """A second telling says so, and changes nothing."""
+    first = book.tell("i-1", "s-1", NOON, LATER, counted=True)
+    second = book.tell("i-1", "s-1", LATER)
+
+    assert (first, second) == (True, False)
+    assert book.end("i-1") == End("i-1", "s-1", False, NOON, LATER, True)
+    assert book.end("i-2") is None
+
+
+def test_a_person_who_leaves_is_remembered_when_the_end_is_told(book: SqliteWatchbook) -> None:
+    """The harness tells of it before its process ends."""
+    book.leave("i-1", "s-1")
+    book.leave("i-1", "s-1")
+    assert book.end("i-1") == End("i-1", "s-1", by_person=True)
+
+    assert book.tell("i-1", "s-1", NOON)
+
+    assert book.end("i-1") == End("i-1", "s-1", True, NOON)
+
+
+def test_what_is_due_is_found_until_it_is_put_off_for_good(book: SqliteWatchbook) -> None:
+    """The earliest comes first."""
+    book.tell("i-1", "s-1", NOON, LATER)
+    book.tell("i-2", "s-2", NOON, NOON)
+    book.tell("i-3", "s-3", NOON)
+
+    assert [end.instance for end in book.due()] == ["i-2", "i-1"]
+    book.put_off("i-2", LATER + timedelta(seconds=1))
+    assert [end.instance for end in book.due()] == ["i-1", "i-2"]
+    book.put_off("i-1", None)
+    assert [end.instance for end in book.due()] == ["i-2"]
+
+
+def test_restarts_are_counted_by_session_and_time(book: SqliteWatchbook) -> None:
+    """Two at one moment are two."""
+    for moment in (NOON, LATER, LATER):
+        book.count_restart("s-1", moment)
+    book.count_restart("s-2", LATER)
+
+    assert book.restarts("s-1", NOON) == (LATER, LATER)
+    assert book.restarts("s-1", NOON - timedelta(seconds=1)) == (NOON, LATER, LATER)
+
+
+def test_a_session_that_is_forgotten_leaves_nothing(book: SqliteWatchbook) -> None:
+    """Ends, restarts and announcements go; those of others stay."""
+    for uid in ("s-1", "s-2"):
+        book.tell(f"i-{uid}", uid, NOON, NOON)
+        book.count_restart(uid, NOON)
+        book.announce(Announced(uid, f"i-{uid}", NOON, LATER))
+
+    book.forget("s-1")
+
+    assert book.end("i-s-1") is None
+    assert book.restarts("s-1", NOON - timedelta(days=1)) == ()
+    assert book.announced("s-1") is None
+    assert book.announced("s-2") == Announced("s-2", "i-s-2", NOON, LATER)
+    assert [end.uid for end in book.due()] == ["s-2"]
