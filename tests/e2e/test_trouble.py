@@ -123,13 +123,14 @@ def test_a_wrong_token_leaves_the_service_running_and_tells_the_remedy(talking: 
 
 
 def test_a_missing_token_is_named_by_its_variable(talking: Product) -> None:
-    """A variable that is not set is told by name, and what to set it to."""
-    talking.serve(env={BOT_VARIABLE: ""}).wait_swept()
+    """A variable that is not set is told by name and with what to set it to, in status and in the service's log."""
+    service = talking.serve(env={BOT_VARIABLE: ""}).wait_swept()
 
     wait_until(lambda: BOT_VARIABLE in _slack(talking)["detail"], "the variable is named")
 
     assert _slack(talking)["running"] is False
     assert "xoxb-" in _slack(talking)["detail"]
+    assert BOT_VARIABLE in service.output()
     assert list(talking.panes()) == [NAME]
 
 

@@ -1,10 +1,12 @@
 """The root command and its groups."""
 
+import logging
 from pathlib import Path
 
 import click
 
 from core.errors import InvalidValue
+from core.logs import log_to_stderr
 from core.surfaces.cli.configuring import config_group
 from core.surfaces.cli.demonstrating import demo_command
 from core.surfaces.cli.lifecycle import restart_command, serve_command, start_command, status_command, stop_command
@@ -51,7 +53,8 @@ class BadUsage(InvalidValue):
 
 
 def invoke(arguments: list[str]) -> int:
-    """Run one command line. Raises BadUsage for words that are no command of ours."""
+    """Run one command line, warnings going to standard error. Raises BadUsage for words that are no command of ours."""
+    log_to_stderr(logging.WARNING)
     try:
         result = root.main(args=arguments, prog_name="the-loop", standalone_mode=False)
     except click.ClickException as error:

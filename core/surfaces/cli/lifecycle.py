@@ -1,5 +1,6 @@
 """`the-loop start|stop|restart|status|serve`: the service and the sessions together."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,6 +96,8 @@ def status_command(session: Session) -> int:
 def serve_command(session: Session) -> int:
     """Run the service in the foreground."""
     from core.assembly import build_service
+    from core.logs import log_to_stderr
 
+    log_to_stderr(logging.INFO)
     session.permit(session.system, Verb.START)
     return build_service(session.settings, session.environ).run()
