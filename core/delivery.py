@@ -12,6 +12,7 @@ from core.domain import delivering
 from core.domain.delivering import (
     Attempt,
     BackToPending,
+    Clear,
     MarkPasted,
     MarkSubmitted,
     Queue,
@@ -28,10 +29,11 @@ from core.domain.framing import SUBMIT, compose, provable
 from core.domain.gate import Action, wake_of
 from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState
 from core.domain.pane import Receipt, Written
-from core.domain.session import SessionRecord
+from core.domain.session import Phase, SessionRecord
 from core.effects import Effect, effect
 from core.errors import InvalidValue, LockBusy, Refused, TmuxMissing, TmuxSilent
 from core.evidence import Transcripts
+from core.launching import clear_hold_file, has_hold_file
 from core.notes import note_of
 from core.observer import ingest_record
 from core.situations import Authorized, Looker, Sight, timing_of, traits_of
@@ -155,8 +157,8 @@ class Deliverer:
         match chosen:
             case Attempt():
                 return self._attempt(situation, record, chosen)
-            case Stash():
-                return self._stash(situation, record, chosen)
+            case Stash() | Clear():
+                return self._prepare(situation, record, chosen)
             case Submit(number=number):
                 return self._submit(situation, record, number)
             case MarkPasted():
@@ -187,6 +189,7 @@ class Deliverer:
 
     def _attempt(self, situation: Situation, record: SessionRecord, attempt: Attempt) -> datetime:
         system, row, traits = self._system, situation.row, situation.traits
+        self._drop_stale_hold(record)
         try:
             composed = compose(row.message, traits, system.paths.session(record.uid))
         except InvalidValue as error:
@@ -206,9 +209,8 @@ class Deliverer:
                 submitted_at=None,
                 submits=0,
             )
-        data = (traits.clear or b"") + composed.data if attempt.clear else composed.data
         with effect(Effect.DELIVERY_PASTE):
-            written = system.runner.write(instance, data, Receipt.PASTED, claimed.token, attempt.deadline)
+            written = system.runner.write(instance, composed.data, Receipt.PASTED, claimed.token, attempt.deadline)
         if written is Written.DONE:
             return self._mark_pasted(claimed)
         if written is Written.CLOSED:
@@ -217,22 +219,24 @@ class Deliverer:
         self._move(claimed, MessageState.PENDING, delivering.SILENT if written is Written.LATE else "")
         return self._now()
 
-    def _stash(self, situation: Situation, record: SessionRecord, stash: Stash) -> datetime:
-        row, instance = situation.row, record.instance_id or ""
-        with effect(Effect.DELIVERY_STASH):
+    def _prepare(self, situation: Situation, record: SessionRecord, step: Stash | Clear) -> datetime:
+        """Write the keys that make the input line ready, in a write of their own and a moment before the paste."""
+        row, instance, traits = situation.row, record.instance_id or "", situation.traits
+        stashing = isinstance(step, Stash)
+        with effect(Effect.DELIVERY_STASH if stashing else Effect.DELIVERY_CLEAR):
             marked = self._system.inbox.advance(
                 row,
                 MessageState.QUEUED,
-                delivering.STASHING,
+                delivering.STASHING if stashing else delivering.CLEARING,
                 instance=instance,
                 attempt=row.attempt + 1,
-                attempt_deadline=stash.deadline,
-                stashed=True,
+                attempt_deadline=step.deadline,
+                stashed=row.stashed or stashing,
             )
-            self._system.runner.write(
-                instance, situation.traits.stash or b"", Receipt.STASHED, marked.token, stash.deadline
-            )
-        return self._now() + timedelta(seconds=situation.traits.settle)
+            keys = traits.stash if stashing else traits.clear
+            receipt = Receipt.STASHED if stashing else Receipt.CLEARED
+            self._system.runner.write(instance, keys or b"", receipt, marked.token, step.deadline)
+        return self._now() + timedelta(seconds=traits.settle)
 
     def _submit(self, situation: Situation, record: SessionRecord, number: int) -> datetime:
         row, now = situation.row, self._now()
@@ -251,6 +255,13 @@ class Deliverer:
         if written is Written.DONE:
             return self._mark_submitted(situation, number)
         return now + (_LOOK if written is Written.CLOSED else delivering.TOOL_MARGIN)
+
+    def _drop_stale_hold(self, record: SessionRecord) -> None:
+        """Remove the file that blocks turns where a verb died before its mark: no turn would take the message."""
+        unheld = record.hold is None and record.phase is Phase.SETTLED
+        if unheld and has_hold_file(self._system.paths, record.uid):
+            with effect(Effect.RESUME_UNBLOCK):
+                clear_hold_file(self._system.paths, record.uid)
 
     # ------------------------------------------------------------ recording
 

@@ -1,4 +1,4 @@
-"""What start, stop, create, delete and delivery change outside this process, by name, and where a test may kill us.
+"""What the verbs and delivery change outside this process, by name, and where a test may kill us.
 
 Every change stands in `with effect(Effect.X)`. The list is the code's own, so that a test can walk it: with
 `THE_LOOP_CRASH_AT=start.spawn:after` in its environment a process ends itself by SIGKILL right after that effect.
@@ -42,6 +42,15 @@ class Effect(Enum):
     STOP_SETTLE = "stop.settle"  #: the record is settled
     STOP_UNBLOCK = "stop.unblock"  #: the file `hold` goes, where the session was ended and is not held
 
+    # pause, resume, interrupt, cancel
+    PAUSE_HOLD = "pause.hold"  #: the file `hold`, which blocks turns that nobody types
+    PAUSE_MARK = "pause.mark"  #: the record says paused
+    RESUME_MARK = "resume.mark"  #: the record says so no more
+    RESUME_UNBLOCK = "resume.unblock"  #: the file `hold` goes
+    INTERRUPT_KEY = "interrupt.key"  #: the key in the pane, with its receipt
+    INTERRUPT_SETTLE = "interrupt.settle"  #: what the harness does now by its own word, and the marker of a dialog
+    QUEUE_CANCEL = "queue.cancel"  #: one waiting message is cancelled, and its sender told
+
     # create
     CREATE_MARK = "create.mark"  #: the record of a session that the configuration does not declare
 
@@ -57,6 +66,7 @@ class Effect(Enum):
     # delivery
     DELIVERY_CLAIM = "delivery.claim"
     DELIVERY_STASH = "delivery.stash"
+    DELIVERY_CLEAR = "delivery.clear"
     DELIVERY_PASTE = "delivery.paste"
     DELIVERY_PASTED = "delivery.pasted"
     DELIVERY_SUBMIT = "delivery.submit"

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from core.domain.activity import Activity, ActivityState
-from core.domain.harness import HarnessEvent, Ready, Report, TurnBlocked, TurnEnded
-from core.domain.message import InboxRow, Kind, MessageState, NewMessage
+from core.domain.harness import HarnessEvent, Ready, Report, TurnBlocked, TurnEnded, TurnStarted
+from core.domain.message import InboxRow, Kind, MessageState
 from core.domain.observing import follow
-from core.domain.session import Phase, SessionRecord
+from core.domain.session import HoldKind, Phase, SessionRecord
 from core.errors import LockBusy, StoreBroken
 from core.evidence import settle_by, tell
 from core.harness.spool import discard, read_reports
-from core.names import new_marker, new_message_id
+from core.noticing import REPEATED, keep_blocked, note_repeat, repeats
 from core.ports import NewPost, OutboundKind
 from core.sessions import resolve
 from core.system import System
@@ -128,7 +128,9 @@ def _why_silenced(record: SessionRecord, latest: SessionRecord | None) -> str | 
         return EARLIER
     if latest.phase in _ENDING:
         return "the session is being stopped"
-    return "the session is held" if latest.hold is not None else None
+    if latest.hold is None or latest.hold.kind is HoldKind.PAUSED:  # a paused one ends its turn, and says so
+        return None
+    return "the session is held"
 
 
 def _take(
@@ -141,14 +143,16 @@ def _take(
 ) -> None:
     at = reported_at(report, system.clock.now())
     taken.rows += settle_by(system, record.uid, (event,))
+    if isinstance(event, TurnStarted) and event.task is not None:
+        note_repeat(system, record, report, event, at)
     if silenced not in (DELETED, EARLIER):
         _put_activity(system, record, event, at)
     if isinstance(event, TurnBlocked):
-        _keep_notice(system, record, report, event, at)
-        taken.suppressed.append((report, "a turn that nobody asked for was blocked: the session is held"))
+        taken.suppressed.append((report, keep_blocked(system, record, report, event, at, held=silenced is not None)))
     if isinstance(event, TurnEnded) and event.answer.strip():
-        if silenced:
-            taken.suppressed.append((report, silenced))
+        quiet = silenced or (REPEATED if repeats(system, record) else None)
+        if quiet:
+            taken.suppressed.append((report, quiet))
         elif _has_thread(system, record):
             taken.answers += sum(system.outbox.add([_answer(record, report, event)]))
 
@@ -163,30 +167,6 @@ def _put_activity(system: System, record: SessionRecord, event: HarnessEvent, at
         for row in system.inbox.unsettled(record.uid)
     )
     system.activities.put(follow(before, event, at, boot_coming=coming))
-
-
-def _keep_notice(system: System, record: SessionRecord, report: Report, event: TurnBlocked, at: datetime) -> None:
-    """Keep the text of a blocked turn. It wakes nobody: the harness brings it again when it is resumed."""
-    message = NewMessage(
-        id=new_message_id(),
-        key=f"notice:{record.instance_id}:{report.name}",
-        uid=record.uid,
-        name=record.name,
-        generation=record.generation,
-        kind=Kind.NOTICE,
-        actor=f"agent:{record.name}",
-        who=record.name,
-        via="",
-        marker=new_marker(),
-        text=event.prompt,
-        raw=False,
-        order_us=int(at.timestamp() * 1_000_000),
-        created_at=at,
-    )
-    system.inbox.add([message])
-    row = system.inbox.get(message.id)
-    if row is not None:
-        system.inbox.advance(row, MessageState.CANCELLED, "kept: the harness brings it again when it is resumed")
 
 
 def _has_thread(system: System, record: SessionRecord) -> bool:

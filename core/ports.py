@@ -89,6 +89,10 @@ class Inbox(Protocol):
         """Return one row."""
         ...
 
+    def of_key(self, key: str) -> InboxRow | None:
+        """Return the row of that key."""
+        ...
+
     def unsettled(self, uid: str) -> tuple[InboxRow, ...]:
         """Return the session's rows that are waiting or in flight: in flight first, then by order_us and seq."""
         ...

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from core.domain.delivering import PaneState, Situation, Timing
 from core.domain.framing import provable
-from core.domain.gate import Decision, GateContext, Observed, Wake, decide, hold_state, wake_of
+from core.domain.gate import Decision, GateContext, HoldState, Observed, Wake, decide, hold_state, wake_of
 from core.domain.harness import Traits
 from core.domain.message import WAITING, InboxRow, MessageState
 from core.domain.observing import observe
-from core.domain.pane import Pane, Survey
+from core.domain.pane import Pane, Survey, interrupted_at
 from core.domain.session import Live, SessionRecord
 from core.errors import StoreBroken, TmuxMissing, TmuxSilent
 from core.launching import ASKING, TOOL
@@ -46,6 +46,7 @@ class Sight:
     observed: Observed
     survey: Survey | None  #: None: tmux did not answer
     asking: bool
+    between_turns: bool = False  #: busy with background tasks alone
 
 
 class Looker:
@@ -70,16 +71,21 @@ class Looker:
         asking = record is not None and live is Live.LIVE and self.asking(record.uid)
         if asking and observed in _MASKABLE:
             observed = Observed.PERMISSION
-        return Sight(observed, survey, asking)
+        between = observed is Observed.BUSY and activity is not None and activity.between_turns
+        return Sight(observed, survey, asking, between)
 
     def gate(self, wake: Wake, sight: Sight, name: str, record: SessionRecord | None, ahead: int = 0) -> Decision:
-        """Ask the gate about a message."""
+        """Ask the gate about a message.
+
+        A notice waits for the running turn, not for the other background tasks: for it, their work is idleness.
+        """
         context = GateContext(
             name=name,
             queues_input=record is not None and traits_of(self._system, record).queues_input,
             ahead=ahead,
         )
-        return decide(wake, hold_state(record), sight.observed, context)
+        observed = Observed.IDLE if wake is Wake.NOTICE and sight.between_turns else sight.observed
+        return decide(wake, hold_state(record), observed, context)
 
     def situation(self, row: InboxRow, record: SessionRecord, sight: Sight, *, durable: bool) -> Situation:
         """Return how things stand for a row of the record's session. `durable`: see Situation."""
@@ -100,7 +106,8 @@ class Looker:
             tool_at=self.tool_at(record.uid),
             typed_at=self._typed_at(record, sight.survey) if state is PaneState.ALIVE else None,
             turn_started_at=activity.turn_started_at if activity and activity.instance == record.instance_id else None,
-            doubt_since=self._doubt_since(record),
+            doubt_since=self._doubt_since(record, pane),
+            paused=hold_state(record) is HoldState.PAUSED,
             authorized=row.state not in WAITING or self._authorized(row),
         )
 
@@ -138,9 +145,12 @@ class Looker:
         clients = survey.typing.get(record.instance_id or "", ()) if survey else ()
         return max((client.last_key_at for client in clients), default=None)
 
-    def _doubt_since(self, record: SessionRecord) -> datetime | None:
+    def _doubt_since(self, record: SessionRecord, pane: Pane | None) -> datetime | None:
+        """Return since when the input line may hold a text of ours: one that became unknown, or a turn's we cut off."""
         unknown = self._system.inbox.with_states(record.uid, {MessageState.UNKNOWN}, 1)
-        return next((row.updated_at for row in unknown if row.instance == record.instance_id), None)
+        since = [row.updated_at for row in unknown if row.instance == record.instance_id]
+        cut_off = interrupted_at(pane.receipts) if pane else None
+        return max([*since, *([cut_off] if cut_off else [])], default=None)
 
 
 def modified(path: Path) -> datetime | None:

@@ -27,11 +27,14 @@ TYPING = "somebody is typing in its terminal"
 HALF_TYPED = "somebody has half-typed text in its terminal"
 STARTING = seen_reason(Observed.STARTING)
 STASHING = "half-typed text is being put aside"
+CLEARING = "its input line is being emptied"
 NEEDS_SERVICE = "only the service can ask whether its author may still steer"
 IN_DOUBT = "the message before it may still stand in its input line"
-EXPIRING = frozenset({SILENT, TYPING, HALF_TYPED, STASHING})  #: a row that waits for one of these expires
+EXPIRING = frozenset({SILENT, TYPING, HALF_TYPED, STASHING, CLEARING})  #: a row that waits for one of these expires
 
-PASSING = frozenset({STARTING, TYPING, STASHING})  #: what is worth a moment's wait by whoever sent the message
+PASSING = frozenset(
+    {STARTING, TYPING, STASHING, CLEARING}
+)  #: what is worth a moment's wait by whoever sent the message
 
 _DELIVERS = frozenset({Action.DELIVER, Action.DELIVER_PACED})
 
@@ -70,21 +73,28 @@ class Situation:
     tool_at: datetime | None = None  #: the latest tool call
     typed_at: datetime | None = None  #: the latest key of a writable client that is attached
     turn_started_at: datetime | None = None
-    doubt_since: datetime | None = None  #: an earlier message to this instance became unknown then
+    doubt_since: datetime | None = None  #: an earlier message to this instance became unknown, or its turn was cut off
+    paused: bool = False  #: nothing of ours may start a turn, and nothing that waits is lost by it
     authorized: bool | None = True  #: its author may steer, by the list that holds now; None: it cannot be asked here
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """Claim the row, then paste it; the server refuses the paste after `deadline`. `clear` empties the input first."""
+    """Claim the row, then paste it; the server refuses the paste after `deadline`."""
 
     deadline: datetime
-    clear: bool = False
 
 
 @dataclass(frozen=True)
 class Stash:
     """Put half-typed text aside; the server refuses after `deadline`."""
+
+    deadline: datetime
+
+
+@dataclass(frozen=True)
+class Clear:
+    """Empty the input line, where an earlier message of ours may still stand; the server refuses after `deadline`."""
 
     deadline: datetime
 
@@ -143,7 +153,7 @@ class Wait:
     reason: str
 
 
-Step = Attempt | Stash | MarkPasted | Submit | MarkSubmitted | Settle | Queue | BackToPending | Wait
+Step = Attempt | Stash | Clear | MarkPasted | Submit | MarkSubmitted | Settle | Queue | BackToPending | Wait
 
 
 def step(situation: Situation, now: datetime) -> Step:
@@ -184,17 +194,25 @@ def by_argument(row: InboxRow) -> bool:
 def _waiting(s: Situation, now: datetime) -> Step:
     row = s.row
     if s.generation is None or row.message.generation < s.generation:
-        return Settle(MessageState.CANCELLED, "the session was stopped or deleted after it was sent")
+        reason = "the session was stopped or deleted after it was sent"
+        return Settle(MessageState.CANCELLED, reason, "send it again once it runs", note=True)
     if s.authorized is None:
         return Queue(NEEDS_SERVICE, "`the-loop start`")
     if not s.authorized:
         return Settle(MessageState.REFUSED, "its author is no longer on the allow-list")
-    expired = now >= row.message.created_at + s.timing.expiry
+    expired = not s.paused and now >= _began_to_wait(row, now) + s.timing.expiry
     if expired and row.detail in EXPIRING:
         return _expire(row.detail)
     if s.decision.action in _DELIVERS:
-        return _stashing(s, now) if row.detail == STASHING else _deliverable(s, now)
+        return _prepared(s, now) if row.detail in _PREPARING else _deliverable(s, now)
     return _held_back(s.decision, expired)
+
+
+def _began_to_wait(row: InboxRow, now: datetime) -> datetime:
+    """Return since when the row waits for something that lets it expire: not for what it was queued for before."""
+    if row.state is MessageState.PENDING:
+        return row.message.created_at
+    return row.updated_at if row.detail in EXPIRING else now
 
 
 def _held_back(decision: Decision, expired: bool) -> Step:
@@ -229,20 +247,24 @@ def _deliverable(s: Situation, now: datetime) -> Step:
         return Queue(HALF_TYPED, _TYPIST, note=True)
     if half_typed and (not s.row.stashed or s.row.detail == STASHING):
         return Stash(_deadline(s, now))
-    return Attempt(_deadline(s, now), clear=doubt)
+    return Clear(_deadline(s, now)) if doubt else Attempt(_deadline(s, now))
 
 
-def _stashing(s: Situation, now: datetime) -> Step:
+_PREPARING = {STASHING: Receipt.STASHED, CLEARING: Receipt.CLEARED}
+
+
+def _prepared(s: Situation, now: datetime) -> Step:
+    """Return what follows the keys that were to prepare the input line: harnesses take them in a write of their own."""
     row = s.row
-    if s.receipts.get(Receipt.STASHED) == row.token:
+    if s.receipts.get(_PREPARING[row.detail]) == row.token:
         ready = row.updated_at + timedelta(seconds=s.traits.settle)
         if now < ready:
-            return Wait(ready, STASHING)
+            return Wait(ready, row.detail)
         if s.typed_at is not None and s.typed_at > row.updated_at:
             return Queue(HALF_TYPED, _TYPIST, note=True)
         return Attempt(_deadline(s, now))
     if row.attempt_deadline is not None and now <= row.attempt_deadline:
-        return Wait(row.attempt_deadline, STASHING)
+        return Wait(row.attempt_deadline, row.detail)
     return _deliverable(s, now)
 
 
@@ -285,6 +307,8 @@ def _submitted(s: Situation, now: datetime) -> Step:
         return MarkSubmitted(following)
     if s.pane is PaneState.GONE:
         return _gone(s)
+    if s.paused:
+        return Wait(None, s.decision.reason)
     obstacle = _no_lone_submit(s)
     if obstacle is not None:
         return Settle(MessageState.UNKNOWN, f"nothing shows that a turn took it, and {obstacle}", _LOOK, note=True)

@@ -1,7 +1,7 @@
 """What tmux tells of a pane. No I/O."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 
@@ -29,9 +29,21 @@ class Receipt(Enum):
     """What a guarded line leaves on the pane once it has written, as a pane option."""
 
     STASHED = "@the_loop_stashed"
+    CLEARED = "@the_loop_cleared"
     PASTED = "@the_loop_pasted"
     SUBMITTED = "@the_loop_submitted"
     INTERRUPTED = "@the_loop_interrupted"  #: its token names the moment, see `interrupt_token`
+
+
+def interrupt_token(at: datetime) -> str:
+    """Return the receipt of an interruption: it names its moment, after which the input line may hold a text again."""
+    return f"esc-{int(at.timestamp() * 1_000_000)}"
+
+
+def interrupted_at(receipts: Mapping[Receipt, str]) -> datetime | None:
+    """Return when the pane was last interrupted by us, None if it never was."""
+    digits = receipts.get(Receipt.INTERRUPTED, "").removeprefix("esc-")
+    return datetime.fromtimestamp(int(digits) / 1_000_000, UTC) if digits.isascii() and digits.isdigit() else None
 
 
 class Written(Enum):

@@ -42,6 +42,11 @@ class SqliteInbox:
         found = self._database.read(queries.MESSAGE, (message_id,))
         return _row(found[0]) if found else None
 
+    def of_key(self, key: str) -> InboxRow | None:
+        """Return the row of that key. Raises StoreBroken."""
+        found = self._database.read(queries.MESSAGE_OF_KEY, (key,))
+        return _row(found[0]) if found else None
+
     def unsettled(self, uid: str) -> tuple[InboxRow, ...]:
         """Return the session's rows that are waiting or in flight: in flight first, then by order_us and seq."""
         return tuple(map(_row, self._database.read(queries.UNSETTLED, (uid,))))
@@ -58,6 +63,10 @@ class SqliteInbox:
     def counts(self) -> Mapping[str, int]:
         """Return waiting rows by uid, in one query."""
         return {found["uid"]: found["waiting"] for found in self._database.read(queries.WAITING_COUNTS)}
+
+    def tally(self) -> Mapping[str, int]:
+        """Return how many rows are in each state, by the state's value; one that no row is in is missing."""
+        return {found["state"]: found["rows"] for found in self._database.read(queries.MESSAGE_TALLY)}
 
     def advance(self, row: InboxRow, state: MessageState, detail: str = "", **changes: Any) -> InboxRow:
         """Move a row on and return it as stored. `changes` name further columns of InboxRow.

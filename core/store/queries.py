@@ -18,6 +18,7 @@ ADD_MESSAGE = """
     ON CONFLICT (key) DO NOTHING
 """
 MESSAGE = "SELECT * FROM inbox WHERE id = ?"
+MESSAGE_OF_KEY = "SELECT * FROM inbox WHERE key = ?"
 UNSETTLED = f"""
     SELECT * FROM inbox INDEXED BY inbox_open WHERE uid = ? AND {_OPEN} ORDER BY {_WAITING}, order_us, seq
 """

@@ -12,6 +12,7 @@ from core.domain import delivering
 from core.domain.delivering import (
     Attempt,
     BackToPending,
+    Clear,
     MarkPasted,
     MarkSubmitted,
     PaneState,
@@ -39,6 +40,7 @@ DELIVER = Decision(Action.DELIVER, False, "it is idle", "")
 QUEUE = Decision(Action.QUEUE, True, "a turn is running", "later")
 PERMISSION = Decision(Action.QUEUE, True, "it waits for a permission", "attach")
 SILENT = Decision(Action.QUEUE, True, delivering.SILENT, "later")
+PAUSED = Decision(Action.QUEUE, True, "it is paused", "resume")
 REFUSE = Decision(Action.REFUSE, True, "it was stopped", "start it")
 
 
@@ -110,6 +112,36 @@ def test_a_row_expires_while_tmux_is_silent() -> None:
 
     assert isinstance(chosen, Settle)
     assert chosen.state is S.EXPIRED
+
+
+@pytest.mark.parametrize("state", [S.PENDING, S.QUEUED])
+def test_nothing_expires_under_a_pause(state: MessageState) -> None:
+    """However old it is, and whatever tmux does meanwhile."""
+    waiting = row(state, detail="it is paused" if state is S.QUEUED else "")
+
+    chosen = step(situation(waiting, decision=SILENT, pane=PaneState.SILENT, paused=True), after(7200))
+
+    assert isinstance(chosen, Queue)
+
+
+def test_what_waited_for_something_else_does_not_expire_at_once() -> None:
+    """Its hour begins when it begins to wait for tmux or for a typist."""
+    old = row(S.QUEUED, detail="it is paused")
+    silent = row(S.QUEUED, detail=delivering.SILENT, updated_at=after(7200))
+
+    first = step(situation(old, decision=SILENT, pane=PaneState.SILENT), after(7200))
+    second = step(situation(silent, decision=SILENT, pane=PaneState.SILENT), after(7200 + 3600))
+
+    assert isinstance(first, Queue)
+    assert isinstance(second, Settle)
+
+
+def test_an_enter_that_shows_nothing_is_not_doubted_under_a_pause() -> None:
+    """The turn-start hook may hold the text back, and then says so; a lost Enter is mended once it is resumed."""
+    waiting = situation(submitted(), decision=PAUSED, paused=True)
+
+    assert step(waiting, after(600)) == Wait(None, "it is paused")
+    assert step(replace(waiting, decision=DELIVER, paused=False), after(600)) == Submit(2)
 
 
 def test_what_the_gate_queues_waits_with_reason_and_remedy() -> None:
@@ -236,7 +268,25 @@ def test_a_second_stash_never_pops_the_first() -> None:
 
 def test_after_an_unknown_message_the_input_line_is_cleared_first() -> None:
     """Its text may still stand there, and the next would be glued to it."""
-    assert step(situation(row(), doubt_since=T0), after(1)) == Attempt(after(6), clear=True)
+    assert step(situation(row(), doubt_since=T0), after(1)) == Clear(after(6))
+
+
+def test_the_paste_follows_the_clear_keys_after_the_settle_time() -> None:
+    """In one write with a paste a harness takes the keys for text, so they have their own, with a receipt."""
+    cleared = row(S.QUEUED, detail=delivering.CLEARING, attempt=1, attempt_deadline=after(5), updated_at=after(1))
+    there = situation(cleared, doubt_since=T0, receipts={Receipt.CLEARED: cleared.token})
+
+    assert step(there, after(1.1)) == Wait(after(1.3), delivering.CLEARING)
+    assert step(there, after(1.3)) == Attempt(after(6.3))
+
+
+def test_unseen_clear_keys_are_not_repeated_before_their_deadline() -> None:
+    """They may still be written by a server that slept."""
+    cleared = row(S.QUEUED, detail=delivering.CLEARING, attempt=1, attempt_deadline=after(5), updated_at=after(1))
+    unseen = situation(cleared, doubt_since=T0)
+
+    assert step(unseen, after(4)) == Wait(after(5), delivering.CLEARING)
+    assert step(unseen, after(6)) == Clear(after(11))
 
 
 def test_a_turn_that_began_since_ends_the_doubt() -> None:

@@ -9,7 +9,7 @@ from core.domain.session import LastExit
 from core.errors import TmuxSilent
 from core.tmux.listing import read_listing
 
-_LIVE = "%3|$2|41|0|||0|0|3.3a|7|i-a||m-1|||loop-standing-x"
+_LIVE = "%3|$2|41|0|||0|0|3.3a|7|i-a|||m-1|||loop-standing-x"
 
 
 def test_line_becomes_a_pane() -> None:
@@ -42,14 +42,14 @@ def test_line_becomes_a_pane() -> None:
 )
 def test_dead_pane_has_its_exit(status: str, killed_by: str, expected: LastExit | None) -> None:
     """A status, a signal by number or name, or nothing where tmux lost it."""
-    listing = read_listing(f"%3|$2|41|1|{status}|{killed_by}|0|0|3.3a|7|i-a|||||x\n")
+    listing = read_listing(f"%3|$2|41|1|{status}|{killed_by}|0|0|3.3a|7|i-a||||||x\n")
 
     assert listing.panes[0].exit == expected
 
 
 def test_shared_pane_counts_for_the_oldest_session() -> None:
     """tmux lists a window once for every session that shows it, by name."""
-    listing = read_listing("%3|$11|41|0|||0|0|3.3a|7|i-a|||||aaa\n%3|$2|41|0|||0|0|3.3a|7|i-a|||||loop|x\n")
+    listing = read_listing("%3|$11|41|0|||0|0|3.3a|7|i-a||||||aaa\n%3|$2|41|0|||0|0|3.3a|7|i-a||||||loop|x\n")
 
     assert [(pane.session_id, pane.target) for pane in listing.panes] == [("$2", "loop|x")]
     assert listing.sessions == {"%3": frozenset({"$2", "$11"})}

@@ -1,0 +1,131 @@
+"""Turns that nobody typed: kept when the turn-start hook blocked them, and known again when the harness repeats them.
+
+A harness that was kept from taking a notification brings it again at each of its resumes, until one such turn was let
+through (Claude Code 2.1.197). So a notice is remembered by its background task: it waits once, and once it was
+delivered by us the harness's repeat is let through and posts nothing.
+"""
+
+from datetime import datetime
+
+from core.domain.framing import markers_in
+from core.domain.harness import Report, TurnBlocked, TurnStarted
+from core.domain.message import DELIVERED, IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState, NewMessage
+from core.domain.session import SessionRecord
+from core.names import new_marker, new_message_id
+from core.system import System
+
+REPEATED = "the harness repeats a notice that was delivered before"
+_GIVEN_BACK = "it was held back in the harness's own queue"
+_RECORDED = "recorded: the harness brings it again when it is resumed"
+_KEPT = WAITING | IN_FLIGHT | DELIVERED
+_PREFACE = "A background task of yours ended while you were paused. Its notification:\n"
+THE_LOOP = "the-loop"  #: who speaks in the frame of a notice
+
+
+def keep_blocked(
+    system: System, record: SessionRecord, report: Report, event: TurnBlocked, at: datetime, *, held: bool
+) -> str:
+    """Keep what the hook blocked, and return the words for the event log. Part of the open transaction.
+
+    A message of ours goes back to our queue. A notice waits until the session is resumed; where the session is stopped
+    (`held`), or the notice is one too many, it is recorded and wakes nobody: the harness brings it again.
+    """
+    if _given_back(system, record, event.prompt):
+        return "a message was held back: the session is paused or being stopped"
+    key = _key(record, event.task)
+    if not held and event.task is not None and _waits_or_told(system.inbox.of_key(key)):
+        return "a notice that is kept already was blocked again"
+    refused = _RECORDED if held else _overflow(system, record)
+    if refused or event.task is None or system.inbox.of_key(key) is not None:
+        key = f"notice:{record.instance_id}:{report.name}"
+    message = _notice(record, event.prompt, key, at)
+    system.inbox.add([message])
+    row = system.inbox.get(message.id)
+    if row is not None and refused:
+        system.inbox.advance(row, MessageState.CANCELLED if held else MessageState.REFUSED, refused)
+    return f"a turn that nobody asked for was blocked; {refused or 'its notice waits for the resume'}"
+
+
+def note_repeat(system: System, record: SessionRecord, report: Report, event: TurnStarted, at: datetime) -> None:
+    """Settle the notice that the harness now told itself, or remember that this turn repeats one that we delivered.
+
+    A turn that a person's message began is nobody's repeat. Part of the open transaction, before the activity follows.
+    """
+    kept = system.inbox.of_key(_key(record, event.task))
+    if kept is None:
+        return
+    if kept.state in WAITING:
+        system.inbox.advance(kept, MessageState.CONFIRMED, "the harness told it by itself")
+    elif kept.state in DELIVERED and not _in_turn(system, record):
+        message = _notice(record, event.prompt, _repeat_key(record, at), at)
+        system.inbox.add([message])
+        row = system.inbox.get(message.id)
+        if row is not None and MessageState.CONFIRMED in TRANSITIONS[row.state]:
+            system.inbox.advance(row, MessageState.CONFIRMED, REPEATED)
+
+
+def repeats(system: System, record: SessionRecord) -> bool:
+    """Tell whether the running turn is nothing but a repeat: no other text joined it since it began."""
+    activity = system.activities.get(record.uid)
+    if activity is None or activity.instance != record.instance_id or activity.turn_started_at is None:
+        return False
+    return system.inbox.of_key(_repeat_key(record, activity.turn_started_at)) is not None
+
+
+def _given_back(system: System, record: SessionRecord, prompt: str) -> bool:
+    """Make pending again what we had submitted and no turn may take now; tell whether it was ours at all."""
+    markers = markers_in(prompt)
+    states = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN}
+    ours = [row for row in system.inbox.with_states(record.uid, states) if row.message.marker in markers]
+    for row in ours:
+        if MessageState.PENDING in TRANSITIONS[row.state]:
+            system.inbox.advance(row, MessageState.PENDING, _GIVEN_BACK)
+    return bool(ours)
+
+
+def _waits_or_told(row: InboxRow | None) -> bool:
+    return row is not None and row.state in _KEPT
+
+
+def _overflow(system: System, record: SessionRecord) -> str:
+    """Return why a notice finds no place in the queue, "" where it does."""
+    limit = system.settings.limits.queued_per_session
+    waiting = system.inbox.counts().get(record.uid, 0)
+    return f"{waiting} messages wait already, and limits.queuedPerSession is {limit}" if waiting >= limit else ""
+
+
+def _in_turn(system: System, record: SessionRecord) -> bool:
+    activity = system.activities.get(record.uid)
+    return (
+        activity is not None
+        and activity.instance == record.instance_id
+        and activity.state.value == "busy"
+        and not activity.between_turns
+    )
+
+
+def _key(record: SessionRecord, task: str | None) -> str:
+    return f"notice:{record.uid}:{task}"
+
+
+def _repeat_key(record: SessionRecord, at: datetime) -> str:
+    return f"repeat:{record.instance_id}:{at.isoformat()}"
+
+
+def _notice(record: SessionRecord, prompt: str, key: str, at: datetime) -> NewMessage:
+    return NewMessage(
+        id=new_message_id(),
+        key=key,
+        uid=record.uid,
+        name=record.name,
+        generation=record.generation,
+        kind=Kind.NOTICE,
+        actor=f"agent:{record.name}",
+        who=THE_LOOP,
+        via="",
+        marker=new_marker(),
+        text=_PREFACE + prompt,
+        raw=False,
+        order_us=int(at.timestamp() * 1_000_000),
+        created_at=at,
+    )
