@@ -17,6 +17,7 @@ from typing import Any
 from core.config.location import xdg
 
 _KEPT = 16  #: files; more than this many configurations on one machine are demos and tests of the past
+_ELSEWHERE = ("names.py", "domain/durations.py", "harness/claude/arguments.py")  #: what validates outside this folder
 _NAMES = ("HOME", "XDG_STATE_HOME")  #: variables that the resolved form depends on
 
 
@@ -71,7 +72,7 @@ def _fingerprint() -> list[list[Any]]:
     core = os.path.dirname(here)
     with os.scandir(here) as entries:
         files = [(entry.name, entry.stat()) for entry in entries if entry.name.endswith(".py")]
-    files += [(name, os.stat(os.path.join(core, name))) for name in ("names.py", "domain/durations.py", "harness/claude/arguments.py")]
+    files += [(name, os.stat(os.path.join(core, name))) for name in _ELSEWHERE]
     return [[name, found.st_size, found.st_mtime_ns] for name, found in sorted(files)]
 
 
