@@ -83,6 +83,8 @@ class Survey:
     panes: tuple[Pane, ...]
     at: datetime
     typing: Mapping[str, tuple[Typing, ...]] = field(default_factory=dict)  #: by tag: writable clients of its session
+    viewed: frozenset[str] = frozenset()  #: tags of panes that a person's client shows, read-only ones included
+    server: int | None = None  #: the tmux server's pid; None: none runs, or it has no pane at all
 
     def of_instance(self, instance: str) -> Pane | None:
         """Return the pane that carries the tag."""

@@ -52,7 +52,7 @@ LIST: Line = [
 class Listing:
     """All panes of a server, each once; the sessions that show each; the server's version and pid where a pane told.
 
-    `writers` are the clients that can type, by session.
+    `writers` are the clients that can type, by session; `shown` the sessions that a client of a person shows.
     """
 
     panes: tuple[Pane, ...]
@@ -60,6 +60,7 @@ class Listing:
     version: str = ""
     server: int | None = None
     writers: Mapping[str, tuple[Typing, ...]] = field(default_factory=dict)
+    shown: frozenset[str] = frozenset()
 
     def tagged(self, instance: str) -> Pane | None:
         """Return the pane that carries the tag."""
@@ -77,6 +78,12 @@ class Listing:
             if pane.tag
         }
 
+    def viewed(self) -> frozenset[str]:
+        """Return the tags of the panes that a person's client shows, by whichever of the sessions that share them."""
+        if not self.shown:
+            return frozenset()
+        return frozenset(pane.tag for pane in self.panes if pane.tag and self.sessions[pane.pane_id] & self.shown)
+
 
 EMPTY = Listing((), {})
 
@@ -90,11 +97,12 @@ def read_listing(out: str) -> Listing:
     panes: dict[str, Pane] = {}
     sessions: dict[str, set[str]] = {}
     writers: dict[str, tuple[Typing, ...]] = {}
+    clients: set[str] = set()
     version, server = "", None
     for line in out.splitlines():
         client = _CLIENT.fullmatch(line)
         if client is not None:
-            _add_writer(writers, client)
+            _add_client(clients, writers, client)
             continue
         found = _PANE.fullmatch(line)
         if found is None:
@@ -105,14 +113,17 @@ def read_listing(out: str) -> Listing:
         if known is None or int(pane.session_id[1:]) < int(known.session_id[1:]):
             panes[pane.pane_id] = pane
         version, server = found["version"], int(found["server"])
-    shown = {pane: frozenset(ids) for pane, ids in sessions.items()}
-    return Listing(tuple(panes.values()), shown, version, server, writers)
+    sharing = {pane: frozenset(ids) for pane, ids in sessions.items()}
+    return Listing(tuple(panes.values()), sharing, version, server, writers, frozenset(clients))
 
 
-def _add_writer(writers: dict[str, tuple[Typing, ...]], client: re.Match[str]) -> None:
-    """Add a client unless it cannot type: control clients and read-only ones."""
+def _add_client(clients: set[str], writers: dict[str, tuple[Typing, ...]], client: re.Match[str]) -> None:
+    """Add a client of a person, and to the writers unless it is read-only; control clients are programs."""
     session, control, readonly, activity, name = client.groups()
-    if control == "0" and readonly == "0":
+    if control == "1":
+        return
+    clients.add(session)
+    if readonly == "0":
         typing = Typing(name, datetime.fromtimestamp(int(activity), UTC))
         writers[session] = (*writers.get(session, ()), typing)
 

@@ -55,7 +55,7 @@ class TmuxRunner:
         """See Runner."""
         at = self._clock.now()
         listing = self._list()
-        return Survey(listing.panes, at, listing.typing())
+        return Survey(listing.panes, at, listing.typing(), listing.viewed(), listing.server)
 
     def spawn(self, spawn: Spawn) -> Pane:
         """See Runner."""

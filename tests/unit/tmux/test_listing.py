@@ -81,3 +81,13 @@ def test_nobody_types_where_no_client_is_listed() -> None:
     """Without clients there is nothing to tell, and untagged panes are nobody's."""
     assert read_listing(f"{_LIVE}\n").typing() == {}
     assert read_listing(f"{_LIVE.replace('i-a', '')}\nclient|$2|0|0|1|/dev/pts/1\n").typing() == {}
+
+
+def test_whoever_looks_is_told_whether_or_not_they_can_type() -> None:
+    """A read-only client looks at a pane, too; the service's own control client does not."""
+    looks = "client|$2|0|1|1|/dev/pts/2\n"
+
+    assert read_listing(f"{_LIVE}\n{looks}").viewed() == {"i-a"}
+    assert read_listing(f"{_LIVE}\n{_LIVE.replace('$2', '$4')}\nclient|$4|0|1|1|/dev/pts/2\n").viewed() == {"i-a"}
+    assert read_listing(f"{_LIVE}\nclient|$2|1|0|1|client-7\nclient|$5|0|0|1|/dev/pts/3\n").viewed() == frozenset()
+    assert read_listing(f"{_LIVE}\n").server == 7
