@@ -45,10 +45,6 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.run
 	$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@
 
-$(VENV)/.bench: requirements/bench.txt $(VENV)/.dev
-	$(PIP) --require-hashes -r requirements/bench.txt
-	@touch $@
-
 tmux:
 	@sh scripts/provide.sh tmux
 
@@ -106,7 +102,7 @@ test-harness: setup-dev tmux .harness/.claude-code-$(CLAUDE_CODE_VERSION)
 	npm install --prefix .harness --no-audit --no-fund --no-save @anthropic-ai/claude-code@$(CLAUDE_CODE_VERSION)
 	@touch $@
 
-bench: $(VENV)/.bench tmux
+bench: setup-dev tmux
 	$(BIN)/python -m benchmarks
 
 # --- upkeep -----------------------------------------------------------------------------------------------------
@@ -117,7 +113,7 @@ COMPILE := $(VENV)-lock/bin/pip-compile --quiet --allow-unsafe --generate-hashes
 lock:
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet pip-tools
-	for part in build run dev bench; do \
+	for part in build run dev; do \
 	  $(COMPILE) --output-file requirements/$$part.txt requirements/$$part.in || exit 1; done
 	rm -rf $(VENV)-lock
 

@@ -1,6 +1,7 @@
 """Puts the service together from what wiring picks: channels, workers, and who wakes whom."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from core.config.settings import Settings
@@ -12,17 +13,22 @@ from core.finishing import Finisher
 from core.inbound import Inbound, authorized_rows
 from core.lifecycle import start_all
 from core.mirroring import NullMirror
+from core.observer import ingest
 from core.outbound import OutboundWorker
 from core.ports import Channel
 from core.service import Connections, Service, Worker
+from core.surfaces.http.counting import CountingEvents
+from core.surfaces.http.facts import HTTP_ROW, Facts
+from core.surfaces.http.host import HttpHost
 from core.system import System
+from core.values import replace
 from core.watching import ObserverWorker
 from core.wiring import build_system, load_channel
 
 
 def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     """Put the service together: control client, channels, workers. Raises ConfigError, ChannelMissing."""
-    system = build_system(settings, environ, persistent=True)
+    system, events = _counted(build_system(settings, environ, persistent=True))
     channels = _enabled_channels(settings, environ)
     delivery = DeliveryWorker(system, Deliverer(system, _authorized(channels)))
     outbound = {channel.kind: OutboundWorker(system, channel) for channel in channels}
@@ -32,21 +38,33 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         for worker in outbound.values():
             worker.wake()
 
-    connections = Connections([channel.kind for channel in channels])
-    workers = [Worker(channel.kind, 0, _serving(system, channel, connections, delivery)) for channel in channels]
+    connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
+    inbounds = {channel.kind: Inbound(system, channel.authorized, NullMirror()) for channel in channels}
+    observer = ObserverWorker(system, wake)
+    facts = Facts(system, connections.rows, observer.tmux, observer.watching, events.counts, _dropped(inbounds))
+    workers = [Worker(HTTP_ROW, 0, HttpHost(facts, connections.set).run)]
+    for channel in channels:
+        door = Door(system, connections, inbounds[channel.kind].receive, delivery.wake)
+        workers.append(Worker(channel.kind, 0, _serving(channel, door)))
     workers.append(Worker("delivery", 1, delivery.run))
     workers += [Worker(f"outbound-{kind}", 2, worker.run) for kind, worker in outbound.items()]
-    workers.append(Worker("observer", 2, ObserverWorker(system, wake).run))
+    workers.append(Worker("observer", 2, observer.run))
     workers.append(Worker("finisher", 0, Finisher(system).run))
     return Service(system, workers, lambda: start_all(system, "supervisor").to_json(), connections)
 
 
-def _serving(
-    system: System, channel: Channel, connections: Connections, delivery: DeliveryWorker
-) -> Callable[[threading.Event], None]:
-    inbound = Inbound(system, channel.authorized, NullMirror())
-    door = Door(system, connections, inbound.receive, delivery.wake)
+def _counted(system: System) -> tuple[System, CountingEvents]:
+    """Return the system with an event log that counts, for itself and for what its hook reports bring about."""
+    events = CountingEvents(system.events)
+    counted = replace(system, events=events)
+    return replace(counted, ingest=lambda uid: ingest(counted, uid)), events
 
+
+def _dropped(inbounds: Mapping[str, Inbound]) -> Callable[[], Mapping[str, int]]:
+    return lambda: sum((inbound.counters for inbound in inbounds.values()), Counter[str]())
+
+
+def _serving(channel: Channel, door: Door) -> Callable[[threading.Event], None]:
     def run(stopping: threading.Event) -> None:
         channel.serve(door, stopping.is_set)
         stopping.wait()  # a channel that gave up has said so; the sessions go on without it

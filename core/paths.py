@@ -62,6 +62,16 @@ class StatePaths:
         return self.local / "service.log"
 
     @property
+    def api_token(self) -> Path:
+        """The token of the HTTP host, made where no variable holds one."""
+        return self.local / "api-token"
+
+    @property
+    def http_address(self) -> Path:
+        """Where the service listens for HTTP: `{"url", "pid"}`, there while it does."""
+        return self.local / "http.json"
+
+    @property
     def tmux_conf(self) -> Path:
         """The configuration of our own tmux server."""
         return self.local / "tmux.conf"

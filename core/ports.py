@@ -109,6 +109,10 @@ class Inbox(Protocol):
         """Return waiting rows by uid, in one query."""
         ...
 
+    def tally(self) -> Mapping[str, int]:
+        """Return how many rows are in each state, by the state's value; one that no row is in may be missing."""
+        ...
+
     def advance(self, row: InboxRow, state: MessageState, detail: str = "", **changes: Any) -> InboxRow:
         """Move a row on and return it as stored. `changes` name further columns of InboxRow.
 
@@ -180,6 +184,10 @@ class Outbox(Protocol):
         """Return the first open row of each session (uid) whose not_before has passed, by seq."""
         ...
 
+    def tally(self) -> Mapping[str, int]:
+        """Return how many rows are in each state, by the state's value; one that no row is in may be missing."""
+        ...
+
     def advance(
         self,
         row: OutboxRow,
@@ -249,18 +257,6 @@ class Activities(Protocol):
         ...
 
 
-class Database(Protocol):
-    """Transactions over inbox, outbox, bindings and activities."""
-
-    def transaction(self, *, durable: bool) -> AbstractContextManager[None]:
-        """Run the calls of this thread's block as one transaction; `durable` syncs it to the disk before it returns."""
-        ...
-
-    def ingested(self, instance: str, report: str) -> bool:
-        """Record that a spool report is being taken in; False if it was before. Part of the open transaction."""
-        ...
-
-
 class Watchbook(Protocol):
     """What the supervisor must still know after it was killed. Every call may raise StoreBroken."""
 
@@ -304,6 +300,18 @@ class Watchbook(Protocol):
 
     def forget(self, uid: str) -> None:
         """Remove what is known of a session."""
+        ...
+
+
+class Database(Protocol):
+    """Transactions over inbox, outbox, bindings and activities."""
+
+    def transaction(self, *, durable: bool) -> AbstractContextManager[None]:
+        """Run the calls of this thread's block as one transaction; `durable` syncs it to the disk before it returns."""
+        ...
+
+    def ingested(self, instance: str, report: str) -> bool:
+        """Record that a spool report is being taken in; False if it was before. Part of the open transaction."""
         ...
 
     def forget_reports(self, instance: str) -> None:

@@ -97,7 +97,7 @@ class Bell:
 
 
 class Connections:
-    """How each channel's connection stands, for `status`. Written by channels, read by anybody."""
+    """How each connection to the outside stands, for `status`. Written by who keeps it, read by anybody."""
 
     def __init__(self, kinds: Sequence[str]) -> None:
         self._lock = threading.Lock()
@@ -111,7 +111,7 @@ class Connections:
             return before is None or before.running != up
 
     def rows(self) -> tuple[ServiceRow, ...]:
-        """Return one row a channel."""
+        """Return one row a connection."""
         with self._lock:
             return tuple(self._rows.values())
 

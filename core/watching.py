@@ -63,6 +63,14 @@ class ObserverWorker:
         """Tell whether the instance's process is watched."""
         return instance in self._watched
 
+    def watching(self) -> int:
+        """Return how many live panes are watched."""
+        return len(self._watched)
+
+    def tmux(self) -> str:
+        """Return "silent" if tmux did not answer the last survey, else "ok"."""
+        return "silent" if self._silent else "ok"
+
     def _one_died(self) -> None:
         """Called from the thread that watches processes."""
         self._died.set()

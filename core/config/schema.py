@@ -15,17 +15,18 @@ from core.config.settings import (
     HarnessTrust,
     Limits,
     Routing,
+    ServiceSettings,
     Standing,
     TmuxSettings,
     key_bytes,
 )
-from core.domain.session import Definition, SlackBinding
 from core.domain.durations import RULE, parse_duration
+from core.domain.session import Definition, SlackBinding
 from core.errors import InvalidValue
 from core.names import check_name
 
 _TMUX, _TRUST, _ROUTING, _STANDING = TmuxSettings(), HarnessTrust(), Routing(), Standing()
-_LIMITS, _EVENT_LOG, _HARNESS = Limits(), EventLogSettings(), HarnessDeclaration("", ())
+_LIMITS, _EVENT_LOG, _HARNESS, _SERVICE = Limits(), EventLogSettings(), HarnessDeclaration("", ()), ServiceSettings()
 NAME_RULE = "1 to 40 of a-z, 0-9 and `-`, beginning with a letter or digit"
 
 
@@ -49,12 +50,12 @@ def _session_name(text: str) -> str:
         raise ValueError(NAME_RULE) from error
 
 
-def _matching(pattern: str, allowed: str) -> Any:
 def _span(text: str) -> str:
     parse_duration(text)
     return text
 
 
+def _matching(pattern: str, allowed: str) -> Any:
     """Return the annotation of a text that matches; `allowed` says the pattern in words, for people."""
 
     def check(text: str) -> str:
@@ -96,7 +97,6 @@ ChannelId = Annotated[
 SocketName = Annotated[
     str, *_matching("(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})?", "up to 64 letters, digits, `.`, `_` and `-`, or empty")
 ]
-Name = Annotated[str, AfterValidator(_session_name)]
 Host = Annotated[
     str,
     *_matching(
@@ -108,6 +108,7 @@ VariableName = Annotated[
     str, *_matching("[A-Za-z_][A-Za-z0-9_]{0,127}", "the name of an environment variable, never the token itself")
 ]
 Duration = Annotated[str, AfterValidator(_span)]
+Name = Annotated[str, AfterValidator(_session_name)]
 Regex = Annotated[str, AfterValidator(_regex)]
 Keys = Annotated[str, Field(min_length=1), AfterValidator(_keys)]
 
@@ -211,7 +212,6 @@ class SlackBlock(Block):
     channel: ChannelId = Field(SlackBinding.channel, description='Channel id (`C…`); "" means channels.slack.channel')
 
 
-class SessionBlock(Block):
 class IdleBlock(Block):
     """What happens to the session while it does nothing."""
 
@@ -221,6 +221,7 @@ class IdleBlock(Block):
     )
 
 
+class SessionBlock(Block):
     """One standing session."""
 
     name: Name = Field(description=f"{NAME_RULE}; unique")
@@ -233,11 +234,11 @@ class IdleBlock(Block):
     prompt: str | None = Field(default=Definition.prompt, description="Its brief; not together with promptFile")
     prompt_file: Path_ | None = Field(default=Definition.prompt_file, description="File with its brief, read at start")
     auto_start: bool = Field(Definition.auto_start, description="Whether a boot starts it")
-    slack: SlackBlock = Field(default_factory=SlackBlock)
     restart: Literal["never", "on-failure"] = Field(
         "never", description="on-failure: after a crash its conversation is resumed, within limits.restartsPerHour"
     )
     idle: IdleBlock = Field(default_factory=IdleBlock)
+    slack: SlackBlock = Field(default_factory=SlackBlock)
 
 
 class StandingBlock(Block):
@@ -259,10 +260,10 @@ class LimitsBlock(Block):
         le=10_080,
         description="After this a message that waits for tmux or for a person's typing expires",
     )
-
     restarts_per_hour: int = Field(
         _LIMITS.restarts_per_hour, ge=1, le=1000, description="Restarts after crashes; then it is held as failed"
     )
+
 
 class EventLogBlock(Block):
     """`<root>/local/events.jsonl`."""
@@ -270,6 +271,22 @@ class EventLogBlock(Block):
     max_bytes: int = Field(_EVENT_LOG.max_bytes, ge=4096, description="Size at which a new file is begun")
     keep: int = Field(_EVENT_LOG.keep, ge=0, le=1000, description="How many old files stay")
     include_text: bool = Field(_EVENT_LOG.include_text, description="Write what people and agents said, too")
+
+
+class ServiceBlock(Block):
+    """The service's HTTP host: /health and /metrics."""
+
+    host: Host = Field(
+        _SERVICE.host,
+        description="Address or name to listen on; one that is not of this machine alone is warned of by `status`",
+    )
+    port: int = Field(
+        _SERVICE.port, ge=0, le=65_535, description="TCP port; 0: a free one, which `status` and local/http.json name"
+    )
+    token_env: VariableName = Field(
+        _SERVICE.token_env,
+        description="Variable that holds the token; where it is not set one is made, in local/api-token",
+    )
 
 
 class ConfigFile(Block):
@@ -284,6 +301,7 @@ class ConfigFile(Block):
     standing_sessions: StandingBlock = Field(default_factory=StandingBlock)
     limits: LimitsBlock = Field(default_factory=LimitsBlock)
     event_log: EventLogBlock = Field(default_factory=EventLogBlock)
+    service: ServiceBlock = Field(default_factory=ServiceBlock)
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Self:

@@ -95,6 +95,14 @@ class EventLogSettings(NamedTuple):
     include_text: bool = False
 
 
+class ServiceSettings(NamedTuple):
+    """Where the service listens for HTTP, and which variable may hold its token."""
+
+    host: str = "127.0.0.1"
+    port: int = 4114  #: 0: one that is free
+    token_env: str = "THE_LOOP_API_TOKEN"
+
+
 class Settings(NamedTuple):
     """The whole configuration. `source` is the file it came from; None: there is none, and all are defaults."""
 
@@ -105,6 +113,7 @@ class Settings(NamedTuple):
     standing: Standing = Standing()
     limits: Limits = Limits()
     event_log: EventLogSettings = EventLogSettings()
+    service: ServiceSettings = ServiceSettings()
     source: Path | None = None
 
     def channel(self, name: str) -> ChannelBlock:
@@ -135,6 +144,7 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
     """Build the settings from a complete resolved form; see the module's docstring. Raises KeyError on any other."""
     routing, tmux, trust = resolved["routing"], resolved["routing"]["tmux"], resolved["routing"]["harnessTrust"]
     standing, limits, log = resolved["standingSessions"], resolved["limits"], resolved["eventLog"]
+    service = resolved["service"]
     return Settings(
         state_root=Path(resolved["state"]["root"]),
         routing=Routing(
@@ -149,6 +159,7 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
         standing=Standing(standing["enabled"], tuple(_definition(session) for session in standing["sessions"])),
         limits=Limits(limits["queuedPerSession"], limits["messageExpiryMinutes"], limits["restartsPerHour"]),
         event_log=EventLogSettings(log["maxBytes"], log["keep"], log["includeText"]),
+        service=ServiceSettings(service["host"], service["port"], service["tokenEnv"]),
         source=source,
     )
 
@@ -194,7 +205,7 @@ def _definition(block: Mapping[str, Any]) -> Definition:
         prompt=block["prompt"],
         prompt_file=block["promptFile"],
         auto_start=block["autoStart"],
-        slack=SlackBinding(block["slack"]["enabled"], block["slack"]["channel"]),
-    )
         restart=Restart(block["restart"]),
         idle=Idle(block["idle"]["stopAfter"] and parse_duration(block["idle"]["stopAfter"])),
+        slack=SlackBinding(block["slack"]["enabled"], block["slack"]["channel"]),
+    )

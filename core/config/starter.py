@@ -27,4 +27,7 @@ channels:
     # appTokenEnv: THE_LOOP_SLACK_APP_TOKEN
     # channel: C0123456789
     # authorizedUsers: []                      # member ids; empty: nobody may speak to a session
+
+# service:
+#   port: 4114                    # /health and /metrics, on this machine alone; 0: a free one, which `status` names
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,10 @@ class SqliteOutbox:
         Where the first one still has to wait, the session's later ones wait with it.
         """
         return tuple(map(_row, self._database.read(queries.DUE_POSTS, (channel_kind, iso(now)))))
+
+    def tally(self) -> Mapping[str, int]:
+        """Return how many rows are in each state, by the state's value; one that no row is in is missing."""
+        return {found["state"]: found["rows"] for found in self._database.read(queries.POST_TALLY)}
 
     def advance(
         self,

@@ -25,6 +25,7 @@ UNSETTLED = f"""
 WITH_STATES = "SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) ORDER BY seq DESC LIMIT ?"
 BUSY_UIDS = f"SELECT DISTINCT uid FROM inbox WHERE {_OPEN} ORDER BY uid"
 WAITING_COUNTS = f"SELECT uid, count(*) AS waiting FROM inbox WHERE {_OPEN} AND {_WAITING} GROUP BY uid"
+MESSAGE_TALLY = "SELECT state, count(*) AS rows FROM inbox GROUP BY state"
 ADVANCE_MESSAGE = """
     UPDATE inbox SET state = :state, detail = :detail, updated_at = :updated_at, instance = :instance,
         attempt = :attempt, attempt_deadline = :attempt_deadline, pasted_at = :pasted_at, submitted_at = :submitted_at,
@@ -52,6 +53,7 @@ DUE_POSTS = f"""
       AND (not_before IS NULL OR not_before <= ?)
     ORDER BY seq
 """
+POST_TALLY = "SELECT state, count(*) AS rows FROM outbox GROUP BY state"
 ADVANCE_POST = """
     UPDATE outbox SET state = :state, ts = :ts, detail = :detail, not_before = :not_before, attempts = :attempts
     WHERE seq = :seq AND state = :was_state AND attempts = :was_attempts

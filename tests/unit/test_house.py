@@ -26,7 +26,7 @@ def test_the_workspace_is_kept_apart_from_every_module_of_bot() -> None:
     assert set(alone["forbidden_modules"]) - {"core"} == modules - {"bot.workspace"}
 
 
-@pytest.mark.parametrize("name", ["run", "build", "dev", "bench"])
+@pytest.mark.parametrize("name", ["run", "build", "dev"])
 def test_every_requirement_is_pinned_with_hashes_and_names_no_index(name: str) -> None:
     """What is installed is the same everywhere; where it comes from is the operator's business."""
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from core.config.document import MAX_DEPTH
 from core.config.loading import load
 from core.config.problems import ConfigError
-from core.config.settings import ChannelBlock, HarnessDeclaration, Routing, Settings
+from core.config.settings import ChannelBlock, HarnessDeclaration, Routing, ServiceSettings, Settings
 from core.config.validation import validate
 from core.domain.session import Definition, Idle, Restart, SlackBinding
 from core.errors import CoreError
@@ -64,6 +64,7 @@ def test_every_key_reaches_the_settings(folder: ConfigFolder) -> None:
             - {name: other, prompt: "hello"}
         limits: {queuedPerSession: 3, messageExpiryMinutes: 1.5, restartsPerHour: 2}
         eventLog: {maxBytes: 5000, keep: 0, includeText: true}
+        service: {host: "::1", port: 0, tokenEnv: MY_TOKEN}
         """
     )
 
@@ -92,8 +93,9 @@ def test_every_key_reaches_the_settings(folder: ConfigFolder) -> None:
     assert found.standing.get("other") == Definition("other", prompt="hello")
     assert found.standing.get("nobody") is None
     assert (found.limits.queued_per_session, found.limits.message_expiry_minutes) == (3, 1.5)
-    assert (found.event_log.max_bytes, found.event_log.keep, found.event_log.include_text) == (5000, 0, True)
     assert found.limits.restarts_per_hour == 2
+    assert (found.event_log.max_bytes, found.event_log.keep, found.event_log.include_text) == (5000, 0, True)
+    assert found.service == ServiceSettings("::1", 0, "MY_TOKEN")
 
 
 def test_all_problems_come_at_once_in_the_order_of_the_file(folder: ConfigFolder) -> None:
@@ -180,8 +182,6 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(folder: ConfigFolder, te
         ("eventLog: {maxBytes: .inf}", "eventLog.maxBytes", "numbers with an end"),
         ("state: {root: '~nobody-of-that-name/x'}", "state.root", "~user for users of this machine"),
         ("channels: {slack: {enabled: 'yes'}}", "channels.slack.enabled", "true or false"),
-    ],
-)  # fmt: skip
         ("service: {host: 'http://here'}", "service.host", "without brackets"),
         ("service: {host: '[::1]'}", "service.host", "without brackets"),
         ("limits: {restartsPerHour: 0}", "limits.restartsPerHour", "not below 1"),
@@ -190,6 +190,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(folder: ConfigFolder, te
         ("standingSessions: {sessions: [{name: a, idle: {stopAfter: 0s}}]}", "standingSessions.sessions[0].idle.stopAfter", "such as 30s"),
         ("service: {port: 65536}", "service.port", "not above 65535"),
         ("service: {tokenEnv: 'a b'}", "service.tokenEnv", "never the token itself"),
+    ],
+)  # fmt: skip
 def test_a_value_that_is_not_allowed_is_refused_by_its_key(
     folder: ConfigFolder, text: str, key: str, allowed: str
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.settings import ChannelBlock, Settings
+from core.config.settings import ChannelBlock, ServiceSettings, Settings
 from core.domain.directive import compose_pointer
 from core.domain.harness import Launch, SessionContext
 from core.domain.session import Definition
@@ -50,14 +50,15 @@ def test_launcher_drops_secrets_and_passes_arguments_exactly(context: SessionCon
 
 
 def test_secret_names_come_from_every_env_key(tmp_path: Path) -> None:
-    """Whatever a channel's block calls `…Env` is dropped; what is no name of a variable cannot be one."""
+    """Whatever a channel's block calls `…Env` is dropped, and the API's own; what is no variable's name cannot be."""
     raw = {"botTokenEnv": "BOT", "read": {"signingSecretEnv": "SIGN"}, "appTokenEnv": "a b", "channel": "C1"}
 
     environ = {"THE_LOOP_CONFIG": "/x", "THE_LOOP_API_TOKEN": "t", "PATH": "/bin"}
 
-    names = secret_variables(Settings(tmp_path, channels={"slack": ChannelBlock("slack", True, raw)}), environ)
+    channels = {"slack": ChannelBlock("slack", True, raw)}
+    names = secret_variables(Settings(tmp_path, channels=channels, service=ServiceSettings(token_env="MINE")), environ)
 
-    assert names == ("BOT", "SIGN", "THE_LOOP_API_TOKEN")
+    assert names == ("BOT", "MINE", "SIGN", "THE_LOOP_API_TOKEN")
 
 
 def test_launcher_without_secrets_only_becomes_the_harness() -> None:

@@ -1,0 +1,36 @@
+"""What the HTTP surface knows of the running service, asked at the moment of the request."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from core.domain.services import ServiceRow
+from core.system import System
+
+HTTP_ROW = "http"  #: the name of this surface's own row in `status`
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The ports, and what the service's workers know; each callable may be asked from any thread and waits for none."""
+
+    system: System
+    rows: Callable[[], Sequence[ServiceRow]]  #: one a connection, this surface's own among them
+    tmux: Callable[[], str]  #: "ok" | "silent", as the observer last saw it
+    watches: Callable[[], int]  #: panes whose end the observer waits for
+    events: Callable[[], Mapping[str, int]]  #: how often this process emitted each event
+    dropped: Callable[[], Mapping[str, int]]  #: replies that went no further, by reason
+    pid: int = field(default_factory=os.getpid)
+    started: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note when the service began, on the monotonic clock."""
+        object.__setattr__(self, "started", self.system.clock.monotonic())
+
+    def uptime(self) -> float:
+        """Return the seconds since the service began."""
+        return self.system.clock.monotonic() - self.started
+
+    def channels(self) -> Mapping[str, bool]:
+        """Return by kind whether each enabled channel is connected."""
+        return {row.name: row.running for row in self.rows() if row.name != HTTP_ROW}

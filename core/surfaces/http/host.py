@@ -1,0 +1,124 @@
+"""The HTTP host: one worker of the service that listens, serves, and ends in time.
+
+A port that is taken stops nobody's session: the service goes on, and `status` says what is wrong.
+"""
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable
+
+from core.config.settings import ServiceSettings
+from core.errors import CoreError, StoreBroken
+from core.store.files import remove_file, write_private
+from core.surfaces.http.facts import HTTP_ROW, Facts
+from core.surfaces.http.guard import bracketed, is_loopback
+
+_BACKLOG = 64
+_DRAIN_SECONDS = 2  #: what requests that are under way get when the service ends
+_EXPOSED = "not on this machine alone, and without encryption: whoever reads the network reads the token"
+
+Tell = Callable[[str, bool, str], object]
+
+
+class CannotListen(CoreError):
+    """The address cannot be listened on."""
+
+    code = "cannot_listen"
+
+    def __init__(self, settings: ServiceSettings, reason: str) -> None:
+        super().__init__(
+            f"HTTP cannot be served on {bracketed(settings.host)}:{settings.port}: {reason}",
+            "set service.port to another port (0: a free one) or service.host to an address of this machine, "
+            "then restart the service",
+        )
+
+
+class HttpHost:
+    """Serves the application until told to stop. `tell` takes the row of `status`: name, running, detail."""
+
+    def __init__(self, facts: Facts, tell: Tell) -> None:
+        self._facts = facts
+        self._tell = tell
+        self._settings = facts.system.settings.service
+
+    def run(self, stopping: threading.Event) -> None:
+        """Listen and serve; where that cannot be, say so and wait for the end."""
+        try:
+            listener = listen(self._settings)
+            with listener:
+                self._serve(listener, stopping)
+        except (CannotListen, StoreBroken) as error:
+            self._tell(HTTP_ROW, False, str(error))
+            stopping.wait()
+
+    def _serve(self, listener: socket.socket, stopping: threading.Event) -> None:
+        # Here, in this worker's thread, since it takes the better part of a second, and nobody need wait for it.
+        from core.surfaces.http.token import api_token
+
+        paths, port = self._facts.system.paths, int(listener.getsockname()[1])
+        url = url_of(self._settings.host, port)
+        token = api_token(paths.api_token, self._settings.token_env, self._facts.system.environ)
+        write_private(paths.http_address, json.dumps({"url": url, "pid": os.getpid()}).encode() + b"\n")
+        try:
+            self._tell(HTTP_ROW, True, url if is_loopback(self._settings.host) else f"{url}: {_EXPOSED}")
+            _run_server(self._facts, listener, self._settings.host, port, token, stopping)
+        finally:
+            remove_file(paths.http_address)
+
+
+def _run_server(
+    facts: Facts, listener: socket.socket, host: str, port: int, token: str, stopping: threading.Event
+) -> None:
+    import uvicorn
+
+    from core.surfaces.http.app import build_app
+
+    class Server(uvicorn.Server):
+        """Ends when the worker is told to; signals are the service's own and not touched outside the main thread."""
+
+        async def on_tick(self, counter: int) -> bool:
+            return stopping.is_set() or await super().on_tick(counter)
+
+    config = uvicorn.Config(
+        build_app(facts, host=host, port=port, token=token),
+        http="h11",
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_DRAIN_SECONDS,
+    )
+    Server(config).run(sockets=[listener])
+
+
+def listen(settings: ServiceSettings) -> socket.socket:
+    """Return a listening socket; of several addresses of a name the first IPv4 one. Raises CannotListen."""
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _, address = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)[0]
+        listener = socket.socket(family, kind, protocol)
+    except (OSError, UnicodeError) as error:  # UnicodeError: a name that no resolver can be asked for
+        raise CannotListen(settings, _reason(error)) from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # the port of a service that has just ended
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise CannotListen(settings, _reason(error)) from error
+    return listener
+
+
+def _reason(error: OSError | UnicodeError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the address by which this machine reaches the service."""
+    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://{bracketed(here)}:{port}"

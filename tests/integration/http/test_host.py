@@ -1,0 +1,220 @@
+"""The HTTP host of a running service: who is answered, what, and what happens where it cannot listen."""
+
+import json
+import os
+import signal
+import socket
+import time
+
+import pytest
+
+from tests.integration.http.conftest import Web
+from tests.support.product import NAME, Product
+from tests.support.tmux import wait_until
+
+LOCAL = "127.0.0.1"
+
+
+def http_row(alone: Product) -> dict[str, object]:
+    """Return the row of the HTTP host in `status`."""
+    [row] = [row for row in alone.cli("status", "--json").json["services"] if row["name"] == "http"]
+    return dict(row)
+
+
+def test_health_needs_no_token_and_tells_no_secret(alone: Product, web: Web) -> None:
+    """Service, tmux and channels, and neither a session's name nor a path nor the token."""
+    service = alone.serve().wait_swept()
+
+    answered = web.get("/health")
+
+    assert answered.status == 200
+    assert answered.json["ok"] is True
+    assert answered.json["service"]["pid"] == service.pid
+    assert answered.json["service"]["uptimeSeconds"] > 0
+    assert (answered.json["tmux"], answered.json["channels"]) == ("ok", {})
+    for private in (NAME, str(alone.folder), web.token):
+        assert private not in answered.text
+
+
+def test_health_says_when_tmux_is_silent(alone: Product, web: Web) -> None:
+    """A frozen tmux makes the service unwell, and it answers at once all the same."""
+    document = alone.document()
+    document["routing"]["tmux"]["commandTimeoutSeconds"] = 2
+    alone.configure(json.dumps(document))
+    alone.serve().wait_swept()
+    pid = int(alone.tmux("display-message", "-p", "#{pid}"))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: web.get("/health").json["tmux"] == "silent", "the silence is noticed", 20.0)
+        began = time.monotonic()
+        answered = web.get("/health")
+        took = time.monotonic() - began
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+    assert (answered.status, answered.json["ok"]) == (200, False)
+    assert took < 1.0
+    wait_until(lambda: web.get("/health").json["ok"], "it is well again", 20.0)
+
+
+def test_a_channel_that_is_away_is_told(talking: Product) -> None:
+    """By its kind and whether it is connected, without its reason."""
+    talking.serve(env={"THE_LOOP_SLACK_BOT_TOKEN": "xoxb-wrong"}).wait_swept()
+
+    answered = Web(talking).get("/health")
+
+    assert answered.json["channels"] == {"slack": False}
+    assert answered.json["ok"] is False
+    assert "xoxb" not in answered.text
+
+
+def test_everything_else_needs_the_token(alone: Product, web: Web) -> None:
+    """401 in the one shape, before anybody learns what there is."""
+    alone.serve().wait_swept()
+
+    for path in ("/metrics", "/nowhere", "/docs", "/openapi.json"):
+        answered = web.get(path)
+        assert answered.status == 401
+        assert answered.headers["www-authenticate"] == "Bearer"
+        assert set(answered.json["error"]) == {"code", "message", "remedy"}
+        assert answered.json["error"]["code"] == "unauthorized"
+    assert web.get("/metrics", {"Authorization": f"Bearer {web.token}"}).status == 200
+
+
+def test_with_the_token_what_is_not_there_is_404_and_a_wrong_method_405(alone: Product, web: Web) -> None:
+    """In the one shape, too."""
+    alone.serve().wait_swept()
+    token = {"Authorization": f"Bearer {web.token}"}
+
+    assert (web.get("/nowhere", token).status, web.get("/nowhere", token).json["error"]["code"]) == (404, "not_found")
+    assert web.get("/docs", token).status == 404
+    wrong = web.get("/metrics", token, method="POST")
+    assert (wrong.status, wrong.json["error"]["code"]) == (405, "method_not_allowed")
+
+
+@pytest.mark.parametrize("path", ["/health", "/metrics"])
+def test_a_name_that_was_pointed_at_us_gets_nothing(alone: Product, web: Web, path: str) -> None:
+    """DNS rebinding: the browser sends the attacker's host; the token would not help."""
+    alone.serve().wait_swept()
+    port = web.url.rpartition(":")[2]
+    token = {"Authorization": f"Bearer {web.token}"}
+
+    answered = web.get(path, {**token, "Host": f"evil.example:{port}"})
+
+    assert (answered.status, answered.json["error"]["code"]) == (403, "host_not_allowed")
+    assert web.get(path, {**token, "Host": f"localhost:{port}"}).status == 200
+
+
+@pytest.mark.parametrize("path", ["/health", "/metrics"])
+def test_a_page_of_another_origin_gets_nothing(alone: Product, web: Web, path: str) -> None:
+    """A cross-site request names its origin; our own passes."""
+    alone.serve().wait_swept()
+    token = {"Authorization": f"Bearer {web.token}"}
+
+    answered = web.get(path, {**token, "Origin": "https://evil.example"})
+
+    assert (answered.status, answered.json["error"]["code"]) == (403, "origin_not_allowed")
+    assert web.get(path, {**token, "Origin": web.url}).status == 200
+
+
+def test_the_token_is_made_once_and_stays_over_restarts(alone: Product, web: Web) -> None:
+    """It is 0600, never in the log, the events or the answers, and the next service takes the same."""
+    first = alone.serve().wait_swept()
+    url, token = web.url, web.token
+    first.stop()
+    second = alone.serve().wait_swept()
+
+    assert web.token == token
+    assert url != ""
+    assert alone.paths.api_token.stat().st_mode & 0o777 == 0o600
+    status = alone.cli("status", "--json")
+    for text in (first.output(), second.output(), alone.paths.events.read_text(), status.out, status.err):
+        assert token not in text
+
+
+def test_the_operators_own_token_comes_from_the_environment_and_reaches_no_pane(alone: Product, web: Web) -> None:
+    """No file is made, only that token is taken, and no agent sees it."""
+    alone.configure(service={"port": 0, "tokenEnv": "OWN_API_TOKEN"})
+    alone.serve(env={"OWN_API_TOKEN": "token-of-the-operator"}).wait_swept()
+
+    taken = web.get("/metrics", {"Authorization": "Bearer token-of-the-operator"})
+
+    assert taken.status == 200
+    assert not alone.paths.api_token.exists()
+    [pane] = alone.panes().values()
+    with open(f"/proc/{pane}/environ") as environ:
+        assert "token-of-the-operator" not in environ.read()
+    assert "token-of-the-operator" not in alone.tmux("show-environment", "-g")
+
+
+def test_where_it_listens_is_in_status_and_in_a_file_while_it_does(alone: Product, web: Web) -> None:
+    """With port 0 both name the real port; the file is private and goes with the service."""
+    service = alone.serve().wait_swept()
+
+    row, address = http_row(alone), json.loads(alone.paths.http_address.read_text())
+
+    assert (row["running"], row["detail"]) == (True, web.url)
+    assert address == {"url": web.url, "pid": service.pid}
+    assert alone.paths.http_address.stat().st_mode & 0o777 == 0o600
+    assert service.stop() == 0
+    assert not alone.paths.http_address.exists()
+
+
+def test_a_port_that_is_taken_stops_no_session(alone: Product) -> None:
+    """The service goes on, and status names the port and the remedy."""
+    with socket.create_server((LOCAL, 0)) as taken:
+        port = taken.getsockname()[1]
+        alone.configure(service={"port": port})
+        service = alone.serve().wait_swept()
+        wait_until(lambda: "service.port" in str(http_row(alone)["detail"]), "the trouble is told")
+        row, status = http_row(alone), alone.cli("status", "--json")
+
+        code = service.stop()
+
+    assert row["running"] is False
+    assert f"{LOCAL}:{port}" in str(row["detail"])
+    assert status.code == 1
+    assert [session["live"] for session in status.json["standingSessions"]] == ["live"]
+    assert code == 0
+
+
+def test_a_token_that_others_may_read_is_not_served_with(alone: Product) -> None:
+    """Neither opened nor replaced: the row says which file, and the sessions run."""
+    alone.paths.local.mkdir(parents=True, mode=0o700)
+    alone.paths.api_token.write_text("seen-by-all\n")
+    alone.paths.api_token.chmod(0o644)
+    alone.serve().wait_swept()
+
+    wait_until(lambda: str(alone.paths.api_token) in str(http_row(alone)["detail"]), "the file is named")
+
+    assert http_row(alone)["running"] is False
+    assert not alone.paths.http_address.exists()
+
+
+def test_listening_on_every_address_is_warned_of(alone: Product, web: Web) -> None:
+    """It works, and the row says what that means."""
+    alone.configure(service={"host": "0.0.0.0", "port": 0})
+    alone.serve().wait_swept()
+    wait_until(lambda: web.get("/health").status == 200, "it answers")
+
+    row = http_row(alone)
+
+    assert row["running"] is True
+    assert "not on this machine alone" in str(row["detail"])
+
+
+def test_open_connections_do_not_hold_up_the_end(alone: Product, web: Web) -> None:
+    """One that is idle, one that never finishes its request: the service ends within seconds."""
+    service = alone.serve().wait_swept()
+    port = int(web.url.rpartition(":")[2])
+    with socket.create_connection((LOCAL, port)) as idle, socket.create_connection((LOCAL, port)) as half:
+        half.sendall(b"GET /health HTTP/1.1\r\nHo")
+        assert web.get("/health").status == 200
+        began = time.monotonic()
+
+        code = service.stop()
+
+        assert code == 0
+        assert time.monotonic() - began < 6.0
+        assert idle.fileno() > 0
+    assert "did not stop in time" not in str(alone.events("service.stopped"))

@@ -1,0 +1,77 @@
+"""What /metrics says is what is so."""
+
+import os
+import signal
+
+from core.domain.message import MessageState
+from core.domain.session import Live
+from tests.integration.http.conftest import Web
+from tests.support.product import NAME, Product
+from tests.support.tmux import wait_until
+
+
+def test_one_live_session_is_one_subscription_over_restarts_of_the_service(alone: Product, web: Web) -> None:
+    """Adopt, release, adopt leaves one."""
+    first = alone.serve().wait_swept()
+    wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched", 15.0)
+    first.stop()
+    alone.serve().wait_swept()
+
+    wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched again", 15.0)
+
+    assert web.metrics()['the_loop_sessions{live="live"}'] == 1
+
+
+def test_a_stopped_session_is_watched_no_more(alone: Product, web: Web) -> None:
+    """The subscription goes with the pane."""
+    alone.serve().wait_swept()
+    wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched", 15.0)
+
+    alone.cli("standing", "stop", NAME)
+
+    wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 0, "nothing is watched", 15.0)
+    assert web.metrics()['the_loop_sessions{live="absent"}'] == 1
+
+
+def test_messages_are_counted_by_state(alone: Product, web: Web) -> None:
+    """Every state has a sample; a confirmed say moves one of them."""
+    alone.serve().wait_swept()
+    before = web.metrics()
+
+    alone.cli("standing", "say", NAME, "--text", "count me")
+
+    after = web.metrics()
+    assert after['the_loop_inbox{state="confirmed"}'] == before['the_loop_inbox{state="confirmed"}'] + 1
+    assert {f'the_loop_inbox{{state="{state.value}"}}' for state in MessageState} <= after.keys()
+    assert after["process_resident_memory_bytes"] > 0
+
+
+def test_dropped_replies_and_events_are_counted_by_reason(talking: Product) -> None:
+    """What the event log leaves out, since it is too common, is counted all the same."""
+    web = Web(talking)
+    talking.serve().wait_swept()
+    thread = talking.root()
+    workspace = talking.workspace
+
+    workspace.say("bob", "agents", "let me in", thread)
+    workspace.say("alice", "agents", "no thread of ours")
+
+    wait_until(lambda: web.metrics().get('the_loop_dropped_total{reason="unauthorized-actor"}') == 1, "it is counted")
+    wait_until(lambda: web.metrics().get('the_loop_dropped_total{reason="unmapped"}', 0) >= 1, "it is counted")
+    assert web.metrics()['the_loop_channel_up{channel="slack"}'] == 1
+    assert web.metrics()['the_loop_events_total{event="channel.dropped"}'] == 1
+
+
+def test_a_silent_tmux_leaves_sessions_unknown(alone: Product, web: Web) -> None:
+    """Could not ask is never absent."""
+    alone.serve().wait_swept()
+    pid = int(alone.tmux("display-message", "-p", "#{pid}"))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        samples = web.metrics()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+    others = [live for live in Live if live is not Live.UNKNOWN]
+    assert [samples[f'the_loop_sessions{{live="{live.value}"}}'] for live in others] == [0] * len(others)
+    assert samples['the_loop_sessions{live="unknown"}'] == 1

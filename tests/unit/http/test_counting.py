@@ -1,0 +1,28 @@
+"""The event log that counts."""
+
+from pathlib import Path
+
+from core.clock import SystemClock
+from core.store.eventlog import JsonEventLog
+from core.surfaces.http.counting import CountingEvents
+
+
+def test_every_event_is_written_and_counted(tmp_path: Path) -> None:
+    """The log is what it was without the counting; a copy of the counts is given."""
+    log = CountingEvents(
+        JsonEventLog(tmp_path / "events.jsonl", SystemClock(), max_bytes=10_000, keep=1, include_text=False)
+    )
+
+    log.emit("standing.said", name="scribe", text="secret")
+    log.emit("standing.said", name="scribe")
+    log.emit("service.started")
+    counts = log.counts()
+    log.emit("service.started")
+
+    assert counts == {"standing.said": 2, "service.started": 1}
+    assert [event["event"] for event in log.read()] == [
+        "standing.said",
+        "standing.said",
+        "service.started",
+        "service.started",
+    ]
