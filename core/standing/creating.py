@@ -10,7 +10,7 @@ from core.errors import CoreError, InvalidValue, NameTaken, SpawnFailed, TmuxSil
 from core.names import check_name, new_uid, target_for
 from core.sessions import Known
 from core.standing.common import Told, lock, told_of, write_record
-from core.standing.ending import end_instance
+from core.standing.ending import end_recorded
 from core.standing.listing import rows_told
 from core.standing.removing import remove_session
 from core.standing.spawning import Opened, StartOrder, open_pane
@@ -103,7 +103,7 @@ def _undo(system: System, name: str, told: Told, actor: str) -> Told:
 
 
 def _remove(system: System, record: SessionRecord, actor: str) -> None:
-    ended = end_instance(system, record.uid, record.instance_id)
+    ended = end_recorded(system, record)
     if ended.silent:
         raise TmuxSilent(ended.trouble(), "reconcile removes it once tmux answers")
     if ended.survivors:

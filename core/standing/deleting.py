@@ -10,7 +10,7 @@ from core.launching import set_hold_file
 from core.names import check_name, target_for
 from core.sessions import Known
 from core.standing.common import Told, foreign, lock, told_of, write_record
-from core.standing.ending import end_instance
+from core.standing.ending import end_recorded
 from core.standing.listing import rows_told
 from core.standing.removing import remove_session
 from core.system import System
@@ -58,7 +58,7 @@ def _delete_locked(system: System, record: SessionRecord, actor: str) -> Told:
     )
     with effect(Effect.DELETE_MARK):
         marked = write_record(system, marked)
-    ended = end_instance(system, record.uid, record.instance_id)
+    ended = end_recorded(system, record)
     if not ended.complete:
         system.events.emit("standing.stop_failed", level="error", name=record.name, actor=actor, reason=ended.trouble())
         outcome = Outcome.FAILED if ended.survivors else Outcome.UNCONFIRMED

@@ -13,7 +13,7 @@ from core.names import target_for
 from core.sessions import resolve
 from core.standing.announcing import announce_start
 from core.standing.common import spawn_time, take_reports, write_record
-from core.standing.ending import Ended, end_instance
+from core.standing.ending import Ended, end_recorded
 from core.standing.removing import remove_session
 from core.system import System
 
@@ -82,7 +82,7 @@ def _unblock(system: System, record: SessionRecord) -> None:
 
 
 def _ended(system: System, record: SessionRecord) -> Ended:
-    ended = end_instance(system, record.uid, record.instance_id)
+    ended = end_recorded(system, record)
     if ended.silent:
         raise TmuxSilent(f"{record.name}: {ended.trouble()}", "it is finished once tmux answers")
     if ended.survivors:

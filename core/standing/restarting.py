@@ -8,7 +8,7 @@ from core.launching import set_hold_file
 from core.names import target_for
 from core.sessions import Known, definition_of
 from core.standing.common import Told, lock, told_of, write_record
-from core.standing.ending import end_instance
+from core.standing.ending import end_recorded
 from core.standing.listing import rows_told
 from core.standing.recovering import finish_stop
 from core.standing.spawning import StartOrder
@@ -60,7 +60,7 @@ def _end_recorded(system: System, record: SessionRecord, actor: str) -> Told | N
         set_hold_file(system.paths, record.uid)
     with effect(Effect.STOP_MARK):
         marked = write_record(system, record.moved(SessionEvent.STOP))
-    ended = end_instance(system, record.uid, record.instance_id)
+    ended = end_recorded(system, record)
     if ended.silent:
         raise TmuxSilent(f"{record.name}: {ended.trouble()}", "restart it again once tmux answers")
     if ended.survivors:

@@ -22,7 +22,7 @@ from core.launching import set_hold_file
 from core.names import new_uid, target_for
 from core.sessions import Known, definition_of, every_session
 from core.standing.common import Told, foreign, lock, told_of, write_record
-from core.standing.ending import Ended, end_instance
+from core.standing.ending import Ended, end_instance, end_recorded
 from core.standing.listing import rows_told
 from core.standing.recovering import finish_stop
 from core.system import System
@@ -139,7 +139,7 @@ def _stop_recorded(system: System, record: SessionRecord, order: StopOrder, note
     if order.by_name:
         _say_held(system, marked, order)
         notes.attempt("its queue could not be cancelled", lambda: _cancel(system, marked))
-    ended = end_instance(system, record.uid, record.instance_id)
+    ended = end_recorded(system, record)
     settled = ended.complete and notes.attempt(
         "the record could not be settled", lambda: finish_stop(system, marked, ended)
     )

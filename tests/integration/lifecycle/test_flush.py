@@ -1,0 +1,98 @@
+"""A graceful end waits a moment after the harness's last report: its conversation may not be on the disk yet."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.domain.rows import Answer
+from core.domain.session import Outcome
+from core.harness.bundled import BundledHarness
+from core.ports import Harness
+from core.standing.restarting import restart_standing
+from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
+from core.system import System
+from tests.support.talking import record_of, talking
+from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.world import ACTOR, World, outcomes
+
+FLUSH = 1.5
+Verb = Callable[[System, str, str], Answer]
+
+
+class SlowHarness(BundledHarness):
+    """An agent whose conversation reaches the disk late."""
+
+    traits = replace(BundledHarness.traits, flush=FLUSH)
+
+
+class SlowHarnesses:
+    """A catalogue of the slow one alone."""
+
+    def get(self, name: str) -> Harness:
+        """Return it."""
+        return SlowHarness()
+
+
+@pytest.fixture
+def scribe(world: World) -> System:
+    """Give the world's ports with `scribe` started, whose last report is older than its flush."""
+    system = replace(talking(world), harnesses=SlowHarnesses())
+    assert start_standing(system, "scribe", ACTOR).ok
+    wait_until(lambda: quiet_seconds(system) > FLUSH, "its last report is old", 20)
+    return system
+
+
+def quiet_seconds(system: System) -> float:
+    """Return for how long no report has come."""
+    return time.time() - spool(system).stat().st_mtime
+
+
+def spool(system: System) -> Path:
+    """Return where its reports arrive."""
+    return system.paths.spool_of(record_of(system)[1])
+
+
+@pytest.mark.parametrize("verb", [stop_standing, restart_standing])
+def test_a_harness_that_has_just_spoken_is_given_time_to_write(scribe: System, verb: Verb) -> None:
+    """SIGTERM comes once the adapter's flush has passed since the last report."""
+    os.utime(spool(scribe))
+    began = time.monotonic()
+
+    answer = verb(scribe, "scribe", ACTOR)
+
+    assert answer.ok
+    assert time.monotonic() - began >= FLUSH
+
+
+def test_a_quiet_harness_is_ended_at_once(scribe: System) -> None:
+    """Its conversation has long been written down."""
+    began = time.monotonic()
+
+    answer = stop_standing(scribe, "scribe", ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.STOPPED}
+    assert time.monotonic() - began < FLUSH
+
+
+def test_nothing_is_waited_for_where_tmux_is_silent(scribe: System, private: PrivateTmux) -> None:
+    """A stop with what still works is a last resort: the processes end, whatever the agent said last."""
+    short = replace(scribe, runner=private.runner(timeout=0.2))
+    pid = private.tmux("display-message", "-p", "-t", "=loop-standing-scribe:", "#{pane_pid}").strip()
+
+    with private.frozen():
+        os.utime(spool(scribe))
+        ended_within = _seconds_until_dead(short, int(pid))
+
+    assert ended_within < FLUSH
+
+
+def _seconds_until_dead(system: System, pid: int) -> float:
+    began = time.monotonic()
+    stop_standing(system, "scribe", ACTOR)
+    assert not system.processes.alive(pid)
+    return time.monotonic() - began
