@@ -92,12 +92,20 @@ class ObserverWorker:
             self._tmux(silent=True, reason=str(error))
             return
         self._tmux(silent=False, reason="")
-        for record in self._records():
+        records = self._records()
+        self._release(records)
+        for record in records:
             if record.phase is not Phase.SETTLED:
                 continue  # a verb is at work on it
             if record.status is Status.RUNNING:
                 self._compare(record, survey)
             self._give_back(record, survey)
+
+    def _release(self, records: list[SessionRecord]) -> None:
+        """Let go of what was ended on purpose, or replaced: each live pane has one watch, and nothing else has."""
+        running = {r.instance_id for r in records if r.status is Status.RUNNING or r.phase is not Phase.SETTLED}
+        for instance in self._watched.keys() - running:
+            self._watched.pop(instance)()
 
     # ------------------------------------------------------------ one session
 

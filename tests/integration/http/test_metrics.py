@@ -54,7 +54,7 @@ def test_dropped_replies_and_events_are_counted_by_reason(talking: Product) -> N
     workspace = talking.workspace
 
     workspace.say("bob", "agents", "let me in", thread)
-    workspace.say("alice", "agents", "no thread of ours")
+    workspace.say("alice", "agents", "no business of ours", workspace.say("alice", "agents", "a thread of people"))
 
     wait_until(lambda: web.metrics().get('the_loop_dropped_total{reason="unauthorized-actor"}') == 1, "it is counted")
     wait_until(lambda: web.metrics().get('the_loop_dropped_total{reason="unmapped"}', 0) >= 1, "it is counted")
