@@ -58,7 +58,7 @@ def test_a_session_does_not_wait_for_slack(tmp_path: Path) -> None:
         back.wait_for_message(is_root, 30.0)
 
         assert (said.code, said.json["state"]) == (0, "confirmed")
-        assert {row["name"]: row["running"] for row in status.json["services"]} == {"service": True, "slack": False}
+        assert (status.services["service"]["running"], status.services["slack"]["running"]) == (True, False)
         assert talking.events("standing.announce_failed") == []
         assert [is_root(message) for message in back.messages("agents")].count(True) == 1
 
@@ -114,7 +114,7 @@ def test_a_wrong_token_leaves_the_service_running_and_tells_the_remedy(talking: 
 
     row = _slack(talking)
     assert status.code == 1
-    assert status.json["services"][0]["running"] is True
+    assert status.services["service"]["running"] is True
     assert row["running"] is False
     assert "invalid_auth" in row["detail"]
     assert BOT_VARIABLE in row["detail"] or "token" in row["detail"]
@@ -135,6 +135,4 @@ def test_a_missing_token_is_named_by_its_variable(talking: Product) -> None:
 
 
 def _slack(talking: Product) -> dict[str, Any]:
-    rows = talking.cli("status", "--json").json["services"]
-    [row] = [row for row in rows if row["name"] == "slack"]
-    return dict(row)
+    return talking.cli("status", "--json").services["slack"]

@@ -45,6 +45,11 @@ class Done:
         return json.loads(self.out)
 
     @property
+    def services(self) -> dict[str, dict[str, Any]]:
+        """Return the rows of the service and of what it is connected to, by name."""
+        return {row["name"]: dict(row) for row in self.json["services"]}
+
+    @property
     def row(self) -> dict[str, Any]:
         """Return the only row of a verb's answer."""
         [row] = self.json["sessions"]

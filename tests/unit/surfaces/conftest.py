@@ -60,6 +60,7 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     terminal.config.write_text(
         f"state: {{root: {terminal.paths.root}}}\n"
         f"routing: {{defaultHarness: bundled, tmux: {{socketName: loop-test-{secrets.token_hex(4)}}}}}\n"
+        "service: {port: 0}\n"
         "standingSessions: {enabled: true, sessions: [{name: scribe}]}\n"
     )
     return terminal
