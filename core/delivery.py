@@ -26,7 +26,7 @@ from core.domain.delivering import (
     submit_token,
 )
 from core.domain.framing import SUBMIT, compose, provable
-from core.domain.gate import Action, wake_of
+from core.domain.gate import Action, Observed, wake_of
 from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState
 from core.domain.pane import Receipt, Written
 from core.domain.session import Phase, SessionRecord
@@ -36,6 +36,7 @@ from core.evidence import Transcripts
 from core.launching import clear_hold_file, has_hold_file
 from core.notes import note_of
 from core.observer import ingest_record
+from core.readiness import notice_reading
 from core.situations import Authorized, Looker, Sight, timing_of, traits_of
 from core.store.files import write_private
 from core.system import System
@@ -146,7 +147,13 @@ class Deliverer:
         record = self._record(rows) if rows else None
         if record is None:
             return self._now()
-        return self._act(rows, record, self._looker.see(record.name, record))
+        return self._act(rows, record, self._look(record))
+
+    def _look(self, record: SessionRecord) -> Sight:
+        sight = self._looker.see(record.name, record)
+        if sight.observed is Observed.STARTING and notice_reading(self._system, record):
+            return self._looker.see(record.name, record)
+        return sight
 
     def _act(self, rows: Sequence[InboxRow], record: SessionRecord, sight: Sight) -> datetime | None:
         row = rows[0]
