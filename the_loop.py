@@ -10,16 +10,34 @@ from core.domain.rows import Answer, Row
 from core.domain.session import Definition, SlackBinding
 from core.errors import CoreError
 from core.saying import Said, say
+from core.standing.cancelling import cancel_message
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
+from core.standing.interrupting import interrupt_standing
 from core.standing.listing import get_standing, list_standing
+from core.standing.pausing import pause_standing
+from core.standing.queueing import Queue, queue_of
+from core.standing.recalling import Logs, logs_of
 from core.standing.restarting import restart_standing
+from core.standing.resuming import resume_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
 from core.wiring import build_system
 
-__all__ = ["Answer", "CoreError", "Definition", "Loop", "Row", "Said", "SlackBinding", "Standing", "connect"]
+__all__ = [
+    "Answer",
+    "CoreError",
+    "Definition",
+    "Logs",
+    "Loop",
+    "Queue",
+    "Row",
+    "Said",
+    "SlackBinding",
+    "Standing",
+    "connect",
+]
 
 
 def connect(config: Path | None = None, environ: Mapping[str, str] | None = None) -> "Loop":
@@ -76,3 +94,27 @@ class Standing:
     def say(self, name: str, text: str, *, wait: float = 30.0) -> Said:
         """Put a message into the agent's terminal, once, and wait for evidence. Raises NotRunning, InvalidValue."""
         return say(self._system, name, text, actor=self._actor, raw=False, wait=wait)
+
+    def pause(self, name: str, reason: str = "", *, hard: bool = False) -> Answer:
+        """Let no further turn begin; `hard` interrupts the one that runs. Raises UnknownSession, Refused."""
+        return pause_standing(self._system, name, self._actor, reason, hard=hard)
+
+    def resume(self, name: str) -> Answer:
+        """End a pause; what waited goes in, in order. Raises UnknownSession, NotRunning."""
+        return resume_standing(self._system, name, self._actor)
+
+    def interrupt(self, name: str) -> Answer:
+        """End the turn that runs, or reject the open dialog. Raises UnknownSession, NotRunning, Refused."""
+        return interrupt_standing(self._system, name, self._actor)
+
+    def queue(self, name: str) -> Queue:
+        """Return what is on its way to the session and what waits, in order. Raises UnknownSession."""
+        return queue_of(self._system, name)
+
+    def cancel(self, message_id: str) -> None:
+        """Cancel a message that waits. Raises UnknownMessage, Refused."""
+        cancel_message(self._system, message_id, self._actor)
+
+    def logs(self, name: str, lines: int = 50) -> Logs:
+        """Return what the session's terminal showed last. Raises UnknownSession, NotRunning, TmuxSilent."""
+        return logs_of(self._system, name, lines)

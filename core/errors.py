@@ -36,6 +36,17 @@ class UnknownSession(CoreError, LookupError):
         )
 
 
+class UnknownMessage(CoreError, LookupError):
+    """No message has that id."""
+
+    code = "unknown_message"
+
+    def __init__(self, message_id: str) -> None:
+        super().__init__(
+            f"no message has the id {message_id!r}", "look at the ids that `the-loop standing queue NAME` lists"
+        )
+
+
 class Refused(CoreError):
     """The request is well formed, but the state of the session does not allow it."""
 

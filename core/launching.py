@@ -119,9 +119,9 @@ def clear_hold_file(paths: StatePaths, uid: str) -> None:
     remove_file(paths.session(uid) / HOLD)
 
 
-def clear_flags(paths: StatePaths, uid: str) -> None:
-    """Remove what an earlier instance left standing: `hold`, `asking`, `tool`. Raises StoreBroken."""
-    for name in (HOLD, ASKING, TOOL):
+def clear_flags(paths: StatePaths, uid: str, *, held: bool) -> None:
+    """Remove what an earlier instance left: `asking`, `tool`, and `hold` unless the session is held. Raises StoreBroken."""
+    for name in (ASKING, TOOL, *(() if held else (HOLD,))):
         remove_file(paths.session(uid) / name)
 
 

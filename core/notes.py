@@ -9,6 +9,7 @@ _WHAT = {
     MessageState.QUEUED: "is waiting",
     MessageState.REFUSED: "was not delivered",
     MessageState.EXPIRED: "expired",
+    MessageState.CANCELLED: "was cancelled",
     MessageState.UNKNOWN: "may not have been taken",
     MessageState.FAILED: "could not be delivered",
 }

@@ -12,6 +12,7 @@ from core.launching import clear_hold_file, has_hold_file, set_hold_file
 from core.names import target_for
 from core.sessions import resolve
 from core.standing.announcing import announce_start
+from core.standing.cancelling import cancel_queue
 from core.standing.common import spawn_time, take_reports, write_record
 from core.standing.ending import Ended, end_recorded
 from core.standing.removing import remove_session
@@ -31,7 +32,9 @@ def recover(system: System, record: SessionRecord, survey: Survey, actor: str) -
     if record.phase is Phase.SETTLED:
         return _settled(system, record, survey)
     if record.phase is Phase.STOPPING:
-        return finish_stop(system, record, _ended(system, record))
+        if record.hold is not None and record.hold.kind is HoldKind.STOPPED:
+            cancel_queue(system, record)
+        return finish_stop(system, record, _ended(system, record), cut_short=True)
     if record.phase is Phase.DELETING:
         _ended(system, record)
         remove_session(system, record, actor)

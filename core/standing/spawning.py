@@ -10,7 +10,7 @@ from core.domain.directive import compose_boot_prompt
 from core.domain.harness import Launch, SessionContext
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage
 from core.domain.pane import Pane, Spawn, Survey
-from core.domain.session import HoldKind, Phase, SessionEvent, SessionRecord, Status
+from core.domain.session import HoldKind, LastExit, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import CoreError, SpawnFailed, TmuxSilent
 from core.launching import (
@@ -75,9 +75,11 @@ def open_pane(
     harness.check(known.definition, resolved.args)
     check_cwd(resolved)
     brief = read_brief(known.definition)
-    _clear_place(system, known, survey)
+    ended = _clear_place(system, known, survey)
     before = known.record or _new_record(system, known)
     resumed = not fresh and _resumable(system, before, resolved, harness)
+    if before.status is Status.RUNNING and ended is not None:
+        before = replace(before, last_exit=ended)  # it ended by itself, and its dead pane told how
     record = _mark_starting(system, before, known, harness, order, resumed=resumed)
     context = context_of(system.paths, record, resolved, record.instance_id or "")
     try:
@@ -106,15 +108,18 @@ def _new_record(system: System, known: Known) -> SessionRecord:
     return SessionRecord(name=known.name, uid=new_uid(), definition=known.definition, created_at=system.clock.now())
 
 
-def _clear_place(system: System, known: Known, survey: Survey) -> None:
+def _clear_place(system: System, known: Known, survey: Survey) -> LastExit | None:
     """End what is left: earlier instances' dead panes, processes that outlived theirs, and dead panes of anybody's."""
     record = known.record
     latest = record.instance_id if record else None
     strays = {pane.tag for pane in survey.of_target(target_for(known.name)) if pane.tag} - {latest}
     leftovers = [(record.uid if record else None, latest), *((None, tag) for tag in sorted(strays))]
     for uid, instance in leftovers:
+    latest_exit = None
         ended = end_instance(system, uid, instance)
         if ended.silent:
+        if instance == latest:
+            latest_exit = ended.exit
             raise TmuxSilent(f"{known.name}: nothing was started: {ended.silent}", "try again once tmux answers")
         if ended.survivors:
             raise SpawnFailed(f"{known.name}: nothing was started: {ended.trouble()}", "end them, then start again")
@@ -124,6 +129,7 @@ def _clear_place(system: System, known: Known, survey: Survey) -> None:
         if not cleared:
             raise foreign(system, system.runner.survey(), known.name)
 
+    return latest_exit
 
 def _resumable(system: System, record: SessionRecord, resolved: Resolved, harness: Harness) -> bool:
     """Tell whether the record's conversation is this harness's, and can be resumed by the harness's own word."""
@@ -147,7 +153,6 @@ def _mark_starting(
         status=Status.RUNNING,
         hold=kept,
         started_at=system.clock.now(),
-        last_exit=None,
     )
     with effect(Effect.START_MARK):
         return write_record(system, record)
@@ -169,18 +174,19 @@ def _spawn(
         if earlier and drop_spool(system.paths, earlier):
             system.database.forget_reports(earlier)
     with effect(Effect.START_UNHOLD):
-        clear_flags(system.paths, record.uid)
+        clear_flags(system.paths, record.uid, held=record.hold is not None)
         if record.hold is not None:
             set_hold_file(system.paths, record.uid)
     with effect(Effect.START_PREPARE):
         harness.prepare(context)
     message = None if resumed else _boot_message(system, record, resolved, brief)
     with effect(Effect.START_LAUNCHER):
-        launch = _launch(context, harness, message, resumed=resumed)
+    by_argument = harness.traits.prompt_argument and record.hold is None  # under a pause it waits, as all else does
+        launch = _launch(context, harness, message if by_argument else None, resumed=resumed)
         launcher = write_launcher(context, launch, secret_variables(system.settings, system.environ))
     asked_at = system.clock.now()
     with effect(Effect.START_BOOT):
-        _commit_boot(system, record, harness, message, asked_at)
+        _commit_boot(system, record, harness, message, asked_at, by_argument=by_argument)
     with effect(Effect.START_SPAWN):
         return system.runner.spawn(
             Spawn(
@@ -228,31 +234,39 @@ def _boot_message(system: System, record: SessionRecord, resolved: Resolved, bri
 
 
 def _launch(context: SessionContext, harness: Harness, message: NewMessage | None, *, resumed: bool) -> Launch:
-    if message is None or not harness.traits.prompt_argument:
+    if message is None:
         return harness.launch(context, resume=resumed, prompt=None)
     prompt = boot_argument(context, message.text, message.marker, harness.traits.argument_limit)
     return harness.launch(context, resume=resumed, prompt=prompt)
 
 
 def _commit_boot(
-    system: System, record: SessionRecord, harness: Harness, message: NewMessage | None, now: datetime
+    system: System,
+    record: SessionRecord,
+    harness: Harness,
+    message: NewMessage | None,
+    now: datetime,
+    *,
+    by_argument: bool,
 ) -> None:
     """Commit the boot prompt before the pane is made, so that its evidence finds a row.
 
     A conversation that begins anew makes earlier boot prompts void: no turn ever took one, or the conversation that
-    did is left. An argument is on its way as soon as the pane is made; a harness that takes none gets it pasted.
+    did is left. An argument is on its way as soon as the pane is made; else it is pasted, before all that waits.
     """
     instance = record.instance_id or ""
     with system.database.transaction(durable=True):
         system.activities.put(Activity(record.uid, instance, ActivityState.STARTING, now))
         if message is None:
             return
-        for row in system.inbox.unsettled(record.uid):
+        waiting = system.inbox.unsettled(record.uid)
+        for row in waiting:
             if row.message.kind is Kind.BOOT:
                 _void(system, row)
-        system.inbox.add([message])
+        first = min([message.order_us, *(row.message.order_us - 1 for row in waiting)])
+        system.inbox.add([replace(message, order_us=first)])
         row_now = system.inbox.get(message.id)
-        if row_now is None or not harness.traits.prompt_argument:
+        if row_now is None or not by_argument:
             return
         pasted = system.inbox.advance(row_now, MessageState.PASTED, instance=instance, attempt=1, pasted_at=now)
         system.inbox.advance(

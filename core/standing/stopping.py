@@ -21,6 +21,7 @@ from core.errors import CoreError, RecordUnreadable, StoreBroken, TmuxMissing, T
 from core.launching import set_hold_file
 from core.names import new_uid, target_for
 from core.sessions import Known, definition_of, every_session
+from core.standing.cancelling import cancel_queue
 from core.standing.common import Told, foreign, lock, told_of, write_record
 from core.standing.ending import Ended, end_instance, end_recorded
 from core.standing.listing import rows_told
@@ -138,7 +139,7 @@ def _stop_recorded(system: System, record: SessionRecord, order: StopOrder, note
     notes.attempt("the mark could not be recorded", lambda: _write_mark(system, marked))
     if order.by_name:
         _say_held(system, marked, order)
-        notes.attempt("its queue could not be cancelled", lambda: _cancel(system, marked))
+        notes.attempt("its queue could not be cancelled", lambda: cancel_queue(system, marked))
     ended = end_recorded(system, record)
     settled = ended.complete and notes.attempt(
         "the record could not be settled", lambda: finish_stop(system, marked, ended)
@@ -185,13 +186,6 @@ def _block(system: System, record: SessionRecord) -> None:
 def _write_mark(system: System, record: SessionRecord) -> None:
     with effect(Effect.STOP_MARK):
         write_record(system, record)
-
-
-def _cancel(system: System, record: SessionRecord) -> None:
-    with effect(Effect.STOP_CANCEL):
-        system.inbox.cancel_waiting(
-            record.uid, f"the session was stopped; start it: the-loop standing start {record.name}"
-        )
 
 
 def _told(ended: Ended, notes: _Notes, *, marked: bool) -> Told:

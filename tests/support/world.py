@@ -20,15 +20,19 @@ from core.config.settings import (
     Standing,
     TmuxSettings,
 )
-from core.domain.message import Kind, NewMessage
+from core.domain.message import WAITING, Kind, NewMessage
 from core.domain.rows import Answer
 from core.domain.session import Definition, HoldKind, Outcome, Phase, SessionRecord, SlackBinding
 from core.lifecycle import start_all, stop_all
 from core.names import new_marker, new_message_id, target_for
 from core.reconcile import reconcile
+from core.standing.cancelling import cancel_message
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
+from core.standing.interrupting import interrupt_standing
+from core.standing.pausing import pause_standing
 from core.standing.restarting import restart_standing
+from core.standing.resuming import resume_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
@@ -52,6 +56,7 @@ class World:
     command_seconds: float = 4.0
     grace_seconds: float = 2.0
     start_seconds: float = 15.0
+    harness: str = "script"  #: or bundled
 
     @property
     def store(self) -> Path:
@@ -80,7 +85,7 @@ class World:
         return Settings(
             state_root=self.folder / "state",
             routing=Routing(
-                default_harness="script",
+                default_harness=self.harness,
                 spawn_workdir=str(self.cwd),
                 tmux=TmuxSettings(
                     socket_name=self.socket,
@@ -169,12 +174,10 @@ def check_consistent(system: System, name: str) -> None:
         return
     assert record.phase is Phase.SETTLED
     assert {pane.tag for pane in panes} <= {record.instance_id}
+    assert (system.paths.session(record.uid) / "hold").exists() == (record.hold is not None)
     if record.hold is not None and record.hold.kind is HoldKind.STOPPED:
         assert panes == ()
         assert system.processes.marked(record.instance_id or "") == ()
-        assert (system.paths.session(record.uid) / "hold").exists()
-    else:
-        assert not (system.paths.session(record.uid) / "hold").exists()
 
 
 def load(path: Path) -> World:
@@ -199,10 +202,21 @@ def _reconcile(system: System, _: str) -> None:
     reconcile(system, ACTOR)
 
 
+def _cancel(system: System, name: str) -> None:
+    """Cancel the first message that waits; one is committed if none does."""
+    waiting = [row.message for row in system.inbox.unsettled(recorded(system, name).uid) if row.state in WAITING]
+    cancel_message(system, (waiting or [waiting_message(system, name)])[0].id, ACTOR)
+
+
 VERBS: Mapping[str, Callable[[System, str], Answer | None]] = {
     "start": lambda system, name: start_standing(system, name, ACTOR),
     "stop": lambda system, name: stop_standing(system, name, ACTOR, "enough"),
     "restart": lambda system, name: restart_standing(system, name, ACTOR),
+    "pause": lambda system, name: pause_standing(system, name, ACTOR, "lunch"),
+    "pause-hard": lambda system, name: pause_standing(system, name, ACTOR, "stop that", hard=True),
+    "resume": lambda system, name: resume_standing(system, name, ACTOR),
+    "interrupt": lambda system, name: interrupt_standing(system, name, ACTOR),
+    "cancel": _cancel,
     "create": _create,
     "delete": lambda system, name: delete_standing(system, name, ACTOR),
     "start-all": lambda system, _: start_all(system, ACTOR),

@@ -12,6 +12,9 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 _COLUMNS = ("name", "status", "live", "activity", "queued", "harness", "outcome", "detail")
 
 
+_QUEUE_COLUMNS = ("id", "kind", "actor", "age", "state", "length", "detail", "text")
+
+
 def wants_json(arguments: Sequence[str]) -> bool:
     """Tell whether a command line asks for JSON, where an error came before its options were read."""
     return any(word in ("--json", "--format=json") for word in arguments) or ("--format", "json") in pairwise(arguments)
@@ -57,12 +60,41 @@ def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
     if not rows:
         print_line("no standing sessions; `the-loop standing create NAME` makes one")
         return
-    columns = [column for column in _COLUMNS if any(_cell(row, column) for row in rows)]
+    _print_table(rows, _COLUMNS)
+
+
+def _print_table(rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> None:
+    columns = [column for column in wanted if any(_cell(row, column) for row in rows)]
     table = [[column.upper() for column in columns]]
     table += [[_cell(row, column) for column in columns] for row in rows]
     widths = [max(len(line[index]) for line in table) for index in range(len(columns))]
     for line in table:
         print_line("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def print_queue(queue: Mapping[str, Any]) -> None:
+    """Print a session's queue as a table, in its order."""
+    if not queue["messages"]:
+        print_line(f"nothing waits for {queue['name']}")
+        return
+    print_line(f"{queue['name']}: {len(queue['messages'])} (at most {queue['limit']} may wait)")
+    rows = [{**message, "age": f"{message['ageSeconds']} s"} for message in queue["messages"]]
+    _print_table(rows, _QUEUE_COLUMNS)
+
+
+def print_logs(logs: Mapping[str, Any]) -> None:
+    """Print what ended first, then what lives, each under a line that says which it is."""
+    ended = logs["ended"]
+    if ended is not None:
+        how = ended["exit"] or {}
+        words = [f"{key} {how[key]}" for key in ("status", "signal") if how.get(key) is not None]
+        print_line(f"--- ended {ended['at'] or 'not long ago'} ({', '.join(words) or 'how is not known'})")
+        print_line(ended["output"])
+    if logs["screen"] is not None:
+        print_line("--- now")
+        print_line(logs["screen"])
+    if ended is None and logs["screen"] is None:
+        print_line(f"nothing was kept of {logs['name']}")
 
 
 def print_services(services: Sequence[Mapping[str, Any]]) -> None:

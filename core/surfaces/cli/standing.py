@@ -9,7 +9,16 @@ import click
 
 from core.domain.rights import Verb
 from core.errors import InvalidValue
-from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line, print_rows, warn
+from core.surfaces.cli.printing import (
+    EXIT_FAILED,
+    EXIT_OK,
+    print_json,
+    print_line,
+    print_logs,
+    print_queue,
+    print_rows,
+    warn,
+)
 from core.surfaces.cli.session import Session, output_options
 
 _SAY_SECONDS = 30.0
@@ -270,4 +279,95 @@ def screen_command(session: Session, name: str, lines: int) -> int:
         print_json({"name": name, "screen": shown})
     else:
         print_line(shown)
+    return EXIT_OK
+
+
+@standing_group.command("pause")
+@click.argument("name")
+@click.option("--hard", is_flag=True, help="Interrupt the turn that runs; otherwise it ends by itself.")
+@click.option("--reason", default="", help="Kept with the mark.")
+@output_options
+@click.pass_obj
+def pause_command(session: Session, name: str, hard: bool, reason: str) -> int:
+    """Let no further turn begin: what comes in waits, background jobs go on."""
+    from core.standing.pausing import pause_standing
+
+    actor = session.permit(session.system, Verb.PAUSE)
+    return _report(session, pause_standing(session.system, name, actor, reason, hard=hard))
+
+
+@standing_group.command("resume")
+@click.argument("name")
+@output_options
+@click.pass_obj
+def resume_command(session: Session, name: str) -> int:
+    """End a pause; what waited goes in, in order."""
+    from core.standing.resuming import resume_standing
+
+    actor = session.permit(session.system, Verb.RESUME)
+    return _report(session, resume_standing(session.system, name, actor))
+
+
+@standing_group.command("interrupt")
+@click.argument("name")
+@output_options
+@click.pass_obj
+def interrupt_command(session: Session, name: str) -> int:
+    """End the turn that runs, or reject the dialog that is open; the session goes on."""
+    from core.standing.interrupting import interrupt_standing
+
+    actor = session.permit(session.system, Verb.INTERRUPT)
+    return _report(session, interrupt_standing(session.system, name, actor))
+
+
+@standing_group.command("queue")
+@click.argument("name")
+@click.option("--text", is_flag=True, help="Show the messages, too, not only how long they are.")
+@output_options
+@click.pass_obj
+def queue_command(session: Session, name: str, text: bool) -> int:
+    """What is on its way to the session and what waits, in order."""
+    from core.standing.queueing import queue_of
+
+    session.permit(session.system, Verb.QUEUE)
+    answer = queue_of(session.system, name).to_json(text=text)
+    if session.json:
+        print_json(answer)
+    else:
+        print_queue(answer)
+    return EXIT_OK
+
+
+@standing_group.command("cancel")
+@click.argument("message_id", metavar="ID")
+@output_options
+@click.pass_obj
+def cancel_command(session: Session, message_id: str) -> int:
+    """Cancel a message that waits; `queue NAME` lists the ids."""
+    from core.standing.cancelling import cancel_message
+
+    actor = session.permit(session.system, Verb.CANCEL)
+    row = cancel_message(session.system, message_id, actor)
+    if session.json:
+        print_json({"id": row.message.id, "name": row.message.name, "state": row.state.value, "detail": row.detail})
+    else:
+        print_line(f"{row.message.name}: {row.message.id} is {row.detail}")
+    return EXIT_OK
+
+
+@standing_group.command("logs")
+@click.argument("name")
+@click.option("--lines", type=click.IntRange(1, 2000), default=50, help="How many of the last lines.")
+@output_options
+@click.pass_obj
+def logs_command(session: Session, name: str, lines: int) -> int:
+    """What the session's terminal showed last, also before it ended, and how it ended."""
+    from core.standing.recalling import logs_of
+
+    session.permit(session.system, Verb.LOGS)
+    answer = logs_of(session.system, name, lines).to_json()
+    if session.json:
+        print_json(answer)
+    else:
+        print_logs(answer)
     return EXIT_OK

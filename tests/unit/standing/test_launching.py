@@ -97,7 +97,7 @@ def test_flags_of_an_earlier_instance_are_cleared(tmp_path: Path, context: Sessi
     (context.folder / "asking").touch()
     (context.folder / "tool").touch()
 
-    clear_flags(paths, "s-1")
+    clear_flags(paths, "s-1", held=False)
 
     assert not has_hold_file(paths, "s-1")
     assert list(context.folder.iterdir()) == []

@@ -1,0 +1,39 @@
+"""Which sessions can be paused, resumed and interrupted: those that people want to run."""
+
+from core.domain.gate import HoldState, Observed, hold_state, seen_reason
+from core.domain.session import Phase, SessionRecord, Status
+from core.errors import NotRunning, Refused
+from core.sessions import definition_of
+from core.system import System
+
+_HELD = {HoldState.STOPPED: "it was stopped", HoldState.FAILED: "it crashed too often and is held as failed"}
+
+
+def running_record(system: System, name: str, done: str) -> SessionRecord:
+    """Return the record of a session that is meant to run, whatever its pane does; `done`: "paused", for the words.
+
+    Raises UnknownSession, InvalidValue, RecordUnreadable, NotRunning with the start command, Refused while it is
+    created or deleted.
+    """
+    known = definition_of(system.settings, system.records, name)
+    if known.unreadable is not None:
+        raise known.unreadable
+    record = known.record
+    if record is not None and record.phase in (Phase.CREATING, Phase.DELETING):
+        raise Refused(f"{name} cannot be {done}: it is {record.phase.value}", "look at `the-loop standing list`")
+    reason = _why_down(record)
+    if record is None or reason is not None:
+        raise NotRunning(
+            f"{name} cannot be {done}: {reason or seen_reason(Observed.NEVER_RUN)}",
+            f"start it: `the-loop standing start {name}`",
+        )
+    return record
+
+
+def _why_down(record: SessionRecord | None) -> str | None:
+    if record is None or record.instance_id is None:
+        return seen_reason(Observed.NEVER_RUN)
+    held = _HELD.get(hold_state(record))
+    if held is not None:
+        return held
+    return seen_reason(Observed.DOWN) if record.status is Status.STOPPED else None

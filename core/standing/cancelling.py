@@ -1,0 +1,106 @@
+"""Cancels what waits: the whole queue of a session that is stopped, or one message; and tells who sent it."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+
+from core.domain.message import WAITING, InboxRow, Kind, MessageState, ReplyAddress
+from core.domain.session import SessionRecord
+from core.effects import Effect, effect
+from core.errors import Refused, UnknownMessage
+from core.notes import note_of
+from core.ports import NewPost, OutboundKind
+from core.system import System
+
+
+def cancel_queue(system: System, record: SessionRecord) -> int:
+    """Cancel all that waits for a session that was stopped by name, and return how much that was.
+
+    Each thread that a cancelled reply came from gets one note, which says how many. Done again it finds nothing.
+    Raises StoreBroken.
+    """
+    with effect(Effect.STOP_CANCEL), system.database.transaction(durable=True):
+        cancelled = system.inbox.cancel_waiting(
+            record.uid, f"the session was stopped; start it: the-loop standing start {record.name}"
+        )
+        notes = _notes(record, cancelled)
+        if notes:
+            system.outbox.add(notes)
+    if notes:
+        system.poke()
+    return len(cancelled)
+
+
+def _notes(record: SessionRecord, rows: Sequence[InboxRow]) -> list[NewPost]:
+    threads = Counter(_thread(row.message.address) for row in rows if row.message.address is not None)
+    return [_note(record, thread, count) for thread, count in threads.items()]
+
+
+def _thread(address: ReplyAddress) -> tuple[str, str, str]:
+    return address.channel_kind, address.channel, address.thread
+
+
+def _note(record: SessionRecord, thread: tuple[str, str, str], count: int) -> NewPost:
+    kind, channel, root = thread
+    short = hashlib.sha256(f"{record.generation}:{channel}:{root}".encode()).hexdigest()[:8]
+    what = "1 message that waited was" if count == 1 else f"{count} messages that waited were"
+    return NewPost(
+        id=f"p-cancelled-{record.uid}-{short}",
+        key=f"cancelled:{record.uid}:{short}",
+        kind=OutboundKind.NOTE,
+        uid=record.uid,
+        name=record.name,
+        channel_kind=kind,
+        text=(
+            f"`{record.name}` was stopped; {what} cancelled. "
+            f"To do: start it: `the-loop standing start {record.name}`, then send again what still counts"
+        ),
+        channel=channel,
+        thread=root,
+    )
+
+
+def cancel_message(system: System, message_id: str, actor: str) -> InboxRow:
+    """Cancel one message that waits, durably; its sender's thread is told.
+
+    Raises UnknownMessage, and Refused for one that is in flight or over.
+    """
+    row = system.inbox.get(message_id)
+    if row is None:
+        raise UnknownMessage(message_id)
+    _check_waits(row)
+    detail = f"cancelled by {actor}"
+    try:
+        with effect(Effect.QUEUE_CANCEL), system.database.transaction(durable=True):
+            cancelled = system.inbox.advance(row, MessageState.CANCELLED, detail)
+            note = note_of(cancelled, MessageState.CANCELLED, detail, "send it again if it still counts")
+            if note is not None:
+                system.outbox.add([note])
+    except Refused:
+        _check_waits(system.inbox.get(message_id) or row)
+        raise
+    system.events.emit(
+        "standing.refused",
+        name=row.message.name,
+        actor=actor,
+        reason=detail,
+        detail=MessageState.CANCELLED.value,
+        generation=row.message.generation,
+        message=message_id,
+    )
+    system.poke()
+    return cancelled
+
+
+def _check_waits(row: InboxRow) -> None:
+    message = row.message
+    if message.kind is Kind.BOOT:
+        raise Refused(
+            f"{message.id} is the boot prompt of {message.name}, which no conversation goes without",
+            f"stop the session instead: `the-loop standing stop {message.name}`",
+        )
+    if row.state not in WAITING:
+        raise Refused(
+            f"message {message.id} cannot be cancelled: it is {row.state.value}",
+            f"only what waits can be: `the-loop standing queue {message.name}`",
+        )

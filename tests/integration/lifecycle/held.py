@@ -1,0 +1,80 @@
+"""What the tests of pause, resume and interrupt share: a bundled agent that works, waits, and has background jobs."""
+
+import json
+import os
+import signal
+
+from core.delivery import Deliverer
+from core.domain.activity import ActivityState
+from core.domain.message import InboxRow, Kind, MessageState
+from core.saying import say
+from core.system import System
+from tests.support.talking import record_of, rows
+from tests.support.tmux import wait_until
+from tests.support.world import ACTOR, recorded
+
+
+def activity(system: System, name: str = "scribe") -> ActivityState | None:
+    """Return what the session does by its own word."""
+    uid, _ = record_of(system, name)
+    system.ingest(uid)
+    found = system.activities.get(uid)
+    return found.state if found else None
+
+
+def wait_for(system: System, state: ActivityState, name: str = "scribe") -> None:
+    """Wait until the session says that it does this."""
+    wait_until(lambda: activity(system, name) is state, f"{name} is {state.value}")
+
+
+def tell(system: System, text: str, name: str = "scribe", wait: float = 10.0) -> MessageState:
+    """Say something and return what became of it."""
+    return say(system, name, text, actor=ACTOR, wait=wait).state
+
+
+def work(system: System, seconds: int = 60, name: str = "scribe") -> None:
+    """Begin a turn that works for so long."""
+    assert tell(system, f"sleep {seconds}", name) is MessageState.CONFIRMED
+    wait_for(system, ActivityState.BUSY, name)
+
+
+def deliver(system: System, name: str = "scribe") -> None:
+    """Give the session's messages the steps that a service would."""
+    Deliverer(system).advance(record_of(system, name)[0])
+
+
+def notices(system: System, name: str = "scribe") -> list[InboxRow]:
+    """Return the notices that were kept, oldest first."""
+    system.ingest(record_of(system, name)[0])
+    return [row for row in rows(system, name) if row.message.kind is Kind.NOTICE]
+
+
+def turns(system: System, name: str = "scribe") -> list[str]:
+    """Return every text that a turn took, whoever it came from, by the conversation's own file, in order."""
+    record = recorded(system, name)
+    texts: list[str] = []
+    for path in system.paths.session(record.uid).rglob(f"{record.harness_session_id}.jsonl"):
+        for line in path.read_text().splitlines():
+            entry = json.loads(line)
+            if entry.get("type") == "user" and "origin" in entry:
+                texts.append(str(entry["message"]["content"]))
+    return texts
+
+
+def pane_pid(system: System, name: str = "scribe") -> int:
+    """Return the process of the session's pane."""
+    pane = system.runner.survey().of_instance(record_of(system, name)[1])
+    assert pane is not None
+    return pane.pid
+
+
+def kill(system: System, name: str = "scribe") -> None:
+    """Kill the agent as the kernel does when memory is short, and wait until tmux tells."""
+    pid, instance = pane_pid(system, name), record_of(system, name)[1]
+    os.kill(pid, signal.SIGKILL)
+
+    def dead() -> bool:
+        pane = system.runner.survey().of_instance(instance)
+        return pane is None or pane.dead
+
+    wait_until(dead, "the pane is dead")
