@@ -14,6 +14,7 @@ from core.domain.services import ServiceRow
 from core.errors import CoreError
 from core.lifecycle import start_all, status_all, stop_all
 from core.presence import running_service
+from core.service import NOT_YET
 from core.store.files import private_folder
 from core.system import System
 
@@ -22,6 +23,7 @@ _UP_SECONDS = 15.0
 _DOWN_SECONDS = 25.0
 _SWEEP_MARGIN_SECONDS = 30.0
 _ASK_SECONDS = 3.0
+_CONNECT_SECONDS = 5.0
 _SYSTEMCTL_SECONDS = 20.0
 
 
@@ -42,6 +44,7 @@ def start(system: System, actor: str, warn: Callable[[str], None]) -> Mapping[st
     except (ServiceNotStarted, NoAnswer) as error:
         warn(f"the-loop: {error}; the sessions are started without it")
         return _lifecycle_report(system, start_all(system, actor).to_json(), ok=False)
+    _wait_for_connections(system)
     return _lifecycle_report(system, report)
 
 
@@ -76,6 +79,13 @@ def service_rows(system: System) -> tuple[ServiceRow, ...]:
         rows = [ServiceRow("service", True, pid, f"it does not answer: {error.message}")]
         return (*rows, *(ServiceRow(name, False, pid, "could not be asked") for name in channels))
     return tuple(ServiceRow(row["name"], row["running"], row["pid"], row["detail"]) for row in answer["services"])
+
+
+def _wait_for_connections(system: System) -> None:
+    """Give every connection its moment, so that a status right behind the start tells how things are."""
+    deadline = Deadline(system.clock, _CONNECT_SECONDS)
+    while any(row.detail == NOT_YET for row in service_rows(system)) and not deadline.passed():
+        system.clock.pause(0.05)
 
 
 def _lifecycle_report(system: System, sweep: Mapping[str, Any], *, ok: bool = True) -> Mapping[str, Any]:

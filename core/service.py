@@ -23,6 +23,8 @@ from core.system import System
 _LOG = logging.getLogger(__name__)
 _STOP_SECONDS = 10.0  # for all workers of one stage together
 
+NOT_YET = "not connected yet"  #: the detail of a connection of which nothing is known so far
+
 Run = Callable[[threading.Event], None]
 
 
@@ -101,7 +103,7 @@ class Connections:
 
     def __init__(self, kinds: Sequence[str]) -> None:
         self._lock = threading.Lock()
-        self._rows = {kind: ServiceRow(kind, False, os.getpid(), "not connected yet") for kind in kinds}
+        self._rows = {kind: ServiceRow(kind, False, os.getpid(), NOT_YET) for kind in kinds}
 
     def set(self, kind: str, up: bool, detail: str) -> bool:
         """Store the state and tell whether it changed from up to down or back."""

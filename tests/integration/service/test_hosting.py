@@ -56,11 +56,20 @@ def test_start_brings_up_a_service_that_outlives_it(alone: Product) -> None:
     service = started.services["service"]
     [row] = started.json["standingSessions"]
     assert (started.code, started.json["ok"]) == (0, True)
-    assert (row["name"], row["outcome"], row["activity"]) == (NAME, "started", "idle")
+    assert (row["name"], row["outcome"], row["live"]) == (NAME, "started", "live")
     assert (service["running"], alive(service["pid"])) == (True, True)
-    assert (http["name"], http["running"]) == ("http", True)
+    assert started.services["http"]["running"] is True
     assert os.getsid(service["pid"]) == service["pid"]
     assert alone.paths.service_log.stat().st_mode & 0o777 == 0o600
+
+
+def test_start_returns_when_all_of_it_is_up(talking: Product) -> None:
+    """What it connects to has had its moment, so that a status right behind it is well."""
+    started = talking.cli("start", "--json")
+    status = talking.cli("status", "--json")
+
+    assert (started.code, status.code) == (0, 0), status.out
+    assert started.services["slack"]["running"] is True
 
 
 def test_a_second_start_says_already_running(alone: Product) -> None:
