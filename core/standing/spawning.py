@@ -77,9 +77,9 @@ def open_pane(
     brief = read_brief(known.definition)
     ended = _clear_place(system, known, survey)
     before = known.record or _new_record(system, known)
-    resumed = not fresh and _resumable(system, before, resolved, harness)
     if before.status is Status.RUNNING and ended is not None:
         before = replace(before, last_exit=ended)  # it ended by itself, and its dead pane told how
+    resumed = not fresh and _resumable(system, before, resolved, harness)
     record = _mark_starting(system, before, known, harness, order, resumed=resumed)
     context = context_of(system.paths, record, resolved, record.instance_id or "")
     try:
@@ -114,12 +114,12 @@ def _clear_place(system: System, known: Known, survey: Survey) -> LastExit | Non
     latest = record.instance_id if record else None
     strays = {pane.tag for pane in survey.of_target(target_for(known.name)) if pane.tag} - {latest}
     leftovers = [(record.uid if record else None, latest), *((None, tag) for tag in sorted(strays))]
-    for uid, instance in leftovers:
     latest_exit = None
+    for uid, instance in leftovers:
         ended = end_instance(system, uid, instance)
-        if ended.silent:
         if instance == latest:
             latest_exit = ended.exit
+        if ended.silent:
             raise TmuxSilent(f"{known.name}: nothing was started: {ended.silent}", "try again once tmux answers")
         if ended.survivors:
             raise SpawnFailed(f"{known.name}: nothing was started: {ended.trouble()}", "end them, then start again")
@@ -128,8 +128,8 @@ def _clear_place(system: System, known: Known, survey: Survey) -> LastExit | Non
             cleared = system.runner.clear(target_for(known.name))
         if not cleared:
             raise foreign(system, system.runner.survey(), known.name)
-
     return latest_exit
+
 
 def _resumable(system: System, record: SessionRecord, resolved: Resolved, harness: Harness) -> bool:
     """Tell whether the record's conversation is this harness's, and can be resumed by the harness's own word."""
@@ -180,8 +180,8 @@ def _spawn(
     with effect(Effect.START_PREPARE):
         harness.prepare(context)
     message = None if resumed else _boot_message(system, record, resolved, brief)
-    with effect(Effect.START_LAUNCHER):
     by_argument = harness.traits.prompt_argument and record.hold is None  # under a pause it waits, as all else does
+    with effect(Effect.START_LAUNCHER):
         launch = _launch(context, harness, message if by_argument else None, resumed=resumed)
         launcher = write_launcher(context, launch, secret_variables(system.settings, system.environ))
     asked_at = system.clock.now()
