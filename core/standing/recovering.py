@@ -34,7 +34,7 @@ def recover(system: System, record: SessionRecord, survey: Survey, actor: str) -
     if record.phase is Phase.STOPPING:
         if record.hold is not None and record.hold.kind is HoldKind.STOPPED:
             cancel_queue(system, record)
-        return finish_stop(system, record, _ended(system, record), cut_short=True)
+        return finish_stop(system, record, _ended(system, record))
     if record.phase is Phase.DELETING:
         _ended(system, record)
         remove_session(system, record, actor)
