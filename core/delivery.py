@@ -167,7 +167,7 @@ class Deliverer:
             case Stash() | Clear():
                 return self._prepare(situation, record, chosen)
             case Submit(number=number):
-                return self._submit(situation, record, number)
+                return self._submit(situation, record, sight, number)
             case MarkPasted():
                 return self._mark_pasted(row)
             case MarkSubmitted(number=number):
@@ -245,10 +245,12 @@ class Deliverer:
             self._system.runner.write(instance, keys or b"", receipt, marked.token, step.deadline)
         return self._now() + timedelta(seconds=traits.settle)
 
-    def _submit(self, situation: Situation, record: SessionRecord, number: int) -> datetime:
+    def _submit(self, situation: Situation, record: SessionRecord, sight: Sight, number: int) -> datetime:
         row, now = situation.row, self._now()
         tool_at = self._looker.tool_at(record.uid)  # both are read last: an Enter would answer a dialog
-        if self._looker.asking(record.uid) or (tool_at is not None and now < tool_at + delivering.TOOL_MARGIN):
+        if self._looker.asking(record, sight.survey) or (
+            tool_at is not None and now < tool_at + delivering.TOOL_MARGIN
+        ):
             return now + delivering.TOOL_MARGIN
         deadline = now + situation.timing.command
         try:

@@ -5,22 +5,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from core.domain.activity import ASKING_STATES, Activity, ActivityState
 from core.domain.delivering import PaneState, Situation, Timing
 from core.domain.framing import provable
 from core.domain.gate import Decision, GateContext, HoldState, Observed, Wake, decide, hold_state, wake_of
-from core.domain.harness import Traits
+from core.domain.harness import Opinion, Traits
 from core.domain.message import WAITING, InboxRow, MessageState
 from core.domain.observing import observe
 from core.domain.pane import Pane, Survey, interrupted_at
 from core.domain.session import Live, SessionRecord
 from core.errors import StoreBroken, TmuxMissing, TmuxSilent
-from core.launching import ASKING, TOOL
+from core.launching import ASKING, TOOL, context_of
 from core.names import target_for
 from core.sessions import resolve
 from core.system import System
 
 Authorized = Callable[[InboxRow], bool | None]
 _MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.STARTING})
+_TURN_SHOWS = timedelta(seconds=2)  #: a turn that began shows in the other source as well
 _SILENCE = timedelta(seconds=2)  #: after a silence tmux is not asked again for that long
 
 
@@ -39,6 +41,13 @@ def traits_of(system: System, record: SessionRecord) -> Traits:
     return system.harnesses.get(resolve(record.definition, system.settings).harness).traits
 
 
+def opinion_of(system: System, record: SessionRecord, pane_pid: int) -> Opinion | None:
+    """Ask the harness's second source what the record's live instance does. Raises UnsupportedHarness."""
+    resolved = resolve(record.definition, system.settings)
+    context = context_of(system.paths, record, resolved, record.instance_id or "")
+    return system.harnesses.get(resolved.harness).second_opinion(context, pane_pid)
+
+
 @dataclass(frozen=True)
 class Sight:
     """What one look at a session showed."""
@@ -47,6 +56,7 @@ class Sight:
     survey: Survey | None  #: None: tmux did not answer
     asking: bool
     between_turns: bool = False  #: busy with background tasks alone
+    opinion: Opinion | None = None  #: what another source of the harness says
 
 
 class Looker:
@@ -68,11 +78,12 @@ class Looker:
         live = survey.live(target_for(name), instance) if survey else Live.UNKNOWN
         activity = self._system.activities.get(record.uid) if record else None
         observed = observe(record, live, activity)
-        asking = record is not None and live is Live.LIVE and self.asking(record.uid)
+        opinion = self._opinion(record, survey) if record is not None and live is Live.LIVE else None
+        asking = record is not None and live is Live.LIVE and self._may_ask(record, opinion)
         if asking and observed in _MASKABLE:
             observed = Observed.PERMISSION
         between = observed is Observed.BUSY and activity is not None and activity.between_turns
-        return Sight(observed, survey, asking, between)
+        return Sight(observed, survey, asking, between, opinion)
 
     def gate(self, wake: Wake, sight: Sight, name: str, record: SessionRecord | None, ahead: int = 0) -> Decision:
         """Ask the gate about a message.
@@ -107,13 +118,23 @@ class Looker:
             typed_at=self._typed_at(record, sight.survey) if state is PaneState.ALIVE else None,
             turn_started_at=activity.turn_started_at if activity and activity.instance == record.instance_id else None,
             doubt_since=self._doubt_since(record, pane),
+            cut_off_at=self._cut_off_at(record, sight, activity),
             paused=hold_state(record) is HoldState.PAUSED,
             authorized=row.state not in WAITING or self._authorized(row),
         )
 
-    def asking(self, uid: str) -> bool:
-        """Tell whether a dialog may be open: the reporter says so before the harness shows it."""
-        return (self._system.paths.session(uid) / ASKING).exists()
+    def asking(self, record: SessionRecord, survey: Survey | None) -> bool:
+        """Tell whether a dialog may be open, by a look at this moment."""
+        return self._may_ask(record, self._opinion(record, survey))
+
+    def _may_ask(self, record: SessionRecord, opinion: Opinion | None) -> bool:
+        """The reporter tells of a dialog before it shows; one that a person opened (`/model`) fires no hook."""
+        marked = (self._system.paths.session(record.uid) / ASKING).exists()
+        return marked or (opinion is not None and opinion.state in ASKING_STATES)
+
+    def _opinion(self, record: SessionRecord, survey: Survey | None) -> Opinion | None:
+        pane = survey.of_instance(record.instance_id) if survey and record.instance_id else None
+        return opinion_of(self._system, record, pane.pid) if pane and not pane.dead else None
 
     def tool_at(self, uid: str) -> datetime | None:
         """Return when the latest tool call began."""
@@ -138,6 +159,16 @@ class Looker:
         pane = survey.of_instance(instance) if instance else None
         alive = pane is not None and not pane.dead and instance == record.instance_id
         return pane, PaneState.ALIVE if alive else PaneState.GONE
+
+    def _cut_off_at(self, record: SessionRecord, sight: Sight, activity: Activity | None) -> datetime | None:
+        """Return when a turn was found ended in the terminal: Escape fires no hook (Claude Code 2.1.197)."""
+        if activity is None or activity.instance != record.instance_id:
+            return None
+        now, began = self._system.clock.now(), activity.turn_started_at
+        over = sight.opinion is not None and sight.opinion.state is ActivityState.IDLE
+        if over and sight.observed is Observed.BUSY and began is not None and now - began > _TURN_SHOWS:
+            return now
+        return activity.cut_off_at
 
     @staticmethod
     def _typed_at(record: SessionRecord, survey: Survey | None) -> datetime | None:

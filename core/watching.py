@@ -3,30 +3,30 @@
 import logging
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from core.clock import Deadline
-from core.domain.activity import Activity, ActivityState
+from core.domain.activity import ASKING_STATES, Activity, ActivityState
+from core.domain.harness import Opinion
 from core.domain.observing import second_guess
 from core.domain.pane import Pane, Survey
 from core.domain.session import Live, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
 from core.evidence import give_back
-from core.launching import ASKING, context_of
+from core.launching import ASKING
 from core.names import target_for
 from core.observer import ingest_record
 from core.poke import Poke
-from core.sessions import resolve
-from core.situations import modified
+from core.situations import modified, opinion_of
 from core.store.files import remove_file
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
 _SURVEY_SECONDS = 5.0
 _SILENT_TURN = timedelta(seconds=30)
+_LEFT_DIALOG = timedelta(seconds=5)  #: a harness that is between turns shows a dialog long before
 _EXITED = "exited"  #: stands among an instance's reports once its end was told
-_AT_WORK = frozenset({ActivityState.BUSY, ActivityState.PERMISSION, ActivityState.QUESTION})
-_ASKING_STATES = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION})
+_AT_WORK = ASKING_STATES | {ActivityState.BUSY}
 
 Wake = Callable[[str | None], None]
 
@@ -159,33 +159,33 @@ class ObserverWorker:
     def _ask_again(self, record: SessionRecord, pane: Pane) -> None:
         """Ask another source what a session does whose harness was silent for long; a key like Escape fires no hook."""
         before, now = self._system.activities.get(record.uid), self._system.clock.now()
-        if before is None or before.instance != record.instance_id or before.state not in _AT_WORK:
+        known = before if before is not None and before.instance == record.instance_id else None
+        silent = known is not None and known.state in _AT_WORK and _silent_for(known, now) >= _SILENT_TURN
+        left_for = self._dialog_left_for(record, now)
+        if not silent and left_for < _LEFT_DIALOG:
             return
-        if now - max(before.since, before.last_report_at or before.since) < _SILENT_TURN:
-            return
-        resolved = resolve(record.definition, self._system.settings)
-        harness = self._system.harnesses.get(resolved.harness)
-        context = context_of(self._system.paths, record, resolved, before.instance)
-        after = second_guess(before, harness.second_opinion(context, pane.pid), now)
-        if after.state not in _ASKING_STATES and after.state is not ActivityState.UNKNOWN:
-            self._drop_stale_asking(record)
-        if after != before and self._replaced(before, after):
+        opinion = opinion_of(self._system, record, pane.pid)
+        left = _is_left(opinion, left_for)
+        if left:
+            remove_file(self._system.paths.session(record.uid) / ASKING)
             self._wake(record.uid)
+        if known is not None and (silent or (left and known.state in ASKING_STATES)):
+            self._replace(known, second_guess(known, opinion, now))
 
-    def _replaced(self, before: Activity, after: Activity) -> bool:
-        """Store the activity unless a report has told more meanwhile."""
+    def _dialog_left_for(self, record: SessionRecord, now: datetime) -> timedelta:
+        """Return for how long the marker of a dialog has stood untouched; no time where there is none."""
+        at = modified(self._system.paths.session(record.uid) / ASKING)
+        return now - at if at is not None else timedelta()
+
+    def _replace(self, before: Activity, after: Activity) -> None:
+        """Store the activity and wake its deliveries, unless a report has told more meanwhile."""
+        if after == before:
+            return
         with self._system.database.transaction(durable=False):
             if self._system.activities.get(before.uid) != before:
-                return False
+                return
             self._system.activities.put(after)
-            return True
-
-    def _drop_stale_asking(self, record: SessionRecord) -> None:
-        """Remove the marker of a dialog that its person has left without a word of the harness."""
-        marker = self._system.paths.session(record.uid) / ASKING
-        at = modified(marker)
-        if at is not None and self._system.clock.now() - at >= _SILENT_TURN:
-            remove_file(marker)
+        self._wake(before.uid)
 
     # ------------------------------------------------------------ small things
 
@@ -222,3 +222,15 @@ class ObserverWorker:
             look()
         except CoreError as error:
             _LOG.warning("cannot observe", extra={"reason": str(error)})
+
+
+def _silent_for(activity: Activity, now: datetime) -> timedelta:
+    """Return for how long the harness has told nothing."""
+    return now - max(activity.since, activity.last_report_at or activity.since)
+
+
+def _is_left(opinion: Opinion | None, left_for: timedelta) -> bool:
+    """Tell whether a dialog whose marker has stood for so long was left without its harness's word (Escape)."""
+    if opinion is None or opinion.state in ASKING_STATES:
+        return False
+    return left_for >= (_LEFT_DIALOG if opinion.turn_over else _SILENT_TURN)

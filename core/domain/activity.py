@@ -17,6 +17,9 @@ class ActivityState(Enum):
     UNKNOWN = "unknown"  #: nothing is known; never taken for idle
 
 
+ASKING_STATES = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION})  #: an Enter would answer a dialog
+
+CUT_OFF = "its turn was cut off in the terminal"  #: the detail of a session whose turn ended without its harness's word
 BETWEEN_TURNS = "background tasks run, and no turn does"  #: the detail of a session that is busy for that reason
 
 
@@ -36,4 +39,9 @@ class Activity:
     @property
     def between_turns(self) -> bool:
         """Tell whether it is busy with background tasks alone."""
-        return self.state is ActivityState.BUSY and self.detail == BETWEEN_TURNS
+        return self.state is ActivityState.BUSY and self.detail.startswith(BETWEEN_TURNS)
+
+    @property
+    def cut_off_at(self) -> datetime | None:
+        """Return when its last turn was found cut off: the input line may hold that turn's text again."""
+        return self.since if self.state is ActivityState.IDLE and self.detail == CUT_OFF else None

@@ -74,6 +74,7 @@ class Situation:
     typed_at: datetime | None = None  #: the latest key of a writable client that is attached
     turn_started_at: datetime | None = None
     doubt_since: datetime | None = None  #: an earlier message to this instance became unknown, or its turn was cut off
+    cut_off_at: datetime | None = None  #: its turn was ended in the terminal, and its text may stand there again
     paused: bool = False  #: nothing of ours may start a turn, and nothing that waits is lost by it
     authorized: bool | None = True  #: its author may steer, by the list that holds now; None: it cannot be asked here
 
@@ -247,7 +248,8 @@ def _deliverable(s: Situation, now: datetime) -> Step:
         return Queue(HALF_TYPED, _TYPIST, note=True)
     if half_typed and (not s.row.stashed or s.row.detail == STASHING):
         return Stash(_deadline(s, now))
-    return Clear(_deadline(s, now)) if doubt else Attempt(_deadline(s, now))
+    restored = s.cut_off_at is not None and s.traits.clear is not None and not half_typed
+    return Clear(_deadline(s, now)) if doubt or restored else Attempt(_deadline(s, now))
 
 
 _PREPARING = {STASHING: Receipt.STASHED, CLEARING: Receipt.CLEARED}

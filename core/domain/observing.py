@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from core.domain.activity import BETWEEN_TURNS, Activity, ActivityState
+from core.domain.activity import ASKING_STATES, BETWEEN_TURNS, CUT_OFF, Activity, ActivityState
 from core.domain.gate import Observed
 from core.domain.harness import (
     Asked,
@@ -76,8 +76,9 @@ def follow(activity: Activity, event: HarnessEvent, at: datetime, *, boot_coming
             return told  # in the middle of a turn, and no end of it
         case Ready():
             return _moved(told, ActivityState.BUSY if boot_coming else ActivityState.IDLE, at, tasks=())
-        case TurnStarted():
-            return replace(_moved(told, ActivityState.BUSY, at), turn_started_at=at)
+        case TurnStarted(task=task):
+            left = tuple(each for each in told.pending_tasks if each != task)
+            return replace(_moved(told, ActivityState.BUSY, at, tasks=left), turn_started_at=at)
         case ToolStarted():
             return _moved(told, ActivityState.BUSY, at)
         case ToolEnded(task=task):
@@ -88,7 +89,7 @@ def follow(activity: Activity, event: HarnessEvent, at: datetime, *, boot_coming
         case TurnEnded(pending_tasks=tasks):
             return _between_turns(told, tasks, at)
         case TurnFailed(error=error, message=message):
-            return _moved(told, ActivityState.IDLE, at, detail=": ".join(text for text in (error, message) if text))
+            return _failed(told, ": ".join(text for text in (error, message) if text), at)
         case Ended(reason=reason):
             return _moved(told, ActivityState.UNKNOWN, at, detail=f"it is going away: {reason}", tasks=())
         case TurnBlocked(task=task):
@@ -104,15 +105,25 @@ def _between_turns(activity: Activity, tasks: tuple[str, ...], at: datetime) -> 
     return _moved(activity, ActivityState.IDLE, at, tasks=())
 
 
+def _failed(activity: Activity, error: str, at: datetime) -> Activity:
+    """Return what follows a turn that ended in an error of the model's side: the same as after any other, and why."""
+    over = _between_turns(activity, activity.pending_tasks, at)
+    return replace(over, detail="; ".join(text for text in (over.detail, error) if text))
+
+
 def second_guess(activity: Activity, opinion: Opinion | None, now: datetime) -> Activity:
     """Return what a session does whose harness was silent for long: the opinion, or unknown; never idle by guess."""
     if opinion is None:
         return _moved(activity, ActivityState.UNKNOWN, now, detail="its harness was silent for long")
-    asking = opinion.state in _ASKING and activity.state in _ASKING
-    return _moved(activity, activity.state if asking else opinion.state, now, detail=opinion.detail or activity.detail)
+    if opinion.state in ASKING_STATES and activity.state in ASKING_STATES:
+        return _moved(activity, activity.state, now, detail=opinion.detail or activity.detail)
+    cut_off = opinion.state is ActivityState.IDLE and activity.state in _IN_A_TURN and not activity.between_turns
+    tasks = () if opinion.state is ActivityState.IDLE else None  # with a task it would call itself busy
+    detail = CUT_OFF if cut_off else opinion.detail or activity.detail
+    return _moved(activity, opinion.state, now, detail=detail, tasks=tasks)
 
 
-_ASKING = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION})
+_IN_A_TURN = ASKING_STATES | {ActivityState.BUSY}
 
 
 def _moved(

@@ -1,0 +1,182 @@
+"""Dialogs of which no hook tells: the harness's second source decides whether an Enter may be written."""
+
+import json
+import os
+import time
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from core.delivery import Deliverer
+from core.domain.activity import CUT_OFF, ActivityState
+from core.domain.message import MessageState
+from core.domain.pane import Receipt
+from core.saying import say
+from core.system import System
+from core.watching import ObserverWorker
+from tests.integration.delivery.conftest import open_dialog, settle
+from tests.support.talking import record_of, rows, taken, times
+from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.world import ACTOR
+
+S = MessageState
+TARGET = "=loop-standing-scribe:"
+
+
+def survey(system: System) -> list[str | None]:
+    """Let the observer look once, and return whose deliveries it woke."""
+    woken: list[str | None] = []
+    ObserverWorker(system, woken.append).survey()
+    return woken
+
+
+def forget_the_dialog(system: System) -> None:
+    """Let the session count as idle, as if no hook had told of its dialog."""
+    system.ingest(record_of(system)[0])
+    before = system.activities.get(record_of(system)[0])
+    assert before is not None
+    system.activities.put(replace(before, state=ActivityState.IDLE))
+
+
+def status_file(system: System, private: PrivateTmux) -> Path:
+    """Return the agent's status file."""
+    pid = private.tmux("display-message", "-p", "-t", TARGET, "#{pane_pid}").strip()
+    return system.paths.session(record_of(system)[0]) / "agent" / "sessions" / f"{pid}.json"
+
+
+def age(path: Path, seconds: float) -> None:
+    """Let the file be so old."""
+    os.utime(path, (time.time() - seconds,) * 2)
+
+
+def test_a_dialog_without_a_marker_gets_no_enter(scribe: System, private: PrivateTmux) -> None:
+    """The status file says that it waits: the message is queued, and goes in once the person has answered."""
+    open_dialog(scribe, private).unlink()
+    forget_the_dialog(scribe)
+
+    said = say(scribe, "scribe", "not an answer", actor=ACTOR, wait=2)
+
+    assert said.state is S.QUEUED
+    assert "Escape: none" in private.tmux("capture-pane", "-p", "-t", TARGET)
+    assert not any("not an answer" in text for text in taken(scribe))
+    private.tmux("send-keys", "-t", TARGET, "Enter")
+    settle(scribe)
+    Deliverer(scribe).run(record_of(scribe)[0], said.message_id, scribe.clock.now() + _seconds(12))
+    assert times(scribe, "not an answer") == 1
+
+
+def test_a_dialog_that_a_person_opens_after_the_paste_gets_no_enter(scribe: System, private: PrivateTmux) -> None:
+    """The second source is asked last, right before the Enter is written."""
+    uid, _ = record_of(scribe)
+    deliverer = Deliverer(scribe)
+    say(scribe, "scribe", "in between", actor=ACTOR, wait=0)
+    deliverer.advance(uid)
+    status = status_file(scribe, private)
+    idle = status.read_text()
+    status.write_text(json.dumps({**json.loads(idle), "status": "waiting", "waitingFor": "dialog open"}))
+
+    for _ in range(3):
+        deliverer.advance(uid)
+    during = rows(scribe)[0].state
+    status.write_text(idle)
+
+    assert during is S.PASTED
+    deliverer.run(uid, rows(scribe)[0].message.id, scribe.clock.now() + _seconds(12))
+    assert times(scribe, "in between") == 1
+
+
+def test_a_marker_is_dropped_once_the_harness_says_that_it_waits_for_nobody(scribe: System) -> None:
+    """Escape at a dialog of a background agent fires no hook; the queue is freed and woken."""
+    uid, _ = record_of(scribe)
+    marker = scribe.paths.session(uid) / "asking"
+    marker.touch()
+    age(marker, 6)
+
+    woken = survey(scribe)
+
+    assert not marker.exists()
+    assert woken == [uid]
+
+
+def test_a_fresh_marker_stays(scribe: System) -> None:
+    """The reporter writes it before the harness shows the dialog, and tells its status after."""
+    marker = scribe.paths.session(record_of(scribe)[0]) / "asking"
+    marker.touch()
+
+    survey(scribe)
+
+    assert marker.exists()
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["waiting", "unknown"])
+def test_a_marker_stays_while_its_dialog_may_be_open(scribe: System, private: PrivateTmux, known: bool) -> None:
+    """Whatever its age: the harness says that it waits, or nobody can tell."""
+    marker = open_dialog(scribe, private)
+    age(marker, 600)
+    if not known:
+        status_file(scribe, private).unlink()
+
+    survey(scribe)
+
+    assert marker.exists()
+
+
+def test_an_escape_at_a_dialog_frees_the_queue(scribe: System, private: PrivateTmux) -> None:
+    """The session is idle again by its second source, and what waited is delivered."""
+    uid, _ = record_of(scribe)
+    marker = open_dialog(scribe, private)
+    said = say(scribe, "scribe", "after the no", actor=ACTOR, wait=1)
+    private.tmux("send-keys", "-t", TARGET, "Escape")
+    _wait_status(scribe, private, "idle")
+    age(marker, 6)
+
+    survey(scribe)
+
+    activity = scribe.activities.get(uid)
+    assert activity is not None
+    assert (activity.state, marker.exists()) == (ActivityState.IDLE, False)
+    Deliverer(scribe).run(uid, said.message_id, scribe.clock.now() + _seconds(12))
+    assert times(scribe, "after the no") == 1
+
+
+def test_a_turn_that_was_cut_off_leaves_an_input_line_to_be_emptied(scribe: System, private: PrivateTmux) -> None:
+    """A harness may put the text of a turn ended by Escape back into its input line (Claude Code 2.1.197 does)."""
+    uid, instance = record_of(scribe)
+    say(scribe, "scribe", "sleep 30", actor=ACTOR)
+    _wait_status(scribe, private, "busy")
+    private.tmux("send-keys", "-t", TARGET, "Escape")
+    _wait_status(scribe, private, "idle")
+    private.tmux("send-keys", "-l", "-t", TARGET, "sleep 30")
+    _grow_silent(scribe, uid)
+
+    survey(scribe)
+
+    activity = scribe.activities.get(uid)
+    assert activity is not None
+    assert (activity.state, activity.detail) == (ActivityState.IDLE, CUT_OFF)
+    assert say(scribe, "scribe", "alone", actor=ACTOR).state is S.CONFIRMED
+    pane = scribe.runner.survey().of_instance(instance)
+    assert pane is not None
+    assert Receipt.CLEARED in pane.receipts
+    assert times(scribe, "alone") == 1
+    assert not any("sleep" in text for text in taken(scribe) if "alone" in text)
+
+
+def _grow_silent(system: System, uid: str) -> None:
+    """Let the last word of the harness be older than a minute."""
+    system.ingest(uid)
+    before = system.activities.get(uid)
+    assert before is not None
+    old = system.clock.now() - _seconds(60)
+    system.activities.put(replace(before, since=old, last_report_at=old, turn_started_at=old))
+
+
+def _wait_status(system: System, private: PrivateTmux, status: str) -> None:
+    path = status_file(system, private)
+    wait_until(lambda: json.loads(path.read_text())["status"] == status, f"it is {status}")
+
+
+def _seconds(count: float) -> timedelta:
+    return timedelta(seconds=count)
