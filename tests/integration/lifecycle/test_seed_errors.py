@@ -1,6 +1,7 @@
 """Every row of the error table of the standing sessions' design: situation, what happens, what is said.
 
-The rows about the configuration's own grammar are asked through the door that the commands use.
+The rows about the configuration's own grammar are asked through the door that the commands use; that every verb refuses
+a malformed block, and stop works, is shown by the commands themselves in tests/integration/hard/test_malformed.py.
 """
 
 import sqlite3
@@ -14,15 +15,18 @@ from core.config.problems import ConfigError
 from core.domain.pane import Spawn
 from core.domain.rows import Answer, misconfigured_row
 from core.domain.session import Live, Outcome
-from core.errors import DeclaredSession, InvalidValue, NameTaken, UnknownSession
+from core.errors import ChannelError, DeclaredSession, InvalidValue, NameTaken, NotRunning, UnknownSession
 from core.lifecycle import start_all
 from core.names import new_instance, target_for
+from core.outbound import OutboundWorker
+from core.saying import say
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
 from core.standing.listing import get_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
+from tests.support.chat import Chat
 from tests.support.tmux import PrivateTmux, Reader, launcher, soon, wait_until
 from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes
 
@@ -146,7 +150,7 @@ def test_live_session_without_a_record_is_refused_by_start(system: System, priva
 
     [row] = answer.sessions
     assert (row.outcome, row.live) == (Outcome.FAILED, Live.FOREIGN)
-    assert f"tmux -L {world.socket} attach-session -r -t=loop-standing-scribe:" in row.detail
+    assert f"tmux -S {world.tmux_socket} attach-session -r -t=loop-standing-scribe:" in row.detail
     assert "kill-session" in row.detail
     assert [seen.pid for seen in system.runner.survey().panes] == [pane.pid]
 
@@ -282,7 +286,7 @@ def test_resume_that_dies_falls_back_to_a_fresh_conversation(system: System, wor
 
 
 def test_announcement_that_fails_costs_nobody_the_session(world: World) -> None:
-    """Slack post fails: standing.announce_failed at warning; the session is up regardless."""
+    """Slack post fails, here since it could not even be committed: announce_failed at warning; the session is up."""
     system = replace(world, slack=True).system()
     with system.database.transaction(durable=False):
         pass  # the database is made by its first use
@@ -296,6 +300,33 @@ def test_announcement_that_fails_costs_nobody_the_session(world: World) -> None:
     assert outcomes(answer) == {"scribe": Outcome.STARTED}
     assert event["level"] == "warning"
     assert answer.sessions[0].live is Live.LIVE
+
+
+def test_post_that_slack_refuses_costs_nobody_the_session(world: World) -> None:
+    """Slack post fails: the refusal is told as standing.announce_failed at warning; the session lives on."""
+    system = replace(world, slack=True).system()
+    chat = Chat(faults=[("post", ChannelError("is_archived", "unarchive the channel", transient=False))])
+    answer = start_standing(system, "scribe", ACTOR)
+
+    OutboundWorker(system, chat).turn()
+
+    [event] = events(system, "standing.announce_failed")
+    assert outcomes(answer) == {"scribe": Outcome.STARTED}
+    assert (event["level"], event["name"]) == ("warning", "scribe")
+    assert "is_archived" in event["reason"]
+    assert get_standing(system, "scribe").live is Live.LIVE
+
+
+def test_say_into_a_stopped_session_names_start(system: System) -> None:
+    """say into a stopped session: LookupError naming the-loop standing start <name>."""
+    start_standing(system, "scribe", ACTOR)
+    stop_standing(system, "scribe", ACTOR)
+
+    with pytest.raises(NotRunning, match="`the-loop standing start scribe`") as caught:
+        say(system, "scribe", "hello", actor=ACTOR)
+
+    assert isinstance(caught.value, LookupError)
+    assert system.runner.survey().panes == ()
 
 
 # ---------------------------------------------------------------- create and delete
