@@ -51,6 +51,14 @@ class Effect(Enum):
     INTERRUPT_SETTLE = "interrupt.settle"  #: what the harness does now by its own word, and the marker of a dialog
     QUEUE_CANCEL = "queue.cancel"  #: one waiting message is cancelled, and its sender told
 
+    # an end that no verb asked for, and what follows from it; idleness
+    WATCH_HOLD = "watch.hold"  #: the file `hold` of a session that crashed too often
+    WATCH_RECORD = "watch.record"  #: how it ended, and the mark of one that crashed too often
+    WATCH_TELL = "watch.tell"  #: the note, what is due, and that both are done
+    WATCH_COUNT = "watch.count"  #: a restart is counted before it is tried
+    WATCH_PUT_OFF = "watch.put_off"  #: a restart that could not be tried is due later, or not at all
+    WATCH_ANNOUNCE = "watch.announce"  #: idleness is announced
+
     # create
     CREATE_MARK = "create.mark"  #: the record of a session that the configuration does not declare
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from core.domain.activity import Activity, ActivityState
-from core.domain.harness import HarnessEvent, Ready, Report, TurnBlocked, TurnEnded, TurnStarted
+from core.domain.harness import Ended, HarnessEvent, Ready, Report, TurnBlocked, TurnEnded, TurnStarted
 from core.domain.message import InboxRow, Kind, MessageState
 from core.domain.observing import follow
 from core.domain.session import HoldKind, Phase, SessionRecord
@@ -30,6 +30,7 @@ class _Taken:
 
     rows: list[InboxRow] = field(default_factory=list)
     suppressed: list[tuple[Report, str]] = field(default_factory=list)
+    jobs: list[tuple[str, str]] = field(default_factory=list)  #: event and background task
     answers: int = 0
 
 
@@ -117,6 +118,8 @@ def _commit(system: System, record: SessionRecord, read: Read) -> None:
         system.events.emit(
             "standing.suppressed", name=record.name, instance=record.instance_id, reason=reason, detail=report.name
         )
+    for job, task in taken.jobs:
+        system.events.emit(job, name=record.name, instance=record.instance_id, detail=task)
     if taken.answers:
         system.poke()
 
@@ -146,7 +149,9 @@ def _take(
     if isinstance(event, TurnStarted) and event.task is not None:
         note_repeat(system, record, report, event, at)
     if silenced not in (DELETED, EARLIER):
-        _put_activity(system, record, event, at)
+        taken.jobs += _put_activity(system, record, event, at)
+    if isinstance(event, Ended) and event.by_person:
+        system.watchbook.leave(record.instance_id or "", record.uid)
     if isinstance(event, TurnBlocked):
         taken.suppressed.append((report, keep_blocked(system, record, report, event, at, held=silenced is not None)))
     if isinstance(event, TurnEnded) and event.answer.strip():
@@ -157,7 +162,8 @@ def _take(
             taken.answers += sum(system.outbox.add([_answer(record, report, event)]))
 
 
-def _put_activity(system: System, record: SessionRecord, event: HarnessEvent, at: datetime) -> None:
+def _put_activity(system: System, record: SessionRecord, event: HarnessEvent, at: datetime) -> list[tuple[str, str]]:
+    """Store what the session does now, and return the background tasks that began and ended by it, as events."""
     instance = record.instance_id or ""
     before = system.activities.get(record.uid)
     if before is None or before.instance != instance:
@@ -166,7 +172,11 @@ def _put_activity(system: System, record: SessionRecord, event: HarnessEvent, at
         row.message.kind is Kind.BOOT and row.state is MessageState.SUBMITTED and row.instance == instance
         for row in system.inbox.unsettled(record.uid)
     )
-    system.activities.put(follow(before, event, at, boot_coming=coming))
+    after = follow(before, event, at, boot_coming=coming)
+    system.activities.put(after)
+    began = [("job.started", task) for task in after.pending_tasks if task not in before.pending_tasks]
+    over = [("job.finished", task) for task in before.pending_tasks if task not in after.pending_tasks]
+    return began + over
 
 
 def _has_thread(system: System, record: SessionRecord) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from core.comeback import restart_due
 from core.domain.activity import ASKING_STATES, Activity, ActivityState
 from core.domain.delivering import PaneState, Situation, Timing
 from core.domain.framing import provable
@@ -22,6 +23,7 @@ from core.system import System
 
 Authorized = Callable[[InboxRow], bool | None]
 _MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.STARTING})
+_GONE = frozenset({Observed.DEAD, Observed.LOST})
 _TURN_SHOWS = timedelta(seconds=2)  #: a turn that began shows in the other source as well
 _SILENCE = timedelta(seconds=2)  #: after a silence tmux is not asked again for that long
 
@@ -93,6 +95,7 @@ class Looker:
         context = GateContext(
             name=name,
             queues_input=record is not None and traits_of(self._system, record).queues_input,
+            restart_due=record is not None and sight.observed in _GONE and restart_due(self._system, record),
             ahead=ahead,
         )
         observed = Observed.IDLE if wake is Wake.NOTICE and sight.between_turns else sight.observed

@@ -19,25 +19,40 @@ from core.observer import ingest_record
 from core.poke import Poke
 from core.situations import modified, opinion_of
 from core.store.files import remove_file
+from core.supervision.ends import Ends
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
 _SURVEY_SECONDS = 5.0
+_SOON_SECONDS = 0.1  #: until the next survey while an end waits to be told
 _SILENT_TURN = timedelta(seconds=30)
 _LEFT_DIALOG = timedelta(seconds=5)  #: a harness that is between turns shows a dialog long before
-_EXITED = "exited"  #: stands among an instance's reports once its end was told
 _AT_WORK = ASKING_STATES | {ActivityState.BUSY}
 
 Wake = Callable[[str | None], None]
 
 
 class ObserverWorker:
-    """Reads the FIFO and the spool, and surveys every five seconds. `wake` tells the deliveries what changed."""
+    """Reads the FIFO and the spool, and surveys every five seconds. `wake` tells the deliveries what changed.
 
-    def __init__(self, system: System, wake: Wake) -> None:
+    `ended` is called when the end of a session was told; `swept` tells whether the boot's sweep is over.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        wake: Wake,
+        *,
+        ended: Callable[[], None] = lambda: None,
+        swept: Callable[[], bool] = lambda: True,
+    ) -> None:
         self._system = system
         self._wake = wake
+        self._tell_ended = ended
+        self._ends = Ends(system, swept, self._one_ended)
+        self._soon = False
         self._watched: dict[str, Callable[[], None]] = {}
+        self._looked_at: set[str | None] = set()
         self._given_back: dict[str, tuple[str | None, str | None]] = {}
         self._silent = False
         self._died = threading.Event()
@@ -48,10 +63,10 @@ class ObserverWorker:
         poke.open()
         try:
             while not stopping.is_set():
-                deadline = Deadline(self._system.clock, _SURVEY_SECONDS)
                 self._died.clear()
                 self._guarded(self.survey)
                 self._guarded(self.take_in)
+                deadline = Deadline(self._system.clock, _SOON_SECONDS if self._soon else _SURVEY_SECONDS)
                 while not stopping.is_set() and not self._died.is_set() and poke.wait(deadline.remaining()):
                     self._guarded(self.take_in)
         finally:
@@ -78,7 +93,10 @@ class ObserverWorker:
 
     def take_in(self) -> None:
         """Take in every report that waits; a poke without one means that somebody committed a row."""
-        changed = [record.uid for record in self._records() if self._has_reports(record) and self._ingested(record)]
+        records = self._records()
+        changed = [record.uid for record in records if self._has_reports(record) and self._ingested(record)]
+        if any(record.instance_id not in self._looked_at for record in records):
+            self._died.set()  # one that was just started: watched from now on, not from the next survey on
         for uid in changed:
             self._wake(uid)
         if not changed:
@@ -93,54 +111,41 @@ class ObserverWorker:
             return
         self._tmux(silent=False, reason="")
         records = self._records()
-        self._release(records)
+        self._looked_at = {record.instance_id for record in records}
+        self._release(records, survey)
         for record in records:
-            if record.phase is not Phase.SETTLED:
-                continue  # a verb is at work on it
-            if record.status is Status.RUNNING:
-                self._compare(record, survey)
+            self._adopt(record, survey)
+        settled = [record for record in records if record.phase is Phase.SETTLED]  # a verb is at work on the others
+        running = [record for record in settled if record.status is Status.RUNNING]
+        self._soon = self._ends.look([record for record in running if not _lives(record, survey)], survey)
+        for record in running:
+            pane = survey.of_instance(record.instance_id or "")
+            if pane is not None and not pane.dead:
+                self._ask_again(record, pane)
+        for record in settled:
             self._give_back(record, survey)
 
-    def _release(self, records: list[SessionRecord]) -> None:
-        """Let go of what was ended on purpose, or replaced: each live pane has one watch, and nothing else has."""
-        running = {r.instance_id for r in records if r.status is Status.RUNNING or r.phase is not Phase.SETTLED}
-        for instance in self._watched.keys() - running:
+    def _release(self, records: list[SessionRecord], survey: Survey) -> None:
+        """Let go of what has ended or was replaced: each live pane has one watch, and nothing else has."""
+        living = {record.instance_id for record in records if _lives(record, survey)}
+        for instance in self._watched.keys() - living:
             self._watched.pop(instance)()
 
-    # ------------------------------------------------------------ one session
-
-    def _compare(self, record: SessionRecord, survey: Survey) -> None:
+    def _adopt(self, record: SessionRecord, survey: Survey) -> None:
+        """Watch the process of a live pane of ours, if that is not done yet."""
         instance = record.instance_id or ""
         pane = survey.of_instance(instance)
-        live = survey.live(target_for(record.name), instance)
-        if live is Live.LIVE and pane is not None:
-            if instance not in self._watched:
-                self._watched[instance] = self._system.processes.watch(pane.pid, self._one_died)
-            self._ask_again(record, pane)
-        else:
-            self._ended(record, pane)
+        if pane is None or pane.dead:
+            return
+        self._ends.lives(instance)
+        if instance not in self._watched:
+            self._watched[instance] = self._system.processes.watch(pane.pid, self._one_died)
 
-    def _ended(self, record: SessionRecord, pane: Pane | None) -> None:
-        instance = record.instance_id or ""
-        unwatch = self._watched.pop(instance, None)
-        if unwatch is not None:
-            unwatch()
-        ingest_record(self._system, record)
-        with self._system.database.transaction(durable=False):
-            first = self._system.database.ingested(instance, _EXITED)
-        if first:
-            end = pane.exit if pane else None
-            how = f"status {end.status}, signal {end.signal}" if end else "tmux does not know how"
-            self._system.events.emit(
-                "standing.exited",
-                level="warning",
-                name=record.name,
-                instance=instance,
-                generation=record.generation,
-                reason=self._last_words(record),
-                detail=how,
-            )
-            self._wake(record.uid)
+    def _one_ended(self, uid: str) -> None:
+        self._wake(uid)
+        self._tell_ended()
+
+    # ------------------------------------------------------------ one session
 
     def _give_back(self, record: SessionRecord, survey: Survey) -> None:
         """See to what an ended instance had queued, once for each change of what lives."""
@@ -151,10 +156,6 @@ class ObserverWorker:
             self._given_back[record.uid] = seen
             if give_back(self._system, record, living):
                 self._wake(record.uid)
-
-    def _last_words(self, record: SessionRecord) -> str:
-        activity = self._system.activities.get(record.uid)
-        return activity.detail if activity and activity.instance == record.instance_id else ""
 
     def _ask_again(self, record: SessionRecord, pane: Pane) -> None:
         """Ask another source what a session does whose harness was silent for long; a key like Escape fires no hook."""
@@ -222,6 +223,10 @@ class ObserverWorker:
             look()
         except CoreError as error:
             _LOG.warning("cannot observe", extra={"reason": str(error)})
+
+
+def _lives(record: SessionRecord, survey: Survey) -> bool:
+    return survey.live(target_for(record.name), record.instance_id) is Live.LIVE
 
 
 def _silent_for(activity: Activity, now: datetime) -> timedelta:

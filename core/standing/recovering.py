@@ -1,11 +1,11 @@
 """Brings one record and tmux together again after a verb was cut short. Needs the session's lock."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from core.domain.activity import Activity, ActivityState
 from core.domain.pane import Survey
-from core.domain.session import HoldKind, Live, Phase, SessionEvent, SessionRecord
+from core.domain.session import HoldKind, Live, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import SpawnFailed, StoreBroken, TmuxSilent
 from core.launching import clear_hold_file, has_hold_file, set_hold_file
@@ -14,11 +14,13 @@ from core.sessions import resolve
 from core.standing.announcing import announce_start
 from core.standing.cancelling import cancel_queue
 from core.standing.common import spawn_time, take_reports, write_record
+from core.standing.dying import tell_on_purpose
 from core.standing.ending import Ended, end_recorded
 from core.standing.removing import remove_session
 from core.system import System
 
 _POLL_SECONDS = 0.1
+_RESTART_TAKES = timedelta(minutes=1)  #: the second half of a restart; whoever has not begun it by then was killed
 _SILENT_HOLDS = (HoldKind.STOPPED, HoldKind.FAILED)
 
 
@@ -34,7 +36,7 @@ def recover(system: System, record: SessionRecord, survey: Survey, actor: str) -
     if record.phase is Phase.STOPPING:
         if record.hold is not None and record.hold.kind is HoldKind.STOPPED:
             cancel_queue(system, record)
-        return finish_stop(system, record, _ended(system, record))
+        return finish_stop(system, record, _ended(system, record), cut_short=True)
     if record.phase is Phase.DELETING:
         _ended(system, record)
         remove_session(system, record, actor)
@@ -67,16 +69,27 @@ def mark_lives(system: System, record: SessionRecord) -> None:
     system.activities.put(Activity(record.uid, record.instance_id, ActivityState.UNKNOWN, system.clock.now()))
 
 
-def finish_stop(system: System, record: SessionRecord, ended: Ended) -> SessionRecord:
-    """Take in its last reports, as those of a session that is ending, and settle the record. Raises StoreBroken."""
+def finish_stop(system: System, record: SessionRecord, ended: Ended, *, cut_short: bool = False) -> SessionRecord:
+    """Take in its last reports, as those of a session that is ending, and settle the record. Raises StoreBroken.
+
+    `cut_short`: whoever began it is gone. If that was a restart, the supervisor brings the session back.
+    """
     take_reports(system, record.uid)
     with effect(Effect.STOP_SETTLE):
+        tell_on_purpose(system, record, _bring_back_in(record, cut_short=cut_short))
         settled = write_record(
             system, replace(record.moved(SessionEvent.STOPPED), last_exit=ended.exit or record.last_exit)
         )
     if settled.hold is None:
         _unblock(system, settled)
     return settled
+
+
+def _bring_back_in(record: SessionRecord, *, cut_short: bool) -> timedelta | None:
+    """Return when a session is to be up again that was ended in order to be restarted, None for every other."""
+    if record.status is not Status.RUNNING:
+        return None
+    return timedelta() if cut_short else _RESTART_TAKES
 
 
 def _unblock(system: System, record: SessionRecord) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from core.domain.pane import Survey
+from core.domain.restarting import exit_text, may_be_brought_back
 from core.domain.rows import Answer
 from core.domain.session import HoldKind, LastExit, Live, Outcome, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
@@ -14,6 +15,7 @@ from core.sessions import Known, definition_of, every_session
 from core.standing.announcing import announce_start
 from core.standing.awaiting import Seen, look
 from core.standing.common import Told, foreign, lock, take_reports, told_of, write_record
+from core.standing.dying import tell_under_lock
 from core.standing.listing import rows_told
 from core.standing.recovering import mark_lives, recover
 from core.standing.spawning import Opened, StartOrder, open_pane
@@ -101,11 +103,19 @@ def _begin(system: System, known: Known, order: StartOrder) -> Told | Opened:
     record = known.record
     if record and record.hold and _stays_held(record, order):
         return Told(Outcome.HELD, _held_text(record))
+    if order.after is not None and not _still_after(record, order.after):
+        return Told(Outcome.NOT_RUNNING, "it was started, stopped or deleted meanwhile")
     live = survey.live(target_for(known.name), record.instance_id if record else None)
     if live is Live.LIVE:
         return Told(Outcome.ALREADY_RUNNING)
     refuse_foreign(system, known.name, survey, live)
+    if record is not None:
+        tell_under_lock(system, record, survey, starting=True)
     return open_pane(system, known, survey, order)
+
+
+def _still_after(record: SessionRecord | None, instance: str) -> bool:
+    return record is not None and record.instance_id == instance and may_be_brought_back(record)
 
 
 def refuse_foreign(system: System, name: str, survey: Survey, live: Live) -> None:
@@ -232,10 +242,4 @@ def _last_words(system: System, opened: Opened) -> str:
     except NotRunning:
         return "its pane is gone, and its last output with it"
     last = " / ".join(line.strip() for line in shown if line.strip() and not _TMUX_SAYS.match(line))
-    return f"{_exit_text(ended)}; its last output: {last[-_LAST_CHARACTERS:] or 'none'}"
-
-
-def _exit_text(ended: LastExit | None) -> str:
-    if ended is None or (ended.status is None and ended.signal is None):
-        return "exit unknown"
-    return f"exit {ended.status}" if ended.signal is None else f"signal {ended.signal}"
+    return f"{exit_text(ended)}; its last output: {last[-_LAST_CHARACTERS:] or 'none'}"

@@ -31,11 +31,15 @@ from core.system import System
 
 @dataclass(frozen=True)
 class StopOrder:
-    """How a stop was asked for. `by_name`: it sets the hold and cancels the queue."""
+    """How a stop was asked for. `by_name`: it sets the hold and cancels the queue.
+
+    `unless` is asked under the lock, before anything is changed, and names what keeps the session, "" if nothing does.
+    """
 
     actor: str
     reason: str
     by_name: bool
+    unless: Callable[[SessionRecord, Survey | None], str] | None = None
 
 
 @dataclass
@@ -130,6 +134,8 @@ def _stop_unrecorded(system: System, known: Known, order: StopOrder, notes: _Not
 
 def _stop_recorded(system: System, record: SessionRecord, order: StopOrder, notes: _Notes) -> Told:
     survey, live = _look(system, record)
+    if order.unless is not None and (kept := order.unless(record, survey)):
+        return Told(Outcome.ALREADY_RUNNING, kept)
     if _silent_already(record, live, order):
         return Told(Outcome.NOT_RUNNING, "; ".join(notes.said))
     if record.phase is Phase.DELETING:

@@ -221,6 +221,7 @@ def test_an_escape_that_no_hook_tells_of_ends_in_another_sources_word(scribe: Sy
     """After half a minute of silence the status file is asked, and a stale dialog marker goes."""
     uid, _ = record_of(scribe)
     asking = open_dialog(scribe, private)
+    scribe.ingest(uid)  # its reports, so that none comes after the opinion
     private.tmux("send-keys", "-t", TARGET, "Escape")
     clock = _Later()
     worker = ObserverWorker(replace(scribe, clock=clock), lambda _: None)

@@ -1,0 +1,18 @@
+"""Whether a session whose program has ended will be brought back by itself."""
+
+from core.domain.restarting import may_be_brought_back, restarts_itself
+from core.domain.session import SessionRecord
+from core.system import System
+
+
+def restart_due(system: System, record: SessionRecord) -> bool:
+    """Tell whether the session, which does not live, is about to be resumed unasked. Raises StoreBroken.
+
+    Until its end was looked into, one that restarts after crashes counts as due: what it was is not known yet.
+    """
+    if record.instance_id is None or not may_be_brought_back(record):
+        return False
+    end = system.watchbook.end(record.instance_id)
+    if end is None or end.told_at is None:
+        return restarts_itself(record) and not (end is not None and end.by_person)
+    return end.due_at is not None

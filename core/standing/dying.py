@@ -1,0 +1,221 @@
+"""An end that no verb asked for: its output and exit kept, told once, and what follows from it committed with it.
+
+Any process may find an end, and any may be killed on the way: everything before the last transaction may be done again,
+and that one is done once. Its events are written before it commits, so that none is lost; one may come twice.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from core.domain.ending import ended_text
+from core.domain.pane import Survey
+from core.domain.restarting import (
+    WINDOW,
+    BringBack,
+    GiveUp,
+    Plan,
+    ended_unasked,
+    exit_text,
+    is_crash,
+    may_be_brought_back,
+    plan_restart,
+    restarts_itself,
+)
+from core.domain.session import Hold, HoldKind, LastExit, Live, SessionRecord
+from core.effects import Effect, effect
+from core.errors import LockBusy, StoreBroken
+from core.launching import set_hold_file
+from core.names import target_for
+from core.ports import NewPost, OutboundKind
+from core.standing.common import CHANNEL, write_record
+from core.standing.ending import keep_output
+from core.system import System
+
+_LOG = logging.getLogger(__name__)
+SUPERVISOR = "supervisor"
+_LOCK_SECONDS = 0.2  #: whoever holds it is at work on the session: the end is told at the next look, if it is one
+_NAMES_SHOWN = 20
+
+
+def tell_end(system: System, name: str, instance: str, *, patient: bool, witnessed: bool = True) -> bool:
+    """Tell of the instance's end, once; False if it is too early for that. Raises TmuxSilent, StoreBroken.
+
+    `patient`: tmux may still learn how it ended, and it is worth another look. `witnessed` False: nobody saw it live,
+    so that a pane which is gone says nothing about how.
+    """
+    try:
+        with system.locks.hold(name, "tell of its end", _LOCK_SECONDS):
+            record = system.records.read(name)
+            if record is None or record.instance_id != instance:
+                return True
+            return tell_under_lock(system, record, system.runner.survey(), patient=patient, witnessed=witnessed)
+    except LockBusy:
+        return False
+
+
+def tell_under_lock(
+    system: System,
+    record: SessionRecord,
+    survey: Survey,
+    *,
+    patient: bool = False,
+    witnessed: bool = True,
+    starting: bool = False,
+) -> bool:
+    """See `tell_end`. `starting`: it is about to be started, so that nothing need follow and nobody be called."""
+    live = survey.live(target_for(record.name), record.instance_id)
+    if record.instance_id is None or live not in (Live.DEAD, Live.ABSENT) or not ended_unasked(record):
+        return True
+    pane = survey.of_instance(record.instance_id)
+    end = pane.exit if pane else None
+    if pane is not None and end is None and patient:
+        return False
+    try:
+        known = system.watchbook.end(record.instance_id)
+        if known is not None and known.told_at is not None:
+            return True
+        by_person = known is not None and known.by_person
+        crash = is_crash(end, by_person=by_person) and (witnessed or pane is not None)
+        then = None if starting or not crash else _what_follows(system, record)
+    except StoreBroken as error:
+        _emit(system, record, end, None, f"what follows cannot be decided: {error}")
+        return True
+    if pane is not None and (unsaved := keep_output(system, record.uid, pane)):
+        _LOG.warning("last output not kept", extra={"session": record.name, "reason": unsaved})
+    if not starting:
+        record = _record_end(system, record, end, then)
+    reason = "its person left it" if by_person else "it crashed" if crash else "it ended"
+    _tell(system, record, end, then, reason, note=not starting)
+    return True
+
+
+def _what_follows(system: System, record: SessionRecord) -> Plan | None:
+    if record.hold is not None and record.hold.kind is HoldKind.FAILED:
+        return GiveUp(record.hold.reason)  # whoever began to tell was killed
+    if not restarts_itself(record):
+        return None
+    now = system.clock.now()
+    return plan_restart(
+        system.watchbook.restarts(record.uid, now - WINDOW), now, system.settings.limits.restarts_per_hour
+    )
+
+
+def _record_end(system: System, record: SessionRecord, end: LastExit | None, then: Plan | None) -> SessionRecord:
+    changed = replace(record, last_exit=end)
+    if isinstance(then, GiveUp) and record.hold is None:
+        changed = hold_failed(system, changed, then.reason)
+    if changed == record:
+        return record
+    with effect(Effect.WATCH_RECORD):
+        return write_record(system, changed)
+
+
+def hold_failed(system: System, record: SessionRecord, reason: str) -> SessionRecord:
+    """Block turns born in the harness and return the record with the mark, which the caller writes."""
+    with effect(Effect.WATCH_HOLD):
+        set_hold_file(system.paths, record.uid)
+    return replace(record, hold=Hold(HoldKind.FAILED, SUPERVISOR, reason, system.clock.now()))
+
+
+def _tell(
+    system: System, record: SessionRecord, end: LastExit | None, then: Plan | None, reason: str, *, note: bool
+) -> None:
+    instance = record.instance_id or ""
+    due_at = then.at if isinstance(then, BringBack) else None
+    with effect(Effect.WATCH_TELL), system.database.transaction(durable=True):
+        now = system.clock.now()
+        if not system.watchbook.tell(instance, record.uid, now, due_at, counted=due_at is not None):
+            return
+        if note:
+            text = ended_text(record.name, end, then, system.settings.limits.restarts_per_hour)
+            add_note(system, record, f"ended-{instance}", text)
+        jobs = _end_jobs(system, record)
+        _emit(system, record, end, then, reason)
+        for job in jobs:
+            system.events.emit(
+                "job.finished", name=record.name, instance=instance, detail=job, reason="its session ended"
+            )
+    system.poke()
+
+
+def _end_jobs(system: System, record: SessionRecord) -> tuple[str, ...]:
+    """Forget the background tasks, which end with their session, and return them."""
+    activity = system.activities.get(record.uid)
+    if activity is None or activity.instance != record.instance_id or not activity.pending_tasks:
+        return ()
+    system.activities.put(replace(activity, pending_tasks=()))
+    return activity.pending_tasks
+
+
+def _emit(system: System, record: SessionRecord, end: LastExit | None, then: Plan | None, reason: str) -> None:
+    following = f"; brought back at {then.at:%H:%M:%S} UTC" if isinstance(then, BringBack) else ""
+    system.events.emit(
+        "standing.exited",
+        level="warning",
+        name=record.name,
+        instance=record.instance_id,
+        generation=record.generation,
+        reason=reason,
+        detail=exit_text(end) + following,
+    )
+    if isinstance(then, GiveUp):
+        emit_held(system, record, then.reason)
+
+
+def emit_held(system: System, record: SessionRecord, reason: str) -> None:
+    """Tell that the session is held as failed."""
+    system.events.emit(
+        "standing.held",
+        level="error",
+        name=record.name,
+        actor=SUPERVISOR,
+        instance=record.instance_id,
+        generation=record.generation,
+        reason=reason,
+    )
+
+
+def add_note(system: System, record: SessionRecord, key: str, text: str) -> None:
+    """Commit a note to the session's thread, if it has one; a second one of its key is a no-op."""
+    if system.bindings.of_session(record.uid, CHANNEL) is None:
+        return
+    system.outbox.add([NewPost(f"p-{key}", f"note:{key}", OutboundKind.NOTE, record.uid, record.name, CHANNEL, text)])
+
+
+def tell_server_lost(system: System, lost: Sequence[SessionRecord], reason: str, *, bring_back: bool) -> bool:
+    """Tell of the end of a tmux server and of all that lived in it: one event, nobody's crash, no note.
+
+    `bring_back`: each that should run is resumed once. False, and no event, if all of it was told before.
+    Raises StoreBroken.
+    """
+    with effect(Effect.WATCH_TELL), system.database.transaction(durable=True):
+        now = system.clock.now()
+        names = []
+        for record in lost:
+            due = now if bring_back and may_be_brought_back(record) else None
+            if record.instance_id and system.watchbook.tell(record.instance_id, record.uid, now, due):
+                names.append(record.name)
+        if not names:
+            return False
+        shown = ", ".join(names[:_NAMES_SHOWN]) + (", …" if len(names) > _NAMES_SHOWN else "")
+        detail = f"{len(names)} of the sessions lived in it: {shown}"
+        system.events.emit("standing.tmux_lost", level="error", reason=reason, detail=detail)
+    return True
+
+
+def tell_on_purpose(system: System, record: SessionRecord, bring_back_in: timedelta | None) -> None:
+    """Note that a verb ended the instance, so that nobody takes it for a crash. A broken database is passed over.
+
+    `bring_back_in`: the verb is a restart, which the supervisor finishes if it was not done by then.
+    """
+    if record.instance_id is None:
+        return
+    now = system.clock.now()
+    due_at = None if bring_back_in is None else now + bring_back_in
+    try:
+        if not system.watchbook.tell(record.instance_id, record.uid, now, due_at) and due_at is not None:
+            system.watchbook.put_off(record.instance_id, due_at)
+    except StoreBroken as error:
+        _LOG.warning("end not noted", extra={"session": record.name, "reason": str(error)})
