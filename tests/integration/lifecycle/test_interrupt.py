@@ -1,0 +1,165 @@
+"""interrupt: the harness's own key, and the harness's own word about what it did."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from core.domain.activity import ActivityState
+from core.domain.message import MessageState
+from core.domain.pane import interrupted_at
+from core.domain.session import Live, Outcome
+from core.errors import NotRunning, Refused
+from core.standing.interrupting import interrupt_standing
+from core.standing.listing import get_standing
+from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
+from core.system import System
+from tests.integration.lifecycle.held import activity, tell, turns, wait_for, work
+from tests.support.talking import record_of, rows, taken, times
+from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.world import ACTOR, World, events, outcomes
+
+TARGET = "=loop-standing-scribe:"
+S = MessageState
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """Give a world whose agent is the bundled one."""
+    return replace(world, harness="bundled", command_seconds=2.0, declared=("scribe",))
+
+
+@pytest.fixture
+def scribe(system: System) -> Iterator[System]:
+    """Give the ports with `scribe` started and its boot turn over."""
+    assert start_standing(system, "scribe", ACTOR).ok
+    wait_for(system, ActivityState.IDLE)
+    yield system
+    system.close()
+
+
+def interrupt(system: System) -> Outcome | None:
+    """Interrupt `scribe` and return the outcome."""
+    return outcomes(interrupt_standing(system, "scribe", ACTOR))["scribe"]
+
+
+def test_a_turn_is_ended_and_the_session_lives(scribe: System) -> None:
+    """No hook tells of it; the list says idle at once, not busy for ever."""
+    work(scribe)
+
+    outcome = interrupt(scribe)
+
+    row = get_standing(scribe, "scribe")
+    assert outcome is Outcome.INTERRUPTED
+    assert (row.live, row.activity) == (Live.LIVE, ActivityState.IDLE)
+    assert events(scribe, "standing.interrupted")[0]["actor"] == ACTOR
+    assert tell(scribe, "and now this") is S.CONFIRMED
+
+
+def test_a_dialog_is_rejected_and_the_answer_says_so(scribe: System, private: PrivateTmux) -> None:
+    """What it asked for is not done, and the marker that keeps messages back is gone."""
+    tell(scribe, "ask permission")
+    wait_for(scribe, ActivityState.PERMISSION)
+    wait_until(lambda: "Escape: none" in private.tmux("capture-pane", "-p", "-t", TARGET), "the dialog shows")
+
+    answer = interrupt_standing(scribe, "scribe", ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.INTERRUPTED}
+    assert "dialog was rejected" in answer.sessions[0].detail
+    assert not (scribe.paths.session(record_of(scribe)[0]) / "asking").exists()
+    assert activity(scribe) is ActivityState.IDLE
+    assert tell(scribe, "go on") is S.CONFIRMED
+
+
+def test_an_idle_session_is_refused(scribe: System) -> None:
+    """An Escape there would be a key for nobody."""
+    with pytest.raises(Refused, match="no turn is running"):
+        interrupt_standing(scribe, "scribe", ACTOR)
+
+    assert not events(scribe, "standing.interrupted")
+
+
+def test_background_tasks_alone_are_no_turn(scribe: System) -> None:
+    """They are not what an interruption ends."""
+    tell(scribe, "background 60")
+    wait_until(lambda: scribe.activities.get(record_of(scribe)[0]) is not None and activity(scribe), "it was told")
+    wait_for(scribe, ActivityState.BUSY)
+    wait_until(
+        lambda: (a := scribe.activities.get(record_of(scribe)[0])) and activity(scribe) and a.between_turns, "ok"
+    )
+
+    with pytest.raises(Refused, match="no turn is running"):
+        interrupt_standing(scribe, "scribe", ACTOR)
+
+
+def test_a_harness_without_such_a_key_is_refused(world: World) -> None:
+    """The remedy is its terminal."""
+    system = replace(world, harness="script").system()
+    world.store.mkdir(exist_ok=True)
+    assert start_standing(system, "scribe", ACTOR).ok
+
+    with pytest.raises(Refused, match="attach scribe --write"):
+        interrupt_standing(system, "scribe", ACTOR)
+
+
+def test_a_stopped_session_is_refused_with_the_start_command(scribe: System) -> None:
+    """Nothing runs that could be interrupted."""
+    stop_standing(scribe, "scribe", ACTOR)
+
+    with pytest.raises(NotRunning, match="`the-loop standing start scribe`"):
+        interrupt_standing(scribe, "scribe", ACTOR)
+
+
+def test_what_its_queue_holds_goes_on(scribe: System) -> None:
+    """Only the turn is ended; the next begins with what waited, once."""
+    work(scribe)
+    assert tell(scribe, "the next thing") is S.ACCEPTED
+
+    outcome = interrupt(scribe)
+
+    assert outcome is Outcome.INTERRUPTED
+    assert times(scribe, "the next thing") == 1
+    wait_for(scribe, ActivityState.IDLE)
+    assert [row.state for row in rows(scribe)] == [S.CONFIRMED, S.CONFIRMED]
+
+
+def test_the_key_leaves_its_moment_on_the_pane(scribe: System) -> None:
+    """Whoever delivers next, in whichever process, knows that the input line is in doubt."""
+    work(scribe)
+    before = scribe.clock.now()
+
+    interrupt(scribe)
+
+    pane = scribe.runner.survey().of_instance(record_of(scribe)[1])
+    assert pane is not None
+    at = interrupted_at(pane.receipts)
+    assert at is not None
+    assert before <= at <= scribe.clock.now()
+
+
+def test_a_prompt_that_the_key_put_back_is_not_glued_to_the_next_message(scribe: System, private: PrivateTmux) -> None:
+    """Claude Code puts it into the input line where no token had come; here it is typed there, as it would stand."""
+    work(scribe)
+    private.tmux("send-keys", "-t", TARGET, "-l", "the prompt that came back")
+    interrupt(scribe)
+    shown = private.tmux("capture-pane", "-p", "-t", TARGET)
+
+    state = tell(scribe, "a message of its own")
+
+    assert "> the prompt that came back" in shown
+    assert state is S.CONFIRMED
+    assert times(scribe, "a message of its own") == 1
+    assert not any("came back" in text for text in turns(scribe))
+    assert taken(scribe)[-1].startswith("[ann via cli #")
+
+
+def test_a_silent_tmux_is_unconfirmed(scribe: System, world: World, private: PrivateTmux) -> None:
+    """Whether the key was written is not known, and once tmux goes on it refuses it."""
+    quick = replace(world, command_seconds=0.5).system()
+    work(scribe)
+
+    with private.frozen():
+        answer = interrupt_standing(quick, "scribe", ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.UNCONFIRMED}

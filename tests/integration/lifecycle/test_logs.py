@@ -1,0 +1,78 @@
+"""logs: what a session showed, of the instance that lives and of the one that ended before."""
+
+import pytest
+
+from core.domain.session import LastExit, Live
+from core.errors import NotRunning
+from core.standing.recalling import logs_of
+from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
+from core.system import System
+from tests.integration.lifecycle.held import kill
+from tests.support.world import ACTOR
+
+
+def test_a_live_session_shows_its_screen(system: System) -> None:
+    """Nothing ended before it."""
+    start_standing(system, "scribe", ACTOR)
+
+    logs = logs_of(system, "scribe", 50)
+
+    assert (logs.live, logs.ended) == (Live.LIVE, None)
+    assert "READY" in (logs.screen or "")
+
+
+def test_a_stopped_session_shows_what_was_kept_and_how_it_ended(system: System) -> None:
+    """When, how, and the last of its screen."""
+    start_standing(system, "scribe", ACTOR)
+    before = system.clock.now()
+    stop_standing(system, "scribe", ACTOR)
+
+    logs = logs_of(system, "scribe", 50)
+
+    assert logs.screen is None
+    assert logs.ended is not None
+    assert logs.ended.exit == LastExit(143, None)
+    assert "READY" in logs.ended.output
+    assert logs.ended.at is not None
+    assert abs((logs.ended.at - before).total_seconds()) < 30
+
+
+def test_a_killed_one_shows_its_dead_pane_with_the_signal(system: System) -> None:
+    """The pane is there still."""
+    start_standing(system, "scribe", ACTOR)
+    kill(system)
+
+    logs = logs_of(system, "scribe", 50)
+
+    assert logs.live is Live.DEAD
+    assert logs.ended is not None
+    assert logs.ended.exit == LastExit(None, 9)
+    assert "READY" in logs.ended.output
+
+
+def test_after_the_next_start_both_are_told(system: System) -> None:
+    """The screen of the one that lives, and how the killed one ended."""
+    start_standing(system, "scribe", ACTOR)
+    kill(system)
+    start_standing(system, "scribe", ACTOR)
+
+    answer = logs_of(system, "scribe", 50).to_json()
+
+    assert answer["live"] == "live"
+    assert "READY" in answer["screen"]
+    assert answer["ended"]["exit"] == {"status": None, "signal": 9}
+    assert "READY" in answer["ended"]["output"]
+
+
+def test_lines_are_limited_and_a_session_that_never_ran_is_refused(system: System) -> None:
+    """The last ones count."""
+    with pytest.raises(NotRunning, match="never ran"):
+        logs_of(system, "scribe", 50)
+    start_standing(system, "scribe", ACTOR)
+    stop_standing(system, "scribe", ACTOR)
+
+    logs = logs_of(system, "scribe", 1)
+
+    assert logs.ended is not None
+    assert len(logs.ended.output.splitlines()) == 1

@@ -1,0 +1,203 @@
+"""queue, cancel, and what a stop does to what waits."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from core.domain.activity import ActivityState
+from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress
+from core.errors import Refused, UnknownMessage, UnknownSession
+from core.names import new_marker, new_message_id
+from core.ports import OutboundKind, PostState
+from core.reconcile import reconcile
+from core.standing.cancelling import cancel_message
+from core.standing.pausing import pause_standing
+from core.standing.queueing import queue_of
+from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
+from core.system import System
+from tests.integration.lifecycle.held import deliver, tell, wait_for
+from tests.support.talking import rows, times
+from tests.support.world import ACTOR, World, recorded, waiting_message
+
+S = MessageState
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """Give a world whose agent is the bundled one."""
+    return replace(world, harness="bundled", command_seconds=2.0, declared=("scribe",))
+
+
+@pytest.fixture
+def paused(system: System) -> System:
+    """Give the ports with a paused `scribe`."""
+    assert start_standing(system, "scribe", ACTOR).ok
+    wait_for(system, ActivityState.IDLE)
+    pause_standing(system, "scribe", ACTOR)
+    return system
+
+
+def reply(system: System, thread: str, text: str = "hello") -> NewMessage:
+    """Commit a reply from a thread and return it."""
+    record, now, ident = recorded(system, "scribe"), system.clock.now(), new_message_id()
+    address = ReplyAddress("slack", "T1", "C1", thread, f"{now.timestamp():.6f}")
+    message = NewMessage(
+        ident, f"slack:{ident}", record.uid, "scribe", record.generation, Kind.REPLY, "slack:U1", "alice", "slack",
+        new_marker(), text, False, int(now.timestamp() * 1e6), now, address,
+    )  # fmt: skip
+    system.inbox.add([message])
+    return message
+
+
+def notes(system: System) -> list[tuple[str, str]]:
+    """Return thread and text of the note that would be posted next."""
+    later = datetime.now(UTC) + timedelta(days=1)
+    return [(row.post.thread, row.post.text) for row in system.outbox.due("slack", later)]
+
+
+def test_the_queue_tells_order_state_and_length(paused: System) -> None:
+    """No text without being asked for."""
+    tell(paused, "first")
+    tell(paused, "the second")
+
+    queue = queue_of(paused, "scribe").to_json()
+    with_text = queue_of(paused, "scribe").to_json(text=True)
+
+    assert (queue["name"], queue["limit"]) == ("scribe", paused.settings.limits.queued_per_session)
+    assert [(m["length"], m["state"], m["detail"], m["kind"], m["actor"]) for m in queue["messages"]] == [
+        (5, "queued", "it is paused", "say", ACTOR),
+        (10, "queued", "it is paused, 1 ahead", "say", ACTOR),
+    ]
+    assert all("text" not in message and message["ageSeconds"] >= 0 for message in queue["messages"])
+    assert [message["text"] for message in with_text["messages"]] == ["first", "the second"]
+
+
+def test_an_empty_queue_and_an_unknown_name(system: System) -> None:
+    """A session that never ran has nothing waiting; one that nobody knows has no queue."""
+    assert queue_of(system, "scribe").messages == ()
+    with pytest.raises(UnknownSession):
+        queue_of(system, "nobody")
+
+
+def test_a_cancelled_message_never_goes_in(paused: System) -> None:
+    """The others do, and its row says who cancelled it."""
+    tell(paused, "not this one")
+    tell(paused, "this one")
+    [first, _] = rows(paused)
+
+    cancel_message(paused, first.message.id, "cli:bob")
+
+    row = paused.inbox.get(first.message.id)
+    assert row is not None
+    assert (row.state, row.detail) == (S.CANCELLED, "cancelled by cli:bob")
+    assert len(queue_of(paused, "scribe").messages) == 1
+
+
+def test_the_sender_of_a_cancelled_reply_is_told_in_the_thread(paused: System) -> None:
+    """One note, with the remedy."""
+    message = reply(paused, "1.1")
+    deliver(paused)
+
+    cancel_message(paused, message.id, "cli:bob")
+
+    [(thread, text)] = notes(paused)
+    assert thread == "1.1"
+    assert "cancelled by cli:bob" in text
+    assert "send it again" in text
+
+
+def test_what_is_over_or_unknown_cannot_be_cancelled(system: System) -> None:
+    """The refusal names the state."""
+    assert start_standing(system, "scribe", ACTOR).ok
+    wait_for(system, ActivityState.IDLE)
+    tell(system, "done already")
+    [row] = rows(system)
+
+    with pytest.raises(Refused, match="it is confirmed"):
+        cancel_message(system, row.message.id, ACTOR)
+    with pytest.raises(UnknownMessage):
+        cancel_message(system, "m-nosuchmessage", ACTOR)
+
+
+def test_what_is_in_flight_cannot_be_cancelled(system: System) -> None:
+    """Its text may be in the terminal."""
+    assert start_standing(system, "scribe", ACTOR).ok
+    message = waiting_message(system, "scribe")
+    row = system.inbox.get(message.id)
+    assert row is not None
+    system.inbox.advance(row, S.CLAIMED, attempt=1, attempt_deadline=system.clock.now() + timedelta(seconds=9))
+
+    with pytest.raises(Refused, match="it is claimed"):
+        cancel_message(system, message.id, ACTOR)
+
+
+# ---------------------------------------------------------------- stop
+
+
+def test_a_stop_tells_each_thread_once_how_many_it_cancelled(paused: System) -> None:
+    """Not a note for each message; what came by the command line is nobody's thread."""
+    for thread in ("1.1", "1.1", "2.2"):
+        reply(paused, thread)
+    tell(paused, "by the command line")
+
+    stop_standing(paused, "scribe", ACTOR)
+
+    cancelled = [row.state for row in rows(paused)]
+    with_note = _posts(paused)
+    assert cancelled == [S.CANCELLED] * 4
+    assert sorted((thread, text.split(" cancelled")[0]) for thread, text in with_note) == [
+        ("1.1", "`scribe` was stopped; 2 messages that waited were"),
+        ("2.2", "`scribe` was stopped; 1 message that waited was"),
+    ]
+
+
+def test_a_second_stop_and_reconcile_tell_nobody_again(paused: System) -> None:
+    """Exactly one note, however often the stop is finished."""
+    reply(paused, "1.1")
+    stop_standing(paused, "scribe", ACTOR)
+
+    stop_standing(paused, "scribe", ACTOR)
+    reconcile(paused, ACTOR)
+
+    assert len(_posts(paused)) == 1
+
+
+def test_a_stop_without_a_name_tells_nobody_and_keeps_what_waits(paused: System) -> None:
+    """It goes in when the session was started and resumed."""
+    message = reply(paused, "1.1")
+
+    stop_standing(paused, None, ACTOR)
+
+    row = paused.inbox.get(message.id)
+    assert row is not None
+    assert row.state in (S.PENDING, S.QUEUED)
+    assert _posts(paused) == []
+
+
+def test_a_stop_ends_what_a_pause_kept(paused: System) -> None:
+    """The stop mark takes the place of the pause, and a start by name clears it."""
+    tell(paused, "no longer wanted")
+
+    stop_standing(paused, "scribe", ACTOR)
+    start_standing(paused, "scribe", ACTOR)
+    wait_for(paused, ActivityState.IDLE)
+
+    assert recorded(paused, "scribe").hold is None
+    assert tell(paused, "wanted") is S.CONFIRMED
+    assert times(paused, "wanted") == 1
+    assert [row.state for row in rows(paused)] == [S.CANCELLED, S.CONFIRMED]
+
+
+def _posts(system: System) -> list[tuple[str, str]]:
+    """Return thread and text of every note about a stop, one after the other as they would be posted."""
+    found = []
+    later = datetime.now(UTC) + timedelta(days=1)
+    while due := [row for row in system.outbox.due("slack", later) if row.post.kind is OutboundKind.NOTE]:
+        for row in due:
+            if "was stopped" in row.post.text:
+                found.append((row.post.thread, row.post.text))
+            sending = system.outbox.advance(row, PostState.SENDING)
+            system.outbox.advance(sending, PostState.SENT, ts="9.9")
+    return found
