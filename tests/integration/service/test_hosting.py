@@ -93,7 +93,7 @@ def test_stop_ends_the_sessions_and_then_the_service(alone: Product) -> None:
     order = [event["event"] for event in alone.events("standing.stopped", "service.stopped")]
     assert (stopped.code, stopped.json["ok"]) == (0, True)
     assert order == ["standing.stopped", "service.stopped"]
-    assert not alive(service["pid"])
+    wait_until(lambda: not alive(service["pid"]), "the service's process is gone")
     assert alone.panes() == {}
     assert alone.record()["hold"] is None
 
@@ -116,7 +116,7 @@ def test_restart_makes_a_new_service_and_resumes(alone: Product) -> None:
     after = again.services["service"]
     assert (again.code, again.json["standingSessions"][0]["outcome"]) == (0, "resumed")
     assert after["pid"] != before["pid"]
-    assert not alive(before["pid"])
+    wait_until(lambda: not alive(before["pid"]), "the first service's process is gone")
     assert alone.record()["harnessSessionId"] == conversation
 
 
