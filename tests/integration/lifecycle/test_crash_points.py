@@ -10,16 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from core.domain.activity import ActivityState
 from core.domain.session import HoldKind, Live, Outcome, Phase, SessionRecord
 from core.effects import CRASH_VARIABLE, Effect
-from core.errors import NameTaken, UnknownSession
+from core.errors import NameTaken, Refused, UnknownSession
 from core.ports import Binding, OutboundKind
 from core.reconcile import reconcile
 from core.standing.listing import get_standing
 from core.standing.starting import start_standing
 from core.system import System
+from tests.integration.lifecycle.held import wait_for, work
 from tests.support.tmux import wait_until
-from tests.support.world import ACTOR, VERBS, World, check_consistent
+from tests.support.world import ACTOR, VERBS, World, check_consistent, waiting_message
 
 SPAWNING = (
     Effect.START_MARK,
@@ -46,6 +48,9 @@ DELETING = (
     Effect.DELETE_RECORD,
 )
 
+PAUSING = (Effect.PAUSE_HOLD, Effect.PAUSE_MARK)
+INTERRUPTING = (Effect.INTERRUPT_KEY, Effect.INTERRUPT_SETTLE)
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -54,7 +59,8 @@ class Scenario:
     verb: str
     name: str
     effects: tuple[Effect, ...]
-    before: str = "nothing"  #: nothing | running | dead
+    before: str = "nothing"  #: nothing | running | dead | busy | paused, the latter with a message that waits
+    harness: str = "script"
 
 
 SCENARIOS = {
@@ -64,6 +70,11 @@ SCENARIOS = {
     "restart": Scenario("restart", "scribe", (*STOPPING, Effect.STOP_UNBLOCK), "running"),
     "create": Scenario("create", "extra", (Effect.CREATE_MARK, *SPAWNING)),
     "delete": Scenario("delete", "extra", DELETING, "running"),
+    "pause": Scenario("pause", "scribe", PAUSING, "running"),
+    "pause a busy one hard": Scenario("pause-hard", "scribe", (*PAUSING, *INTERRUPTING), "busy", "bundled"),
+    "resume": Scenario("resume", "scribe", (Effect.RESUME_MARK, Effect.RESUME_UNBLOCK), "paused"),
+    "interrupt": Scenario("interrupt", "scribe", INTERRUPTING, "busy", "bundled"),
+    "cancel": Scenario("cancel", "scribe", (Effect.QUEUE_CANCEL,), "paused"),
 }
 POINTS = [
     pytest.param(scenario, effect, side, id=f"{label}-{effect.value}:{side}")
@@ -82,7 +93,7 @@ def world(world: World) -> World:
 
 
 def test_every_effect_of_the_verbs_is_walked() -> None:
-    """An effect that no scenario has would never be crashed; delivery's and the supervisor's are walked where they are tested."""
+    """An effect that no scenario has would never be crashed; delivery's and the supervisor's are walked elsewhere."""
     walked = {effect for scenario in SCENARIOS.values() for effect in scenario.effects}
 
     assert walked == {effect for effect in Effect if not effect.value.startswith(("delivery.", "watch."))}
@@ -93,6 +104,8 @@ def test_crash_leaves_nothing_that_reconcile_and_a_retry_do_not_mend(
     world: World, scenario: Scenario, effect: Effect, side: str
 ) -> None:
     """Never two panes, no mark weakened, no half session, and the verb done again comes to its end."""
+    world = replace(world, harness=scenario.harness)
+    world.save()
     system = world.system()
     prepare(system, scenario)
 
@@ -120,6 +133,12 @@ def prepare(system: System, scenario: Scenario) -> None:
     record = system.records.read(scenario.name)
     assert record is not None
     system.bindings.bind(Binding("slack", "T1", "C1", f"{record.uid}.1", record.uid, record.name, system.clock.now()))
+    if scenario.before == "busy":
+        wait_for(system, ActivityState.IDLE)
+        work(system)
+    if scenario.before == "paused":
+        VERBS["pause"](system, scenario.name)
+        waiting_message(system, scenario.name)
     if scenario.before == "dead":
         [pane] = system.runner.survey().panes
         os.kill(pane.pid, signal.SIGKILL)
@@ -212,10 +231,67 @@ def retry_delete(system: System, name: str) -> None:
     assert system.records.read(name) is None
 
 
+def retry_pause(system: System, name: str) -> None:
+    """Pausing again comes to one mark that is no weaker, and to its file."""
+    before = system.records.read(name)
+    answer = VERBS["pause"](system, name)
+    record = system.records.read(name)
+    assert answer is not None
+    assert before is not None
+    assert record is not None
+    assert [row.outcome for row in answer.sessions] == [Outcome.PAUSED]
+    assert record.hold is not None
+    assert before.hold in (None, record.hold)
+
+
+def retry_pause_hard(system: System, name: str) -> None:
+    """Pausing hard again ends the turn that the crash left running, and starts none."""
+    answer = VERBS["pause-hard"](system, name)
+    record = system.records.read(name)
+    assert answer is not None
+    assert record is not None
+    assert [row.outcome for row in answer.sessions] == [Outcome.PAUSED]
+    assert record.hold is not None
+    assert record.hold.policy == "hard"
+
+
+def retry_resume(system: System, name: str) -> None:
+    """Resuming again leaves no mark, and what waited goes in."""
+    answer = VERBS["resume"](system, name)
+    record = system.records.read(name)
+    assert answer is not None
+    assert answer.ok
+    assert record is not None
+    assert record.hold is None
+
+
+def retry_interrupt(system: System, name: str) -> None:
+    """Interrupting again ends the turn, or finds that it is over."""
+    try:
+        answer = VERBS["interrupt"](system, name)
+    except Refused:
+        answer = None
+    assert answer is None or [row.outcome for row in answer.sessions] == [Outcome.INTERRUPTED]
+
+
+def retry_cancel(system: System, name: str) -> None:
+    """Cancelling again leaves nothing that waits."""
+    record = system.records.read(name)
+    assert record is not None
+    if system.inbox.unsettled(record.uid):
+        VERBS["cancel"](system, name)
+    assert system.inbox.unsettled(record.uid) == ()
+
+
 RETRIES: dict[str, Callable[[System, str], None]] = {
     "start": retry_start,
     "stop": retry_stop,
     "restart": retry_restart,
     "create": retry_create,
     "delete": retry_delete,
+    "pause": retry_pause,
+    "pause-hard": retry_pause_hard,
+    "resume": retry_resume,
+    "interrupt": retry_interrupt,
+    "cancel": retry_cancel,
 }

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
+from core.domain.activity import ActivityState
 from core.effects import Effect, current_effect, effect
 from core.ports import Binding
 from core.store.database import SqliteDatabase
 from core.system import System
 from core.tmux.processes import LocalProcesses
 from core.tmux.runner import TmuxRunner
-from tests.support.world import VERBS, World
+from tests.integration.lifecycle.held import wait_for, work
+from tests.support.world import VERBS, World, recorded, waiting_message
 
 _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"}
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
@@ -100,6 +102,11 @@ def run_every_verb(system: System) -> None:
     """Run each verb on a declared and on a created session, with a thread that is closed in the end."""
     VERBS["start"](system, "scribe")
     VERBS["restart"](system, "scribe")
+    VERBS["pause"](system, "scribe")
+    with effect(Effect.DELIVERY_SETTLE):  # stands for whoever says something
+        waiting_message(system, "scribe")
+    VERBS["cancel"](system, "scribe")
+    VERBS["resume"](system, "scribe")
     VERBS["stop"](system, "scribe")
     VERBS["create"](system, "extra")
     record = system.records.read("extra")
@@ -123,5 +130,22 @@ def test_every_effect_of_the_verbs_changes_something(system: System, watch: Watc
     """A name around nothing would be a crash point that proves nothing."""
     run_every_verb(system)
 
-    verbs = {named for named in Effect if not named.value.startswith(("delivery.", "watch."))}
+    verbs = {named for named in Effect if not named.value.startswith(("delivery.", "watch.", "interrupt."))}
     assert verbs - {named for _, named in watch.seen} == set()
+
+
+def test_an_interruption_changes_nothing_outside_of_its_effects(world: World, watch: Watch) -> None:
+    """Its key and what it takes down are effects; what its harness reports is taken in besides, as ever."""
+    system = replace(world, harness="bundled", slack=False).system()
+    VERBS["start"](system, "scribe")
+    wait_for(system, ActivityState.IDLE)
+    work(system)
+    (system.paths.session(recorded(system, "scribe").uid) / "asking").touch()
+    watch.seen.clear()
+
+    VERBS["interrupt"](system, "scribe")
+
+    spool = str(system.paths.spool)
+    unnamed = [what for what, named in watch.seen if named is None and what != "SqliteDatabase.write"]
+    assert [what for what in unnamed if spool not in what] == []
+    assert {named for _, named in watch.seen if named} == {Effect.INTERRUPT_KEY, Effect.INTERRUPT_SETTLE}

@@ -1,5 +1,8 @@
 """queue, cancel, and what a stop does to what waits."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -7,6 +10,7 @@ import pytest
 
 from core.domain.activity import ActivityState
 from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress
+from core.effects import CRASH_VARIABLE
 from core.errors import Refused, UnknownMessage, UnknownSession
 from core.names import new_marker, new_message_id
 from core.ports import OutboundKind, PostState
@@ -188,6 +192,22 @@ def test_a_stop_ends_what_a_pause_kept(paused: System) -> None:
     assert tell(paused, "wanted") is S.CONFIRMED
     assert times(paused, "wanted") == 1
     assert [row.state for row in rows(paused)] == [S.CANCELLED, S.CONFIRMED]
+
+
+@pytest.mark.parametrize("point", ["stop.mark:after", "stop.cancel:before", "stop.cancel:after", "end.tree:after"])
+def test_a_stop_that_was_killed_tells_once_when_reconcile_finishes_it(paused: System, world: World, point: str) -> None:
+    """Neither not at all nor twice."""
+    message = reply(paused, "1.1")
+    command = [sys.executable, "-m", "tests.support.world", str(world.save()), "stop", "scribe"]
+    killed = subprocess.run(command, env={**os.environ, CRASH_VARIABLE: point}, timeout=60, check=False)
+
+    reconcile(paused, ACTOR)
+    stop_standing(paused, "scribe", ACTOR)
+
+    row = paused.inbox.get(message.id)
+    assert row is not None
+    assert (killed.returncode, row.state) == (-9, S.CANCELLED)
+    assert len(_posts(paused)) == 1
 
 
 def _posts(system: System) -> list[tuple[str, str]]:
