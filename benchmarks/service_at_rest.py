@@ -48,6 +48,7 @@ def _document(workspace: WorkspaceThread) -> dict[str, Any]:
     slack = {"enabled": True, "apiUrl": workspace.api_url, "channel": workspace.channel_id(CHANNEL)}
     session = {"name": "scribe", "harness": "bundled", "slack": {"enabled": True}}
     return {
+        "service": {"port": 0},
         "channels": {"slack": {**slack, "authorizedUsers": []}},
         "standingSessions": {"enabled": True, "sessions": [session]},
     }

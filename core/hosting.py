@@ -5,13 +5,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from core.clock import Deadline
-from core.config.location import VARIABLE, locate
+from core.config.location import is_default
 from core.controlsocket import NoAnswer, ask
 from core.domain.services import ServiceRow
-from core.errors import CoreError
+from core.errors import CoreError, TmuxMissing, TmuxSilent
+from core.hostchecks import host_findings
 from core.lifecycle import start_all, status_all, stop_all
 from core.presence import running_service
 from core.service import NOT_YET
@@ -63,7 +65,23 @@ def stop(system: System, actor: str) -> Mapping[str, Any]:
 
 def status(system: System) -> Mapping[str, Any]:
     """Answer "is it up?" for the service, the channels' connections and every session."""
-    return status_all(system, service_rows(system)).to_json()
+    return status_all(system, (*service_rows(system), *tmux_rows(system))).to_json()
+
+
+def tmux_rows(system: System, root: Path = Path("/")) -> tuple[ServiceRow, ...]:
+    """Return a row for the tmux server, where systemd could end it: its detail names what would, and the remedy.
+
+    None where no pane lives or tmux is silent, which the sessions' own rows tell. `root` is where the machine's
+    files are.
+    """
+    try:
+        server = system.runner.survey().server
+    except (TmuxSilent, TmuxMissing):
+        return ()
+    if server is None:
+        return ()
+    found = host_findings(server, running_service(system.paths.service_lock), os.geteuid(), root)
+    return () if found is None else (ServiceRow("tmux", True, server, "; ".join(found)),)
 
 
 def service_rows(system: System) -> tuple[ServiceRow, ...]:
@@ -169,8 +187,7 @@ def _end_service(system: System) -> str:
 
 def _unit_serves(system: System) -> bool:
     """Tell whether an installed user unit is the service of this configuration: it reads the default one only."""
-    source = system.settings.source
-    if source is not None and source != locate(None, {**system.environ, VARIABLE: ""}).path:
+    if not is_default(system.settings.source, system.settings.state_root, system.environ):
         return False
     return _systemctl("cat", UNIT, quiet=True) is not None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.clock import SystemClock
+from core.config.location import is_default
 from core.deferring import deferred
 from core.errors import CoreError
 from core.paths import StatePaths
@@ -15,6 +16,7 @@ from core.store.database import SqliteDatabase
 from core.store.inbox import SqliteInbox
 from core.store.records import RecordFiles
 from core.system import System
+from core.tmux.birth import UNIT, be_the_server
 from core.tmux.runner import TmuxRunner
 from core.tmux.server import TmuxServer
 
@@ -37,9 +39,8 @@ def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: 
     clock, paths = SystemClock(), StatePaths(settings.state_root)
     database = SqliteDatabase(paths, clock)
     tmux = settings.routing.tmux
-    secrets = frozenset(secret_variables(settings, environ))
-    clean = {name: value for name, value in environ.items() if name not in secrets}
-    server = TmuxServer(tmux.socket_name, paths.tmux_conf, secrets, environ=clean)
+    server = _tmux_server(settings, environ)
+    clean = server.environ
 
     def ingest(uid: str) -> None:
         from core.observer import ingest as take_in
@@ -86,6 +87,22 @@ def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: 
         close=close,
     )
     return system
+
+
+def _tmux_server(settings: Settings, environ: Mapping[str, str]) -> TmuxServer:
+    secrets = frozenset(secret_variables(settings, environ))
+    clean = {name: value for name, value in environ.items() if name not in secrets}
+    unit = UNIT if is_default(settings.source, settings.state_root, environ) else ""
+    name, conf = settings.routing.tmux.socket_name, StatePaths(settings.state_root).tmux_conf
+    return TmuxServer(name, conf, secrets, unit=unit, environ=clean)
+
+
+def become_tmux(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Become the tmux server in the foreground, as its own systemd unit does. Returns never.
+
+    Raises Refused where one lives already, or where the configuration uses the user's own server.
+    """
+    be_the_server(_tmux_server(settings, environ))
 
 
 def _locks(paths: StatePaths) -> Locks:

@@ -31,6 +31,16 @@ def locate(explicit: Path | None, env: Mapping[str, str]) -> Location:
     return Location(folder / "the-loop" / FILE_NAME, f"the default, in {source}", named=False)
 
 
+def is_default(source: Path | None, state_root: Path, env: Mapping[str, str]) -> bool:
+    """Tell whether a configuration is the one that is read where nobody names another; systemd's units serve no other.
+
+    `source` None: settings without a file, which are the default ones if their state is where those have it.
+    """
+    if source is None:
+        return state_root == default_state_root(env)
+    return source == locate(None, {**env, VARIABLE: ""}).path
+
+
 def xdg(env: Mapping[str, str], variable: str, default: str) -> Path:
     """Return a base folder. A relative value is ignored, as the XDG base directory specification demands."""
     given = env.get(variable, "")

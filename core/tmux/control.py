@@ -19,7 +19,7 @@ from pathlib import Path
 from core.errors import TmuxSilent
 from core.tmux.language import DATA, Line, spell
 from core.tmux.server import CONTROL_SESSION, TmuxServer
-from core.tmux.transport import ProcessTransport, Reply, silent
+from core.tmux.transport import Reply, silent
 
 _ATTACH = ("-N", "-C", "attach-session", "-f", "no-output,ignore-size", "-t", f"={CONTROL_SESSION}:")
 _BUILD_SECONDS = 1.0  # what building a client may take of a call's time, and never more than half of it
@@ -106,7 +106,7 @@ class ControlTransport:
 
     def _built(self, end: float) -> "_Client | None":
         """Return a client that has answered, or None if no server runs. Raises _Lost, TmuxSilent, TmuxMissing."""
-        asking = ProcessTransport((*self._server.command, "-N"), self._server.environment())
+        asking = self._server.process(start=False)
         made = asking.run(self._server.control_session(), end - time.monotonic())
         if made.no_server:
             return None

@@ -9,6 +9,7 @@ from core.clock import Clock, Deadline, SystemClock
 from core.domain.pane import Pane, Receipt, Spawn, Survey, Typing, Written
 from core.errors import NotRunning, SpawnFailed, TmuxSilent
 from core.tmux import guard
+from core.tmux.birth import bring_up
 from core.tmux.language import Line
 from core.tmux.listing import EMPTY, LIST, Listing, read_listing
 from core.tmux.server import TmuxServer
@@ -64,6 +65,7 @@ class TmuxRunner:
         if self._server.remembered() is not None:
             self._list()  # finds a server again whose socket was swept away, before a second one is started beside it
         else:
+            bring_up(self._server, self._timeout / 2)
             # A server is called, for as long as it runs, by the command line that started it: not by one with settings.
             self._ask(self._server.starting(), process=True)
         line = guard.spawn_line(spawn, sorted(self._server.secrets), remain_on_exit=self._remain_on_exit)

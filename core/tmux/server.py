@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from core.tmux.language import Line
+from core.tmux.place import Place, place_of
 from core.tmux.transport import ProcessTransport, Reply, base_environment, our_environment, silent
 from core.values import dataclass, field
 
@@ -42,6 +43,7 @@ class TmuxServer:
     conf: Path
     secrets: frozenset[str] = frozenset()
     binary: str = "tmux"
+    unit: str = ""  #: of systemd, which starts this server where it is installed; "": none does
     environ: Mapping[str, str] = field(default_factory=our_environment)
 
     @property
@@ -50,23 +52,43 @@ class TmuxServer:
         return self.socket_name != ""
 
     @property
+    def place(self) -> Place:
+        """Return where the socket of a server that is started now would be."""
+        return place_of(self.conf.parent, self.socket_name, self.environ)
+
+    @property
+    def socket(self) -> Path:
+        """Return where the socket is: for a server that lives, where it was when it started."""
+        place, known = self.place, self._noted()
+        elsewhere = known is not None and known[2] != str(place.socket) and self.remembered() is not None
+        return Path(known[2]) if known is not None and elsewhere else place.socket
+
+    @property
     def command(self) -> tuple[str, ...]:
-        """Return the words that begin every call of tmux; `-u` since answers lose their non-ASCII text without."""
-        own = ("-L", self.socket_name, "-f", str(self.conf)) if self.ours else ()
-        return (self.binary, "-u", *own)
+        """Return the words that begin every call of tmux; `-u` since answers lose their non-ASCII text without.
+
+        They are asked for anew at each call: a server from an earlier version, or from another environment, is
+        addressed where it is for as long as it lives.
+        """
+        if not self.ours:
+            return (self.binary, "-u")
+        place, socket = self.place, self.socket
+        by_name = place.by_name and socket == place.socket
+        address = ("-L", self.socket_name) if by_name else ("-S", str(socket))
+        return (self.binary, "-u", *address, "-f", str(self.conf))
 
     @property
     def manual_command(self) -> tuple[str, ...]:
-        """Return the words with which a person addresses the server."""
-        return ("tmux", "-L", self.socket_name) if self.ours else ("tmux",)
+        """Return the words with which a person addresses the server, whatever their environment."""
+        return ("tmux", "-S", str(self.socket)) if self.ours else ("tmux",)
 
     def environment(self) -> dict[str, str]:
         """Return the environment of clients, which a server that one of them starts keeps for its panes."""
         return base_environment(self.environ, self.secrets)
 
-    def process(self) -> ProcessTransport:
-        """Return the way of one process a line."""
-        return ProcessTransport(self.command, self.environment())
+    def process(self, *, start: bool = True) -> ProcessTransport:
+        """Return the way of one process a line; one that may not `start` a server only asks."""
+        return ProcessTransport(lambda: self.command if start else (*self.command, "-N"), self.environment())
 
     def starting(self) -> Line:
         """Return the commands that start the server where none runs, and clean one that somebody else started."""
@@ -78,10 +100,18 @@ class TmuxServer:
         return [("new-session", "-d", "-s", CONTROL_SESSION, "-x", "80", "-y", "24", "--", "/bin/sleep", _SLEEP)]
 
     def write_conf(self) -> None:
-        """Write the configuration file, unless it is there as it should be. Raises OSError."""
-        if not self.ours or (self.conf.is_file() and self.conf.read_text() == _CONF):
+        """Write the configuration file, unless it is there as it should be, and make the socket's folder.
+
+        Raises OSError.
+        """
+        if not self.ours:
             return
-        _replace(self.conf, _CONF)
+        if not (self.conf.is_file() and self.conf.read_text() == _CONF):
+            _replace(self.conf, _CONF)
+        place = self.place
+        if not place.by_name:
+            for folder in (place.socket.parent.parent, place.socket.parent):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def remember(self, pid: int, socket: str) -> None:
         """Note which process the server is, so that one whose socket file was swept away is not taken for gone.
@@ -94,12 +124,19 @@ class TmuxServer:
 
     def remembered(self) -> tuple[int, str] | None:
         """Return the remembered server's pid and socket if that very process still lives."""
+        known = self._noted()
+        if known is None:
+            return None
+        pid, start, socket = known
+        return (pid, socket) if start != "-" and _start_of(pid) == start else None
+
+    def _noted(self) -> tuple[int, str, str] | None:
+        """Return the pid, start and socket of the last server that was noted, dead or alive."""
         try:
             pid, start, socket = self._memory.read_text().rstrip("\n").split(" ", 2)
-            lives = start != "-" and _start_of(int(pid)) == start
+            return int(pid), start, socket
         except (OSError, ValueError):  # none was noted, or not by us: nothing is known
             return None
-        return (int(pid), socket) if lives else None
 
     def again(self, line: Line, timeout: float, data: bytes | None) -> Reply | None:
         """Ask again by way of a socket made anew, after tmux said that no server runs; None if none does.

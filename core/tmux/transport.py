@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from core.errors import TmuxMissing, TmuxSilent
@@ -57,15 +57,15 @@ class Transport(Protocol):
 
 
 class ProcessTransport:
-    """One `tmux` process a line."""
+    """One `tmux` process a line. `command` gives the words that begin it, as they are at that moment."""
 
-    def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
-        self._command = tuple(command)
+    def __init__(self, command: Callable[[], Sequence[str]], environ: Mapping[str, str]) -> None:
+        self._command = command
         self._environ = dict(environ)
 
     def run(self, line: Line, timeout: float, data: bytes | None = None) -> Reply:
         """See Transport. The data goes by standard input; a client that outlives its deadline is killed."""
-        process = self._started([*self._command, *arguments(line)], with_input=data is not None)
+        process = self._started([*self._command(), *arguments(line)], with_input=data is not None)
         try:
             out, err = process.communicate(data, max(timeout, 0.01))
         except subprocess.TimeoutExpired as error:
@@ -78,7 +78,7 @@ class ProcessTransport:
 
     def version(self, timeout: float) -> str:
         """Return what `tmux -V` says, without the word tmux. Raises TmuxMissing, TmuxSilent."""
-        process = self._started([self._command[0], "-V"], with_input=False)
+        process = self._started([self._command()[0], "-V"], with_input=False)
         try:
             out, _ = process.communicate(None, timeout)
         except subprocess.TimeoutExpired as error:
@@ -117,7 +117,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def silent(reason: str) -> TmuxSilent:
     """Return the error for a tmux that could not be asked."""
-    return TmuxSilent(f"tmux: {reason}", "nothing was concluded from it; try again, or look with `tmux -L NAME ls`")
+    return TmuxSilent(f"tmux: {reason}", "nothing was concluded from it; try again, or look at `the-loop status`")
 
 
 def missing(reason: str) -> TmuxMissing:

@@ -68,6 +68,11 @@ class World:
         """Where the sessions work."""
         return self.folder / "cwd"
 
+    @property
+    def tmux_socket(self) -> Path:
+        """Where the tmux server listens."""
+        return self.tmux_folder / f"tmux-{os.getuid()}" / self.socket
+
     def save(self) -> Path:
         """Write the world's description and return its path."""
         path = self.folder / "world.json"

@@ -91,13 +91,18 @@ def status_command(session: Session) -> int:
 
 
 @click.command("serve")
+@click.option("--tmux", is_flag=True, help="Be the tmux server instead of the service: for its own systemd unit.")
 @output_options
 @click.pass_obj
-def serve_command(session: Session) -> int:
+def serve_command(session: Session, tmux: bool) -> int:
     """Run the service in the foreground."""
+    session.permit(session.system, Verb.START)
+    if tmux:
+        from core.wiring import become_tmux
+
+        become_tmux(session.settings, session.environ)
     from core.assembly import build_service
     from core.logs import log_to_stderr
 
     log_to_stderr(logging.INFO)
-    session.permit(session.system, Verb.START)
     return build_service(session.settings, session.environ).run()

@@ -25,7 +25,7 @@ def test_row_tells_what_is_known(system: System, world: World) -> None:
 
     record = recorded(system, "scribe")
     assert (row.tmux_target, row.ref) == ("loop-standing-scribe", "standing:scribe")
-    assert row.attach == f"tmux -L {world.socket} attach-session -r -t=loop-standing-scribe:"
+    assert row.attach == f"tmux -S {world.tmux_socket} attach-session -r -t=loop-standing-scribe:"
     assert (row.queued, row.loops, row.running, row.declared) == (1, 0, True, True)
     assert (row.started_at, row.harness_session_id) == (record.started_at, record.harness_session_id)
     assert (row.harness, row.cwd) == ("script", str(world.cwd))
@@ -112,4 +112,4 @@ def test_attach_is_read_only_unless_asked_and_needs_a_pane(system: System, world
 
     assert "-r" in looking
     assert "-r" not in typing
-    assert world.socket in typing
+    assert str(world.tmux_socket) in typing

@@ -108,8 +108,8 @@ def test_commands_for_people_hit_exactly_the_session(private: PrivateTmux, write
     attach = runner.attach_command("work", write=write)
     kill = runner.kill_command("work2")
 
-    socket = private.server.socket_name
-    assert attach == ("tmux", "-L", socket, "attach-session", *(() if write else ("-r",)), "-t=work:")
-    assert kill == ("tmux", "-L", socket, "kill-session", "-t=work2:")
+    socket = str(private.folder / f"tmux-{os.getuid()}" / private.server.socket_name)
+    assert attach == ("tmux", "-S", socket, "attach-session", *(() if write else ("-r",)), "-t=work:")
+    assert kill == ("tmux", "-S", socket, "kill-session", "-t=work2:")
     private.tmux(*kill[3:])
     assert runner.survey().panes == ()

@@ -68,7 +68,7 @@ class Between(ProcessTransport):
     """Asks by processes, and does something between the look and the line that kills."""
 
     def __init__(self, private: PrivateTmux, act: Callable[[], object]) -> None:
-        super().__init__(private.server.command, private.server.environment())
+        super().__init__(lambda: private.server.command, private.server.environment())
         self._act = act
 
     def run(self, line: Line, timeout: float, data: bytes | None = None) -> Reply:

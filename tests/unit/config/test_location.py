@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.location import default_state_root, locate, xdg
+from core.config.location import default_state_root, is_default, locate, xdg
 
 
 def test_the_flag_goes_before_the_variable_and_the_variable_before_the_default() -> None:
@@ -47,3 +47,14 @@ def test_a_named_file_is_relative_to_where_one_stands(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
 
     assert locate(Path("x.yaml"), {}).path == tmp_path / "x.yaml"
+
+
+def test_the_default_configuration_is_the_one_that_nobody_named() -> None:
+    """By its path; without a file, by where its state is. A file that a variable names is another."""
+    env = {"HOME": "/h", "THE_LOOP_CONFIG": "/elsewhere.yaml"}
+    root = Path("/h/.local/state/the-loop")
+
+    assert is_default(Path("/h/.config/the-loop/cli-config.yaml"), Path("/any"), env)
+    assert is_default(None, root, env)
+    assert not is_default(Path("/elsewhere.yaml"), root, env)
+    assert not is_default(None, Path("/any"), env)
