@@ -4,7 +4,7 @@ A step is done under the session's lock, which is not held while anything is wai
 when the next is due. Every change outside this process is an effect, and any process may go on where another died.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -68,6 +68,7 @@ class Deliverer:
         self._system = system
         self._looker = Looker(system, authorized)
         self._transcripts = Transcripts(system)
+        self.followed: set[str] = set()  #: sessions whose conversation may still tell of a message
         self._not_before: dict[str, datetime] = {}  #: by row: a CR whose line may still run in a silent server
 
     def advance(self, uid: str) -> datetime | None:
@@ -77,8 +78,8 @@ class Deliverer:
         """
         rows = self._system.inbox.unsettled(uid)
         if not rows:
-            self._transcripts.forget(uid)
-            return None
+            return self._read_on(uid)
+        self.followed.add(uid)
         record = self._record(rows)
         if record is None:
             return self._void(rows)
@@ -94,6 +95,10 @@ class Deliverer:
             return self._now() + delivering.SILENCE_RETRY
         except Refused:
             return self._now()  # another process has moved the row on
+
+    def follow(self, uids: Iterable[str]) -> None:
+        """Take on the sessions whose harness had messages in its own queue when an earlier service ended."""
+        self.followed.update(uids)
 
     def begin(self, record: SessionRecord, message_id: str, sight: Sight) -> None:
         """Do the first step for a message that the caller has just committed, by what it saw under the session's lock.
@@ -120,6 +125,19 @@ class Deliverer:
         message = rows[0].message
         record = self._system.records.read(message.name)
         return record if record is not None and record.uid == message.uid else None
+
+    def _read_on(self, uid: str) -> datetime | None:
+        """Read the conversation while the harness's own queue holds a message of ours.
+
+        One that it slips into a running turn fires no hook (Claude Code 2.1.197): only the conversation tells of it.
+        """
+        accepted = self._system.inbox.with_states(uid, {MessageState.ACCEPTED}, 1)
+        record = self._record(accepted) if accepted else None
+        if record is not None and accepted[0].instance == record.instance_id and self._transcripts.read(record):
+            return self._now() + _LOOK
+        self._transcripts.forget(uid)
+        self.followed.discard(uid)
+        return None
 
     def _resting(self, row: InboxRow, record: SessionRecord) -> datetime | None:
         """Read what may prove the row, without a lock; return when to look again if only that can move it now."""

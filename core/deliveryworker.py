@@ -36,6 +36,7 @@ class DeliveryWorker:
 
     def run(self, stopping: threading.Event) -> None:
         """Deliver until told to stop; a step that began is finished."""
+        self._deliverer.follow(self._system.inbox.accepted_uids())
         while not stopping.is_set():
             self._wake.wait(self.turn())
             self._wake.clear()
@@ -43,7 +44,7 @@ class DeliveryWorker:
     def turn(self) -> float:
         """Give each session whose time has come one step, and return the seconds until the next is due."""
         self._take_wakes()
-        uids = self._system.inbox.busy_uids()
+        uids = set(self._system.inbox.busy_uids()) | self._deliverer.followed
         self._due = {uid: due for uid, due in self._due.items() if uid in uids}
         for uid in uids:
             now = self._system.clock.now()

@@ -105,6 +105,10 @@ class Inbox(Protocol):
         """Return the uids that have waiting or in-flight rows."""
         ...
 
+    def accepted_uids(self) -> tuple[str, ...]:
+        """Return the uids with rows in a harness's own queue. Reads the whole table."""
+        ...
+
     def counts(self) -> Mapping[str, int]:
         """Return waiting rows by uid, in one query."""
         ...

@@ -60,6 +60,10 @@ class SqliteInbox:
         """Return the uids that have waiting or in-flight rows."""
         return tuple(found["uid"] for found in self._database.read(queries.BUSY_UIDS))
 
+    def accepted_uids(self) -> tuple[str, ...]:
+        """Return the uids with rows in a harness's own queue. Reads the whole table."""
+        return tuple(found["uid"] for found in self._database.read(queries.ACCEPTED_UIDS))
+
     def counts(self) -> Mapping[str, int]:
         """Return waiting rows by uid, in one query."""
         return {found["uid"]: found["waiting"] for found in self._database.read(queries.WAITING_COUNTS)}

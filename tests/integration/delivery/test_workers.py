@@ -134,6 +134,30 @@ def test_a_reply_is_answered_in_its_thread(scribe: System, served: Served, chat:
     assert taken(scribe)[-1].startswith("[alice via slack #")
 
 
+def test_a_message_slipped_into_a_running_turn_is_confirmed(scribe: System, served: Served) -> None:
+    """No hook tells of it: the conversation is read on while the agent's own queue holds it."""
+    uid, _ = record_of(scribe)
+    say(scribe, "scribe", "sleep 30", actor=ACTOR)
+    accepted = say(scribe, "scribe", "in between", actor=ACTOR)
+    record = scribe.records.read("scribe")
+    row = scribe.inbox.get(accepted.message_id)
+    assert record is not None
+    assert row is not None
+    [conversation] = scribe.paths.session(uid).rglob(f"{record.harness_session_id}.jsonl")
+    prompt = f"[ann via cli #{row.message.marker}] in between"
+    with conversation.open("a") as file:
+        file.write(
+            json.dumps({"type": "attachment", "attachment": {"type": "queued_command", "prompt": prompt}}) + "\n"
+        )
+
+    wait_until(lambda: scribe.inbox.get(row.message.id) != row, "the row moves on")
+
+    moved = scribe.inbox.get(row.message.id)
+    assert accepted.state is S.ACCEPTED
+    assert moved is not None
+    assert moved.state is S.CONFIRMED
+
+
 def test_a_reply_to_a_stopped_session_gets_one_note(scribe: System, served: Served, chat: Chat) -> None:
     """The note says why, and how to start it; a retry of the reply adds none."""
     stop_standing(scribe, "scribe", ACTOR, "")
