@@ -3,7 +3,9 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from core.config.loading import load
 from core.config.settings import Settings
 from core.delivery import Deliverer
 from core.deliveryworker import DeliveryWorker
@@ -17,6 +19,7 @@ from core.observer import ingest
 from core.outbound import OutboundWorker
 from core.ports import Channel
 from core.service import Connections, Service, Worker
+from core.supervision.worker import Supervisor
 from core.surfaces.http.counting import CountingEvents
 from core.surfaces.http.facts import HTTP_ROW, Facts
 from core.surfaces.http.host import HttpHost
@@ -40,7 +43,9 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
 
     connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
     inbounds = {channel.kind: Inbound(system, channel.authorized, NullMirror()) for channel in channels}
-    observer = ObserverWorker(system, wake)
+    swept = threading.Event()
+    supervisor = Supervisor(system, lambda: load(settings.source, environ), swept.is_set)
+    observer = ObserverWorker(system, wake, ended=supervisor.wake, swept=swept.is_set)
     facts = Facts(system, connections.rows, observer.tmux, observer.watching, events.counts, _dropped(inbounds))
     workers = [Worker(HTTP_ROW, 0, HttpHost(facts, connections.set).run)]
     for channel in channels:
@@ -50,7 +55,20 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     workers += [Worker(f"outbound-{kind}", 2, worker.run) for kind, worker in outbound.items()]
     workers.append(Worker("observer", 2, observer.run))
     workers.append(Worker("finisher", 0, Finisher(system).run))
-    return Service(system, workers, lambda: start_all(system, "supervisor").to_json(), connections)
+    workers.append(Worker("supervisor", 0, supervisor.run))
+    return Service(system, workers, _sweeping(system, swept), connections)
+
+
+def _sweeping(system: System, swept: threading.Event) -> Callable[[], Mapping[str, Any]]:
+    """Return the boot's sweep, after which the observer and the supervisor see to what it has left."""
+
+    def sweep() -> Mapping[str, Any]:
+        try:
+            return start_all(system, "supervisor").to_json()
+        finally:
+            swept.set()
+
+    return sweep
 
 
 def _counted(system: System) -> tuple[System, CountingEvents]:

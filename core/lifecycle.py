@@ -1,22 +1,28 @@
 """Everything at once: what a boot starts, what a stop ends, and the one health answer."""
 
+import logging
 from collections.abc import Sequence
 
 from core.domain.gate import Action, GateContext, Wake, decide, hold_state
 from core.domain.observing import observe
+from core.domain.restarting import ended_unasked
 from core.domain.rows import Answer, Row, StatusReport
 from core.domain.services import ServiceRow
 from core.domain.session import HoldKind, Outcome, Phase
-from core.errors import CoreError
+from core.errors import CoreError, StoreBroken
 from core.reconcile import reconcile
 from core.sessions import Known, every_session
 from core.standing.common import Told, foreign, lock, told_of
+from core.standing.dying import tell_server_lost
 from core.standing.listing import Glance, glance, list_standing, rows_told
 from core.standing.recovering import recover
 from core.standing.spawning import Opened, StartOrder
 from core.standing.starting import begin, finish_all
 from core.standing.stopping import stop_standing
 from core.system import System
+
+_LOG = logging.getLogger(__name__)
+_ALL_GONE = "no session that should run has a pane: the machine or its tmux server was restarted"
 
 
 def start_all(system: System, actor: str) -> Answer:
@@ -27,9 +33,13 @@ def start_all(system: System, actor: str) -> Answer:
     reconcile(system, actor)
     sessions = every_session(system.settings, system.records)
     view = glance(system, sessions)
+    lost = _tell_lost(system, sessions, view)
     order = StartOrder(actor, "the-loop started")
     steps = {known.name: _sweep(system, known, view, order) for known in sessions}
-    return Answer(rows_told(system, finish_all(system, steps)))
+    told = finish_all(system, steps)
+    if lost:
+        system.events.emit("standing.tmux_back", actor=actor, detail="what a boot starts was started again")
+    return Answer(rows_told(system, told))
 
 
 def stop_all(system: System, actor: str, reason: str = "the-loop was stopped") -> Answer:
@@ -56,6 +66,24 @@ def _well(row: Row, *, boots: bool) -> bool:
 
 
 # ---------------------------------------------------------------- the sweep
+
+
+def _tell_lost(system: System, sessions: Sequence[Known], view: Glance) -> bool:
+    """Tell, as one event, that no session which should run has a pane: the machine or its tmux server was restarted.
+
+    That is nobody's crash. What a boot starts is resumed by the sweep; the rest stays down.
+    """
+    if view.survey is None:
+        return False
+    records = [known.record for known in sessions if known.record is not None and known.record.instance_id]
+    if any(view.survey.of_instance(record.instance_id or "") for record in records):
+        return False
+    try:
+        lost = [record for record in records if ended_unasked(record)]
+        return bool(lost) and tell_server_lost(system, lost, _ALL_GONE, bring_back=False)
+    except StoreBroken as error:
+        _LOG.warning("lost sessions not told", extra={"reason": str(error)})
+        return False
 
 
 def _sweep(system: System, known: Known, view: Glance, order: StartOrder) -> Told | Opened:

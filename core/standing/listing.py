@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from core.domain.binding import CHANNEL
 from core.domain.rows import Row, drift
-from core.domain.session import Live, Outcome, SessionRecord
+from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
 from core.errors import StoreBroken, TmuxMissing, TmuxSilent
 from core.names import standing_ref, target_for
 from core.sessions import Known, definition_of, every_session, resolve
@@ -34,6 +34,7 @@ class Glance:
     activities: Mapping[str, Activity] = field(default_factory=dict)
     last_messages: Mapping[str, datetime] = field(default_factory=dict)
     bindings: Mapping[str, Binding] = field(default_factory=dict)
+    due: Mapping[str, datetime] = field(default_factory=dict)  #: by instance: when what has ended is brought back
     trouble: tuple[str, ...] = ()
 
     def live(self, known: Known) -> Live:
@@ -83,10 +84,20 @@ def glance(system: System, sessions: tuple[Known, ...]) -> Glance:
             system.activities.all(),
             system.activities.last_messages(),
             {binding.uid: binding for binding in system.bindings.all(CHANNEL)},
+            _due(system, sessions, survey),
             tuple(trouble),
         )
     except StoreBroken as error:
         return Glance(survey, trouble=(*trouble, str(error)))
+
+
+def _due(system: System, sessions: tuple[Known, ...], survey: Survey | None) -> Mapping[str, datetime]:
+    """Return when sessions are brought back; where all that should run does live, nobody is asked."""
+    records = (known.record for known in sessions)
+    running = [record for record in records if record is not None and record.status is Status.RUNNING]
+    if survey is None or all(survey.live(target_for(r.name), r.instance_id) is Live.LIVE for r in running):
+        return {}
+    return {end.instance: end.due_at for end in system.watchbook.due() if end.due_at is not None}
 
 
 def _ingest_waiting(system: System, sessions: tuple[Known, ...]) -> None:
@@ -132,6 +143,28 @@ def row_of(system: System, known: Known, view: Glance) -> Row:
     return row if known.record is None else _with_record(row, known, known.record, view)
 
 
+def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity | None, view: Glance) -> tuple[str, ...]:
+    """Return what people should know of the session besides: what it asks, how it ended, that its entry is gone."""
+    orphaned = "" if known.declared or not record.declared else _ENTRY_GONE.format(name=known.name)
+    return (activity.detail if activity else "", _how_it_ended(row, record, view), orphaned)
+
+
+def _how_it_ended(row: Row, record: SessionRecord, view: Glance) -> str:
+    """Return how a session that should run has ended, and when it comes back; "" for every other."""
+    if row.live not in (Live.DEAD, Live.ABSENT) or record.status is not Status.RUNNING or record.instance_id is None:
+        return ""
+    if record.phase is not Phase.SETTLED:
+        return ""
+    from core.domain.restarting import exit_text  # a list of what lives needs none of it
+
+    due = view.due.get(record.instance_id)
+    ended = f"its program has ended: {exit_text(record.last_exit)}"
+    return f"{ended}; it is brought back at {due:%H:%M:%S} UTC" if due else ended
+
+
+_ENTRY_GONE = "its entry was removed from the configuration; `the-loop standing delete {name}` ends and forgets it"
+
+
 def _with_record(row: Row, known: Known, record: SessionRecord, view: Glance) -> Row:
     activity = view.activities.get(record.uid)
     current = activity if activity and row.live is Live.LIVE and activity.instance == record.instance_id else None
@@ -150,5 +183,6 @@ def _with_record(row: Row, known: Known, record: SessionRecord, view: Glance) ->
         slack_thread=binding.thread if binding else record.slack_thread,
         started_at=record.started_at,
         last_message_at=view.last_messages.get(record.uid, record.last_message_at),
+        detail="; ".join(text for text in (row.detail, *_remarks(row, known, record, current, view)) if text),
         drift=drift(record.definition, known.definition) if known.declared and record.instance_id else (),
     )

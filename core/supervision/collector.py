@@ -1,0 +1,129 @@
+"""Stops sessions that have nothing to do (`idle.stopAfter`): announced first, looked at again under the lock."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from core.domain.activity import Activity
+from core.domain.collecting import Announce, Collect, Decision, Facts, Keep, decide_idle
+from core.domain.ending import collected_text, idle_detail, idle_text
+from core.domain.pane import Survey
+from core.domain.restarting import may_be_brought_back
+from core.domain.session import Live, SessionRecord
+from core.domain.watchbook import Announced
+from core.effects import Effect, effect
+from core.errors import StoreBroken
+from core.names import target_for
+from core.standing.dying import add_note
+from core.standing.stopping import StopOrder, stop_one
+from core.system import System
+from core.values import replace
+
+ACTOR = "collector"
+_EVER = datetime.max.replace(tzinfo=UTC)
+
+
+class Collector:
+    """Belongs to the supervisor's thread."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+
+    def turn(self, records: Sequence[SessionRecord], survey: Survey) -> timedelta | None:
+        """Announce or stop what is idle for long, and return how long until time alone changes anything.
+
+        Raises StoreBroken.
+        """
+        now = self._system.clock.now()
+        waits: list[timedelta] = []
+        for record in records:
+            if record.definition.idle.stop_after is None:
+                continue
+            decision = self._decide(record, survey)
+            if isinstance(decision, Announce):
+                self._announce(record, decision)
+                waits.append(decision.stop_at - now)
+            elif isinstance(decision, Collect):
+                self._collect(record)
+            elif decision.until is not None:
+                waits.append(decision.until - now)
+        return min(waits, default=None)
+
+    def _decide(self, record: SessionRecord, survey: Survey) -> Decision:
+        facts = self._facts(record, survey)
+        return Keep("it does not run") if facts is None else decide_idle(facts, self._system.clock.now())
+
+    def _facts(self, record: SessionRecord, survey: Survey) -> Facts | None:
+        """Return what is known of the session; None where there is nothing to know."""
+        instance, activity = record.instance_id, self._system.activities.get(record.uid)
+        if instance is None or activity is None or activity.instance != instance:
+            return None
+        since = self._idle_since(record, activity)
+        announced = self._system.watchbook.announced(record.uid)
+        same = announced is not None and announced.instance == instance and announced.idle_since == since
+        return Facts(
+            stop_after=record.definition.idle.stop_after,
+            runs=may_be_brought_back(record) and survey.live(target_for(record.name), instance) is Live.LIVE,
+            activity=activity.state,
+            idle_since=since,
+            pending_tasks=bool(activity.pending_tasks),
+            attached=instance in survey.viewed,
+            waiting=bool(self._system.inbox.unsettled(record.uid)) or self._reports_wait(instance),
+            announced_at=announced.at if announced is not None and same else None,
+        )
+
+    def _idle_since(self, record: SessionRecord, activity: Activity) -> datetime:
+        last: Mapping[str, datetime] = self._system.activities.last_messages()
+        moments = (activity.since, activity.last_report_at, record.started_at, last.get(record.uid))
+        return max(moment for moment in moments if moment is not None)
+
+    def _reports_wait(self, instance: str) -> bool:
+        folder = self._system.paths.spool_of(instance)
+        try:
+            return any(entry.is_file() for entry in folder.iterdir())
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
+
+    def _announce(self, record: SessionRecord, announce: Announce) -> None:
+        system, now = self._system, self._system.clock.now()
+        activity, stop_after = system.activities.get(record.uid), record.definition.idle.stop_after
+        if activity is None or record.instance_id is None or stop_after is None:
+            return
+        since = self._idle_since(record, activity)
+        with effect(Effect.WATCH_ANNOUNCE), system.database.transaction(durable=True):
+            if system.activities.get(record.uid) != activity:
+                return  # a report has told more meanwhile
+            system.watchbook.announce(Announced(record.uid, record.instance_id, since, now))
+            system.activities.put(replace(activity, detail=idle_detail(announce.stop_at)))
+            key = f"idle-{record.instance_id}-{int(since.timestamp() * 1000)}"
+            add_note(system, record, key, idle_text(record.name, stop_after, announce.stop_at))
+        system.poke()
+
+    def _collect(self, record: SessionRecord) -> None:
+        """End the session as a stop without a name does: no hold, conversation and queue kept."""
+        order = StopOrder(ACTOR, "idle.stopAfter", by_name=False, unless=self._kept_by)
+        stop_one(self._system, record.name, order)
+
+    def _kept_by(self, record: SessionRecord, survey: Survey | None) -> str:
+        """Look again, now that nobody else can move the session; tell of its end where nothing keeps it."""
+        if survey is None:
+            return "tmux does not answer"
+        decision = self._decide(record, survey)
+        if not isinstance(decision, Collect):
+            return "it is in use again"
+        stop_after = record.definition.idle.stop_after
+        with effect(Effect.WATCH_TELL), self._system.database.transaction(durable=True):
+            if stop_after is not None:
+                add_note(
+                    self._system, record, f"idle-over-{record.instance_id}", collected_text(record.name, stop_after)
+                )
+            self._system.events.emit(
+                "standing.collected",
+                name=record.name,
+                actor=ACTOR,
+                instance=record.instance_id,
+                generation=record.generation,
+                reason=decision.reason,
+            )
+        return ""

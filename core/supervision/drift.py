@@ -1,0 +1,74 @@
+"""Tells when the configuration says something else of a session than what it was started with: once for each change."""
+
+import hashlib
+import logging
+from collections.abc import Callable
+
+from core.config.settings import Settings
+from core.domain.rows import drift
+from core.errors import CoreError
+from core.sessions import Known, every_session
+from core.system import System
+
+_LOG = logging.getLogger(__name__)
+Signature = tuple[int, int, int] | None
+
+
+class Drift:
+    """Belongs to the supervisor's thread. Reads the file again when it changed; what runs is left as it is."""
+
+    def __init__(self, system: System, load: Callable[[], Settings]) -> None:
+        self._system = system
+        self._load = load
+        self._settings = system.settings
+        self._seen = self._signature()
+
+    def turn(self) -> None:
+        """Look at every session. Raises StoreBroken."""
+        self._follow_file()
+        for known in every_session(self._settings, self._system.records):
+            if known.record is not None and known.record.instance_id is not None:
+                self._look(known, known.record.instance_id)
+
+    def _follow_file(self) -> None:
+        signature = self._signature()
+        if signature == self._seen:
+            return
+        self._seen = signature
+        try:
+            self._settings = self._load()
+        except CoreError as error:
+            _LOG.warning("the changed configuration is not valid", extra={"reason": str(error)})
+
+    def _signature(self) -> Signature:
+        source = self._system.settings.source
+        if source is None:
+            return None
+        try:
+            found = source.stat()
+        except OSError:
+            return None  # the file is gone, or being replaced
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+    def _look(self, known: Known, instance: str) -> None:
+        changed, detail = changes(known)
+        if not changed:
+            return
+        digest = hashlib.sha256(repr(known.definition if known.declared else None).encode()).hexdigest()[:16]
+        with self._system.database.transaction(durable=False):
+            if self._system.database.ingested(instance, f"drift:{digest}"):
+                self._system.events.emit(
+                    "standing.drift", name=known.name, instance=instance, reason=changed, detail=detail
+                )
+
+
+def changes(known: Known) -> tuple[str, str]:
+    """Return which keys differ, or that the entry is gone, and what to do about it; "" where nothing changed."""
+    record = known.record
+    if record is None:
+        return "", ""
+    if not known.declared:
+        removed = "its entry was removed from the configuration" if record.declared else ""
+        return removed, f"`the-loop standing delete {known.name}` ends and forgets it"
+    keys = drift(record.definition, known.definition)
+    return ", ".join(keys), f"`the-loop standing restart {known.name}` takes the change over"

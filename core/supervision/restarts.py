@@ -1,0 +1,121 @@
+"""Brings back what is due: after crashes within the budget, after a lost tmux server, after a restart cut short."""
+
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+
+from core.domain.ending import given_up_text
+from core.domain.restarting import WINDOW, BringBack, exit_text, may_be_brought_back, plan_restart, restarts_itself
+from core.domain.session import Outcome, Phase, SessionRecord
+from core.domain.watchbook import End
+from core.effects import Effect, effect
+from core.errors import CoreError
+from core.standing.awaiting import look
+from core.standing.common import Told, lock, write_record
+from core.standing.dying import SUPERVISOR, add_note, emit_held, hold_failed
+from core.standing.spawning import Opened, StartOrder
+from core.standing.starting import begin, conclude
+from core.system import System
+
+_LOG = logging.getLogger(__name__)
+_AGAIN = timedelta(seconds=5)  #: after tmux was silent
+_KILLED = timedelta(minutes=1)  #: when an attempt is made again whose outcome nobody recorded
+_UP = frozenset({Outcome.STARTED, Outcome.RESUMED})
+
+
+class Restarts:
+    """Belongs to the supervisor's thread. A session that comes up slowly holds up no other."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._opened: dict[str, tuple[End, Opened]] = {}
+
+    @property
+    def under_way(self) -> bool:
+        """Tell whether a session is coming up."""
+        return bool(self._opened)
+
+    def turn(self, records: Mapping[str, SessionRecord]) -> None:
+        """Begin what is due and see to what was begun. `records` are by instance. Raises StoreBroken."""
+        now = self._system.clock.now()
+        for end in self._system.watchbook.due():
+            if end.due_at is not None and end.due_at <= now:
+                self._begin(end, records.get(end.instance))
+        for name, (end, opened) in list(self._opened.items()):
+            seen = look(self._system, opened)
+            if seen is not None:
+                del self._opened[name]
+                self._go_on(name, end, conclude(self._system, opened, seen))
+
+    def next_due(self) -> timedelta | None:
+        """Return how long until the next restart is due, None if none is. Raises StoreBroken."""
+        due = [end.due_at for end in self._system.watchbook.due() if end.due_at is not None]
+        return max(timedelta(), due[0] - self._system.clock.now()) if due else None
+
+    # ------------------------------------------------------------ one session
+
+    def _begin(self, end: End, record: SessionRecord | None) -> None:
+        if record is not None and record.phase is not Phase.SETTLED:
+            return  # a verb is at work on it, and decides
+        if record is None or not may_be_brought_back(record):
+            self._put_off(end, None)
+            return
+        with effect(Effect.WATCH_COUNT), self._system.database.transaction(durable=True):
+            if end.counted:
+                self._system.watchbook.count_restart(record.uid, self._system.clock.now())
+            self._system.watchbook.put_off(end.instance, self._system.clock.now() + _KILLED)
+        why = f"brought back after {exit_text(record.last_exit)}" if end.counted else "brought back"
+        order = StartOrder(SUPERVISOR, why, skip_held=True, after=end.instance)
+        self._go_on(record.name, end, begin(self._system, record.name, order))
+
+    def _go_on(self, name: str, end: End, step: Told | Opened) -> None:
+        if isinstance(step, Opened):
+            self._opened[name] = (end, step)
+        elif step.outcome in _UP:
+            self._put_off(end, None)
+            self._system.events.emit("standing.restarted", name=name, actor=SUPERVISOR, detail=step.outcome.value)
+        elif step.outcome is Outcome.UNCONFIRMED:
+            self._put_off(end, _AGAIN)
+        elif step.outcome is Outcome.FAILED:
+            self._failed(name, end, step.detail)
+        else:
+            self._put_off(end, None)
+
+    def _failed(self, name: str, end: End, detail: str) -> None:
+        """See to a session that could not be started at all. One whose new program died is a new end, told as such."""
+        try:
+            with lock(self._system, name, "bring back"):
+                record = self._system.records.read(name)
+                if record is None or record.instance_id != end.instance or not may_be_brought_back(record):
+                    self._put_off(end, None)
+                    return
+                self._plan_again(record, end, detail)
+        except CoreError as error:
+            _LOG.warning("restart not planned again", extra={"session": name, "reason": str(error)})
+
+    def _plan_again(self, record: SessionRecord, end: End, detail: str) -> None:
+        now, system = self._system.clock.now(), self._system
+        if not (end.counted and restarts_itself(record)):
+            self._give_up(record, end, detail)
+            return
+        restarts = system.watchbook.restarts(record.uid, now - WINDOW)
+        plan = plan_restart(restarts, now, system.settings.limits.restarts_per_hour)
+        if isinstance(plan, BringBack):
+            self._put_off(end, plan.at - now)
+            return
+        held = hold_failed(system, record, f"{plan.reason}; {detail}")
+        with effect(Effect.WATCH_RECORD):
+            write_record(system, held)
+        self._give_up(held, end, f"{plan.reason}; {detail}")
+        emit_held(system, held, plan.reason)
+
+    def _give_up(self, record: SessionRecord, end: End, reason: str) -> None:
+        with effect(Effect.WATCH_PUT_OFF), self._system.database.transaction(durable=True):
+            self._system.watchbook.put_off(end.instance, None)
+            add_note(self._system, record, f"down-{end.instance}", given_up_text(record.name, reason))
+        self._system.poke()
+
+    def _put_off(self, end: End, by: timedelta | None) -> None:
+        with effect(Effect.WATCH_PUT_OFF):
+            due_at = None if by is None else self._system.clock.now() + by
+            self._system.watchbook.put_off(end.instance, due_at)
