@@ -8,6 +8,7 @@ from core.domain.rows import Answer
 from core.domain.session import Live, Outcome, Phase, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, NotRunning, Refused
+from core.evidence import give_back
 from core.launching import clear_hold_file
 from core.names import target_for
 from core.presence import running_service
@@ -36,6 +37,8 @@ def resume_standing(system: System, name: str, actor: str) -> Answer:
             if hold_state(record) is not HoldState.PAUSED:
                 return Answer(rows_told(system, {name: Told(Outcome.NOT_PAUSED)}))
             _check_lives(system, record)
+            with effect(Effect.DELIVERY_SETTLE):
+                give_back(system, record, record.instance_id)  # what an ended harness had queued came first
             _clear(system, record, actor)
         told = Told(Outcome.UNPAUSED, _drained(system, record))
     except (Refused, LookupError, InvalidValue):

@@ -13,6 +13,7 @@ from core.domain.pane import Pane, Spawn, Survey
 from core.domain.session import HoldKind, LastExit, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import CoreError, SpawnFailed, TmuxSilent
+from core.evidence import give_back
 from core.launching import (
     boot_argument,
     check_cwd,
@@ -44,7 +45,6 @@ class StartOrder:
     why: str  #: for the announcement: "started by cli:ann"
     clear_holds: bool = False  #: by name: stopped and failed go, paused stays
     skip_held: bool = False  #: without a name: what is held stays as it is
-    after: str | None = None  #: only if this instance is still the latest, and the session should run
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,9 @@ def open_pane(
     check_cwd(resolved)
     brief = read_brief(known.definition)
     ended = _clear_place(system, known, survey)
+    if known.record is not None:
+        with effect(Effect.DELIVERY_SETTLE):
+            give_back(system, known.record, None)  # before anything can be delivered to the next instance
     before = known.record or _new_record(system, known)
     if before.status is Status.RUNNING and ended is not None:
         before = replace(before, last_exit=ended)  # it ended by itself, and its dead pane told how
