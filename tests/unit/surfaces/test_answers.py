@@ -31,6 +31,13 @@ VERBS = (
     ("standing", "attach", "scribe"),
     ("standing", "screen", "scribe"),
     ("standing", "delete", "scribe"),
+    ("standing", "pause", "scribe"),
+    ("standing", "pause", "scribe", "--hard"),
+    ("standing", "resume", "scribe"),
+    ("standing", "interrupt", "scribe"),
+    ("standing", "queue", "scribe"),
+    ("standing", "cancel", "m-1"),
+    ("standing", "logs", "scribe"),
     ("standing", "create", "extra", "--no-start"),
     ("standing", "start", "unknown"),
     ("status",),
@@ -93,6 +100,13 @@ def test_the_lifecycle_has_its_three_keys(terminal: Terminal) -> None:
         (("standing", "say", "scribe", "--text", "a", "--file", "b"), "invalid_value", 2),
         (("standing", "say", "scribe", "--file", "/no/such/file"), "invalid_value", 2),
         (("standing", "create", "scribe"), "name_taken", 1),
+        (("standing", "pause", "scribe"), "not_running", 1),
+        (("standing", "resume", "nobody"), "unknown_session", 1),
+        (("standing", "interrupt", "scribe"), "not_running", 1),
+        (("standing", "queue", "nobody"), "unknown_session", 1),
+        (("standing", "cancel", "m-1"), "unknown_message", 1),
+        (("standing", "logs", "scribe"), "not_running", 1),
+        (("standing", "logs", "scribe", "--lines", "0"), "usage", 2),
         (("standing", "delete", "scribe"), "declared_session", 1),
         (("standing", "list", "--no-such-option"), "usage", 2),
         (("standing", "nonsense"), "usage", 2),
@@ -166,3 +180,13 @@ def test_status_says_no_where_nothing_runs(terminal: Terminal) -> None:
 
     assert code == 1
     assert "service: not running" in terminal.out
+
+
+def test_an_empty_queue_is_told_in_both_forms(terminal: Terminal) -> None:
+    """People get a sentence, programs the fixed keys."""
+    terminal.run("standing", "queue", "scribe")
+    told = terminal.out
+    terminal.run("standing", "queue", "scribe", "--json")
+
+    assert told == "nothing waits for scribe\n"
+    assert terminal.json == {"name": "scribe", "limit": 100, "messages": []}

@@ -29,7 +29,7 @@ def inside(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return terminal
 
 
-@pytest.mark.parametrize("words", [("standing", "list"), ("standing", "get", "scribe"), ("events",), ("status",)])
+@pytest.mark.parametrize("words", [("standing", "list"), ("standing", "get", "scribe"), ("events",), ("status",), ("standing", "queue", "scribe")])
 def test_an_agent_may_look(inside: Terminal, words: tuple[str, ...]) -> None:
     """What reads is answered."""
     inside.run(*words, "--json")
@@ -51,6 +51,10 @@ def test_an_agent_may_look(inside: Terminal, words: tuple[str, ...]) -> None:
         ("standing", "restart", "scribe"),
         ("standing", "create", "extra"),
         ("standing", "delete", "builder"),
+        ("standing", "pause", "builder"),
+        ("standing", "resume", "builder"),
+        ("standing", "interrupt", "scribe"),
+        ("standing", "cancel", "m-1"),
         ("standing", "attach", "builder"),
         ("standing", "attach", "builder", "--write"),
     ],
