@@ -5,6 +5,7 @@ A port that is taken stops nobody's session: the service goes on, and `status` s
 
 import json
 import os
+import select
 import socket
 import threading
 from collections.abc import Callable
@@ -12,10 +13,12 @@ from collections.abc import Callable
 from core.config.settings import ServiceSettings
 from core.errors import CoreError, StoreBroken
 from core.store.files import remove_file, write_private
+from core.surfaces.http.addresses import bracketed, is_loopback
 from core.surfaces.http.facts import HTTP_ROW, Facts
-from core.surfaces.http.guard import bracketed, is_loopback
+from core.surfaces.http.token import api_token
 
 _BACKLOG = 64
+_LOOK_SECONDS = 0.5  # between two looks at whether the service ends
 _DRAIN_SECONDS = 2  #: what requests that are under way get when the service ends
 _EXPOSED = "not on this machine alone, and without encryption: whoever reads the network reads the token"
 
@@ -54,18 +57,27 @@ class HttpHost:
             stopping.wait()
 
     def _serve(self, listener: socket.socket, stopping: threading.Event) -> None:
-        # Here, in this worker's thread, since it takes the better part of a second, and nobody need wait for it.
-        from core.surfaces.http.token import api_token
-
         paths, port = self._facts.system.paths, int(listener.getsockname()[1])
         url = url_of(self._settings.host, port)
         token = api_token(paths.api_token, self._settings.token_env, self._facts.system.environ)
         write_private(paths.http_address, json.dumps({"url": url, "pid": os.getpid()}).encode() + b"\n")
         try:
             self._tell(HTTP_ROW, True, url if is_loopback(self._settings.host) else f"{url}: {_EXPOSED}")
-            _run_server(self._facts, listener, self._settings.host, port, token, stopping)
+            if _asked(listener, stopping):
+                _run_server(self._facts, listener, self._settings.host, port, token, stopping)
         finally:
             remove_file(paths.http_address)
+
+
+def _asked(listener: socket.socket, stopping: threading.Event) -> bool:
+    """Wait for the first connection, which then waits to be accepted; False if the service ends before one comes.
+
+    The web framework takes 11 MiB and the better part of a second: where nobody asks, nobody pays for it.
+    """
+    while not stopping.is_set():
+        if select.select([listener], [], [], _LOOK_SECONDS)[0]:
+            return True
+    return False
 
 
 def _run_server(

@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -201,6 +203,29 @@ def test_listening_on_every_address_is_warned_of(alone: Product, web: Web) -> No
 
     assert row["running"] is True
     assert "not on this machine alone" in str(row["detail"])
+
+
+def test_what_the_service_imports_holds_no_web_framework() -> None:
+    """It is loaded by the first request: where nobody asks, nobody pays for it in memory or at the start."""
+    code = "import sys, core.assembly; print(*{name.partition('.')[0] for name in sys.modules})"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+
+    assert {"fastapi", "starlette", "uvicorn", "prometheus_client"}.isdisjoint(done.stdout.split())
+
+
+def test_a_service_that_nobody_asked_ends_at_once(alone: Product, web: Web) -> None:
+    """It listens, and lets go of the port."""
+    service = alone.serve().wait_swept()
+    port = int(web.url.rpartition(":")[2])
+    began = time.monotonic()
+
+    code = service.stop()
+
+    assert code == 0
+    assert time.monotonic() - began < 5.0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((LOCAL, port), 5).close()
 
 
 def test_open_connections_do_not_hold_up_the_end(alone: Product, web: Web) -> None:
