@@ -3,6 +3,7 @@
 The answer is `ECHO: <what was said last>`. Directives in that text make it do more, in their order:
 
     [[sleep S]]        wait S seconds before the first answer
+    [[drip S]]         stream the final text in pieces for about S seconds
     [[tool bash CMD]]  call the shell tool
     [[bg CMD]]         call the shell tool in the background
     [[call NAME JSON]] call a tool with these arguments
@@ -31,9 +32,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-_DIRECTIVE = re.compile(r"\[\[(sleep|tool bash|bg|call|say|error)\s+(.*?)\]\]", re.DOTALL)
+_DIRECTIVE = re.compile(r"\[\[(sleep|drip|tool bash|bg|call|say|error)\s+(.*?)\]\]", re.DOTALL)
 _NOISE = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _STEER = re.compile(r"The user sent a new message while you were working:\n(.*?)(?:\n\nIMPORTANT|</|$)", re.DOTALL)
+_DRIP_PAUSE = 0.2
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Reply:
     text: str
     call: tuple[str, dict[str, Any]] | None = None
     sleep: float = 0.0
+    drip: float = 0.0
     error: int = 0
 
 
@@ -97,6 +100,8 @@ def decide(turn: Turn) -> Reply:
     for kind, argument in _DIRECTIVE.findall(obeyed):
         if kind == "sleep":
             reply.sleep += 0.0 if turn.results else float(argument)
+        elif kind == "drip":
+            reply.drip = float(argument)
         elif kind == "say":
             said = argument
         elif kind == "error":
@@ -151,8 +156,8 @@ def _message(turn: Turn, reply: Reply) -> dict[str, Any]:
     }
 
 
-def _events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the server-sent events that carry a message."""
+def _events(message: Mapping[str, Any], drip: float = 0.0) -> Iterator[dict[str, Any]]:
+    """Yield the server-sent events that carry a message, a text in pieces for `drip` seconds."""
     block = message["content"][0]
     yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
     if block["type"] == "text":
@@ -161,6 +166,9 @@ def _events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         opened = {**block, "input": {}}
         delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
     yield {"type": "content_block_start", "index": 0, "content_block": opened}
+    for _ in range(int(drip / _DRIP_PAUSE) if block["type"] == "text" else 0):
+        yield {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "drip "}}
+        time.sleep(_DRIP_PAUSE)
     yield {"type": "content_block_delta", "index": 0, "delta": delta}
     yield {"type": "content_block_stop", "index": 0}
     stop = {"stop_reason": message["stop_reason"], "stop_sequence": None}
@@ -238,7 +246,7 @@ class _Handler(BaseHTTPRequestHandler):
                 error = {"type": "api_error", "message": f"fake error {reply.error}"}
                 self._whole({"type": "error", "error": error}, reply.error)
             elif turn.stream:
-                self._stream(_events(_message(turn, reply)))
+                self._stream(_events(_message(turn, reply), reply.drip))
             else:
                 self._whole(_message(turn, reply))
         except (BrokenPipeError, ConnectionResetError):

@@ -1,19 +1,17 @@
 """Real Claude Code on a model of our own: isolated home, made-up key, nothing but loopback."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from bot.workspace.thread import WorkspaceThread
 from core.clock import SystemClock
 from core.harness.claude.adapter import ClaudeHarness
 from tests.fakes.model import ModelServer, serving
+from tests.harness.claude_product import SLEEPING, ClaudeProduct, claude_environ, claude_product
 from tests.integration.harness.stage import Stage, Words
 
-PROGRAMS = Path(__file__).parents[2] / ".harness" / "node_modules" / ".bin"
-SLEEPING = ("--allowedTools", "Bash(sleep:*)")
-KEY = "sk-ant-test-key-of-nobody-0123456789"
 WORDS = Words(
     busy="[[tool bash sleep 4]]",
     permission="[[tool bash touch made-by-test]]",
@@ -34,15 +32,7 @@ def environ(tmp_path: Path, model: ModelServer) -> dict[str, str]:
     """The whole environment of the pane."""
     home = tmp_path / "home"
     home.mkdir()
-    return {
-        "HOME": str(home),
-        "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
-        "LANG": "C.UTF-8",
-        "ANTHROPIC_BASE_URL": model.url,
-        "ANTHROPIC_API_KEY": KEY,
-        "DISABLE_AUTOUPDATER": "1",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    }
+    return claude_environ(home, model)
 
 
 @pytest.fixture
@@ -51,3 +41,17 @@ def stage(tmp_path: Path, environ: dict[str, str]) -> Iterator[Stage]:
     stage = Stage(ClaudeHarness(SystemClock(), environ), WORDS, tmp_path, environ, SLEEPING)
     yield stage
     stage.close()
+
+
+@pytest.fixture
+def talking(model: ModelServer) -> Iterator[ClaudeProduct]:
+    """Give a product whose one session, of Claude Code, has a thread in a workspace."""
+    with WorkspaceThread(retry_scale=0.01, ack_seconds=2.0) as workspace, claude_product(workspace, model) as product:
+        yield product
+
+
+@pytest.fixture
+def alone(model: ModelServer) -> Iterator[ClaudeProduct]:
+    """Give a product without a channel."""
+    with claude_product(None, model) as product:
+        yield product

@@ -13,7 +13,8 @@ from core.clock import SystemClock
 from core.domain.harness import Asked, Ready, ToolEnded, TurnBlocked, TurnEnded, TurnFailed, TurnStarted
 from core.harness.claude.adapter import ClaudeHarness
 from tests.fakes.model import ModelServer
-from tests.harness.conftest import KEY, SLEEPING, WORDS
+from tests.harness.claude_product import KEY, SLEEPING
+from tests.harness.conftest import WORDS
 from tests.integration.harness.stage import Stage
 from tests.support.tmux import wait_until
 
