@@ -44,4 +44,4 @@ class Activity:
     @property
     def cut_off_at(self) -> datetime | None:
         """Return when its last turn was found cut off: the input line may hold that turn's text again."""
-        return self.since if self.state is ActivityState.IDLE and self.detail == CUT_OFF else None
+        return self.since if self.state is ActivityState.IDLE and self.detail.startswith(CUT_OFF) else None

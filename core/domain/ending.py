@@ -1,4 +1,4 @@
-"""What a thread is told of a session that ended by itself, came back, or is about to be stopped for idleness. No I/O."""
+"""What a thread is told of a session that ended by itself, or is about to be stopped for idleness. No I/O."""
 
 from datetime import datetime, timedelta
 

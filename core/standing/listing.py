@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from core.domain.activity import CUT_OFF
 from core.domain.binding import CHANNEL
 from core.domain.rows import Row, drift
 from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
@@ -146,7 +147,8 @@ def row_of(system: System, known: Known, view: Glance) -> Row:
 def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity | None, view: Glance) -> tuple[str, ...]:
     """Return what people should know of the session besides: what it asks, how it ended, that its entry is gone."""
     orphaned = "" if known.declared or not record.declared else _ENTRY_GONE.format(name=known.name)
-    return (activity.detail if activity else "", _how_it_ended(row, record, view), orphaned)
+    says = activity.detail.removeprefix(CUT_OFF).lstrip("; ") if activity else ""  # what whoever cut it off knows
+    return (says, _how_it_ended(row, record, view), orphaned)
 
 
 def _how_it_ended(row: Row, record: SessionRecord, view: Glance) -> str:
@@ -158,7 +160,8 @@ def _how_it_ended(row: Row, record: SessionRecord, view: Glance) -> str:
     from core.domain.restarting import exit_text  # a list of what lives needs none of it
 
     due = view.due.get(record.instance_id)
-    ended = f"its program has ended: {exit_text(record.last_exit)}"
+    pane = view.survey.of_instance(record.instance_id) if view.survey else None
+    ended = f"its program has ended: {exit_text((pane.exit if pane else None) or record.last_exit)}"
     return f"{ended}; it is brought back at {due:%H:%M:%S} UTC" if due else ended
 
 

@@ -38,17 +38,18 @@ class Collector:
         for record in records:
             if record.definition.idle.stop_after is None:
                 continue
-            decision = self._decide(record, survey)
+            decision = self.decide(record, survey)
             if isinstance(decision, Announce):
                 self._announce(record, decision)
                 waits.append(decision.stop_at - now)
             elif isinstance(decision, Collect):
-                self._collect(record)
+                self.collect(record)
             elif decision.until is not None:
                 waits.append(decision.until - now)
         return min(waits, default=None)
 
-    def _decide(self, record: SessionRecord, survey: Survey) -> Decision:
+    def decide(self, record: SessionRecord, survey: Survey) -> Decision:
+        """Return what is to be done with the session now. Raises StoreBroken."""
         facts = self._facts(record, survey)
         return Keep("it does not run") if facts is None else decide_idle(facts, self._system.clock.now())
 
@@ -95,12 +96,13 @@ class Collector:
             if system.activities.get(record.uid) != activity:
                 return  # a report has told more meanwhile
             system.watchbook.announce(Announced(record.uid, record.instance_id, since, now))
-            system.activities.put(replace(activity, detail=idle_detail(announce.stop_at)))
+            detail = "; ".join(text for text in (activity.detail, idle_detail(announce.stop_at)) if text)
+            system.activities.put(replace(activity, detail=detail))
             key = f"idle-{record.instance_id}-{int(since.timestamp() * 1000)}"
             add_note(system, record, key, idle_text(record.name, stop_after, announce.stop_at))
         system.poke()
 
-    def _collect(self, record: SessionRecord) -> None:
+    def collect(self, record: SessionRecord) -> None:
         """End the session as a stop without a name does: no hold, conversation and queue kept."""
         order = StopOrder(ACTOR, "idle.stopAfter", by_name=False, unless=self._kept_by)
         stop_one(self._system, record.name, order)
@@ -109,7 +111,7 @@ class Collector:
         """Look again, now that nobody else can move the session; tell of its end where nothing keeps it."""
         if survey is None:
             return "tmux does not answer"
-        decision = self._decide(record, survey)
+        decision = self.decide(record, survey)
         if not isinstance(decision, Collect):
             return "it is in use again"
         stop_after = record.definition.idle.stop_after
