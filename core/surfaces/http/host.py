@@ -72,7 +72,7 @@ class HttpHost:
 def _asked(listener: socket.socket, stopping: threading.Event) -> bool:
     """Wait for the first connection, which then waits to be accepted; False if the service ends before one comes.
 
-    The web framework takes 11 MiB and the better part of a second: where nobody asks, nobody pays for it.
+    The web framework takes 11 to 16 MiB and the better part of a second: where nobody asks, nobody pays for it.
     """
     while not stopping.is_set():
         if select.select([listener], [], [], _LOOK_SECONDS)[0]:
