@@ -24,7 +24,6 @@ from core.system import System
 Authorized = Callable[[InboxRow], bool | None]
 _MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.STARTING})
 _GONE = frozenset({Observed.DEAD, Observed.LOST})
-_TURN_SHOWS = timedelta(seconds=2)  #: a turn that began shows in the other source as well
 _SILENCE = timedelta(seconds=2)  #: after a silence tmux is not asked again for that long
 
 
@@ -167,10 +166,11 @@ class Looker:
         """Return when a turn was found ended in the terminal: Escape fires no hook (Claude Code 2.1.197)."""
         if activity is None or activity.instance != record.instance_id:
             return None
-        now, began = self._system.clock.now(), activity.turn_started_at
-        over = sight.opinion is not None and sight.opinion.state is ActivityState.IDLE
-        if over and sight.observed is Observed.BUSY and began is not None and now - began > _TURN_SHOWS:
-            return now
+        opinion, began = sight.opinion, activity.turn_started_at
+        if opinion is not None and opinion.state is ActivityState.IDLE and sight.observed is Observed.BUSY:
+            idle_since = opinion.written_at
+            if idle_since is not None and began is not None and idle_since > began:
+                return idle_since
         return activity.cut_off_at
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -171,3 +172,4 @@ class Opinion:
     state: ActivityState
     detail: str = ""
     turn_over: bool = False  #: no turn runs and no dialog is open, whatever background tasks do
+    written_at: datetime | None = field(default=None, compare=False)  #: when the source said so, where that is known

@@ -5,7 +5,10 @@ that tells of an Escape before the first token. It is removed on every exit but 
 """
 
 import json
+import os
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +27,13 @@ _STATES = {
 def read_opinion(path: Path) -> Opinion | None:
     """Return what a status file says; None where it is absent, unreadable or says something unknown."""
     try:
-        content = json.loads(path.read_bytes())
+        with path.open("rb") as file:
+            written_at = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
+            content = json.loads(file.read())
     except (OSError, ValueError, RecursionError):
         return None
-    return opinion_of(content) if isinstance(content, dict) else None
+    opinion = opinion_of(content) if isinstance(content, dict) else None
+    return replace(opinion, written_at=written_at) if opinion else None
 
 
 def opinion_of(content: Mapping[str, Any]) -> Opinion | None:

@@ -164,6 +164,24 @@ def test_a_turn_that_was_cut_off_leaves_an_input_line_to_be_emptied(scribe: Syst
     assert not any("sleep" in text for text in taken(scribe) if "alone" in text)
 
 
+def test_a_message_right_after_an_escape_is_sent_alone(scribe: System, private: PrivateTmux) -> None:
+    """The second source was written after the turn began, and says that none runs: nobody waits for the observer."""
+    uid, _ = record_of(scribe)
+    say(scribe, "scribe", "sleep 30", actor=ACTOR)
+    _wait_status(scribe, private, "busy")
+    private.tmux("send-keys", "-t", TARGET, "Escape")
+    _wait_status(scribe, private, "idle")
+    private.tmux("send-keys", "-l", "-t", TARGET, "left behind")
+    believed = scribe.activities.get(uid)
+
+    said = say(scribe, "scribe", "alone", actor=ACTOR)
+
+    assert believed is not None
+    assert (believed.state, said.state) == (ActivityState.BUSY, S.CONFIRMED)
+    assert times(scribe, "alone") == 1
+    assert not any("left behind" in text for text in taken(scribe))
+
+
 def _grow_silent(system: System, uid: str) -> None:
     """Let the last word of the harness be older than a minute."""
     system.ingest(uid)
