@@ -127,9 +127,15 @@ class ObserverWorker:
 
     def _release(self, records: list[SessionRecord], survey: Survey) -> None:
         """Let go of what has ended or was replaced: each live pane has one watch, and nothing else has."""
-        living = {record.instance_id for record in records if _lives(record, survey)}
+        living = {record.instance_id or "" for record in records if _lives(record, survey)}
         for instance in self._watched.keys() - living:
-            self._watched.pop(instance)()
+            self.release(instance)
+
+    def release(self, instance: str) -> None:
+        """Watch the instance no longer. Its agent is not touched."""
+        unwatch = self._watched.pop(instance, None)
+        if unwatch is not None:
+            unwatch()
 
     def _adopt(self, record: SessionRecord, survey: Survey) -> None:
         """Watch the process of a live pane of ours, if that is not done yet."""

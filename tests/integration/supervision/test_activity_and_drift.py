@@ -1,0 +1,259 @@
+"""What a session does is shown and told: jobs, errors, stalls; and what its configuration says by now."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.domain.activity import ActivityState
+from core.domain.session import Restart
+from core.saying import say
+from core.standing.listing import get_standing
+from core.supervision.drift import Drift
+from core.supervision.stalls import STALLED, Stalls
+from core.system import System
+from core.watching import ObserverWorker
+from tests.integration.delivery.conftest import open_dialog, settle
+from tests.integration.supervision.conftest import Supervised, up, with_sessions
+from tests.support.clocks import MovedClock
+from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.world import ACTOR, World, definition, events, recorded
+
+
+@pytest.fixture
+def scribe(system: System) -> System:
+    """Give the world's ports with `scribe` up."""
+    return up(system)
+
+
+@pytest.fixture
+def clock() -> MovedClock:
+    """Give a clock that a test moves."""
+    return MovedClock()
+
+
+def report(system: System, event: str, **fields: object) -> None:
+    """Let the harness's hook report something, and take it in."""
+    record = recorded(system, "scribe")
+    now = f"{int(system.clock.now().timestamp() * 1e9):019d}"
+    path = system.paths.spool_of(record.instance_id or "") / f"{now}-1-{event}.json"
+    path.write_text(json.dumps({"hook_event_name": event, **fields}))
+    system.ingest(record.uid)
+
+
+# ---------------------------------------------------------------- jobs
+
+
+def test_a_background_job_is_listed_until_it_ends(scribe: System) -> None:
+    """It is told when it began and when it ended, and the session is idle only then."""
+    say(scribe, "scribe", "background 1", actor=ACTOR)
+    wait_until(lambda: get_standing(scribe, "scribe").pending_tasks, "the job is listed")
+    [began] = events(scribe, "job.started")
+
+    settle(scribe)
+
+    [over] = events(scribe, "job.finished")
+    row = get_standing(scribe, "scribe")
+    assert began["detail"] == over["detail"]
+    assert (row.activity, row.pending_tasks) == (ActivityState.IDLE, ())
+
+
+def test_a_list_right_after_a_service_restart_knows_everything(scribe: System) -> None:
+    """Activity and pending tasks are there at once, since nobody has to be asked."""
+    say(scribe, "scribe", "background 60", actor=ACTOR)
+    wait_until(lambda: get_standing(scribe, "scribe").pending_tasks, "the job is listed")
+    before = get_standing(scribe, "scribe")
+
+    Supervised(scribe).start().stop()
+    after = get_standing(scribe, "scribe")
+
+    assert (after.activity, after.pending_tasks) == (ActivityState.BUSY, before.pending_tasks)
+
+
+# ---------------------------------------------------------------- what it says
+
+
+def test_a_usage_limit_is_shown_and_the_session_is_idle(scribe: System) -> None:
+    """The turn is over, and the row says by what."""
+    report(scribe, "StopFailure", error="rate_limit", last_assistant_message="API Error: too many requests")
+
+    row = get_standing(scribe, "scribe")
+    assert row.activity is ActivityState.IDLE
+    assert "rate_limit: API Error: too many requests" in row.detail
+
+
+def test_an_error_does_not_make_a_session_idle_whose_tasks_go_on(scribe: System) -> None:
+    """It is busy with them, and the error is shown all the same."""
+    say(scribe, "scribe", "background 60", actor=ACTOR)
+    wait_until(lambda: get_standing(scribe, "scribe").pending_tasks, "the job is listed")
+    report(scribe, "StopFailure", error="server_error", last_assistant_message="")
+
+    row = get_standing(scribe, "scribe")
+    assert row.activity is ActivityState.BUSY
+    assert "server_error" in row.detail
+    activity = scribe.activities.get(recorded(scribe, "scribe").uid)
+    assert activity is not None
+    assert activity.between_turns
+
+
+def test_what_it_asks_is_shown(scribe: System, private: PrivateTmux) -> None:
+    """A person sees in the list what waits for them."""
+    open_dialog(scribe, private)
+
+    row = get_standing(scribe, "scribe")
+
+    assert row.activity is ActivityState.PERMISSION
+    assert "Bash" in row.detail
+
+
+# ---------------------------------------------------------------- stalls
+
+
+@pytest.fixture
+def busy(scribe: System, clock: MovedClock) -> System:
+    """Give `scribe` in a turn that takes longer than the test."""
+    say(scribe, "scribe", "sleep 600", actor=ACTOR)
+    scribe.ingest(recorded(scribe, "scribe").uid)
+    wait_until(lambda: get_standing(scribe, "scribe").activity is ActivityState.BUSY, "a turn runs")
+    return replace(scribe, clock=clock)
+
+
+def watch(system: System, stalls: Stalls) -> None:
+    """Let the stalls be looked at once."""
+    stalls.turn([recorded(system, "scribe")], system.runner.survey())
+
+
+def test_a_turn_without_a_sign_of_life_is_shown_and_told_once(busy: System, clock: MovedClock) -> None:
+    """Nothing is done to it."""
+    stalls = Stalls(busy)
+    clock.move(minutes=6)
+    watch(busy, stalls)
+    early = events(busy, "standing.stalled")
+
+    clock.move(minutes=5)
+    for _ in range(3):
+        watch(busy, stalls)
+    watch(busy, Stalls(busy))
+
+    row = get_standing(busy, "scribe")
+    assert early == []
+    assert len(events(busy, "standing.stalled")) == 1
+    assert (row.running, row.activity) == (True, ActivityState.BUSY)
+    assert "no sign of life since" in row.detail
+
+
+def test_a_screen_that_changes_is_a_sign_of_life(busy: System, clock: MovedClock, private: PrivateTmux) -> None:
+    """Ten minutes count from the last change."""
+    stalls = Stalls(busy)
+    clock.move(minutes=6)
+    watch(busy, stalls)
+    private.tmux("send-keys", "-l", "-t", "=loop-standing-scribe:", "typing")
+    wait_until(lambda: "typing" in busy.runner.screen(recorded(busy, "scribe").instance_id or "", 50), "it shows")
+
+    clock.move(minutes=5)
+    watch(busy, stalls)
+    clock.move(minutes=6)
+    watch(busy, stalls)
+    early = events(busy, "standing.stalled")
+    clock.move(minutes=5)
+    watch(busy, stalls)
+
+    assert early == []
+    assert len(events(busy, "standing.stalled")) == 1
+
+
+def test_a_report_ends_a_stall(busy: System, clock: MovedClock) -> None:
+    """The row says what it does now, and a later stall is told anew."""
+    stalls = Stalls(busy)
+    for _ in range(2):
+        clock.move(minutes=11)
+        watch(busy, stalls)
+    report(busy, "PreToolUse", tool_name="Bash")
+    alive_again = get_standing(busy, "scribe").detail
+    for _ in range(3):
+        clock.move(seconds=STALLED.total_seconds())
+        watch(busy, stalls)
+
+    assert "no sign of life" not in alive_again
+    assert len(events(busy, "standing.stalled")) == 2
+
+
+# ---------------------------------------------------------------- the service's boot
+
+
+def test_adopt_release_adopt_leaves_one_subscription(scribe: System) -> None:
+    """However often a session is found, lost and found again, it is watched once."""
+    worker = ObserverWorker(scribe, lambda _: None)
+    worker.survey()
+    worker.survey()
+    first = worker.watching()
+    instance = recorded(scribe, "scribe").instance_id or ""
+    worker.release(instance)
+    released = worker.watching()
+    worker.survey()
+
+    assert (first, released, worker.watching()) == (1, 0, 1)
+    assert get_standing(scribe, "scribe").running is True
+
+
+# ---------------------------------------------------------------- drift
+
+
+def test_a_changed_entry_is_shown_and_told_once(scribe: System) -> None:
+    """What runs goes on as it was started; each further change is told once."""
+    changed = replace(definition("scribe"), restart=Restart.ON_FAILURE, cwd="/elsewhere")
+    system = with_sessions(scribe, changed)
+    for _ in range(2):
+        Drift(system, lambda: system.settings).turn()
+
+    [event] = events(scribe, "standing.drift")
+    assert event["reason"] == "cwd, restart"
+    assert get_standing(system, "scribe").drift == ("cwd", "restart")
+    again = with_sessions(scribe, replace(changed, description="other"))
+    Drift(again, lambda: again.settings).turn()
+    assert len(events(scribe, "standing.drift")) == 2
+
+
+def test_a_removed_entry_is_shown_and_told_once(scribe: System) -> None:
+    """The session goes on by its record, and says that nobody declares it any more."""
+    system = with_sessions(scribe)
+    for _ in range(2):
+        Drift(system, lambda: system.settings).turn()
+
+    row = get_standing(system, "scribe")
+    assert not row.declared
+    assert "entry was removed from the configuration" in row.detail
+    assert "the-loop standing delete scribe" in row.detail
+    [event] = events(scribe, "standing.drift")
+    assert "removed" in event["reason"]
+
+
+def test_a_created_session_has_no_entry_to_lose(scribe: System) -> None:
+    """It was never declared."""
+    record = recorded(scribe, "scribe")
+    with scribe.locks.hold("scribe", "test", 1):
+        scribe.records.write(replace(record, declared=False))
+    system = with_sessions(scribe)
+
+    Drift(system, lambda: system.settings).turn()
+
+    assert get_standing(system, "scribe").detail == ""
+    assert not events(scribe, "standing.drift")
+
+
+def test_a_file_that_changed_is_read_again(scribe: System, world: World, tmp_path: Path) -> None:
+    """A running service tells of the change, and does not take it over."""
+    file = tmp_path / "config"
+    file.write_text("one")
+    system = replace(scribe, settings=scribe.settings._replace(source=file))
+    changed = with_sessions(system, replace(definition("scribe"), description="new")).settings
+    drift = Drift(system, lambda: changed)
+    drift.turn()
+    before = events(scribe, "standing.drift")
+
+    file.write_text("another")
+    drift.turn()
+
+    assert before == []
+    assert [event["reason"] for event in events(scribe, "standing.drift")] == ["description"]
