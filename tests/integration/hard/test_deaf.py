@@ -65,7 +65,9 @@ def test_a_message_waits_until_the_agent_reads(alone: Product, served: bool) -> 
     assert heard.read_bytes().index(b"[the-loop boot #") < heard.read_bytes().index(b"can you hear me")
 
 
-@pytest.mark.parametrize("served", [False, True], ids=["commands alone", "with the service"])
+@pytest.mark.parametrize(
+    "served", [pytest.param(False, marks=pytest.mark.long), True], ids=["commands alone", "with the service"]
+)
 def test_an_agent_slower_than_its_start_may_take_is_spoken_to_once_it_reads(alone: Product, served: bool) -> None:
     """The start gives up waiting and says so; the message waits on, and arrives once."""
     heard = deaf(alone, 4.0, startTimeoutSeconds=1)

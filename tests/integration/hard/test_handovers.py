@@ -33,7 +33,14 @@ def test_a_message_that_waited_is_delivered_by_the_next_service(threaded: Produc
     assert len(threaded.events("channel.reply_received")) == 1
 
 
-@pytest.mark.parametrize("point", ["claim:before", "claim:after", "paste:after", "submit:after"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "claim:before",
+        *(pytest.param(at, marks=pytest.mark.long) for at in ("claim:after", "submit:after")),
+        "paste:after",
+    ],
+)
 def test_a_service_that_dies_while_it_delivers_hands_over(threaded: Product, point: str) -> None:
     """Wherever it dies, the next one finds out how far the message came: it is taken by one turn, and answered."""
     doomed = threaded.serve(env={"THE_LOOP_CRASH_AT": f"delivery.{point}"}).wait_swept()

@@ -117,7 +117,9 @@ def test_who_looks_on_delays_nothing_and_types_nothing(work: Product) -> None:
     assert "half a thought" not in work.screen("work")
 
 
-@pytest.mark.parametrize("served", [False, True], ids=["commands alone", "with the service"])
+@pytest.mark.parametrize(
+    "served", [pytest.param(False, marks=pytest.mark.long), True], ids=["commands alone", "with the service"]
+)
 def test_half_typed_text_is_put_aside_and_comes_back(alone: Product, served: bool) -> None:
     """The message waits for a pause, goes in alone, and the person ends their sentence where they were."""
     declare(alone, "work")

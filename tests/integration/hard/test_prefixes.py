@@ -11,7 +11,7 @@ from tests.integration.hard.stage import declare, started, taken_texts
 from tests.support.product import Product
 
 
-@pytest.mark.parametrize(("down", "up"), [("work", "work2"), ("work2", "work")])
+@pytest.mark.parametrize(("down", "up"), [("work", "work2"), pytest.param("work2", "work", marks=pytest.mark.long)])
 def test_the_verbs_on_a_stopped_session_leave_the_live_one_alone(alone: Product, down: str, up: str) -> None:
     """say, attach, stop and restart are refused or have nothing to do, screen shows its own last words."""
     declare(alone, "work", "work2")
@@ -37,7 +37,7 @@ def test_the_verbs_on_a_stopped_session_leave_the_live_one_alone(alone: Product,
     assert taken_texts(alone, up) == [f"this is {up}."]
 
 
-@pytest.mark.parametrize(("gone", "kept"), [("work", "work2"), ("work2", "work")])
+@pytest.mark.parametrize(("gone", "kept"), [("work", "work2"), pytest.param("work2", "work", marks=pytest.mark.long)])
 def test_stop_and_delete_end_the_one_that_was_named(alone: Product, gone: str, kept: str) -> None:
     """The other lives on in the same process, takes messages, and is what attach and screen show."""
     alone.configure(standingSessions={"enabled": True, "sessions": []})
