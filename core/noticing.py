@@ -15,6 +15,7 @@ from core.names import new_marker, new_message_id
 from core.system import System
 
 REPEATED = "the harness repeats a notice that was delivered before"
+LEFT_OVER = "the harness tells at its resume of a task that ended with an earlier run"
 _GIVEN_BACK = "it was held back in the harness's own queue"
 _RECORDED = "recorded: the harness brings it again when it is resumed"
 _KEPT = WAITING | IN_FLIGHT | DELIVERED
@@ -47,29 +48,37 @@ def keep_blocked(
 
 
 def note_repeat(system: System, record: SessionRecord, report: Report, event: TurnStarted, at: datetime) -> None:
-    """Settle the notice that the harness now told itself, or remember that this turn repeats one that we delivered.
+    """Settle the notice that the harness now told itself, or remember that nobody waits for this turn's answer.
 
-    A turn that a person's message began is nobody's repeat. Part of the open transaction, before the activity follows.
+    That is so where it repeats a notice that we delivered, or tells of a task that this instance never ran: such a turn
+    comes with a resume, is let through, and says nothing in the thread. A turn that a person's message began is another
+    matter. Part of the open transaction, before the activity follows.
     """
     kept = system.inbox.of_key(_key(record, event.task))
-    if kept is None:
-        return
-    if kept.state in WAITING:
+    if kept is not None and kept.state in WAITING:
         system.inbox.advance(kept, MessageState.CONFIRMED, "the harness told it by itself")
-    elif kept.state in DELIVERED and not _in_turn(system, record):
-        message = _notice(record, event.prompt, _repeat_key(record, at), at)
-        system.inbox.add([message])
-        row = system.inbox.get(message.id)
-        if row is not None and MessageState.CONFIRMED in TRANSITIONS[row.state]:
-            system.inbox.advance(row, MessageState.CONFIRMED, REPEATED)
+    elif not _in_turn(system, record):
+        if kept is not None and kept.state in DELIVERED:
+            _remember(system, record, event, at, REPEATED)
+        elif not _runs(system, record, event.task):
+            _remember(system, record, event, at, LEFT_OVER)
 
 
-def repeats(system: System, record: SessionRecord) -> bool:
-    """Tell whether the running turn is nothing but a repeat: no other text joined it since it began."""
+def _remember(system: System, record: SessionRecord, event: TurnStarted, at: datetime, why: str) -> None:
+    message = _notice(record, event.prompt, _repeat_key(record, at), at)
+    system.inbox.add([message])
+    row = system.inbox.get(message.id)
+    if row is not None and MessageState.CONFIRMED in TRANSITIONS[row.state]:
+        system.inbox.advance(row, MessageState.CONFIRMED, why)
+
+
+def why_quiet(system: System, record: SessionRecord) -> str | None:
+    """Return why nobody waits for the running turn's answer; None where another text joined it since it began."""
     activity = system.activities.get(record.uid)
     if activity is None or activity.instance != record.instance_id or activity.turn_started_at is None:
-        return False
-    return system.inbox.of_key(_repeat_key(record, activity.turn_started_at)) is not None
+        return None
+    row = system.inbox.of_key(_repeat_key(record, activity.turn_started_at))
+    return row.detail if row is not None else None
 
 
 def _given_back(system: System, record: SessionRecord, prompt: str) -> bool:
@@ -102,6 +111,12 @@ def _in_turn(system: System, record: SessionRecord) -> bool:
         and activity.state.value == "busy"
         and not activity.between_turns
     )
+
+
+def _runs(system: System, record: SessionRecord, task: str | None) -> bool:
+    """Tell whether the background task is one that the live instance began."""
+    activity = system.activities.get(record.uid)
+    return activity is not None and activity.instance == record.instance_id and task in activity.pending_tasks
 
 
 def _key(record: SessionRecord, task: str | None) -> str:

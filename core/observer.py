@@ -12,7 +12,7 @@ from core.domain.session import HoldKind, Phase, SessionRecord
 from core.errors import LockBusy, StoreBroken
 from core.evidence import settle_by, tell
 from core.harness.spool import discard, read_reports
-from core.noticing import REPEATED, keep_blocked, note_repeat, repeats
+from core.noticing import keep_blocked, note_repeat, why_quiet
 from core.ports import NewPost, OutboundKind
 from core.sessions import resolve
 from core.system import System
@@ -155,7 +155,7 @@ def _take(
     if isinstance(event, TurnBlocked):
         taken.suppressed.append((report, keep_blocked(system, record, report, event, at, held=silenced is not None)))
     if isinstance(event, TurnEnded) and event.answer.strip():
-        quiet = silenced or (REPEATED if repeats(system, record) else None)
+        quiet = silenced or why_quiet(system, record)
         if quiet:
             taken.suppressed.append((report, quiet))
         elif _has_thread(system, record):

@@ -10,6 +10,7 @@ from core.domain.message import MessageState
 from core.domain.session import HoldKind, Live, Outcome
 from core.errors import NotRunning, Refused, UnknownSession
 from core.lifecycle import start_all, stop_all
+from core.noticing import LEFT_OVER
 from core.reconcile import reconcile
 from core.standing.listing import get_standing
 from core.standing.pausing import pause_standing
@@ -385,6 +386,18 @@ def test_a_repeat_of_a_notice_that_was_delivered_is_let_through_and_posts_nothin
     restart_standing(scribe, "scribe", ACTOR)
     wait_for(scribe, ActivityState.IDLE)
     assert len(turns(scribe)) == before + 1
+
+
+def test_a_task_that_a_stop_ended_is_told_at_the_next_start_and_posts_nothing(scribe: System) -> None:
+    """The harness begins a turn for it by itself; it is let through, and nobody waits for its answer."""
+    tell(scribe, "background 60")
+    stop_standing(scribe, "scribe", ACTOR)
+
+    start_standing(scribe, "scribe", ACTOR)
+
+    wait_until(lambda: "<task-notification>" in turns(scribe)[-1], "the harness tells it")
+    wait_for(scribe, ActivityState.IDLE)
+    assert LEFT_OVER in [event["reason"] for event in events(scribe, "standing.suppressed")]
 
 
 def test_what_a_person_types_under_a_pause_is_never_blocked(scribe: System, private: PrivateTmux) -> None:
