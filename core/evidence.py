@@ -1,10 +1,11 @@
 """Which messages a turn has taken, by the harness's own records: hook reports and the conversation's transcript."""
 
 from collections.abc import Iterable
+from datetime import timedelta
 
 from core.domain.framing import takes
 from core.domain.harness import HarnessEvent, TextQueued, TurnStarted
-from core.domain.message import IN_FLIGHT, TRANSITIONS, InboxRow, Kind, MessageState
+from core.domain.message import IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState
 from core.domain.session import SessionRecord
 from core.errors import StoreBroken
 from core.launching import context_of
@@ -14,6 +15,7 @@ from core.sessions import resolve
 from core.system import System
 
 _OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
+_ROUNDED = timedelta(milliseconds=10)  #: a harness tells the moment in whole milliseconds
 _LOOK_BACK = 50  #: settled-as-unknown and accepted rows that a late record may still prove
 _MESSAGES = frozenset({Kind.SAY, Kind.REPLY})
 
@@ -30,11 +32,19 @@ def settle_by(system: System, uid: str, events: Iterable[HarnessEvent]) -> tuple
             continue
         state = MessageState.CONFIRMED if isinstance(event, TurnStarted) else MessageState.ACCEPTED
         for row in candidates(system, uid):
+            if isinstance(event, TextQueued) and _before_attempt(event, row):
+                continue
             if state in TRANSITIONS[row.state] and takes(event.prompt, row.message):
                 moved.append(system.inbox.advance(row, state))
                 if row.message.kind in _MESSAGES:
                     system.activities.touch_message(uid, system.clock.now())
     return tuple(moved)
+
+
+def _before_attempt(event: TextQueued, row: InboxRow) -> bool:
+    """Tell whether the harness's queue held the text before the row's latest attempt: it was given back since."""
+    began = row.updated_at if row.state in WAITING else row.pasted_at or row.updated_at
+    return event.at is not None and event.at < began - _ROUNDED
 
 
 def candidates(system: System, uid: str) -> tuple[InboxRow, ...]:

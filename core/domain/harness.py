@@ -97,9 +97,13 @@ class TurnStarted:
 
 @dataclass(frozen=True)
 class TextQueued:
-    """The harness's own queue holds this text; it will be taken at the end of the turn or of the tool call."""
+    """The harness's own queue holds this text; it will be taken at the end of the turn or of the tool call.
+
+    `at`: since when (UTC), None where that is not told. A queue can be read about long after it was emptied.
+    """
 
     prompt: str
+    at: datetime | None = None
 
 
 @dataclass(frozen=True)

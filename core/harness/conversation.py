@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def _entry_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
     if kind == "queue-operation":
         text = text_of(entry, "content")
         queued = text_of(entry, "operation") == "enqueue" and text and not is_internal(text)
-        return (TextQueued(text),) if queued else ()
+        return (TextQueued(text, _moment(entry)),) if queued else ()
     if kind == "attachment":
         attachment = object_of(entry, "attachment")
         text = _flat(attachment.get("prompt")) if text_of(attachment, "type") == "queued_command" else ""
@@ -111,6 +112,15 @@ def _entry_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
     if kind == "user" and entry.get("isSidechain") is not True:
         return _user_events(entry)
     return ()
+
+
+def _moment(entry: Mapping[str, Any]) -> datetime | None:
+    """Return when the line was written, None where it does not say so in a form that we know."""
+    try:
+        at = datetime.fromisoformat(text_of(entry, "timestamp"))
+    except ValueError:
+        return None
+    return at if at.tzinfo is not None else None
 
 
 def _user_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:

@@ -1,6 +1,7 @@
 """Reading a conversation's file forward."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +155,21 @@ def test_conversation_that_cannot_be_read_is_not_taken_for_absent(tmp_path: Path
 
     with pytest.raises(TrustFailed, match=r"c\.jsonl"):
         has_turn(tmp_path / "c.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("stamp", "at"),
+    [
+        ("2026-11-29T15:10:01.321Z", datetime(2026, 11, 29, 15, 10, 1, 321000, tzinfo=UTC)),
+        ("2026-11-29T15:10:01", None),
+        ("yesterday", None),
+        (7, None),
+    ],
+)
+def test_a_queued_text_says_since_when(stamp: object, at: datetime | None) -> None:
+    """What the queue held before a message was given back says nothing about its next attempt."""
+    line = {"type": "queue-operation", "operation": "enqueue", "content": "hi", "timestamp": stamp}
+
+    [event] = line_events(json.dumps(line).encode())
+
+    assert event == TextQueued("hi", at)

@@ -1,0 +1,47 @@
+"""A message that the harness's own queue gave back is sent anew, and what its records say of the first time is past."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from core.delivery import Deliverer
+from core.domain.message import MessageState
+from core.saying import say
+from core.standing.pausing import pause_standing
+from core.system import System
+from tests.support.talking import record_of, rows, times
+from tests.support.tmux import wait_until
+from tests.support.world import ACTOR, World
+
+S = MessageState
+
+
+@pytest.mark.parametrize("point", ["delivery.claim:after", "delivery.paste:after", "delivery.submit:after"])
+def test_a_kill_after_it_was_given_back_loses_nothing(scribe: System, world: World, point: str) -> None:
+    """The conversation is read from its start then, and tells of the queue that held it before the pause."""
+    uid, _ = record_of(scribe)
+    say(scribe, "scribe", "sleep 60", actor=ACTOR)
+    accepted = say(scribe, "scribe", "given back", actor=ACTOR)
+    pause_standing(scribe, "scribe", ACTOR, hard=True)
+
+    def given_back() -> bool:
+        scribe.ingest(uid)
+        return rows(scribe)[-1].state is S.PENDING
+
+    wait_until(given_back, "the harness gave it back")
+    command = [sys.executable, "-m", "tests.support.world", str(replace(world, harness="bundled").save())]
+    killed = subprocess.run(
+        [*command, "resume", "scribe"], env={**os.environ, "THE_LOOP_CRASH_AT": point}, timeout=60, check=False
+    )
+
+    until = scribe.clock.now() + timedelta(seconds=15)
+    row = Deliverer(scribe).run(uid, rows(scribe)[-1].message.id, until)
+
+    assert (accepted.state, killed.returncode) == (S.ACCEPTED, -9)
+    assert row is not None
+    assert row.state is S.CONFIRMED
+    assert times(scribe, "given back") == 1
