@@ -10,6 +10,11 @@ from tests.support.product import NAME, end
 from tests.support.tmux import wait_until
 
 
+def pane_of(machine: Machine) -> str:
+    """Return the pid of the session's pane."""
+    return machine.tmux("list-panes", "-s", "-t", f"=loop-standing-{NAME}:", "-F", "#{pane_pid}")
+
+
 def test_the_installed_unit_starts_the_server(machine: Machine) -> None:
     """The pane lives in the unit's process, on the socket that attach names; nobody starts a second server."""
     (machine.folder / "units" / TMUX_UNIT).touch()
@@ -110,14 +115,14 @@ def test_killing_the_service_ends_no_agent(machine: Machine) -> None:
     (machine.folder / "units" / TMUX_UNIT).touch()
     machine.run("start")
     pid = running_service(machine.product.paths.service_lock)
-    server, pane = machine.server(), machine.tmux("list-panes", "-a", "-F", "#{pane_pid}")
+    server, pane = machine.server(), pane_of(machine)
     assert pid is not None
 
     end(pid, signal.SIGKILL)
     again = machine.run("start", "--json")
 
     assert again.json["standingSessions"][0]["outcome"] == "already-running"
-    assert (machine.server(), machine.tmux("list-panes", "-a", "-F", "#{pane_pid}")) == (server, pane)
+    assert (machine.server(), pane_of(machine)) == (server, pane)
 
 
 def test_a_server_from_an_earlier_place_is_not_lost(machine: Machine) -> None:

@@ -13,6 +13,7 @@ from tests.support.product import NAME, Product, end
 from tests.support.tmux import alive, wait_until
 
 UNIT = "the-loop.service"
+TMUX_UNIT = "the-loop-tmux.service"
 #: Stands for systemd: a unit that is there if `unit` is, whose start runs the service and whose stop ends it.
 SYSTEMCTL = """\
 #!/bin/sh
@@ -20,7 +21,7 @@ cd {folder} || exit 1
 echo "$*" >>calls
 [ "$1" = --user ] && shift
 case "$1" in
-  cat) [ -e unit ] ;;
+  cat) [ -e unit ] && [ "$2" = the-loop.service ] ;;
   show) cat main-pid ;;
   start) {program} serve </dev/null >unit-log 2>&1 & echo $! >main-pid ;;
   stop) kill "$(cat main-pid)" ;;
@@ -178,7 +179,7 @@ def test_another_configuration_does_not_touch_the_unit(alone: Product) -> None:
 
 
 def test_without_a_unit_the_service_is_detached(alone: Product) -> None:
-    """systemd is asked whether it knows the unit, and no more."""
+    """systemd is asked whether it knows the units, and no more."""
     folder, environ = systemd(alone, installed=False)
     at_default_place(alone)
 
@@ -187,7 +188,7 @@ def test_without_a_unit_the_service_is_detached(alone: Product) -> None:
 
     calls = set((folder / "calls").read_text().splitlines())
     assert (started.code, stopped.code) == (0, 0)
-    assert calls == {f"--user cat {UNIT}"}
+    assert calls == {f"--user cat {UNIT}", f"--user cat {TMUX_UNIT}"}
 
 
 def test_a_second_service_is_refused_and_names_the_first(alone: Product) -> None:
