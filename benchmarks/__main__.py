@@ -2,13 +2,13 @@
 
 import sys
 
-from benchmarks import cold_list, list_in_process, say_to_pane, service_at_rest
+from benchmarks import cold_list, death_to_event, idle_hundred, list_in_process, say_to_pane, service_at_rest
 from benchmarks.measuring import report
 
 
 def main() -> int:
     """Run every benchmark and return the exit code."""
-    modules = (cold_list, list_in_process, say_to_pane, service_at_rest)
+    modules = (cold_list, list_in_process, say_to_pane, service_at_rest, death_to_event, idle_hundred)
     return max(report([ratio]) for module in modules for ratio in module.ratios())
 
 
