@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from core.changing import Changes
 from core.config.loading import load
 from core.config.settings import Settings
 from core.delivery import Deliverer
@@ -12,13 +13,14 @@ from core.deliveryworker import DeliveryWorker
 from core.domain.message import InboxRow
 from core.door import Door
 from core.finishing import Finisher
-from core.inbound import Inbound, authorized_rows
+from core.inbound import Inbound
 from core.lifecycle import start_all
 from core.mirroring import NullMirror
 from core.observer import ingest
 from core.outbound import OutboundWorker
 from core.ports import Channel
 from core.service import Connections, Service, Worker
+from core.steering import authorized_rows
 from core.supervision.worker import Supervisor
 from core.surfaces.http.counting import CountingEvents
 from core.surfaces.http.facts import HTTP_ROW, Facts
@@ -33,7 +35,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     """Put the service together: control client, channels, workers. Raises ConfigError, ChannelMissing."""
     system, events = _counted(build_system(settings, environ, persistent=True))
     channels = _enabled_channels(settings, environ)
-    delivery = DeliveryWorker(system, Deliverer(system, _authorized(channels)))
+    delivery = DeliveryWorker(system, Deliverer(system, _authorized(system, channels)))
     outbound = {channel.kind: OutboundWorker(system, channel) for channel in channels}
 
     def wake(uid: str | None) -> None:
@@ -49,7 +51,8 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     facts = Facts(system, connections.rows, observer.tmux, observer.watching, events.counts, _dropped(inbounds))
     workers = [Worker(HTTP_ROW, 0, HttpHost(facts, connections.set).run)]
     for channel in channels:
-        door = Door(system, connections, inbounds[channel.kind].receive, delivery.wake)
+        changes = Changes(system, channel.authorized)
+        door = Door(system, connections, inbounds[channel.kind].receive, changes, delivery.wake)
         workers.append(Worker(channel.kind, 0, _serving(channel, door)))
     workers.append(Worker("delivery", 1, delivery.run))
     workers += [Worker(f"outbound-{kind}", 2, worker.run) for kind, worker in outbound.items()]
@@ -94,9 +97,9 @@ def _enabled_channels(settings: Settings, environ: Mapping[str, str]) -> tuple[C
     return tuple(load_channel(name, settings, environ) for name, block in settings.channels.items() if block.enabled)
 
 
-def _authorized(channels: Sequence[Channel]) -> Callable[[InboxRow], bool]:
+def _authorized(system: System, channels: Sequence[Channel]) -> Callable[[InboxRow], bool]:
     """Return the question that delivery asks of a row right before the pane is written to: may its author, still?"""
-    questions = {channel.kind: authorized_rows(channel.authorized) for channel in channels}
+    questions = {channel.kind: authorized_rows(system, channel.authorized) for channel in channels}
 
     def ask(row: InboxRow) -> bool:
         address = row.message.address

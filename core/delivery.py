@@ -76,7 +76,7 @@ class Deliverer:
 
         Raises StoreBroken, and RecordUnreadable for a record that cannot be understood.
         """
-        rows = self._system.inbox.unsettled(uid)
+        rows = self._rows(uid)
         if not rows:
             return self._read_on(uid)
         self.followed.add(uid)
@@ -105,7 +105,7 @@ class Deliverer:
 
         Nothing is done where others are before it: `advance` takes them first, as it takes on where tmux is silent.
         """
-        rows = self._system.inbox.unsettled(record.uid)
+        rows = self._rows(record.uid)
         if [row.message.id for row in rows] != [message_id]:
             return
         try:
@@ -119,6 +119,10 @@ class Deliverer:
 
     def _now(self) -> datetime:
         return self._system.clock.now()
+
+    def _rows(self, uid: str) -> tuple[InboxRow, ...]:
+        """Return what is in flight and what may go in, in order: what a person must confirm first is left out."""
+        return tuple(row for row in self._system.inbox.unsettled(uid) if not delivering.awaits_confirmation(row))
 
     def _record(self, rows: Sequence[InboxRow]) -> SessionRecord | None:
         """Return the record that the rows are meant for, None if it is gone. Raises RecordUnreadable."""
@@ -161,7 +165,7 @@ class Deliverer:
 
     def _step(self, uid: str) -> datetime | None:
         """Look again, now that nobody else can move anything, and do what the situation asks for."""
-        rows = self._system.inbox.unsettled(uid)
+        rows = self._rows(uid)
         record = self._record(rows) if rows else None
         if record is None:
             return self._now()

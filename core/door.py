@@ -3,9 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from core.ports import IncomingReply, Verdict
+from core.attaching import fetched, keep_file
+from core.changing import Changes
+from core.errors import Refused
+from core.ports import BoundThread, Fetch, Fetched, IncomingChange, IncomingReply, Swept, Verdict
 from core.service import Connections
 from core.standing.listing import list_standing
+from core.sweeping import swept as note_swept
+from core.sweeping import threads
 from core.system import System
 
 
@@ -17,10 +22,12 @@ class Door:
         system: System,
         connections: Connections,
         receive: Callable[[Sequence[IncomingReply]], tuple[Verdict, ...]],
+        changes: Changes,
         committed: Callable[[], None],
     ) -> None:
         """`receive` is the inbound pipeline; `committed` is called once something is new in the inbox."""
         self._system = system
+        self._changes = changes
         self._connections = connections
         self._receive = receive
         self._committed = committed
@@ -31,6 +38,35 @@ class Door:
         if Verdict.COMMITTED in verdicts:
             self._committed()
         return verdicts
+
+    def change(self, changes: Sequence[IncomingChange]) -> None:
+        """Apply edits and deletions; one that delivery was faster than is judged by how it stands then."""
+        try:
+            self._changes.apply(changes)
+        except Refused:
+            self._changes.apply(changes)
+        self._committed()
+
+    def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
+        """Return the bound threads, those of the session that was spoken with last first. Raises StoreBroken."""
+        return threads(self._system, channel_kind, team)
+
+    def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
+        """Move the thread's cursor, and tell in the thread what was caught up. Raises StoreBroken."""
+        note_swept(self._system, channel_kind, team, swept)
+
+    def to_fetch(self, channel_kind: str) -> tuple[Fetch, ...]:
+        """Return the messages that wait for their files. Raises StoreBroken."""
+        return self._system.inbox.to_fetch(channel_kind)
+
+    def keep_file(self, message_id: str, position: int, name: str, data: bytes) -> str:
+        """Write a file into the session's folder, and return its path. Raises StoreBroken."""
+        return keep_file(self._system, message_id, position, name, data)
+
+    def fetched(self, message_id: str, files: Sequence[Fetched]) -> None:
+        """Let the message go on, its text naming the files. Raises StoreBroken."""
+        fetched(self._system, message_id, files)
+        self._committed()
 
     def rows(self) -> tuple[Mapping[str, Any], ...]:
         """Return the rows of `list`."""

@@ -6,18 +6,20 @@ delivery, where the allow-list is asked again.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
+from core.domain.delivering import CONFIRM, FETCHING
 from core.domain.framing import clean
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.domain.session import SessionRecord
 from core.errors import InvalidValue, RecordUnreadable
 from core.names import new_marker, new_message_id, standing_ref
 from core.notes import note_of
-from core.ports import Binding, IncomingReply, Mirror, Verdict
+from core.ports import Binding, IncomingReply, Mirror, NewPost, OutboundKind, Verdict
+from core.steering import Authorized, may_steer
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -30,8 +32,8 @@ BAD_SHAPE = "shape"
 EMPTY = "empty"
 FULL = "queue-full"
 GONE = "no-session"
-
-Authorized = Callable[[str], bool]
+SHARING = "sharing-changed"
+REFUSED_BEFORE = "refused-before"
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Passed:
     reply: IncomingReply
     record: SessionRecord
     text: str
+    binding: Binding
 
 
 class Inbound:
@@ -66,6 +69,8 @@ class Inbound:
         passed = [verdict for verdict in judged if isinstance(verdict, Passed)]
         with self._system.database.transaction(durable=True):
             taken = [self._commit(one) for one in passed]
+            for reply, verdict in zip(replies, judged, strict=True):
+                self._keep_refusal(reply, verdict)
         results = iter(taken)
         return tuple(
             self._told(reply, verdict, next(results) if isinstance(verdict, Passed) else None)
@@ -81,19 +86,24 @@ class Inbound:
         binding = self._system.bindings.of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread)
         if binding is None:
             return Dropped(UNMAPPED, silent=True)
-        refused = check_author(reply) or check_rights(reply, self._authorized)
-        if refused is not None:
-            return refused
-        return self._read(reply, binding)
+        refused = check_author(reply) or self._check_past(reply) or check_team(reply)
+        if refused is None and not may_steer(self._system, self._authorized, binding.name, reply.author):
+            refused = Dropped(UNAUTHORIZED)
+        return refused or check_sharing(reply, binding) or self._read(reply, binding)
+
+    def _check_past(self, reply: IncomingReply) -> Dropped | None:
+        """Refuse what was refused before: whoever was let in since then says it again; no sweep says it for them."""
+        refused = self._system.bindings.was_refused(reply_key(reply))
+        return Dropped(REFUSED_BEFORE, silent=True) if refused else None
 
     def _read(self, reply: IncomingReply, binding: Binding) -> Passed | Dropped:
         record = self._record(binding)
         if record is None:
             return Dropped(GONE)
         try:
-            return Passed(reply, record, clean(reply.text).text)
+            return Passed(reply, record, clean(reply.text).text, binding)
         except InvalidValue:
-            return Dropped(EMPTY)
+            return Passed(reply, record, "", binding) if reply.files else Dropped(EMPTY)
 
     def _record(self, binding: Binding) -> SessionRecord | None:
         try:
@@ -111,7 +121,10 @@ class Inbound:
         new = self._system.inbox.add([message])[0]
         limit = self._system.settings.limits.queued_per_session
         row = self._system.inbox.get(message.id) if new else None
-        if row is None or self._system.inbox.counts().get(passed.record.uid, 0) <= limit:
+        if row is None:
+            return new
+        if self._system.inbox.counts().get(passed.record.uid, 0) <= limit:
+            self._make_wait(row, passed)
             return new
         reason = f"{limit} messages wait already"
         self._system.inbox.advance(row, MessageState.REFUSED, reason)
@@ -119,6 +132,35 @@ class Inbound:
         if note is not None:
             self._system.outbox.add([note])
         return Dropped(FULL)
+
+    def _make_wait(self, row: InboxRow, passed: Passed) -> None:
+        """Let a message wait for its files, or for a person's word where it comes late; note what is to be known."""
+        reply = passed.reply
+        if reply.shared is not None and passed.binding.shared is None:
+            self._system.bindings.note_sharing(passed.binding, reply.shared)
+        if reply.files:
+            self._system.inbox.add_files(row.message.id, reply.files)
+        if reply.confirm:
+            reason = f"{CONFIRM}, for it was {reply.confirm}"
+            moved = self._system.inbox.advance(row, MessageState.QUEUED, reason)
+            remedy = f"`the-loop standing confirm {row.message.id}` sends it, `cancel` in its place forgets it"
+            note = note_of(moved, MessageState.QUEUED, reason, remedy)
+            self._system.outbox.add([note] if note else [])
+        elif reply.files:
+            self._system.inbox.advance(row, MessageState.QUEUED, FETCHING)
+
+    def _keep_refusal(self, reply: IncomingReply, verdict: Passed | Dropped) -> None:
+        """Remember a refused author's reply by its key, and tell a changed channel's thread once that it is not read.
+
+        An author whose team is not known is no refusal for good: a sweep may know more.
+        """
+        if not isinstance(verdict, Dropped):
+            return
+        if verdict.reason == UNAUTHORIZED and reply.author_team:
+            self._system.bindings.refuse(reply_key(reply), reply.channel, reply.thread, reply.ts)
+        if verdict.reason == SHARING:
+            binding = self._system.bindings.of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread)
+            self._system.outbox.add([sharing_note(binding, bool(reply.shared))] if binding else [])
 
     # ------------------------------------------------------------ what is told
 
@@ -184,11 +226,33 @@ def check_author(reply: IncomingReply) -> Dropped | None:
     return Dropped(SELF_AUTHORED) if reply.is_self or reply.is_bot else None
 
 
-def check_rights(reply: IncomingReply, authorized: Authorized) -> Dropped | None:
-    """Refuse members of another team, and who is not on the allow-list."""
-    if reply.author_team != reply.team or not reply.author or not authorized(reply.author):
-        return Dropped(UNAUTHORIZED)
-    return None
+def check_team(reply: IncomingReply) -> Dropped | None:
+    """Refuse members of another team, unless the channel names them with it (`T9:U1`), and whose team is not known."""
+    outsider = reply.author_team != reply.team and not reply.author.startswith(f"{reply.author_team}:")
+    return Dropped(UNAUTHORIZED) if not reply.author_team or outsider else None
+
+
+def check_sharing(reply: IncomingReply, binding: Binding) -> Dropped | None:
+    """Refuse replies of a channel that was shared with others, or no more, since the session was announced there."""
+    changed = reply.shared is not None and binding.shared is not None and reply.shared is not binding.shared
+    return Dropped(SHARING) if changed else None
+
+
+def sharing_note(binding: Binding, shared: bool) -> NewPost:
+    """Return what a thread is told, once for each change of its channel."""
+    now = "is shared with another organization now" if shared else "is no longer shared with another organization"
+    return NewPost(
+        id=f"p-sharing-{binding.uid}-{binding.thread}-{int(shared)}",
+        key=f"sharing:{binding.uid}:{binding.thread}:{int(shared)}",
+        kind=OutboundKind.NOTE,
+        uid=binding.uid,
+        name=binding.name,
+        channel_kind=binding.channel_kind,
+        text=f"This channel {now}, which it was not when `{binding.name}` was announced: replies are not taken here. "
+        f"To do: announce it anew: `the-loop standing announce {binding.name}`",
+        channel=binding.channel,
+        thread=binding.thread,
+    )
 
 
 def reply_key(reply: IncomingReply) -> str:
@@ -224,13 +288,3 @@ def order_of(ts: str, now: datetime) -> int:
         return int(Decimal(ts) * 1_000_000)
     except (InvalidOperation, ValueError, OverflowError):
         return int(now.astimezone(UTC).timestamp() * 1_000_000)
-
-
-def authorized_rows(authorized: Authorized) -> Callable[[InboxRow], bool]:
-    """Return the question that delivery asks again: rows of a chat need their author on the allow-list still."""
-
-    def ask(row: InboxRow) -> bool:
-        address = row.message.address
-        return address is None or authorized(row.message.actor.removeprefix(f"{address.channel_kind}:"))
-
-    return ask

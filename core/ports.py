@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from core.domain.activity import Activity
+from core.domain.attachment import Attachment as Attachment
+from core.domain.attachment import Fetch as Fetch
+from core.domain.attachment import Fetched as Fetched
 from core.domain.binding import Binding as Binding
 from core.domain.harness import HarnessEvent, Launch, Opinion, Report, SessionContext, Traits
 from core.domain.message import InboxRow, MessageState, NewMessage
@@ -124,6 +127,26 @@ class Inbox(Protocol):
         """
         ...
 
+    def edit(self, row: InboxRow, text: str) -> InboxRow:
+        """Replace the text of a waiting row, durably. Raises Refused if it has moved on since `row` was read."""
+        ...
+
+    def add_files(self, message_id: str, files: Sequence[Attachment]) -> None:
+        """Note which files came with a message. Part of the open transaction."""
+        ...
+
+    def told_files(self, message_id: str) -> str | None:
+        """Return the lines about its files that a message's text ends with: "" without files, None before they came."""
+        ...
+
+    def tell_files(self, message_id: str, told: str) -> bool:
+        """Keep those lines, once; False if they were told before. Part of the open transaction."""
+        ...
+
+    def to_fetch(self, channel_kind: str) -> tuple[Fetch, ...]:
+        """Return the messages of a chat that still wait for their files."""
+        ...
+
     def cancel_waiting(self, uid: str, detail: str) -> tuple[InboxRow, ...]:
         """Cancel every waiting row of the session, durably, and return them."""
         ...
@@ -226,6 +249,26 @@ class Bindings(Protocol):
 
     def all(self, channel_kind: str) -> tuple[Binding, ...]:
         """Return every binding of that kind."""
+        ...
+
+    def move_cursor(self, binding: Binding, ts: str) -> None:
+        """Note that all of the thread up to that message was swept; never backwards. Part of the open transaction."""
+        ...
+
+    def note_sharing(self, binding: Binding, shared: bool) -> None:
+        """Keep whether the channel was shared with others at first sight. Part of the open transaction."""
+        ...
+
+    def refuse(self, key: str, channel: str, thread: str, ts: str) -> None:
+        """Remember by its key that a reply was refused. Part of the open transaction."""
+        ...
+
+    def was_refused(self, key: str) -> bool:
+        """Tell whether the reply was refused before."""
+        ...
+
+    def forget_refused(self, binding: Binding, before: str) -> None:
+        """Forget the thread's refusals before that time stamp. Part of the open transaction."""
         ...
 
     def unbind(self, uid: str, channel_kind: str) -> Binding | None:
@@ -498,6 +541,40 @@ class IncomingReply:
     is_self: bool
     shape: str  #: plain | file_share | thread_broadcast | me_message, or the subtype that was refused
     text: str
+    files: tuple[Attachment, ...] = ()
+    shared: bool | None = None  #: whether the channel is shared with other organizations; None: not told
+    confirm: str = ""  #: why a person must confirm it before it goes in ("sent 3 h ago"); "": it goes in by itself
+
+
+@dataclass(frozen=True)
+class IncomingChange:
+    """What a channel hands to core of an edit or a deletion: the message as it is now, without text if deleted."""
+
+    reply: IncomingReply
+    deleted: bool
+
+
+@dataclass(frozen=True)
+class BoundThread:
+    """A thread that may have been written in while nobody listened."""
+
+    name: str
+    channel: str
+    thread: str
+    cursor: str  #: the last message of the last complete sweep
+    shared: bool | None  #: None: nobody has looked yet whether the channel is shared
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A thread that was read to its end."""
+
+    channel: str
+    thread: str
+    cursor: str  #: the last message that was seen
+    forget_before: str  #: no sweep comes past what is older
+    caught_up: int  #: replies that became messages by it
+    oldest: str  #: what the oldest of them says of its age, such as "14 min"; "" without one
 
 
 class Verdict(Enum):
@@ -513,6 +590,30 @@ class CoreDoor(Protocol):
 
     def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
         """Run the inbound pipeline; when it returns, what passed is on the disk. Raises StoreBroken."""
+        ...
+
+    def change(self, changes: Sequence[IncomingChange]) -> None:
+        """Apply edits and deletions to what still waits, and tell of those that came too late. Raises StoreBroken."""
+        ...
+
+    def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
+        """Return the bound threads, those of the session that was spoken with last first. Raises StoreBroken."""
+        ...
+
+    def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
+        """Move the thread's cursor, and tell in the thread what was caught up. Raises StoreBroken."""
+        ...
+
+    def to_fetch(self, channel_kind: str) -> tuple[Fetch, ...]:
+        """Return the messages that wait for their files. Raises StoreBroken."""
+        ...
+
+    def keep_file(self, message_id: str, position: int, name: str, data: bytes) -> str:
+        """Write a file into the session's folder under a harmless name, and return its path. Raises StoreBroken."""
+        ...
+
+    def fetched(self, message_id: str, files: Sequence[Fetched]) -> None:
+        """Let the message go on, its text naming the files. Raises StoreBroken."""
         ...
 
     def rows(self) -> tuple[Mapping[str, Any], ...]:

@@ -94,6 +94,15 @@ TmuxSeconds = Annotated[float, Field(ge=2, le=60)]  # deadlines in tmux are of w
 ChannelId = Annotated[
     str, *_matching("(?:[CG][A-Z0-9]{2,})?", "a channel's id such as C0123456789 (not its #name), or empty")
 ]
+MemberId = Annotated[
+    str,
+    *_matching(
+        "(?:[TE][A-Z0-9]{2,}:)?[UW][A-Z0-9]{2,}",
+        "a member id such as U0123456789 (in Slack: the person's profile, then `Copy member ID`; a guest, or somebody "
+        "of another organization, with the team's id: T0123456789:U0123456789); names are not taken, since anyone can take "
+        "another's name",
+    ),
+]
 SocketName = Annotated[
     str, *_matching("(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})?", "up to 64 letters, digits, `.`, `_` and `-`, or empty")
 ]
@@ -210,6 +219,10 @@ class SlackBlock(Block):
 
     enabled: bool = Field(SlackBinding.enabled, description="Whether the session has a thread")
     channel: ChannelId = Field(SlackBinding.channel, description='Channel id (`C…`); "" means channels.slack.channel')
+    authorized_users: list[MemberId] | None = Field(
+        default=None,
+        description="Who of channels.slack.authorizedUsers may steer this session; null: all of them; []: nobody",
+    )
 
 
 class IdleBlock(Block):

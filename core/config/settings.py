@@ -207,5 +207,9 @@ def _definition(block: Mapping[str, Any]) -> Definition:
         auto_start=block["autoStart"],
         restart=Restart(block["restart"]),
         idle=Idle(block["idle"]["stopAfter"] and parse_duration(block["idle"]["stopAfter"])),
-        slack=SlackBinding(block["slack"]["enabled"], block["slack"]["channel"]),
+        slack=SlackBinding(
+            block["slack"]["enabled"],
+            block["slack"]["channel"],
+            None if block["slack"]["authorizedUsers"] is None else tuple(block["slack"]["authorizedUsers"]),
+        ),
     )

@@ -28,6 +28,8 @@ HALF_TYPED = "somebody has half-typed text in its terminal"
 STARTING = seen_reason(Observed.STARTING)
 STASHING = "half-typed text is being put aside"
 CLEARING = "its input line is being emptied"
+FETCHING = "its files are being fetched"
+CONFIRM = "it waits to be confirmed"  #: how the detail of a row begins that goes in only once a person said so
 NEEDS_SERVICE = "only the service can ask whether its author may still steer"
 IN_DOUBT = "the message before it may still stand in its input line"
 EXPIRING = frozenset({SILENT, TYPING, HALF_TYPED, STASHING, CLEARING})  #: a row that waits for one of these expires
@@ -197,6 +199,8 @@ def _waiting(s: Situation, now: datetime) -> Step:
     if s.generation is None or row.message.generation < s.generation:
         reason = "the session was stopped or deleted after it was sent"
         return Settle(MessageState.CANCELLED, reason, "send it again once it runs", note=True)
+    if row.detail == FETCHING:
+        return Wait(None, FETCHING)
     if s.authorized is None:
         return Queue(NEEDS_SERVICE, "`the-loop start`")
     if not s.authorized:
@@ -207,6 +211,11 @@ def _waiting(s: Situation, now: datetime) -> Step:
     if s.decision.action in _DELIVERS:
         return _prepared(s, now) if row.detail in _PREPARING else _deliverable(s, now)
     return _held_back(s.decision, expired)
+
+
+def awaits_confirmation(row: InboxRow) -> bool:
+    """Tell whether the row goes in only once a person said so; it holds up none of those behind it."""
+    return row.state is MessageState.QUEUED and row.detail.startswith(CONFIRM)
 
 
 def _began_to_wait(row: InboxRow, now: datetime) -> datetime:

@@ -32,6 +32,7 @@ class Verb(Enum):
     INTERRUPT = "interrupt"
     QUEUE = "queue"
     CANCEL = "cancel"
+    CONFIRM = "confirm"
     LOGS = "logs"
 
 

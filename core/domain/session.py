@@ -14,6 +14,7 @@ class SlackBinding:
 
     enabled: bool = False
     channel: str = ""
+    authorized_users: tuple[str, ...] | None = None  #: narrows the channel's list; None: no list of its own; (): nobody
 
 
 class Restart(Enum):

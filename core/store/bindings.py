@@ -50,6 +50,28 @@ class SqliteBindings:
         """Return every binding of that kind, by name. Raises StoreBroken."""
         return tuple(map(_binding, self._database.read(queries.BINDINGS, (channel_kind,))))
 
+    def move_cursor(self, binding: Binding, ts: str) -> None:
+        """Note that all of the thread up to that message was swept; never backwards, never for another binding."""
+        place = (binding.channel_kind, binding.team, binding.channel, binding.thread, binding.uid)
+        self._database.write(queries.MOVE_CURSOR, (ts, *place, ts))
+
+    def note_sharing(self, binding: Binding, shared: bool) -> None:
+        """Keep whether the channel was shared with others when it was first looked at; once a binding."""
+        place = (binding.channel_kind, binding.team, binding.channel, binding.thread, binding.uid)
+        self._database.write(queries.NOTE_SHARING, (int(shared), *place))
+
+    def refuse(self, key: str, channel: str, thread: str, ts: str) -> None:
+        """Remember by its key, without a word of it, that a reply was refused."""
+        self._database.write(queries.REFUSE_REPLY, (key, channel, thread, ts))
+
+    def was_refused(self, key: str) -> bool:
+        """Tell whether the reply was refused before. Raises StoreBroken."""
+        return bool(self._database.read(queries.REFUSED_REPLY, (key,)))
+
+    def forget_refused(self, binding: Binding, before: str) -> None:
+        """Forget the refusals that no sweep comes past again."""
+        self._database.write(queries.FORGET_REFUSED, (binding.channel, binding.thread, before))
+
     def unbind(self, uid: str, channel_kind: str) -> Binding | None:
         """Remove the session's binding and return it."""
         with self._database.transaction(durable=True):
@@ -79,4 +101,6 @@ def _binding(found: sqlite3.Row) -> Binding:
         uid=found["uid"],
         name=found["name"],
         created_at=from_iso(found["created_at"]),
+        cursor=found["cursor"],
+        shared=None if found["shared"] is None else bool(found["shared"]),
     )

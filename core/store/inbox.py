@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from core.clock import Clock, from_iso, iso
+from core.domain.attachment import Attachment, Fetch, decoded, encoded
 from core.domain.message import TRANSITIONS, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.errors import Refused
 from core.store import queries
@@ -87,6 +88,38 @@ class SqliteInbox:
             if not self._database.write(queries.ADVANCE_MESSAGE, _step(row, moved)):
                 raise _overtaken(row, self.get(row.message.id))
             return _row(self._database.read(queries.MESSAGE, (row.message.id,))[0])
+
+    def edit(self, row: InboxRow, text: str) -> InboxRow:
+        """Replace the text of a waiting row, durably, and return it as stored.
+
+        It counts as another attempt, so that whoever has read the old text can no longer claim the row. Raises Refused
+        if the row has moved on.
+        """
+        values = (text, iso(self._clock.now()), row.message.id, row.state.value, row.attempt)
+        with self._database.transaction(durable=True):
+            if not self._database.write(queries.EDIT_TEXT, values):
+                raise _overtaken(row, self.get(row.message.id))
+            return _row(self._database.read(queries.MESSAGE, (row.message.id,))[0])
+
+    def add_files(self, message_id: str, files: Sequence[Attachment]) -> None:
+        """Note which files came with a message. Part of the open transaction."""
+        self._database.write(queries.ADD_FILES, (message_id, encoded(files)))
+
+    def told_files(self, message_id: str) -> str | None:
+        """Return the lines about its files that a message's text ends with: "" without files, None before they came."""
+        found = self._database.read(queries.FILES_OF, (message_id,))
+        if not found:
+            return ""
+        return None if found[0]["told"] is None else str(found[0]["told"])
+
+    def tell_files(self, message_id: str, told: str) -> bool:
+        """Keep those lines, once; False if they were told before. Part of the open transaction."""
+        return self._database.write(queries.TELL_FILES, (told, message_id)) == 1
+
+    def to_fetch(self, channel_kind: str) -> tuple[Fetch, ...]:
+        """Return the messages of a chat that still wait for their files. Raises StoreBroken."""
+        found = self._database.read(queries.FILES_TO_FETCH, (channel_kind,))
+        return tuple(Fetch(entry["message"], entry["name"], decoded(entry["files"])) for entry in found)
 
     def cancel_waiting(self, uid: str, detail: str) -> tuple[InboxRow, ...]:
         """Cancel every waiting row of the session, durably, and return them as stored."""

@@ -118,6 +118,19 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) WITHOUT ROWID
         """,
     ),
+    (
+        "ALTER TABLE bindings ADD COLUMN cursor TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE bindings ADD COLUMN shared INTEGER",
+        """
+        CREATE TABLE refused_replies (
+            key TEXT PRIMARY KEY,
+            channel TEXT NOT NULL,
+            thread TEXT NOT NULL,
+            ts TEXT NOT NULL
+        ) WITHOUT ROWID
+        """,
+        "CREATE TABLE attachments (message TEXT PRIMARY KEY, files TEXT NOT NULL, told TEXT) WITHOUT ROWID",
+    ),
 )
 
 

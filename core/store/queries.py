@@ -71,6 +71,28 @@ BINDING_OF_THREAD = "SELECT * FROM bindings WHERE channel_kind = ? AND team = ? 
 BINDING_OF_SESSION = "SELECT * FROM bindings WHERE uid = ? AND channel_kind = ?"
 BINDINGS = "SELECT * FROM bindings WHERE channel_kind = ? ORDER BY name, uid"
 UNBIND = "DELETE FROM bindings WHERE uid = ? AND channel_kind = ?"
+_OF_THREAD = "channel_kind = ? AND team = ? AND channel = ? AND thread = ? AND uid = ?"
+MOVE_CURSOR = f"UPDATE bindings SET cursor = ? WHERE {_OF_THREAD} AND cursor < ?"
+NOTE_SHARING = f"UPDATE bindings SET shared = ? WHERE {_OF_THREAD} AND shared IS NULL"
+FORGET_REFUSED = "DELETE FROM refused_replies WHERE channel = ? AND thread = ? AND ts < ?"
+REFUSE_REPLY = "INSERT INTO refused_replies (key, channel, thread, ts) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+REFUSED_REPLY = "SELECT 1 FROM refused_replies WHERE key = ?"
+
+# ---------------------------------------------------------------- files of messages
+
+ADD_FILES = "INSERT INTO attachments (message, files) VALUES (?, ?)"
+FILES_OF = "SELECT files, told FROM attachments WHERE message = ?"
+FILES_TO_FETCH = """
+    SELECT attachments.message, attachments.files, inbox.name
+    FROM attachments JOIN inbox ON inbox.id = attachments.message
+    WHERE attachments.told IS NULL AND inbox.state = 'queued' AND inbox.from_kind = ?
+    ORDER BY inbox.seq
+"""
+TELL_FILES = "UPDATE attachments SET told = ? WHERE message = ? AND told IS NULL"
+EDIT_TEXT = f"""
+    UPDATE inbox SET text = ?, attempt = attempt + 1, updated_at = ?
+    WHERE id = ? AND {_WAITING} AND state = ? AND attempt = ?
+"""
 
 # ---------------------------------------------------------------- activities
 

@@ -101,7 +101,7 @@ def _encode(record: SessionRecord) -> dict[str, Any]:
         "restart": definition.restart.value,
         "idle": {"stopAfter": definition.idle.stop_after and duration_text(definition.idle.stop_after)},
         "declared": record.declared,
-        "slack": {"enabled": definition.slack.enabled, "channel": definition.slack.channel},
+        "slack": _encode_slack(definition.slack),
         "instanceId": record.instance_id,
         "harnessSessionId": record.harness_session_id,
         "status": record.status.value,
@@ -155,8 +155,14 @@ def _definition(fields: "_Fields", name: str) -> Definition:
         auto_start=fields.flag("autoStart", True),
         restart=fields.member("restart", Restart, Restart.NEVER),
         idle=Idle(_Fields(fields.nested("idle"), "idle.").span("stopAfter")),
-        slack=SlackBinding(slack.flag("enabled", False), slack.text("channel", "")),
+        slack=SlackBinding(slack.flag("enabled", False), slack.text("channel", ""), slack.texts("authorizedUsers")),
     )
+
+
+def _encode_slack(slack: SlackBinding) -> dict[str, Any]:
+    users = slack.authorized_users
+    listed = {} if users is None else {"authorizedUsers": list(users)}
+    return {"enabled": slack.enabled, "channel": slack.channel, **listed}
 
 
 def _hold(value: Any) -> Hold | None:
@@ -180,7 +186,7 @@ def _last_exit(value: Any) -> LastExit | None:
 
 
 _NESTED = {
-    "slack": {"enabled", "channel"},
+    "slack": {"enabled", "channel", "authorizedUsers"},
     "idle": {"stopAfter"},
     "hold": {"kind", "policy", "by", "reason", "at"},
     "lastExit": {"status", "signal"},

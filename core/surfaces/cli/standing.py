@@ -355,6 +355,23 @@ def cancel_command(session: Session, message_id: str) -> int:
     return EXIT_OK
 
 
+@standing_group.command("confirm")
+@click.argument("message_id", metavar="ID")
+@output_options
+@click.pass_obj
+def confirm_command(session: Session, message_id: str) -> int:
+    """Let a message go in that came too late to do so by itself; `queue NAME` lists the ids."""
+    from core.standing.confirming import confirm_message
+
+    actor = session.permit(session.system, Verb.CONFIRM)
+    row = confirm_message(session.system, message_id, actor)
+    if session.json:
+        print_json({"id": row.message.id, "name": row.message.name, "state": row.state.value, "detail": row.detail})
+    else:
+        print_line(f"{row.message.name}: {row.message.id} is confirmed")
+    return EXIT_OK
+
+
 @standing_group.command("logs")
 @click.argument("name")
 @click.option("--lines", type=click.IntRange(1, 2000), default=50, help="How many of the last lines.")

@@ -8,10 +8,11 @@ import pytest
 
 from core.domain.message import Kind, MessageState
 from core.domain.session import SessionRecord
-from core.inbound import Inbound, authorized_rows
+from core.inbound import Inbound
 from core.mirroring import NullMirror
 from core.names import new_uid
 from core.ports import Binding, IncomingReply, Verdict
+from core.steering import authorized_rows
 from core.store.database import SqliteDatabase
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat
@@ -144,7 +145,7 @@ def test_the_allow_list_is_asked_again_by_row(inbound: Inbound, bound: System, c
     record = bound.records.read("scribe")
     assert record is not None
     [row] = bound.inbox.unsettled(record.uid)
-    ask = authorized_rows(chat.authorized)
+    ask = authorized_rows(bound, chat.authorized)
 
     before = ask(row)
     chat.members.clear()

@@ -14,7 +14,7 @@ from core.delivery import Deliverer
 from core.deliveryworker import DeliveryWorker
 from core.domain.activity import ActivityState
 from core.domain.message import MessageState
-from core.inbound import Inbound, authorized_rows
+from core.inbound import Inbound
 from core.mirroring import NullMirror
 from core.outbound import OutboundWorker
 from core.ports import Binding, IncomingReply
@@ -22,6 +22,7 @@ from core.presence import ServiceLock
 from core.saying import say
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
+from core.steering import authorized_rows
 from core.system import System
 from core.watching import ObserverWorker
 from tests.integration.delivery.conftest import open_dialog, settle
@@ -40,7 +41,7 @@ class Served:
 
     def __init__(self, system: System, chat: Chat) -> None:
         self.chat = chat
-        self.deliveries = DeliveryWorker(system, Deliverer(system, authorized_rows(chat.authorized)))
+        self.deliveries = DeliveryWorker(system, Deliverer(system, authorized_rows(system, chat.authorized)))
         self.posts = OutboundWorker(system, chat)
         self.observer = ObserverWorker(system, self._wake)
         self.failures: list[BaseException] = []

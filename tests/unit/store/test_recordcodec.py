@@ -121,14 +121,14 @@ def test_fields_are_flat_and_in_camel_case() -> None:
 
 def test_unknown_fields_survive_a_rewrite() -> None:
     """A field of a newer release is written back, at the top and beside ours in `slack`."""
-    data = _text(loops=[{"every": "1h"}], slack={"enabled": True, "authorizedUsers": ["U1"]})
+    data = _text(loops=[{"every": "1h"}], slack={"enabled": True, "color": ["U1"]})
 
     read = decode_record(data, "scribe")
     changed = replace(read, definition=replace(read.definition, slack=SlackBinding(False, "C2")))
     fields = json.loads(encode_record(changed))
 
     assert fields["loops"] == [{"every": "1h"}]
-    assert fields["slack"] == {"enabled": False, "channel": "C2", "authorizedUsers": ["U1"]}
+    assert fields["slack"] == {"enabled": False, "channel": "C2", "color": ["U1"]}
 
 
 def test_more_in_a_hold_survives_as_long_as_that_hold() -> None:

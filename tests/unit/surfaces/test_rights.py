@@ -55,6 +55,7 @@ def test_an_agent_may_look(inside: Terminal, words: tuple[str, ...]) -> None:
         ("standing", "resume", "builder"),
         ("standing", "interrupt", "scribe"),
         ("standing", "cancel", "m-1"),
+        ("standing", "confirm", "m-1"),
         ("standing", "attach", "builder"),
         ("standing", "attach", "builder", "--write"),
     ],

@@ -1,0 +1,73 @@
+"""Files that came with messages: kept in the session's folder, then named in the message's text.
+
+The message is committed before any file is fetched, and waits; a process that dies in between leaves it waiting, and
+the next one fetches again.
+"""
+
+from collections.abc import Sequence
+
+from core.domain.attachment import Fetched, safe_name, told
+from core.domain.delivering import FETCHING
+from core.domain.message import WAITING, MessageState
+from core.errors import Refused, UnknownMessage
+from core.names import new_message_id
+from core.ports import NewPost, OutboundKind
+from core.store.files import write_private
+from core.system import System
+
+FOLDER = "files"  #: in the session's folder, one folder a message
+
+
+def keep_file(system: System, message_id: str, position: int, name: str, data: bytes) -> str:
+    """Write a file (0600) under a name that the chat's cannot harm, and return its path. Raises StoreBroken."""
+    row = system.inbox.get(message_id)
+    if row is None:
+        raise UnknownMessage(message_id)
+    path = system.paths.session(row.message.uid) / FOLDER / message_id / safe_name(name, position)
+    write_private(path, data)
+    return str(path)
+
+
+def fetched(system: System, message_id: str, files: Sequence[Fetched]) -> None:
+    """Let the message go on, its text naming each file or why it is missing; done again it changes nothing.
+
+    A file that is missing is told in the thread, too. Raises StoreBroken.
+    """
+    lines = told(files)
+    with system.database.transaction(durable=True):
+        if not system.inbox.tell_files(message_id, lines):
+            return
+        row = system.inbox.get(message_id)
+        if row is None or row.state not in WAITING:
+            return
+        text = "\n".join(filter(None, (row.message.text, lines)))
+        try:
+            edited = system.inbox.edit(row, text)
+            detail = "" if edited.detail == FETCHING else edited.detail
+            system.inbox.advance(edited, MessageState.QUEUED, detail)
+        except Refused:
+            return  # cancelled by another process meanwhile
+        missing = [file for file in files if file.problem]
+        address = row.message.address
+        if missing and address is not None:
+            system.outbox.add([_note(row.message.uid, row.message.name, address.channel, address.thread, missing,
+                                     address.channel_kind, message_id)])  # fmt: skip
+    system.poke()
+
+
+def _note(
+    uid: str, name: str, channel: str, thread: str, missing: Sequence[Fetched], kind: str, message_id: str
+) -> NewPost:
+    what = "One file" if len(missing) == 1 else f"{len(missing)} files"
+    reasons = "; ".join(dict.fromkeys(file.problem for file in missing))
+    return NewPost(
+        id=f"p-files-{new_message_id()}",
+        key=f"files:{message_id}",
+        kind=OutboundKind.NOTE,
+        uid=uid,
+        name=name,
+        channel_kind=kind,
+        text=f"{what} of your message could not be fetched for `{name}`: {reasons}. The rest of it goes in.",
+        channel=channel,
+        thread=thread,
+    )
