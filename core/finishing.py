@@ -1,7 +1,8 @@
-"""The service's finisher thread: stops and deletions that were cut short come to their end without anybody's asking."""
+"""The service's finisher thread: what verbs that were cut short have begun comes to its end without being asked for."""
 
 import logging
 import threading
+from datetime import timedelta
 
 from core.clock import Deadline
 from core.domain.session import Phase, SessionRecord
@@ -14,6 +15,8 @@ ACTOR = "supervisor"
 _LOOK_SECONDS = 5.0
 _AGAIN_SECONDS = 60.0  #: after an attempt that changed nothing: what stood in its way takes a person
 _UNDER_LOCK = frozenset({Phase.STOPPING, Phase.DELETING})  #: whoever is at work on these holds the session's lock
+_COMING_UP = frozenset({Phase.STARTING, Phase.CREATING})  #: the lock is let go while the harness comes up
+_START_MARGIN = timedelta(seconds=30)  #: what a start takes beside its own deadlines
 
 
 class Finisher:
@@ -34,7 +37,7 @@ class Finisher:
     def look(self) -> None:
         """Finish what can be finished now. Raises CoreError."""
         records = [entry for entry in self._system.records.all() if isinstance(entry, SessionRecord)]
-        unfinished = [record for record in records if record.phase in _UNDER_LOCK and self._is_due(record.name)]
+        unfinished = [record for record in records if self._is_left(record) and self._is_due(record.name)]
         if not unfinished:
             return
         try:
@@ -46,6 +49,15 @@ class Finisher:
             if done.after is done.before:
                 self._not_before[record.name] = Deadline(self._system.clock, _AGAIN_SECONDS)
         self._system.poke()
+
+    def _is_left(self, record: SessionRecord) -> bool:
+        """Tell whether nobody is at work on what the record's phase says, or its lock will tell."""
+        if record.phase in _UNDER_LOCK:
+            return True
+        tmux = self._system.settings.routing.tmux
+        takes = timedelta(seconds=tmux.start_timeout_seconds + 4 * tmux.command_timeout_seconds) + _START_MARGIN
+        begun = record.started_at or record.created_at
+        return record.phase in _COMING_UP and self._system.clock.now() - begun > takes
 
     def _is_due(self, name: str) -> bool:
         wait = self._not_before.get(name)
