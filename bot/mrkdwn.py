@@ -1,50 +1,10 @@
-"""Text both ways: what a person typed out of Slack's wire form, and plain text into it.
+"""Plain text into Slack's wire form, in which only `&`, `<` and `>` are escaped.
 
-In the wire form only `&`, `<` and `>` are escaped; mentions and links are tokens in `<...>`
-(https://docs.slack.dev/messaging/formatting-message-text).
+The other way is in `entities` (https://docs.slack.dev/messaging/formatting-message-text).
 """
 
-import re
-
-_TOKEN = re.compile(r"<([^<>\n]*)>")
-_SCHEME = re.compile(r"^(?:https?://|mailto:|tel:)", re.IGNORECASE)
 _CUT_NOTE = "\n[… {left} more characters are left out here; the whole text is in the session's pane]"
 _NOTE_ROOM = 120
-
-
-def to_plain(wire: str) -> str:
-    """Return wire text as it was typed: code and URLs unchanged, mentions as @name.
-
-    Tokens first, the three escapes after them with `&amp;` last: the other order corrupts text.
-    """
-    plain = _TOKEN.sub(lambda found: _token(found[1]), wire)
-    return plain.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-
-
-def _token(content: str) -> str:
-    target, bar, label = content.partition("|")
-    mark, name = target[:1], target[1:]
-    if mark in ("@", "#"):
-        return f"{mark}{label.removeprefix(mark) or name}"
-    if mark == "!":
-        return _special(name, label)
-    if not bar or not label:
-        return target if _SCHEME.match(target) else f"&lt;{content}&gt;"
-    return label if _same(target, label) else f"{label} ({target})"
-
-
-def _special(name: str, label: str) -> str:
-    """Return `!here`, `!subteam^S1|@group`, `!date^…|fallback` and the like as text."""
-    if name.startswith("date^"):
-        return label or name
-    if name.startswith("subteam^"):
-        return f"@{label.removeprefix('@') or name.removeprefix('subteam^')}"
-    return f"@{name}"
-
-
-def _same(target: str, label: str) -> bool:
-    """Tell whether the label is what was typed: Slack makes links of bare domains and addresses by itself."""
-    return _SCHEME.sub("", target).rstrip("/") == _SCHEME.sub("", label).rstrip("/")
 
 
 def escape(plain: str) -> str:

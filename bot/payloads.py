@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-from bot.mrkdwn import to_plain
+from bot.entities import plain
 from core.ports import IncomingReply
 
 KIND = "slack"
@@ -110,7 +110,7 @@ def reply(payload: Document, own: Identity) -> IncomingReply | Ignored:
         is_bot=_is_bot(event),
         is_self=own.user == author or own.bot == bot,
         shape=SHAPES.get(subtype, subtype),
-        text=to_plain(_text(event, "text")),
+        text=plain(event),
     )
 
 
