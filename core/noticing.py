@@ -34,7 +34,7 @@ def keep_blocked(
     if _given_back(system, record, event.prompt):
         return "a message was held back: the session is paused or being stopped"
     key = _key(record, event.task)
-    if not held and event.task is not None and _waits_or_told(system.inbox.of_key(key)):
+    if event.task is not None and _waits_or_told(system.inbox.of_key(key)):
         return "a notice that is kept already was blocked again"
     refused = _RECORDED if held else _overflow(system, record)
     if refused or event.task is None or system.inbox.of_key(key) is not None:
