@@ -45,6 +45,7 @@ class StartOrder:
     why: str  #: for the announcement: "started by cli:ann"
     clear_holds: bool = False  #: by name: stopped and failed go, paused stays
     skip_held: bool = False  #: without a name: what is held stays as it is
+    after: str | None = None  #: only if this instance is still the latest, and the session should run
 
 
 @dataclass(frozen=True)
