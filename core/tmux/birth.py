@@ -12,10 +12,10 @@ import time
 from collections.abc import Sequence
 
 from core.errors import Refused, SpawnFailed
+from core.tmux.server import UNIT as UNIT
 from core.tmux.server import TmuxServer
 from core.tmux.transport import Reply
 
-UNIT = "the-loop-tmux.service"
 _LOOK = [("display-message", "-p", "#{pid}")]
 _LOOK_SECONDS = 1.0
 _PAUSE = 0.02

@@ -9,7 +9,6 @@ from core.clock import Clock, Deadline, SystemClock
 from core.domain.pane import Pane, Receipt, Spawn, Survey, Typing, Written
 from core.errors import NotRunning, SpawnFailed, TmuxSilent
 from core.tmux import guard
-from core.tmux.birth import bring_up
 from core.tmux.language import Line
 from core.tmux.listing import EMPTY, LIST, Listing, read_listing
 from core.tmux.server import TmuxServer
@@ -65,6 +64,8 @@ class TmuxRunner:
         if self._server.remembered() is not None:
             self._list()  # finds a server again whose socket was swept away, before a second one is started beside it
         else:
+            from core.tmux.birth import bring_up  # here, since a mere survey starts no server
+
             bring_up(self._server, self._timeout / 2)
             # A server is called, for as long as it runs, by the command line that started it: not by one with settings.
             self._ask(self._server.starting(), process=True)

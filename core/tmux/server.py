@@ -12,6 +12,7 @@ from core.tmux.place import Place, place_of
 from core.tmux.transport import ProcessTransport, Reply, base_environment, our_environment, silent
 from core.values import dataclass, field
 
+UNIT = "the-loop-tmux.service"  #: of systemd, which starts the server of the default configuration
 CONTROL_SESSION = "_the-loop"  #: belongs to the control client, and runs nothing of anybody's
 _REVIVAL = 1.0  # seconds that a server gets to make its socket anew
 _SLEEP = "2147483647"
