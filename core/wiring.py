@@ -16,9 +16,8 @@ from core.store.database import SqliteDatabase
 from core.store.inbox import SqliteInbox
 from core.store.records import RecordFiles
 from core.system import System
-from core.tmux.birth import UNIT, be_the_server
 from core.tmux.runner import TmuxRunner
-from core.tmux.server import TmuxServer
+from core.tmux.server import UNIT, TmuxServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -102,6 +101,8 @@ def become_tmux(settings: Settings, environ: Mapping[str, str]) -> None:
 
     Raises Refused where one lives already, or where the configuration uses the user's own server.
     """
+    from core.tmux.birth import be_the_server
+
     be_the_server(_tmux_server(settings, environ))
 
 
