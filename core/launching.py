@@ -69,6 +69,8 @@ def grants(environ: Mapping[str, str]) -> tuple[Grant, ...]:
         Grant(f"{command} standing list", "the standing sessions and how they are"),
         Grant(f"{command} standing get NAME", "one of them, whole"),
         Grant(f"{command} standing screen NAME", "what its terminal shows"),
+        Grant(f"{command} standing logs NAME", "what one showed before it ended, and how it ended"),
+        Grant(f"{command} standing queue NAME", "what waits for one of them"),
         Grant(f"{command} standing say NAME --text TEXT", "a message to another session"),
     )
 

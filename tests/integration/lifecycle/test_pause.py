@@ -367,6 +367,21 @@ def test_a_notice_is_kept_once_however_often_the_harness_brings_it(scribe: Syste
     assert len(notices(scribe)) == 1
 
 
+def test_a_notice_too_many_is_refused_with_the_limit(scribe: System, world: World) -> None:
+    """The queue is bounded for what is born inside as well; the harness brings it again at its next resume."""
+    limits = scribe.settings.limits._replace(queued_per_session=1)
+    system = world.system(world.settings()._replace(limits=limits))
+    tell(system, "background 1")
+    pause(system)
+    tell(system, "takes the only place")
+
+    wait_until(lambda: notices(system), "the notice is kept")
+
+    [row] = notices(system)
+    assert row.state is S.REFUSED
+    assert "limits.queuedPerSession is 1" in row.detail
+
+
 def test_a_repeat_of_a_notice_that_was_delivered_is_let_through_and_posts_nothing(scribe: System) -> None:
     """The harness tells it at the next start, once; the thread has had the answer."""
     tell(scribe, "background 1")
