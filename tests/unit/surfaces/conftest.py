@@ -48,7 +48,10 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
-    """Give a terminal whose configuration declares `scribe`; no tmux server runs, and systemd knows no unit."""
+    """Give a terminal whose configuration declares `scribe`, of a harness that is not installed.
+
+    So no command starts a tmux server; and systemd knows no unit.
+    """
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
 
@@ -59,7 +62,8 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     terminal = Terminal(tmp_path, capture)
     terminal.config.write_text(
         f"state: {{root: {terminal.paths.root}}}\n"
-        f"routing: {{defaultHarness: bundled, tmux: {{socketName: loop-test-{secrets.token_hex(4)}}}}}\n"
+        f"routing: {{defaultHarness: absent, tmux: {{socketName: loop-test-{secrets.token_hex(4)}}}}}\n"
+        "harnesses: {absent: {start: [the-loop-test-no-such-program]}}\n"
         "service: {port: 0}\n"
         "standingSessions: {enabled: true, sessions: [{name: scribe}]}\n"
     )
