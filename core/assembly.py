@@ -38,15 +38,17 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     delivery = DeliveryWorker(system, Deliverer(system, _authorized(system, channels)))
     outbound = {channel.kind: OutboundWorker(system, channel) for channel in channels}
 
+    swept = threading.Event()
+    supervisor = Supervisor(system, lambda: load(settings.source, environ), swept.is_set)
+
     def wake(uid: str | None) -> None:
         delivery.wake(uid)
+        supervisor.wake()
         for worker in outbound.values():
             worker.wake()
 
     connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
     inbounds = {channel.kind: Inbound(system, channel.authorized, NullMirror()) for channel in channels}
-    swept = threading.Event()
-    supervisor = Supervisor(system, lambda: load(settings.source, environ), swept.is_set)
     observer = ObserverWorker(system, wake, ended=supervisor.wake, swept=swept.is_set)
     facts = Facts(system, connections.rows, observer.tmux, observer.watching, events.counts, _dropped(inbounds))
     workers = [Worker(HTTP_ROW, 0, HttpHost(facts, connections.set).run)]
