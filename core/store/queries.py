@@ -136,3 +136,5 @@ FORGET_WATCHED = (
     "DELETE FROM restarts WHERE uid = ?",
     "DELETE FROM announced WHERE uid = ?",
 )
+DROP_EARLIER_ENDS = "DELETE FROM ends WHERE uid = ? AND instance <> ? AND told_at IS NOT NULL AND due_at IS NULL"
+DROP_EARLIER_RESTARTS = "DELETE FROM restarts WHERE uid = ? AND at < ?"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from core.clock import from_iso, iso
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import sqlite3
 
     from core.store.database import SqliteDatabase
+
+_KEPT = timedelta(days=1)  #: longer than any window in which restarts are counted
 
 
 class SqliteWatchbook:
@@ -42,7 +44,10 @@ class SqliteWatchbook:
         """See Watchbook."""
         values = {"instance": instance, "uid": uid, "at": iso(at), "due_at": to_column(due_at), "counted": counted}
         with self._database.transaction(durable=True):
-            return self._database.write(queries.TELL_END, values) == 1
+            first = self._database.write(queries.TELL_END, values) == 1
+            if first:
+                self._database.write(queries.DROP_EARLIER_ENDS, (uid, instance))
+            return first
 
     def put_off(self, instance: str, due_at: datetime | None) -> None:
         """See Watchbook."""
@@ -52,6 +57,7 @@ class SqliteWatchbook:
     def count_restart(self, uid: str, at: datetime) -> None:
         """See Watchbook."""
         with self._database.transaction(durable=True):
+            self._database.write(queries.DROP_EARLIER_RESTARTS, (uid, iso(at - _KEPT)))
             self._database.write(queries.COUNT_RESTART, (uid, iso(at)))
 
     def restarts(self, uid: str, since: datetime) -> tuple[datetime, ...]:

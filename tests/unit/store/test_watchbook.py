@@ -76,3 +76,14 @@ def test_a_session_that_is_forgotten_leaves_nothing(book: SqliteWatchbook) -> No
     assert book.announced("s-1") is None
     assert book.announced("s-2") == Announced("s-2", "i-s-2", NOON, LATER)
     assert [end.uid for end in book.due()] == ["s-2"]
+
+
+def test_the_book_does_not_grow_with_a_sessions_lives(book: SqliteWatchbook) -> None:
+    """An end that nothing follows from is dropped at the next one, and a restart after a day."""
+    for day in range(5):
+        at = NOON + timedelta(days=2 * day)
+        book.tell(f"i-{day}", "s-1", at)
+        book.count_restart("s-1", at)
+
+    assert [book.end(f"i-{day}") is not None for day in range(5)] == [False] * 4 + [True]
+    assert len(book.restarts("s-1", NOON - timedelta(days=1))) == 1
