@@ -3,10 +3,11 @@
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,8 @@ class ClaudeProduct(Product):
             super().close()
         finally:
             for pid in self.left():
-                end(pid, 9)
+                with suppress(ProcessLookupError):  # it was ending by itself
+                    end(pid, signal.SIGKILL)
 
     def left(self) -> Sequence[int]:
         """Return the processes that live with this product's home in their environment."""
