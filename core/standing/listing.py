@@ -94,30 +94,31 @@ def glance(system: System, sessions: tuple[Known, ...]) -> Glance:
 
 def _due(system: System, sessions: tuple[Known, ...], survey: Survey | None) -> Mapping[str, datetime]:
     """Return when sessions are brought back; where all that should run does live, nobody is asked."""
-    records = (known.record for known in sessions)
-    running = [record for record in records if record is not None and record.status is Status.RUNNING]
-    if survey is None or all(survey.live(target_for(r.name), r.instance_id) is Live.LIVE for r in running):
+    if survey is None:
+        return {}
+    living = {pane.tag for pane in survey.panes if not pane.dead}
+    running = (known.record for known in sessions if known.record and known.record.status is Status.RUNNING)
+    if all(record.instance_id in living for record in running):
         return {}
     return {end.instance: end.due_at for end in system.watchbook.due() if end.due_at is not None}
 
 
 def _ingest_waiting(system: System, sessions: tuple[Known, ...]) -> None:
+    spool = str(system.paths.spool)
     for known in sessions:
         record = known.record
-        if record is not None and record.instance_id and _has_reports(system, record.instance_id):
+        if record is not None and record.instance_id and _has_reports(os.path.join(spool, record.instance_id)):
             system.ingest(record.uid)
 
 
-def _has_reports(system: System, instance: str) -> bool:
+def _has_reports(folder: str) -> bool:
     try:
-        with os.scandir(system.paths.spool_of(instance)) as entries:
+        with os.scandir(folder) as entries:
             return any(entry.is_file() for entry in entries)
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise StoreBroken(
-            f"{system.paths.spool_of(instance)} cannot be read: {error.strerror}", "give yourself the rights to it"
-        ) from error
+        raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
 
 
 def row_of(system: System, known: Known, view: Glance) -> Row:

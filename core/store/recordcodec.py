@@ -154,7 +154,7 @@ def _definition(fields: "_Fields", name: str) -> Definition:
         prompt_file=fields.text("promptFile", None),
         auto_start=fields.flag("autoStart", True),
         restart=fields.member("restart", Restart, Restart.NEVER),
-        idle=Idle(_Fields(fields.nested("idle"), "idle.").span("stopAfter")),
+        idle=_idle(fields.nested("idle")),
         slack=SlackBinding(slack.flag("enabled", False), slack.text("channel", ""), slack.texts("authorizedUsers")),
     )
 
@@ -163,6 +163,10 @@ def _encode_slack(slack: SlackBinding) -> dict[str, Any]:
     users = slack.authorized_users
     listed = {} if users is None else {"authorizedUsers": list(users)}
     return {"enabled": slack.enabled, "channel": slack.channel, **listed}
+
+
+def _idle(value: dict[str, Any]) -> Idle:
+    return Idle(_Fields(value, "idle.").span("stopAfter")) if value.get("stopAfter") is not None else Idle()
 
 
 def _hold(value: Any) -> Hold | None:
