@@ -304,6 +304,17 @@ class Controls:
         """Deliver what was kept back; return how many events that were."""
         return self._ws.events.release(newest_first)
 
+    def status(self, channel: str, ts: str) -> str:
+        """Return what the app shows below a thread."""
+        return self._ws.posting.status(self.channel(channel), ts)
+
+    def file_text(self, file_id: str) -> str:
+        """Return what a text file holds; ControlError when there is none."""
+        found = self._ws.store.file(file_id)
+        if found is None:
+            raise ControlError(f"no file {file_id!r}")
+        return found[1].decode()
+
     def replied(self, channel: str, ts: str) -> None:
         """Send the event that counts a parent's replies, which looks like a message and is none."""
         place, message = self._message(channel, ts)

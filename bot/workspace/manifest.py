@@ -17,7 +17,7 @@ DEFAULT: dict[str, Any] = {
         "scopes": {
             "bot": [
                 "channels:history", "channels:join", "channels:read", "chat:write", "commands", "files:read",
-                "groups:history", "groups:read", "reactions:read", "reactions:write", "users:read",
+                "files:write", "groups:history", "groups:read", "reactions:read", "reactions:write", "users:read",
             ]
         }
     },

@@ -11,12 +11,15 @@ from bot.workspace.events import Events
 from bot.workspace.model import App, Channel, Store
 from bot.workspace.shapes import expand_files, thread_counters
 
+_STATUS_SECONDS = 120
+
 
 class Posting:
     """Changes conversations. Whoever calls has checked that they may."""
 
     def __init__(self, store: Store, events: Events, changes: Changes) -> None:
         self.base_url = ""
+        self._statuses: dict[tuple[str, str], tuple[str, float]] = {}
         self._store = store
         self._events = events
         self._changes = changes
@@ -32,11 +35,23 @@ class Posting:
         if parent is not None:
             message["parent_user_id"] = parent.get("user")
         self._store.put_message(channel.id, message)
+        if message.get("bot_id"):
+            self._statuses.pop((channel.id, str(message.get("thread_ts"))), None)
         event = expand_files(self._store, message, self.base_url)
         if message.get("subtype") == "thread_broadcast" and parent is not None:
             event["root"] = parent | thread_counters(self._store.replies(channel.id, parent["ts"]), parent)
         self._tell(channel, event, message["ts"])
         return message
+
+    def set_status(self, channel: Channel, thread: str, status: str) -> None:
+        """Show below a thread what an app does, for two minutes or until it posts there; "" takes it away."""
+        self._statuses[channel.id, thread] = (status, clock.now() + _STATUS_SECONDS)
+        self._changes.notify()
+
+    def status(self, channel: Channel, thread: str) -> str:
+        """Return what stands below a thread, "" for nothing."""
+        status, until = self._statuses.get((channel.id, thread), ("", 0.0))
+        return status if clock.now() < until else ""
 
     def whisper(self, channel: Channel, user: str, fields: Json) -> Json:
         """Store a message that only `user` sees; no app hears of it."""

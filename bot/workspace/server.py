@@ -22,6 +22,7 @@ from bot.workspace.model import App, Store
 from bot.workspace.posting import Posting
 from bot.workspace.seed import seed, team_of
 from bot.workspace.socketmode import Sockets
+from bot.workspace.uploads import Uploads
 from bot.workspace.webapi import WebApi
 from bot.workspace.webpage import Page, local_only
 
@@ -51,6 +52,7 @@ class Workspace:
         self.team = team_of(self.store)
         self.changes = Changes()
         self.faults = Faults()
+        self.uploads = Uploads()
         self.sockets = Sockets(self.changes, ack_seconds, ping_seconds)
         self.events = Events(self.store, self.sockets, self.changes, self.team["id"], retry_scale)
         self.posting = Posting(self.store, self.events, self.changes)
@@ -133,14 +135,18 @@ class Workspace:
         self.url = self.sockets.base_url = self.posting.base_url = self.interactions.base_url = url
 
     def _route(self, app: web.Application) -> None:
-        api = WebApi(lambda: Room(self.store, self.posting, self.sockets, self.team, self.url), self.faults)
+        api = WebApi(self._room, self.faults)
         app.router.add_route("GET", "/api/{method}", api.handle)
         app.router.add_route("POST", "/api/{method}", api.handle)
         app.router.add_get("/link/", self.sockets.handle)
         app.router.add_post("/response/{key}", self._respond)
         app.router.add_get("/files/{file}/{name}", self._file)
+        app.router.add_post("/upload/{ticket}", self.uploads.handle)
         app.router.add_post("/_control/{verb}", ControlHttp(self.controls, self.control_token).handle)
         self._page.route(app.router)
+
+    def _room(self) -> Room:
+        return Room(self.store, self.posting, self.sockets, self.team, self.url, self.uploads)
 
     async def _respond(self, request: web.Request) -> web.Response:
         try:

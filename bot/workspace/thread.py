@@ -202,6 +202,10 @@ class WorkspaceThread:
         """Return user ids by reaction."""
         return self.do(lambda c: c.reactions(channel, ts))
 
+    def status(self, channel: str, ts: str) -> str:
+        """Return what the app shows below a thread."""
+        return self.do(lambda c: c.status(channel, ts))
+
     def envelopes(self, kind: str | None = None) -> list[Json]:
         """Return the envelopes sent so far, each with `acknowledged`."""
         return self.do(lambda c: [dict(entry) for entry in c.envelopes(kind)])

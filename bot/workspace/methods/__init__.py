@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from bot.workspace.methods import apps, auth, bots, chat, conversations, files, reactions, users
+from bot.workspace.methods import apps, assistant, auth, bots, chat, conversations, files, reactions, users
 from bot.workspace.methods.base import Method
 
 METHODS: dict[str, Method] = {
     **apps.METHODS,
+    **assistant.METHODS,
     **auth.METHODS,
     **bots.METHODS,
     **chat.METHODS,

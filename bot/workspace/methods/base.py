@@ -12,6 +12,7 @@ from bot.workspace.ids import parse_ts
 from bot.workspace.model import App, Channel, Store
 from bot.workspace.posting import Posting
 from bot.workspace.socketmode import Sockets
+from bot.workspace.uploads import Uploads
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Room:
     sockets: Sockets
     team: Json
     base_url: str
+    uploads: Uploads
 
 
 @dataclass(frozen=True)
