@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from bot import manifest
+from bot import answering, manifest
 from bot.app import Self, build_app
 from bot.bridge import AsyncDoor
 from bot.checks import Check
@@ -21,8 +21,11 @@ from bot.settings import SlackSettings
 from bot.tokens import Tokens
 from core.clock import Clock, SystemClock
 from core.config.channels import channel_settings
+from core.domain.marking import Mark
+from core.domain.verbosity import Verbosity, shows
 from core.errors import ChannelError
-from core.ports import CoreDoor, Finding, NewPost, Posted
+from core.ports import CoreDoor, Finding, NewPost, OutboundKind, Posted
+from core.redaction import redactor_of
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +50,7 @@ class SlackChannel:
         """Read the block `channels.slack`. Raises ConfigError with everything that is wrong in it."""
         self._settings = channel_settings(block, SlackSettings, name=KIND, source=source)
         self._tokens = Tokens(self._settings, environ)
-        self._messenger = Messenger(self._settings, self._tokens)
+        self._messenger = Messenger(self._settings, self._tokens, redactor_of(environ, self._tokens.variables()))
         self._clock = clock or SystemClock()
         self._pace = pace or Pace()
 
@@ -99,6 +102,22 @@ class SlackChannel:
     def find(self, post_id: str, channel: str, thread: str) -> Posted | None:
         """Look for a post by its id. Raises ChannelError."""
         return self._messenger.find(post_id, channel, thread)
+
+    def wants(self, kind: OutboundKind) -> bool:
+        """Tell whether posts of that kind are shown, by `channels.slack.verbosity`."""
+        return shows(Verbosity(self._settings.verbosity), kind)
+
+    def parts(self, post: NewPost) -> tuple[NewPost, ...]:
+        """Return what the post is sent as: itself, several, or the first of them and a file."""
+        return answering.parts(post)
+
+    def react(self, channel: str, ts: str, mark: Mark, instead_of: Collection[Mark]) -> None:
+        """Show the mark on a message. Raises ChannelError."""
+        self._messenger.react(channel, ts, mark, instead_of)
+
+    def status(self, channel: str, thread: str, text: str) -> None:
+        """Show what the session is doing."""
+        self._messenger.status(channel, thread, text)
 
     def check(self) -> tuple[Finding, ...]:
         """Ask Slack whether everything is in place."""

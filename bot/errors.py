@@ -70,6 +70,20 @@ PERMANENT: Mapping[str, tuple[str, str]] = {
     "metadata_too_large": ("the message's metadata is too large", "report this: the-loop keeps it small"),
     "invalid_metadata_format": ("the message's metadata is malformed", "report this: the-loop makes it"),
 }
+#: Error code -> what core makes of it; any other is its own reason.
+REASONS: Mapping[str, str] = {
+    "channel_not_found": ChannelError.CHANNEL_GONE,
+    "is_archived": ChannelError.CHANNEL_GONE,
+    "not_in_channel": ChannelError.NOT_MEMBER,
+    "thread_not_found": ChannelError.THREAD_GONE,
+    "message_not_found": ChannelError.THREAD_GONE,
+    "cannot_reply_to_message": ChannelError.THREAD_GONE,
+    "restricted_action_thread_locked": ChannelError.THREAD_GONE,
+    **dict.fromkeys(
+        ("missing_scope", "unknown_method", "no_permission", "access_denied", "not_allowed_token_type"),
+        ChannelError.NOT_ALLOWED,
+    ),
+}
 #: Slack says itself that these pass.
 PASSING_CODES = frozenset({"team_added_to_org"})
 #: Slack may have done what was asked although it says that it failed.
@@ -139,16 +153,18 @@ def _refusal(about: str, answer: Answer) -> ChannelError:
     if answer.status >= 500 or not answer.code:
         message = f"{about}: no answer that can be read (HTTP {answer.status})"
         return ChannelError(message, "it is tried again", transient=True, retry_after=answer.retry_after, unclear=True)
+    kind = REASONS.get(answer.code, answer.code)
     if answer.code in PERMANENT:
         reason, remedy = PERMANENT[answer.code]
         needed = f" {answer.needed!r}" if answer.needed else ""
-        return ChannelError(f"{about}: {answer.code}: {reason}{needed}", remedy, transient=False)
+        return ChannelError(f"{about}: {answer.code}: {reason}{needed}", remedy, transient=False, reason=kind)
     if answer.code in UNCLEAR_CODES:
         message = f"{about}: {answer.code}: it may have been done in part"
         return ChannelError(message, "it is tried again", transient=True, unclear=True)
     if answer.code in PASSING_CODES:
         return ChannelError(f"{about}: {answer.code}", "it is tried again", transient=True)
-    return ChannelError(f"{about}: {answer.code}", "look the code up on Slack's page of the method", transient=False)
+    remedy = "look the code up on Slack's page of the method"
+    return ChannelError(f"{about}: {answer.code}", remedy, transient=False, reason=kind)
 
 
 def _unreached(error: Exception) -> bool:

@@ -17,12 +17,17 @@ _HEADER = """\
 #: connections:write, which no manifest can give.
 METHODS: Mapping[str, tuple[str, ...]] = {
     "apps.connections.open": (),
+    "assistant.threads.setStatus": ("chat:write",),
     "auth.test": (),
     "chat.postMessage": ("chat:write",),
     "chat.update": ("chat:write",),
     "conversations.history": ("channels:history", "groups:history"),
     "conversations.info": ("channels:read", "groups:read"),
     "conversations.replies": ("channels:history", "groups:history"),
+    "files.completeUploadExternal": ("files:write",),
+    "files.getUploadURLExternal": ("files:write",),
+    "reactions.add": ("reactions:write",),
+    "reactions.remove": ("reactions:write",),
     "users.info": ("users:read",),
 }
 EVENTS: Mapping[str, tuple[str, ...]] = {

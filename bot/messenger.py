@@ -1,7 +1,12 @@
-"""Posts, edits and finds messages, for callers in threads. Nothing is retried here: the outbox decides on that."""
+"""Posts, edits, marks and finds messages, for callers in threads. Nothing is retried here: the outbox decides on that.
 
+Whatever is sent has lost its secrets first. Answers are Markdown; all else is text of ours, which is sent as it is.
+"""
+
+import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,28 +14,44 @@ from slack_sdk import WebClient
 from slack_sdk.web.slack_response import SlackResponse
 
 from bot import payloads
+from bot.answering import file_name, wire
+from bot.calls import answer
 from bot.clients import web_client
-from bot.errors import SYNC_FAILURES, channel_error
 from bot.mrkdwn import fitted
-from bot.payloads import Document, Identity, Post
+from bot.payloads import Identity, Post
 from bot.settings import SlackSettings
 from bot.tokens import Tokens
+from bot.uploads import upload
+from core.domain.marking import Mark
+from core.domain.posting import OutboundKind
 from core.errors import ChannelError
 from core.names import standing_ref
 from core.ports import NewPost, Posted
+from core.redaction import Redactor
+
+_LOG = logging.getLogger(__name__)
 
 TEXT_MAX = 38_000  #: chat.postMessage cuts silently above 40,000
 UPDATE_MAX = 3_800  #: chat.update refuses above some 4,000
 _PAGE = 200
+_MARKDOWN = frozenset({OutboundKind.ANSWER, OutboundKind.PROGRESS})
+REACTIONS = {
+    Mark.TAKEN: "eyes",
+    Mark.DONE: "white_check_mark",
+    Mark.REFUSED: "x",
+    Mark.UNKNOWN: "question",
+}
 _PAGES = 50  #: 10,000 messages; beyond them "not found" would be a guess
 
 
 class Messenger:
     """The bot's voice. Its methods may be called from any thread."""
 
-    def __init__(self, settings: SlackSettings, tokens: Tokens) -> None:
+    def __init__(self, settings: SlackSettings, tokens: Tokens, redactor: Redactor) -> None:
         self._settings = settings
         self._tokens = tokens
+        self._redactor = redactor
+        self._status_works = True
         self._identity: Identity | None = None
         self._lock = threading.Lock()
 
@@ -40,17 +61,20 @@ class Messenger:
             reason, remedy = "Slack: there is no channel to post in", "set channels.slack.channel to its id (C…)"
             raise ChannelError(reason, remedy, transient=False)
         client = self._client()
+        if post.kind is OutboundKind.FILE:
+            return self._uploaded(client, post, channel, thread)
         return self._posted(
             "chat.postMessage",
             channel,
             lambda: client.chat_postMessage(
                 channel=channel,
                 thread_ts=thread or None,
-                text=fitted(post.text, TEXT_MAX),
+                text=self._text(post, TEXT_MAX),
                 metadata=_metadata(post),
                 unfurl_links=False,
                 unfurl_media=False,
                 link_names=False,
+                parse="none",
             ),
         )
 
@@ -61,18 +85,50 @@ class Messenger:
             "chat.update",
             channel,
             lambda: client.chat_update(
-                channel=channel, ts=ts, text=fitted(post.text, UPDATE_MAX), metadata=_metadata(post), link_names=False
+                channel=channel,
+                ts=ts,
+                text=self._text(post, UPDATE_MAX),
+                metadata=_metadata(post),
+                link_names=False,
+                parse="none",
             ),
         )
+
+    def react(self, channel: str, ts: str, mark: Mark, instead_of: Collection[Mark]) -> None:
+        """Add the mark's reaction and take the others back. Raises ChannelError."""
+        client = self._client()
+        place = {"channel": channel, "timestamp": ts}
+        add = partial(client.reactions_add, name=REACTIONS[mark], **place)
+        _reacted("reactions.add", channel, "already_reacted", add)
+        for other in instead_of:
+            remove = partial(client.reactions_remove, name=REACTIONS[other], **place)
+            _reacted("reactions.remove", channel, "no_reaction", remove)
+
+    def status(self, channel: str, thread: str, text: str) -> None:
+        """Show the text below the thread for two minutes; "" takes it away. Where Slack does not know how: nothing."""
+        if not self._status_works:
+            return
+        try:
+            client = self._client()
+            answer(
+                "assistant.threads.setStatus",
+                channel,
+                lambda: client.assistant_threads_setStatus(channel_id=channel, thread_ts=thread, status=text),
+            )
+        except ChannelError as error:
+            self._status_works = error.reason != ChannelError.NOT_ALLOWED
+            level = logging.DEBUG if self._status_works else logging.WARNING
+            _LOG.log(level, "status not shown", extra={"reason": str(error)})
 
     def find(self, post_id: str, channel: str, thread: str) -> Posted | None:
         """Return where the post with that id is, None if it is nowhere in the thread (or channel).
 
-        Only the bot's own messages count, since anybody can write such metadata. Raises ChannelError.
+        A file is known by its name, whose message carries no id. Only the bot's own messages count, since anybody can
+        write such metadata. Raises ChannelError.
         """
         own = self.identity()
         for found in self._messages(channel, thread):
-            if found.bot == own.bot and found.post_id == post_id:
+            if found.bot == own.bot and (found.post_id == post_id or file_name(post_id) in found.files):
                 return Posted(own.team, channel, found.ts)
         return None
 
@@ -81,7 +137,7 @@ class Messenger:
         with self._lock:
             if self._identity is None:
                 client = self._client()
-                found = payloads.identity(_answer("auth.test", "", client.auth_test))
+                found = payloads.identity(answer("auth.test", "", client.auth_test))
                 if found is None:
                     raise ChannelError("Slack, auth.test: the token belongs to no bot", transient=False)
                 self._identity = found
@@ -89,8 +145,21 @@ class Messenger:
 
     def _posted(self, method: str, channel: str, call: Callable[[], SlackResponse]) -> Posted:
         own = self.identity()
-        place, ts = payloads.posted(_answer(method, channel, call))
+        place, ts = payloads.posted(answer(method, channel, call))
         return Posted(own.team, place or channel, ts)
+
+    def _uploaded(self, client: WebClient, post: NewPost, channel: str, thread: str) -> Posted:
+        own = self.identity()
+        content = self._redactor.redact(post.text).encode()
+        upload(client, channel, thread, file_name(post.id), f"{post.name}: the whole answer", content)
+        return Posted(own.team, channel, "")
+
+    def _text(self, post: NewPost, limit: int) -> str:
+        text = self._redactor.redact(post.text)
+        if post.kind not in _MARKDOWN:
+            return fitted(text, limit)
+        shown = wire(replace(post, text=text))
+        return shown if len(shown) <= limit else fitted(text, limit)
 
     def _messages(self, channel: str, thread: str) -> Iterator[Post]:
         client, cursor = self._client(), ""
@@ -98,9 +167,9 @@ class Messenger:
         for _ in range(_PAGES):
             arguments: dict[str, Any] = {"channel": channel, "limit": _PAGE, "include_all_metadata": True}
             arguments |= {"cursor": cursor} if cursor else {}
-            answer = _answer(method, channel, partial(_page, client, thread, arguments))
-            yield from payloads.posts(answer)
-            cursor = payloads.next_cursor(answer)
+            page = answer(method, channel, partial(_page, client, thread, arguments))
+            yield from payloads.posts(page)
+            cursor = payloads.next_cursor(page)
             if not cursor:
                 return
         raise ChannelError(
@@ -123,9 +192,10 @@ def _metadata(post: NewPost) -> dict[str, Any]:
     return payloads.metadata(post.id, post.kind.value, standing_ref(post.name))
 
 
-def _answer(method: str, where: str, call: Callable[[], SlackResponse]) -> Document:
+def _reacted(method: str, channel: str, already: str, call: Callable[[], SlackResponse]) -> None:
+    """Do it; what is so already is well."""
     try:
-        answer = call()
-    except SYNC_FAILURES as error:
-        raise channel_error(method, where, error) from error
-    return answer.data if isinstance(answer.data, dict) else {}
+        answer(method, channel, call)
+    except ChannelError as error:
+        if error.reason != already:
+            raise

@@ -65,11 +65,12 @@ class Command:
 
 @dataclass(frozen=True)
 class Post:
-    """A message of a bot as it is read back: its ts, the bot, and the id that we gave it ("" if none)."""
+    """A message of a bot as it is read back: its ts, the bot, the id that we gave it ("" if none), its files' names."""
 
     ts: str
     bot: str
     post_id: str
+    files: tuple[str, ...] = ()
 
 
 def identity(answer: Document) -> Identity | None:
@@ -211,10 +212,20 @@ def posts(answer: Document) -> tuple[Post, ...]:
     listed = answer.get("messages")
     messages = [entry for entry in listed if _is_mapping(entry)] if isinstance(listed, list) else []
     return tuple(
-        Post(_text(entry, "ts"), _text(entry, "bot_id"), _text(_own_payload(entry), "id"))
+        Post(_text(entry, "ts"), _text(entry, "bot_id"), _text(_own_payload(entry), "id"), _file_names(entry))
         for entry in messages
         if _text(entry, "bot_id")
     )
+
+
+def _file_names(message: Document) -> tuple[str, ...]:
+    listed = message.get("files")
+    return tuple(_text(file, "name") for file in listed if _is_mapping(file)) if isinstance(listed, list) else ()
+
+
+def upload_address(answer: Document) -> tuple[str, str]:
+    """Return where a file's bytes go, and the file's id, of a files.getUploadURLExternal answer."""
+    return _text(answer, "upload_url"), _text(answer, "file_id")
 
 
 def _own_payload(message: Document) -> Document:

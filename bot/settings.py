@@ -67,6 +67,12 @@ class SlackSettings(Block):
         default_factory=list, description="Member ids of those who may steer sessions from Slack; empty: nobody"
     )
 
+    verbosity: Literal["quiet", "normal", "verbose"] = Field(
+        "normal",
+        description="quiet: announcements, notes and questions; normal: the agent's final answers too; "
+        "verbose: the steps of each turn too",
+    )
+
     @model_validator(mode="after")
     def _two_variables(self) -> "SlackSettings":
         if self.bot_token_env == self.app_token_env:

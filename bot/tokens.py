@@ -51,6 +51,11 @@ class Tokens:
         self._settings = settings
         self._environ = environ
 
+    def variables(self) -> tuple[str, ...]:
+        """Return the names of the variables that hold secrets of Slack's."""
+        named = self._settings.model_dump()
+        return tuple(value for key, value in named.items() if key.endswith("_env"))
+
     def bot(self) -> Token:
         """Return the bot token. Raises ChannelError naming the variable when it is missing or of another kind."""
         return self._token(self._settings.bot_token_env, "bot token", "xoxb-", "OAuth & Permissions")

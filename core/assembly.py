@@ -20,6 +20,7 @@ from core.observer import ingest
 from core.outbound import OutboundWorker
 from core.ports import Channel
 from core.service import Connections, Service, Worker
+from core.signalling import SignalWorker
 from core.steering import authorized_rows
 from core.supervision.worker import Supervisor
 from core.surfaces.http.counting import CountingEvents
@@ -36,7 +37,8 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     system, events = _counted(build_system(settings, environ, persistent=True))
     channels = _enabled_channels(settings, environ)
     delivery = DeliveryWorker(system, Deliverer(system, _authorized(system, channels)))
-    outbound = {channel.kind: OutboundWorker(system, channel) for channel in channels}
+    signals = {channel.kind: SignalWorker(system, channel) for channel in channels}
+    outbound = {channel.kind: OutboundWorker(system, channel, signals[channel.kind].posted) for channel in channels}
 
     swept = threading.Event()
     supervisor = Supervisor(system, lambda: load(settings.source, environ), swept.is_set)
@@ -44,8 +46,9 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     def wake(uid: str | None) -> None:
         delivery.wake(uid)
         supervisor.wake()
-        for worker in outbound.values():
+        for kind, worker in outbound.items():
             worker.wake()
+            signals[kind].wake()
 
     connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
     inbounds = {channel.kind: Inbound(system, channel.authorized, NullMirror()) for channel in channels}
@@ -58,6 +61,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
         workers.append(Worker(channel.kind, 0, _serving(channel, door)))
     workers.append(Worker("delivery", 1, delivery.run))
     workers += [Worker(f"outbound-{kind}", 2, worker.run) for kind, worker in outbound.items()]
+    workers += [Worker(f"signals-{kind}", 2, worker.run) for kind, worker in signals.items()]
     workers.append(Worker("observer", 2, observer.run))
     workers.append(Worker("finisher", 0, Finisher(system).run))
     workers.append(Worker("supervisor", 0, supervisor.run))

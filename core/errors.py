@@ -154,8 +154,14 @@ class ChannelError(CoreError):
     """A channel (Slack) could not do what was asked.
 
     `transient` tells whether the same call may succeed later; `retry_after` is in seconds, where the other side said;
-    `unclear` means that the call may have been carried out although no answer came.
+    `unclear` means that the call may have been carried out although no answer came; `reason` is one of the codes below,
+    or "" where none fits.
     """
+
+    CHANNEL_GONE: ClassVar[str] = "channel_gone"  #: no such channel, or archived
+    NOT_MEMBER: ClassVar[str] = "not_member"  #: the bot was removed from the channel
+    THREAD_GONE: ClassVar[str] = "thread_gone"  #: the message that the thread hangs on is gone, or locked
+    NOT_ALLOWED: ClassVar[str] = "not_allowed"  #: the installation lacks the right, or the method
 
     code = "channel_error"
 
@@ -167,8 +173,10 @@ class ChannelError(CoreError):
         transient: bool,
         retry_after: float | None = None,
         unclear: bool = False,
+        reason: str = "",
     ) -> None:
         super().__init__(message, remedy)
+        self.reason = reason
         self.transient = transient
         self.retry_after = retry_after
         self.unclear = unclear

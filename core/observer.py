@@ -5,7 +5,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from core.domain.activity import Activity, ActivityState
-from core.domain.harness import Ended, HarnessEvent, Ready, Report, TurnBlocked, TurnEnded, TurnStarted
+from core.domain.harness import (
+    Ended,
+    HarnessEvent,
+    Ready,
+    Report,
+    ToolStarted,
+    TurnBlocked,
+    TurnEnded,
+    TurnFailed,
+    TurnStarted,
+)
 from core.domain.message import InboxRow, Kind, MessageState
 from core.domain.observing import follow
 from core.domain.session import HoldKind, Phase, SessionRecord
@@ -15,6 +25,7 @@ from core.harness.spool import discard, read_reports
 from core.noticing import keep_blocked, note_repeat, why_quiet
 from core.ports import NewPost, OutboundKind
 from core.sessions import resolve
+from core.showing import note_step, turn_over
 from core.system import System
 
 CHANNEL = "slack"
@@ -148,8 +159,12 @@ def _take(
     taken.rows += settle_by(system, record.uid, (event,))
     if isinstance(event, TurnStarted) and event.task is not None:
         note_repeat(system, record, report, event, at)
+    if isinstance(event, TurnEnded | TurnFailed):
+        turn_over(system, record, failed=isinstance(event, TurnFailed))
     if silenced not in (DELETED, EARLIER):
         taken.jobs += _put_activity(system, record, event, at)
+    if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
+        note_step(system, record, event)
     if isinstance(event, Ended) and event.by_person:
         system.watchbook.leave(record.instance_id or "", record.uid)
     if isinstance(event, TurnBlocked):

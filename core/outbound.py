@@ -1,11 +1,13 @@
 """Posts on their way into a chat: in order within a session, one a second and channel, each once.
 
-A Slack failure never stops a session: transient ones are retried with growing pauses, permanent ones end in FAILED and
-one event. A post whose answer was lost is looked for by its id before it is sent again.
+A chat's failure never stops a session: transient ones are retried with growing pauses, permanent ones end in FAILED and
+one event. A post whose answer was lost is looked for by its id before it is sent again. A long answer becomes parts,
+each a row of its own, before the first of them is sent; secrets are taken out before that, where none is cut in two.
 """
 
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -13,6 +15,8 @@ from core.clock import Deadline
 from core.domain.session import SessionRecord
 from core.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Refused
 from core.ports import Binding, Channel, NewPost, OutboundKind, OutboxRow, Posted, PostState
+from core.redaction import redactor_of
+from core.secretnames import secret_variables
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -24,6 +28,7 @@ _LOCK_SECONDS = 1.0
 _TROUBLE_SECONDS = 5.0
 _ANNOUNCEMENTS = frozenset({OutboundKind.ROOT, OutboundKind.BOOT, OutboundKind.ROOT_UPDATE})
 _NO_THREAD = "the session has no thread"
+_LOST = frozenset({ChannelError.CHANNEL_GONE, ChannelError.NOT_MEMBER, ChannelError.THREAD_GONE})
 
 
 @dataclass(frozen=True)
@@ -34,13 +39,21 @@ class Place:
     thread: str
     edits: str | None = None
 
+    @property
+    def hangs_on(self) -> tuple[str, str]:
+        """The channel, and the message that the post hangs on."""
+        return self.channel, self.thread
+
 
 class OutboundWorker:
     """Empties the outbox of one channel kind. The service's thread for it; nobody else posts."""
 
-    def __init__(self, system: System, channel: Channel) -> None:
+    def __init__(self, system: System, channel: Channel, posted: Callable[[str], None] = lambda _: None) -> None:
+        """`posted` is told the session (uid) whose thread has got a post."""
         self._system = system
         self._channel = channel
+        self._tell_posted = posted
+        self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
         self._wake = threading.Event()
         self._free: dict[str, Deadline] = {}  #: by chat channel: until then the next post waits
 
@@ -68,6 +81,9 @@ class OutboundWorker:
         for row in self._system.outbox.due(self._channel.kind, self._system.clock.now()):
             if stopping is not None and stopping.is_set():
                 break
+            if self._prepared(row):
+                rest = 0.0
+                continue
             place = self._place(row.post)
             if place is None:
                 self._fail(row, _NO_THREAD)
@@ -79,6 +95,25 @@ class OutboundWorker:
             self._send(row, place)
             rest = 0.0
         return rest
+
+    def _prepared(self, row: OutboxRow) -> bool:
+        """Leave out what the channel does not show, and put parts in the place of what it sends in parts."""
+        if row.state is not PostState.PENDING:
+            return False
+        try:
+            if not self._channel.wants(row.post.kind):
+                self._system.outbox.advance(row, PostState.SKIPPED, detail="the channel's verbosity leaves it out")
+                return True
+            parts = self._channel.parts(self._redacted(row.post)) if row.part_of is None else ()
+            if len(parts) > 1:
+                self._system.outbox.split(row, parts)
+                return True
+        except Refused:
+            return True  # dropped meanwhile: the session was deleted
+        return False
+
+    def _redacted(self, post: NewPost) -> NewPost:
+        return replace(post, text=self._redactor.redact(post.text))
 
     # ------------------------------------------------------------ where and when
 
@@ -120,7 +155,7 @@ class OutboundWorker:
         except Refused:
             return  # dropped meanwhile: the session was deleted
         try:
-            posted = self._posted(row.post, place)
+            posted = self._posted(self._redacted(row.post), place)
         except ChannelError as error:
             self._troubled(sending, place, error, unclear=error.unclear)
             return
@@ -154,6 +189,7 @@ class OutboundWorker:
         if root:
             self._copy_thread(post, posted)
             self._emit("channel.thread_opened", post, posted, "")
+        self._tell_posted(post.uid)
         self._emit("standing.announced" if root else "channel.posted", post, posted, post.kind.value)
 
     def _copy_thread(self, post: NewPost, posted: Posted) -> None:
@@ -172,6 +208,7 @@ class OutboundWorker:
         """Let a post wait that may succeed later, and fail one that cannot. An unclear one stays SENDING."""
         if not error.transient and not error.unclear:
             self._fail(row, str(error))
+            self._unbind(row.post, place, error)
             return
         if row.attempts >= _MAX_ATTEMPTS:
             self._fail(row, f"given up after {row.attempts} attempts: {error}")
@@ -195,6 +232,22 @@ class OutboundWorker:
         event = "standing.announce_failed" if row.post.kind in _ANNOUNCEMENTS else "channel.post_failed"
         self._system.events.emit(
             event, level="warning", name=row.post.name, reason=reason, detail=row.post.kind.value, message=row.post.id
+        )
+
+    def _unbind(self, post: NewPost, place: Place, error: ChannelError) -> None:
+        """Part the session from a thread that cannot be posted to any more; its next start makes a new one."""
+        binding = self._system.bindings.of_session(post.uid, self._channel.kind)
+        if error.reason not in _LOST or binding is None or (binding.channel, binding.thread) != place.hangs_on:
+            return
+        self._system.bindings.unbind(post.uid, self._channel.kind)
+        self._system.events.emit(
+            "channel.unbound",
+            level="warning",
+            name=post.name,
+            channel=binding.channel,
+            thread=binding.thread,
+            reason=error.reason,
+            detail=str(error),
         )
 
     def _emit(self, event: str, post: NewPost, posted: Posted, detail: str) -> None:

@@ -14,8 +14,11 @@ from core.domain.attachment import Fetch as Fetch
 from core.domain.attachment import Fetched as Fetched
 from core.domain.binding import Binding as Binding
 from core.domain.harness import HarnessEvent, Launch, Opinion, Report, SessionContext, Traits
+from core.domain.marking import Mark, MarkRow
 from core.domain.message import InboxRow, MessageState, NewMessage
 from core.domain.pane import Pane, Receipt, Spawn, Survey, Typing, Written
+from core.domain.posting import OutboundKind as OutboundKind
+from core.domain.posting import ProgressRow
 from core.domain.session import Definition, LastExit, SessionRecord
 from core.domain.watchbook import Announced, End
 from core.errors import RecordUnreadable
@@ -152,17 +155,6 @@ class Inbox(Protocol):
         ...
 
 
-class OutboundKind(Enum):
-    """What a post is."""
-
-    ROOT = "root"  #: the announcement; its message becomes the session's thread
-    ROOT_UPDATE = "root-update"  #: the announcement edited to the present state
-    BOOT = "boot"  #: a later boot, as a reply
-    ANSWER = "answer"  #: the agent's final answer
-    NOTE = "note"  #: ours: refused, queued, unknown, with the remedy
-    CLOSING = "closing"  #: the thread is unbound
-
-
 @dataclass(frozen=True)
 class NewPost:
     """A post as it is committed. Its key makes a second commit of the same one a no-op."""
@@ -185,6 +177,8 @@ class PostState(Enum):
     SENDING = "sending"  #: asked, and no answer recorded yet: looked up by its id before it is sent again
     SENT = "sent"
     FAILED = "failed"
+    SPLIT = "split"  #: its parts are rows of their own, in its place
+    SKIPPED = "skipped"  #: the channel's verbosity leaves it out
 
 
 @dataclass(frozen=True)
@@ -198,6 +192,7 @@ class OutboxRow:
     not_before: datetime | None
     ts: str | None  #: the posted message
     detail: str
+    part_of: int | None = None  #: the seq of the row whose part it is
 
 
 class Outbox(Protocol):
@@ -227,8 +222,60 @@ class Outbox(Protocol):
         """Move a row on; SENDING counts an attempt."""
         ...
 
+    def split(self, row: OutboxRow, parts: Sequence[NewPost]) -> None:
+        """Put the parts in the place of a pending row, durably. Raises Refused if the row has moved on."""
+        ...
+
     def drop(self, uid: str, detail: str) -> int:
         """Fail the session's open rows that are not CLOSING, and return how many."""
+        ...
+
+
+class Marks(Protocol):
+    """What a person is shown of each message by a reaction to it, and what follows from the message's row."""
+
+    def changed(self, channel_kind: str, since: datetime) -> tuple[MarkRow, ...]:
+        """Return what has changed at or after that time, oldest first."""
+        ...
+
+    def over(self, uid: str, since: datetime, *, failed: bool) -> None:
+        """Note that the turn is over which took the session's messages since then. Part of the open transaction."""
+        ...
+
+    def left(self) -> tuple[str, ...]:
+        """Return the messages that look as if a turn were at them, whose session is idle: nobody told of its end."""
+        ...
+
+    def end(self, message_ids: Collection[str]) -> None:
+        """Note that the turn which took these messages is over."""
+        ...
+
+    def shown(self, message_id: str, mark: Mark) -> None:
+        """Note which reaction stands there now."""
+        ...
+
+
+class Progress(Protocol):
+    """What the running turn of each session has done so far, and how much of it its thread was told."""
+
+    def note(self, uid: str, turn: str, line: str) -> None:
+        """Add a line; another turn begins with none. Part of the open transaction."""
+        ...
+
+    def due(self) -> tuple[ProgressRow, ...]:
+        """Return the turns with lines that were not told."""
+        ...
+
+    def asked(self, row: ProgressRow) -> None:
+        """Note durably that its message is about to be posted: it may stand there from now on."""
+        ...
+
+    def told(self, row: ProgressRow, channel: str, ts: str) -> None:
+        """Note that the row's lines stand in that message."""
+        ...
+
+    def forget(self, uid: str) -> None:
+        """Remove what is known of a session."""
         ...
 
 
@@ -652,6 +699,22 @@ class Channel(Protocol):
 
     def find(self, post_id: str, channel: str, thread: str) -> Posted | None:
         """Look for a post of ours by its id, after an unclear failure. Raises ChannelError."""
+        ...
+
+    def wants(self, kind: OutboundKind) -> bool:
+        """Tell whether posts of that kind are shown here, by the channel's verbosity."""
+        ...
+
+    def parts(self, post: NewPost) -> tuple[NewPost, ...]:
+        """Return what the post is sent as, in order: itself, several, or a summary and a FILE. Pure."""
+        ...
+
+    def react(self, channel: str, ts: str, mark: Mark, instead_of: Collection[Mark]) -> None:
+        """Show the mark on a message and take the others back; what is so already is well. Raises ChannelError."""
+        ...
+
+    def status(self, channel: str, thread: str, text: str) -> None:
+        """Show below the thread what the session is doing, for a while; "": nothing. Best effort, raises nothing."""
         ...
 
     def check(self) -> tuple[Finding, ...]:

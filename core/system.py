@@ -20,8 +20,10 @@ if TYPE_CHECKING:
         Harnesses,
         Inbox,
         Locks,
+        Marks,
         Outbox,
         Processes,
+        Progress,
         Records,
         Runner,
         Watchbook,
@@ -44,6 +46,8 @@ class System:
     database: Database
     inbox: Inbox
     outbox: Outbox
+    marks: Marks
+    progress: Progress
     bindings: Bindings
     activities: Activities
     watchbook: Watchbook

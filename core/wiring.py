@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 
     from core.clock import Clock
     from core.config.settings import Settings
-    from core.ports import Channel, ChannelFactory, EventLog, Harnesses, Locks, Outbox, Watchbook
+    from core.ports import (
+        Channel,
+        ChannelFactory,
+        EventLog,
+        Harnesses,
+        Locks,
+        Marks,
+        Outbox,
+        Progress,
+        Watchbook,
+    )
     from core.tmux.processes import LocalProcesses
     from core.tmux.transport import Transport
 
@@ -73,6 +83,8 @@ def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: 
         database=database,
         inbox=SqliteInbox(database, clock),
         outbox=deferred(lambda: _outbox(database)),
+        marks=deferred(lambda: _marks(database, clock)),
+        progress=deferred(lambda: _progress(database)),
         bindings=SqliteBindings(database),
         activities=SqliteActivities(database),
         watchbook=deferred(lambda: _watchbook(database)),
@@ -116,6 +128,18 @@ def _outbox(database: SqliteDatabase) -> Outbox:
     from core.store.outbox import SqliteOutbox
 
     return SqliteOutbox(database)
+
+
+def _marks(database: SqliteDatabase, clock: Clock) -> Marks:
+    from core.store.marks import SqliteMarks
+
+    return SqliteMarks(database, clock)
+
+
+def _progress(database: SqliteDatabase) -> Progress:
+    from core.store.progress import SqliteProgress
+
+    return SqliteProgress(database)
 
 
 def _watchbook(database: SqliteDatabase) -> Watchbook:

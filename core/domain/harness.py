@@ -135,9 +135,10 @@ class TurnBlocked:
 
 @dataclass(frozen=True)
 class ToolStarted:
-    """A tool call begins; a permission dialog may follow."""
+    """A tool call begins; a permission dialog may follow. `detail`: its command, its file or the like."""
 
     tool: str
+    detail: str = ""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def _session_start(payload: _Payload) -> tuple[HarnessEvent, ...]:
 
 
 def _pre_tool_use(payload: _Payload) -> tuple[HarnessEvent, ...]:
-    return (ToolStarted(text_of(payload, "tool_name")),)
+    return (ToolStarted(text_of(payload, "tool_name"), _short(_detail(object_of(payload, "tool_input")))),)
 
 
 def _post_tool_use(payload: _Payload) -> tuple[HarnessEvent, ...]:
@@ -75,8 +75,14 @@ def _permission_request(payload: _Payload) -> tuple[HarnessEvent, ...]:
     tool, given = text_of(payload, "tool_name"), object_of(payload, "tool_input")
     if tool == QUESTION_TOOL:
         return (Asked(question=True, summary=_questions(given)),)
-    detail = next((text for key in ("command", "file_path", "url", "description") if (text := text_of(given, key))), "")
+    detail = _detail(given)
     return (Asked(question=False, summary=_short(f"{tool}: {detail}" if detail else tool)),)
+
+
+def _detail(given: _Payload) -> str:
+    """Return what says most about a tool's call."""
+    keys = ("command", "file_path", "url", "pattern", "query", "description")
+    return next((text for key in keys if (text := text_of(given, key))), "")
 
 
 def _questions(given: _Payload) -> str:

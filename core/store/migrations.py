@@ -131,6 +131,33 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
         "CREATE TABLE attachments (message TEXT PRIMARY KEY, files TEXT NOT NULL, told TEXT) WITHOUT ROWID",
     ),
+    (
+        "ALTER TABLE outbox ADD COLUMN part_of INTEGER",
+        "ALTER TABLE outbox ADD COLUMN part INTEGER NOT NULL DEFAULT 0",
+        "CREATE INDEX inbox_from_chat ON inbox (updated_at) WHERE from_kind IS NOT NULL",
+        """
+        CREATE TABLE marks (
+            message TEXT PRIMARY KEY,
+            over TEXT NOT NULL DEFAULT '',
+            shown TEXT NOT NULL DEFAULT '',
+            at TEXT NOT NULL
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX marks_at ON marks (at)",
+        "CREATE INDEX marks_taken ON marks (message) WHERE shown = 'taken' AND over = ''",
+        """
+        CREATE TABLE progress (
+            uid TEXT PRIMARY KEY,
+            turn TEXT NOT NULL,
+            lines TEXT NOT NULL,
+            steps INTEGER NOT NULL,
+            told INTEGER NOT NULL DEFAULT 0,
+            asked INTEGER NOT NULL DEFAULT 0,
+            channel TEXT NOT NULL DEFAULT '',
+            ts TEXT NOT NULL DEFAULT ''
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 
 

@@ -49,10 +49,16 @@ ADD_POST = """
 """
 POST = "SELECT * FROM outbox WHERE seq = ?"
 DUE_POSTS = f"""
-    SELECT * FROM outbox
-    WHERE seq IN (SELECT min(seq) FROM outbox WHERE channel_kind = ? AND {_OPEN_POST} GROUP BY uid)
-      AND (not_before IS NULL OR not_before <= ?)
-    ORDER BY seq
+    SELECT * FROM (
+        SELECT *, row_number() OVER (PARTITION BY uid ORDER BY coalesce(part_of, seq), part) AS place
+        FROM outbox WHERE channel_kind = ? AND {_OPEN_POST}
+    )
+    WHERE place = 1 AND (not_before IS NULL OR not_before <= ?)
+    ORDER BY coalesce(part_of, seq), part
+"""
+ADD_PART = """
+    INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, state, part_of, part)
+    VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, 'pending', :part_of, :part)
 """
 POST_TALLY = "SELECT state, count(*) AS rows FROM outbox GROUP BY state"
 ADVANCE_POST = """
@@ -109,6 +115,46 @@ TOUCH_MESSAGE = """
 """
 LAST_MESSAGES = "SELECT uid, at FROM last_messages"
 FORGET_MESSAGE = "DELETE FROM last_messages WHERE uid = ?"
+
+# ---------------------------------------------------------------- reactions and progress
+
+_MARKED = """
+    SELECT inbox.id, inbox.state, inbox.from_channel, inbox.from_ts, coalesce(marks.over, '') AS over,
+        coalesce(marks.shown, '') AS shown, max(inbox.updated_at, coalesce(marks.at, '')) AS at
+"""
+MARKS_CHANGED = f"""
+    {_MARKED} FROM inbox LEFT JOIN marks ON marks.message = inbox.id
+    WHERE inbox.from_kind = :kind AND inbox.updated_at >= :since
+    UNION {_MARKED} FROM marks INDEXED BY marks_at CROSS JOIN inbox ON inbox.id = marks.message
+    WHERE inbox.from_kind = :kind AND marks.at >= :since
+    ORDER BY at
+"""
+MARKS_OVER = """
+    INSERT INTO marks (message, over, at)
+    SELECT id, :over, :at FROM inbox
+    WHERE uid = :uid AND state = 'confirmed' AND from_kind IS NOT NULL AND updated_at >= :since
+    ON CONFLICT (message) DO UPDATE SET over = excluded.over, at = excluded.at WHERE over = ''
+"""
+MARKS_LEFT = """
+    SELECT marks.message FROM marks INDEXED BY marks_taken
+    JOIN inbox ON inbox.id = marks.message AND inbox.state = 'confirmed'
+    JOIN activities ON activities.uid = inbox.uid AND activities.state = 'idle'
+    WHERE marks.shown = 'taken' AND marks.over = ''
+"""
+MARK_OVER = "UPDATE marks SET over = ?, at = ? WHERE message = ? AND over = ''"
+MARK_SHOWN = """
+    INSERT INTO marks (message, shown, at) VALUES (:message, :shown, :at)
+    ON CONFLICT (message) DO UPDATE SET shown = excluded.shown, at = excluded.at
+"""
+PROGRESS = "SELECT * FROM progress WHERE uid = ?"
+PUT_PROGRESS = """
+    INSERT OR REPLACE INTO progress (uid, turn, lines, steps, told, asked, channel, ts)
+    VALUES (:uid, :turn, :lines, :steps, :told, :asked, :channel, :ts)
+"""
+PROGRESS_DUE = "SELECT * FROM progress WHERE told < steps ORDER BY uid"
+PROGRESS_ASKED = "UPDATE progress SET asked = 1 WHERE uid = ? AND turn = ?"
+PROGRESS_TOLD = "UPDATE progress SET told = ?, channel = ?, ts = ? WHERE uid = ? AND turn = ?"
+FORGET_PROGRESS = "DELETE FROM progress WHERE uid = ?"
 
 # ---------------------------------------------------------------- spool reports
 

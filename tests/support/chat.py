@@ -1,10 +1,12 @@
 """A chat on the other side of the Channel port: keeps what was posted, and fails as told."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 
+from core.domain.marking import Mark
+from core.domain.posting import OutboundKind
 from core.errors import ChannelError
-from core.ports import CoreDoor, Finding, NewPost, Posted
+from core.ports import CoreDoor, Finding, NewPost, Posted, WebHook
 
 TEAM, HOME = "T1", "C1"
 
@@ -29,6 +31,9 @@ class Chat:
     messages: list[Message] = field(default_factory=list)
     faults: list[tuple[str, ChannelError]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
+    unwanted: set[OutboundKind] = field(default_factory=set)
+    reactions: dict[str, set[Mark]] = field(default_factory=dict)  #: by the message's ts
+    statuses: list[tuple[str, str]] = field(default_factory=list)  #: thread and text, as they were shown
 
     def serve(self, door: CoreDoor, stopping: Callable[[], bool]) -> None:
         """Listen to nobody."""
@@ -62,6 +67,34 @@ class Chat:
         self._fault("find")
         found = (message for message in self.messages if message.post_id == post_id)
         return next((Posted(TEAM, message.channel, message.ts) for message in found), None)
+
+    def wants(self, kind: OutboundKind) -> bool:
+        """Tell whether posts of that kind are shown."""
+        return kind not in self.unwanted
+
+    def parts(self, post: NewPost) -> tuple[NewPost, ...]:
+        """Return an answer's lines as parts where it has several."""
+        lines = post.text.split("\n") if post.kind is OutboundKind.ANSWER else [post.text]
+        if len(lines) == 1:
+            return (post,)
+        return tuple(
+            replace(post, id=f"{post.id}-{number}", key=f"{post.key}#{number}", text=line)
+            for number, line in enumerate(lines, start=1)
+        )
+
+    def react(self, channel: str, ts: str, mark: Mark, instead_of: Collection[Mark]) -> None:
+        """Show the mark, or fail as told."""
+        self._fault("react")
+        self.reactions[ts] = self.reactions.get(ts, set()) - set(instead_of) | {mark}
+        self._fault("lost")
+
+    def status(self, channel: str, thread: str, text: str) -> None:
+        """Keep what is shown."""
+        self.statuses.append((thread, text))
+
+    def webhook(self) -> WebHook | None:
+        """Take nothing over HTTP."""
+        return None
 
     def check(self) -> tuple[Finding, ...]:
         """Find nothing wrong."""

@@ -50,3 +50,15 @@ def test_a_traceback_stands_below_its_line() -> None:
 def test_values_are_quoted(value: str) -> None:
     """An empty value and one with quotes can be told from the words around them."""
     assert LineFormatter().format(record("m", reason=value)).endswith(f"m reason={value!r}")
+
+
+def test_no_secret_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither what the environment holds nor what looks like a token, in message, values and traceback."""
+    monkeypatch.setenv("THE_LOOP_API_TOKEN", "value-one-1")
+    record = logging.LogRecord("core.x", logging.ERROR, "x.py", 1, "failed with %s", ("value-one-1",), None)
+    record.reason = "xoxb-1-2-abc"
+    record.exc_text = "ValueError: value-one-1"
+
+    line = LineFormatter().format(record)
+
+    assert line.endswith(" error core.x: failed with [redacted] reason='[redacted]'\nValueError: [redacted]")

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from bot.channel import SlackChannel
+from bot.workspace.errors import Json
 from bot.workspace.thread import WorkspaceThread
+from core.domain.marking import Mark
 from core.errors import ChannelError
 from core.ports import OutboundKind, Posted
 from tests.integration.bot.served import channel_on, post_of
@@ -186,3 +188,165 @@ def _failure(call: Callable[[], object]) -> ChannelError:
     with pytest.raises(ChannelError) as caught:
         call()
     return caught.value
+
+
+def test_an_answer_is_rendered_and_a_note_is_not(
+    workspace: WorkspaceThread, channel: SlackChannel, agents: str
+) -> None:
+    """Agents write Markdown; what we say ourselves is sent as it is."""
+    channel.post(post_of("**done** in `a*b`", id="p-1", kind=OutboundKind.ANSWER), agents, "")
+    channel.post(post_of("**not** rendered", id="p-2", kind=OutboundKind.NOTE), agents, "")
+
+    assert [message["text"] for message in workspace.messages("agents")] == ["*done* in `a*b`", "**not** rendered"]
+
+
+def test_nothing_that_is_posted_holds_a_secret(workspace: WorkspaceThread, channel: SlackChannel, agents: str) -> None:
+    """Texts, edits and files, by value and by look."""
+    secrets = f"{workspace.bot_token} ghp_{'Ab3' * 12}"
+    root = channel.post(post_of(secrets), agents, "").ts
+    channel.update(post_of(f"{secrets} again", id="p-2"), agents, root)
+    channel.post(post_of(secrets, id="p-3", kind=OutboundKind.FILE), agents, root)
+
+    assert workspace.messages("agents")[0]["text"] == "[redacted] [redacted] again"
+    assert file_of(workspace, workspace.replies("agents", root)[0]) == "[redacted] [redacted]"
+
+
+def test_a_file_stands_in_the_thread_and_is_found_by_its_name(
+    workspace: WorkspaceThread, channel: SlackChannel, agents: str
+) -> None:
+    """Its message has no metadata and no time stamp that anybody told us."""
+    root = channel.post(post_of("root", id="p-0"), agents, "").ts
+    text = "# All of it\n" + "wörter " * 10_000
+
+    posted = channel.post(post_of(text, id="p-7-2", kind=OutboundKind.FILE), agents, root)
+
+    [message] = workspace.replies("agents", root)
+    assert posted == Posted(workspace.team_id, agents, "")
+    assert file_of(workspace, message) == text
+    assert (message["subtype"], message["files"][0]["name"]) == ("file_share", "p-7-2.md")
+    assert channel.find("p-7-2", agents, root) == Posted(workspace.team_id, agents, message["ts"])
+
+
+@pytest.mark.parametrize("method", ["files.getUploadURLExternal", "files.completeUploadExternal"])
+@pytest.mark.parametrize("kind", ["lost", "http", "ratelimited"])
+def test_an_upload_that_fails_is_tried_again_and_never_doubled(
+    workspace: WorkspaceThread, channel: SlackChannel, agents: str, method: str, kind: str
+) -> None:
+    """Until the last call nothing can be seen; after it the file is looked for."""
+    root = channel.post(post_of("root", id="p-0"), agents, "").ts
+    post = post_of("text", id="p-7-2", kind=OutboundKind.FILE)
+    workspace.fault(method, kind)
+
+    error = _failure(lambda: channel.post(post, agents, root))
+    if channel.find(post.id, agents, root) is None:
+        channel.post(post, agents, root)
+
+    assert error.transient
+    assert len(workspace.replies("agents", root)) == 1
+
+
+def test_reactions_are_idempotent(workspace: WorkspaceThread, channel: SlackChannel, agents: str) -> None:
+    """What is so already is well; the latest stands alone."""
+    ts = workspace.say("alice", "agents", "hello")
+    for _ in range(2):
+        channel.react(agents, ts, Mark.TAKEN, [])
+    for _ in range(2):
+        channel.react(agents, ts, Mark.DONE, [Mark.TAKEN, Mark.UNKNOWN])
+
+    assert workspace.reactions("agents", ts) == {"white_check_mark": [workspace.bot_user_id]}
+
+
+def test_a_reaction_without_its_scope_says_so(workspace: WorkspaceThread, channel: SlackChannel, agents: str) -> None:
+    """Core then stops asking."""
+    ts = workspace.say("alice", "agents", "hello")
+    workspace.set_scopes(["chat:write"])
+
+    error = _failure(lambda: channel.react(agents, ts, Mark.TAKEN, []))
+
+    assert (error.reason, error.transient) == (ChannelError.NOT_ALLOWED, False)
+
+
+def test_the_status_is_shown_until_something_is_posted(
+    workspace: WorkspaceThread, channel: SlackChannel, agents: str
+) -> None:
+    """Or until it is taken away."""
+    root = channel.post(post_of("root", id="p-0"), agents, "").ts
+    seen = []
+    for act in (
+        lambda: channel.status(agents, root, "is working…"),
+        lambda: channel.post(post_of("done", id="p-1"), agents, root),
+        lambda: channel.status(agents, root, "is working…"),
+        lambda: channel.status(agents, root, ""),
+    ):
+        act()
+        seen.append(workspace.status("agents", root))
+
+    assert seen == ["is working…", "", "is working…", ""]
+
+
+@pytest.mark.parametrize("code", ["missing_scope", "unknown_method"])
+def test_without_a_status_nothing_is_shown_and_one_line_logged(
+    workspace: WorkspaceThread, channel: SlackChannel, agents: str, code: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Sessions go on without it."""
+    root = channel.post(post_of("root", id="p-0"), agents, "").ts
+    workspace.fault("assistant.threads.setStatus", "error", code=code)
+
+    for _ in range(3):
+        channel.status(agents, root, "is working…")
+
+    assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 1
+    assert workspace.status("agents", root) == ""
+
+
+def test_a_status_that_fails_once_is_shown_the_next_time(
+    workspace: WorkspaceThread, channel: SlackChannel, agents: str
+) -> None:
+    """Trouble of the moment switches nothing off."""
+    root = channel.post(post_of("root", id="p-0"), agents, "").ts
+    workspace.fault("assistant.threads.setStatus", "http")
+
+    for _ in range(2):
+        channel.status(agents, root, "is working…")
+
+    assert workspace.status("agents", root) == "is working…"
+
+
+def test_a_place_that_is_gone_has_its_reason(workspace: WorkspaceThread, channel: SlackChannel, agents: str) -> None:
+    """By which core parts the session from its thread."""
+    root = channel.post(post_of("root", id="p-0"), agents, "").ts
+    seen = []
+    workspace.delete("agents", root)
+    seen.append(_failure(lambda: channel.update(post_of("x"), agents, root)).reason)
+    seen.append(_failure(lambda: channel.post(post_of("x"), agents, root)).reason)
+    workspace.kick("the-loop", "agents")
+    seen.append(_failure(lambda: channel.post(post_of("x"), agents, "")).reason)
+    workspace.archive("agents")
+    seen.append(_failure(lambda: channel.post(post_of("x"), agents, "")).reason)
+
+    assert seen == [
+        ChannelError.THREAD_GONE,
+        ChannelError.THREAD_GONE,
+        ChannelError.NOT_MEMBER,
+        ChannelError.CHANNEL_GONE,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "unwanted"),
+    [
+        ("quiet", {OutboundKind.ANSWER, OutboundKind.FILE, OutboundKind.PROGRESS}),
+        ("normal", {OutboundKind.PROGRESS}),
+        ("verbose", set()),
+    ],
+)
+def test_verbosity_leaves_kinds_out(workspace: WorkspaceThread, verbosity: str, unwanted: set[OutboundKind]) -> None:
+    """The key `channels.slack.verbosity`."""
+    channel = channel_on(workspace, verbosity=verbosity)
+
+    assert {kind for kind in OutboundKind if not channel.wants(kind)} == unwanted
+
+
+def file_of(workspace: WorkspaceThread, message: Json) -> str:
+    """Return the content of a message's first file."""
+    return workspace.do(lambda controls: controls.file_text(message["files"][0]["id"]))

@@ -236,3 +236,91 @@ def test_posts_of_a_deleted_session_are_dropped(
     drain(worker, clock)
 
     assert chat.texts() == ["closing 0"]
+
+
+def test_a_long_answer_is_sent_in_parts_before_what_follows_it(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """Each part is a row of its own, in the place of the whole."""
+    whole = replace(post(OutboundKind.ANSWER, 1), text="one\ntwo\nthree")
+    recorded.outbox.add([post(OutboundKind.ROOT), whole, post(OutboundKind.NOTE, 2)])
+
+    drain(worker, clock, 20)
+
+    assert chat.texts() == ["root 0", "one", "two", "three", "note 2"]
+    assert recorded.outbox.tally() == {"sent": 5, "split": 1}
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_part_whose_answer_was_lost_is_neither_lost_nor_doubled(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock, lost: int
+) -> None:
+    """Whichever it is: a new worker looks for it and goes on with the next."""
+    whole = replace(post(OutboundKind.ANSWER, 1, channel=HOME, thread="1.1"), text="one\ntwo\nthree")
+    recorded.outbox.add([whole])
+    while len(chat.messages) < lost - 1:
+        clock.ahead += worker.turn()
+    chat.faults = [("lost", ChannelError("no answer", transient=True, unclear=True))]
+
+    drain(worker, clock, 3)
+    drain(OutboundWorker(recorded, chat), clock, 20)
+
+    assert chat.texts() == ["one", "two", "three"]
+
+
+def test_what_the_channel_does_not_show_is_left_out(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """A quiet thread gets no answers, and no complaint of it."""
+    chat.unwanted = {OutboundKind.ANSWER}
+    recorded.outbox.add([post(OutboundKind.ROOT), post(OutboundKind.ANSWER, 1), post(OutboundKind.NOTE, 2)])
+
+    drain(worker, clock)
+
+    assert chat.texts() == ["root 0", "note 2"]
+    assert recorded.outbox.tally() == {"sent": 2, "skipped": 1}
+
+
+def test_secrets_are_out_of_everything_before_it_is_cut(recorded: System, chat: Chat, clock: HandClock) -> None:
+    """By value and by look, in answers and notes."""
+    known = replace(recorded, environ={**recorded.environ, "SECRET_OF_TESTS": "one\ntwo-three"})
+    texts = {OutboundKind.ANSWER: "it is one\ntwo-three.", OutboundKind.NOTE: "failed with xoxb-1-2-abc"}
+    recorded.outbox.add([replace(post(kind, channel=HOME, thread="1.1"), text=text) for kind, text in texts.items()])
+
+    drain(OutboundWorker(known, chat), clock)
+
+    assert chat.texts() == ["it is [redacted].", "failed with [redacted]"]
+
+
+@pytest.mark.parametrize("reason", [ChannelError.CHANNEL_GONE, ChannelError.NOT_MEMBER, ChannelError.THREAD_GONE])
+def test_a_thread_that_is_gone_is_unbound(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock, reason: str
+) -> None:
+    """The next start makes a new one; nothing more is tried in the old one."""
+    recorded.outbox.add([post(OutboundKind.ROOT)])
+    drain(worker, clock)
+    chat.faults = [("post", ChannelError("gone", transient=False, reason=reason))]
+    recorded.outbox.add([post(OutboundKind.ANSWER, 1), post(OutboundKind.ANSWER, 2)])
+
+    drain(worker, clock)
+
+    assert recorded.bindings.of_session("s-1", "slack") is None
+    assert events(recorded)[-3:] == ["channel.post_failed", "channel.unbound", "channel.post_failed"]
+    assert chat.texts() == ["root 0"]
+
+
+def test_a_failure_elsewhere_unbinds_nothing(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """A note to another thread, or a text that the chat does not like, says nothing of the session's thread."""
+    recorded.outbox.add([post(OutboundKind.ROOT)])
+    drain(worker, clock)
+    chat.faults = [
+        ("post", ChannelError("gone", transient=False, reason=ChannelError.THREAD_GONE)),
+        ("post", ChannelError("msg_too_long", transient=False, reason="msg_too_long")),
+    ]
+    recorded.outbox.add([post(OutboundKind.NOTE, 1, channel="C9", thread="9.9"), post(OutboundKind.ANSWER, 2)])
+
+    drain(worker, clock)
+
+    assert recorded.bindings.of_session("s-1", "slack") is not None

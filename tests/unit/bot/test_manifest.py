@@ -88,8 +88,10 @@ def test_least_privilege() -> None:
         "channels:read",
         "chat:write",
         "commands",
+        "files:write",
         "groups:history",
         "groups:read",
+        "reactions:write",
         "users:read",
     ]
     assert made["settings"]["socket_mode_enabled"] is True

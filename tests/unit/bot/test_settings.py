@@ -68,10 +68,10 @@ def test_one_variable_for_both_tokens_is_refused() -> None:
 
 def test_everything_wrong_is_said_at_once() -> None:
     """A channel's name, an unknown key and a wrong type are one answer."""
-    said = _problems(channel="#agents", verbosity="quiet", enabled="yes")
+    said = _problems(channel="#agents", mood="quiet", enabled="yes")
 
     assert "channels.slack.channel" in said
-    assert "verbosity" in said
+    assert "mood" in said
     assert "channels.slack.enabled" in said
 
 

@@ -88,7 +88,7 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
     (
         "tool begins",
         report("PreToolUse", tool_name="Bash", tool_input=BACKGROUND, tool_use_id="toolu_6e1a"),
-        (ToolStarted("Bash"),),
+        (ToolStarted("Bash", "sleep 3"),),
     ),
     (
         "tool leaves a task",

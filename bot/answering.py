@@ -1,0 +1,49 @@
+"""What an agent's answer is sent as: one message, several, or the first of them and a file. Pure."""
+
+from dataclasses import replace
+
+from bot.rendering import render
+from bot.splitting import split
+from bot.tables import with_fenced_tables
+from core.domain.posting import OutboundKind
+from core.ports import NewPost
+
+PART = 3_500  #: characters of a part as Slack counts them; it recommends 4,000 and cuts nothing of that size
+MOST_PARTS = 12
+MOST_BYTES = 30_000  #: of the whole; above it becomes a file
+_SUMMARY = 3_200  #: characters of the part that stands above a file, with room for the note
+ATTACHED = "\n\n… this is the beginning. The whole answer is attached: `{name}`, {size:,} bytes."
+
+
+def parts(post: NewPost) -> tuple[NewPost, ...]:
+    """Return the posts, in order, whose ids follow from the post's. What is no answer is sent as it is."""
+    if post.kind is not OutboundKind.ANSWER:
+        return (post,)
+    whole = with_fenced_tables(post.text)
+    found = split(whole, PART)
+    if len(found) <= 1:
+        return (post,)
+    if len(found) > MOST_PARTS or len(post.text.encode()) > MOST_BYTES:
+        return _summary(post, split(whole, _SUMMARY)[0].text)
+    return tuple(_part(post, number, part.text) for number, part in enumerate(found, start=1))
+
+
+def wire(post: NewPost) -> str:
+    """Return the post's text in Slack's markup; one that shows nothing is sent as the characters that it is."""
+    shown = render(with_fenced_tables(post.text))
+    return shown if shown.strip() else f"`{post.text.strip()[:20] or ' '}`"
+
+
+def file_name(post_id: str) -> str:
+    """Return the name of the file of a post: it is found again by it."""
+    return f"{post_id}.md"
+
+
+def _part(post: NewPost, number: int, text: str) -> NewPost:
+    return replace(post, id=f"{post.id}-{number}", key=f"{post.key}#{number}", text=text)
+
+
+def _summary(post: NewPost, first: str) -> tuple[NewPost, ...]:
+    attachment = replace(_part(post, 2, post.text), kind=OutboundKind.FILE)
+    note = ATTACHED.format(name=file_name(attachment.id), size=len(post.text.encode()))
+    return _part(post, 1, first + note), attachment

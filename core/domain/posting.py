@@ -1,0 +1,50 @@
+"""What is posted into a chat: the kinds of posts, and what a running turn has done. No I/O."""
+
+from enum import Enum
+
+from core.values import dataclass
+
+SHOWN_STEPS = 20  #: of a turn's steps the last so many are shown, and the others counted
+
+
+class OutboundKind(Enum):
+    """What a post is."""
+
+    ROOT = "root"  #: the announcement; its message becomes the session's thread
+    ROOT_UPDATE = "root-update"  #: the announcement edited to the present state
+    BOOT = "boot"  #: a later boot, as a reply
+    ANSWER = "answer"  #: the agent's final answer, in Markdown
+    FILE = "file"  #: an answer that is too long for messages, attached
+    PROGRESS = "progress"  #: what the running turn has done so far: one message a turn, edited
+    REQUEST = "request"  #: a permission or a question, with buttons; its edit tells how it ended. Markdown
+    POST = "post"  #: what the agent posts by our command, in Markdown
+    NOTE = "note"  #: ours: refused, queued, unknown, with the remedy
+    CLOSING = "closing"  #: the thread is unbound
+
+
+@dataclass(frozen=True)
+class ProgressRow:
+    """The steps of a session's latest turn."""
+
+    uid: str
+    turn: str  #: its instance and when it began
+    lines: tuple[str, ...] = ()  #: the latest ones
+    steps: int = 0  #: how many there were
+    told: int = 0  #: how many its message tells of
+    asked: bool = False  #: its message may have been posted
+    channel: str = ""
+    ts: str = ""  #: the message, "" before it is known
+
+
+def step_line(tool: str, detail: str) -> str:
+    """Return one line about a tool that runs: Markdown, the detail as code."""
+    shown = " ".join(detail.replace("`", "'").split())
+    shown = shown if len(shown) <= 100 else f"{shown[:99]}…"
+    return f"- {tool} `{shown}`" if shown else f"- {tool}"
+
+
+def progress_text(row: ProgressRow) -> str:
+    """Return the message about a turn's steps, in Markdown."""
+    left = row.steps - len(row.lines)
+    head = f"**Steps of this turn: {row.steps}**" + (f" (the last {len(row.lines)} are shown)" if left > 0 else "")
+    return "\n".join([head, *row.lines])

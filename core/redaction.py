@@ -1,0 +1,84 @@
+"""Takes secrets out of what leaves this machine or is logged: by the values that we know, and by how secrets look.
+
+What stands around a secret is kept. Nothing that is taken out can be found again in the result, and a second pass
+changes nothing.
+"""
+
+import base64
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from urllib.parse import quote, quote_plus
+
+HIDDEN = "[redacted]"
+SHORTEST = 8  #: characters; a shorter value would be found in innocent words
+_NAMED = re.compile(r"(?:^THE_LOOP_|TOKEN$|SECRET$|PASSWORD$|PASSWD$|API_?KEY$|(?:ACCESS|PRIVATE|SECRET)_KEY$)")
+_OPEN = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG", "THE_LOOP_CRASH_AT"})
+
+_KEYS = r"(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|signing[_-]?secret|client[_-]?secret"
+_KEYS += r"|secret|password|passwd|passphrase|auth[_-]?token|access[_-]?token|refresh[_-]?token|token)"
+#: How secrets look. A group called `keep` stays, and so does what a look-around sees.
+_PATTERNS = (
+    r"-----BEGIN (?P<label>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----.*?(?:-----END (?P=label)-----|\Z)",
+    r"(?<![A-Za-z0-9])x(?:ox[a-z]|app)[.-][A-Za-z0-9][A-Za-z0-9._%-]{3,}",  # Slack's tokens
+    r"(?<=ticket=)[^&\s\"'<>]+",  # the ticket of a Socket Mode URL
+    r"(?<![A-Za-z0-9_-])sk-(?:[A-Za-z0-9]+-)*[A-Za-z0-9_-]{16,}",
+    r"(?<![A-Za-z0-9])(?:gh[oprsu]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})",
+    r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
+    r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*",  # a JSON web token
+    r"(?P<keep>(?i:\b(?:bearer|basic)[ \t]+))(?!\[redacted\])(?=[A-Za-z0-9._~+/=-]*[0-9._~+/=-])"
+    r"[A-Za-z0-9._~+/=-]{12,}",
+    r"(?P<keep>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/@:\"'<>]*:)(?!\[redacted\]@)[^\s/@\"'<>]+(?=@)",
+    rf"(?P<keep>(?i:(?<![A-Za-z]){_KEYS})[\"']?[ \t]*[:=][ \t]*[\"']?)(?!\[redacted\])(?=[^\s\"',;&]*[0-9])"
+    r"[A-Za-z0-9._~+/=%@!#$^*-]{8,}",
+)
+
+
+@cache
+def _looks() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, re.DOTALL) for pattern in _PATTERNS)
+
+
+def _hidden(found: re.Match[str]) -> str:
+    return f"{found.groupdict().get('keep') or ''}{HIDDEN}"
+
+
+class Redactor:
+    """Knows some secrets by value. Printing one shows none of them."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        """Take the secrets themselves; one that is too short to be told from a word is left to the patterns."""
+        known = {form for value in values for form in _forms(value.strip())}
+        longest_first = sorted(known, key=lambda form: (-len(form), form))
+        self._known = re.compile("|".join(map(re.escape, longest_first))) if known else None
+
+    def __repr__(self) -> str:
+        return "Redactor()"
+
+    def redact(self, text: str) -> str:
+        """Return the text without secrets, `[redacted]` in the place of each."""
+        if self._known is not None:
+            text = self._known.sub(HIDDEN, text)
+        for look in _looks():
+            text = look.sub(_hidden, text)
+        return text
+
+
+def redactor_of(environ: Mapping[str, str], names: Iterable[str] = ()) -> Redactor:
+    """Return a redactor for the variables of these names, for ours, and for all that are called a key or a secret."""
+    wanted = {name for name in environ if _NAMED.search(name)} | set(names)
+    return Redactor(environ[name] for name in wanted - _OPEN if name in environ)
+
+
+def _forms(value: str) -> set[str]:
+    """Return the value as it may be written: as it is, in a URL, in base64 at each of its three alignments."""
+    if len(value) < SHORTEST:
+        return set()
+    raw = value.encode("utf-8", "surrogateescape")
+    forms = {value, quote(value, safe="", errors="replace"), quote_plus(value, errors="replace")}
+    for shift in range(3):
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            text = encode(b"\0" * shift + raw).decode().rstrip("=")
+            # the first and last character also carry bits of what stands beside the value
+            forms.add(text[(shift * 8 + 5) // 6 : len(text) - (1 if (len(raw) + shift) % 3 else 0)])
+    return {form for form in forms if len(form) >= SHORTEST}

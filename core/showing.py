@@ -1,0 +1,25 @@
+"""What of a harness's reports a chat is shown besides answers. Part of the observer's open transaction."""
+
+from datetime import timedelta
+
+from core.domain.harness import ToolStarted
+from core.domain.posting import step_line
+from core.domain.session import SessionRecord
+from core.system import System
+
+_BEFORE = timedelta(seconds=5)  #: between a hook's time stamp and what we note of its turn
+
+
+def turn_over(system: System, record: SessionRecord, *, failed: bool) -> None:
+    """Note that the messages which the ended turn took are done. Called before the activity follows."""
+    activity = system.activities.get(record.uid)
+    if activity is not None and activity.instance == record.instance_id and activity.turn_started_at is not None:
+        system.marks.over(record.uid, activity.turn_started_at - _BEFORE, failed=failed)
+
+
+def note_step(system: System, record: SessionRecord, event: ToolStarted) -> None:
+    """Add the tool to the steps of the running turn."""
+    activity = system.activities.get(record.uid)
+    if activity is not None and activity.turn_started_at is not None:
+        turn = f"{record.instance_id}-{int(activity.turn_started_at.timestamp() * 1_000_000)}"
+        system.progress.note(record.uid, turn, step_line(event.tool, event.detail))

@@ -1,0 +1,287 @@
+"""Reactions, status and progress, over the real database."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from core.domain.activity import Activity, ActivityState
+from core.domain.marking import Mark
+from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.posting import OutboundKind
+from core.errors import ChannelError
+from core.ports import Binding
+from core.signalling import SignalWorker
+from core.store.inbox import SqliteInbox
+from core.store.marks import SqliteMarks
+from core.system import System
+from tests.integration.delivery.test_outbound import HandClock
+from tests.support.chat import HOME, TEAM, Chat
+
+T0 = datetime(2026, 11, 29, tzinfo=UTC)
+ROOT = "1.0"
+S = MessageState
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """Give a clock to move."""
+    return HandClock()
+
+
+@pytest.fixture
+def chat() -> Chat:
+    """Give an empty chat."""
+    return Chat()
+
+
+@pytest.fixture
+def bound(system: System, clock: HandClock) -> System:
+    """Give ports with the session `scribe`, uid `s-1`, bound to a thread."""
+    database = system.database
+    moved = replace(system, clock=clock, inbox=SqliteInbox(database, clock), marks=SqliteMarks(database, clock))  # type: ignore[arg-type]
+    moved.bindings.bind(Binding("slack", TEAM, HOME, ROOT, "s-1", "scribe", T0))
+    return moved
+
+
+@pytest.fixture
+def worker(bound: System, chat: Chat) -> SignalWorker:
+    """Give the worker."""
+    return SignalWorker(bound, chat)
+
+
+def reply(system: System, number: int = 1) -> Callable[[MessageState], None]:
+    """Commit a reply and return what moves it on."""
+    address = ReplyAddress("slack", TEAM, HOME, ROOT, f"1.{number}")
+    system.inbox.add(
+        [
+            NewMessage(
+                f"m-{number}",
+                f"slack:{number}",
+                "s-1",
+                "scribe",
+                1,
+                Kind.REPLY,
+                "slack:U1",
+                "alice",
+                "slack",
+                f"k{number}",
+                "text",
+                False,
+                number,
+                T0,
+                address,
+            )
+        ]
+    )
+
+    def move(state: MessageState) -> None:
+        row = system.inbox.get(f"m-{number}")
+        assert isinstance(row, InboxRow)
+        system.inbox.advance(row, state)
+
+    return move
+
+
+def does(system: System, state: ActivityState) -> None:
+    """Let the session do that."""
+    system.activities.put(Activity("s-1", "i-1", state, T0, turn_started_at=T0))
+
+
+def turns(worker: SignalWorker, clock: HandClock, count: int = 4) -> None:
+    """Take turns, with the pause between two reactions."""
+    for _ in range(count):
+        worker.turn()
+        clock.ahead += 1.5
+
+
+def test_a_message_is_marked_when_it_is_taken_and_when_it_is_done(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
+) -> None:
+    """One reaction at a time, each call once."""
+    move = reply(bound)
+    turns(worker, clock)
+    waiting = dict(chat.reactions)
+    does(bound, ActivityState.BUSY)
+    move(S.CONFIRMED)
+    turns(worker, clock)
+    taken = dict(chat.reactions)
+    bound.marks.over("s-1", T0, failed=False)
+    turns(worker, clock)
+
+    assert (waiting, taken, chat.reactions) == ({}, {"1.1": {Mark.TAKEN}}, {"1.1": {Mark.DONE}})
+    assert chat.calls == ["react", "react"]
+
+
+@pytest.mark.parametrize(
+    ("state", "mark"), [(S.REFUSED, Mark.REFUSED), (S.EXPIRED, Mark.REFUSED), (S.FAILED, Mark.REFUSED)]
+)
+def test_what_goes_no_further_is_marked(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock, state: MessageState, mark: Mark
+) -> None:
+    """Beside the note that says why."""
+    reply(bound)(state)
+
+    turns(worker, clock)
+
+    assert chat.reactions == {"1.1": {mark}}
+
+
+def test_what_nobody_can_tell_is_marked_until_somebody_can(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
+) -> None:
+    """A question mark gives way to what is found out."""
+    move = reply(bound)
+    for state in (S.CLAIMED, S.UNKNOWN):
+        move(state)
+    turns(worker, clock)
+    unknown = dict(chat.reactions)
+    does(bound, ActivityState.BUSY)
+    move(S.CONFIRMED)
+    turns(worker, clock)
+
+    assert (unknown, chat.reactions) == ({"1.1": {Mark.UNKNOWN}}, {"1.1": {Mark.TAKEN}})
+
+
+def test_a_pause_leaves_only_the_latest_mark(worker: SignalWorker, bound: System, chat: Chat, clock: HandClock) -> None:
+    """What was overtaken meanwhile is never shown."""
+    does(bound, ActivityState.BUSY)
+    reply(bound)(S.CONFIRMED)
+    chat.faults = [("react", ChannelError("slow down", transient=True, retry_after=30.0))]
+    worker.turn()
+    clock.ahead += 20
+    worker.turn()
+    bound.marks.over("s-1", T0, failed=False)
+    early = list(chat.calls)
+    clock.ahead += 11
+    turns(worker, clock)
+
+    assert (early, chat.calls, chat.reactions) == (["react"], ["react", "react"], {"1.1": {Mark.DONE}})
+
+
+def test_a_mark_that_comes_too_late_is_left_out(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
+) -> None:
+    """Minutes later nobody wonders any more whether it was taken."""
+    does(bound, ActivityState.BUSY)
+    reply(bound)(S.CONFIRMED)
+    chat.faults = [("react", ChannelError("slow down", transient=True, retry_after=180.0))]
+    worker.turn()
+    clock.ahead += 181
+
+    turns(worker, clock)
+
+    assert chat.calls == ["react"]
+
+
+def test_a_killed_service_shows_what_it_had_not_recorded_once(bound: System, chat: Chat, clock: HandClock) -> None:
+    """The lost one stood there already, and is taken back with the next."""
+    does(bound, ActivityState.BUSY)
+    reply(bound)(S.CONFIRMED)
+    chat.faults = [("lost", ChannelError("no answer", transient=True, unclear=True))]
+    SignalWorker(bound, chat).turn()
+    bound.marks.over("s-1", T0, failed=False)
+
+    turns(SignalWorker(bound, chat), clock)
+
+    assert chat.reactions == {"1.1": {Mark.DONE}}
+
+
+def test_a_right_that_lacks_is_told_once_and_stops_only_that(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without the scope there are no reactions, and the status goes on."""
+    does(bound, ActivityState.BUSY)
+    for number in (1, 2):
+        reply(bound, number)(S.CONFIRMED)
+    lacking = ChannelError("missing_scope", transient=False, reason=ChannelError.NOT_ALLOWED)
+    chat.faults = [("react", lacking)]
+
+    turns(worker, clock)
+
+    assert chat.calls == ["react"]
+    assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 1
+    assert chat.statuses == [(ROOT, "is working…")]
+
+
+def test_the_status_follows_what_the_session_does(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
+) -> None:
+    """Each change once, refreshed before the chat takes it away, and gone with the turn."""
+    for state in (ActivityState.BUSY, ActivityState.BUSY, ActivityState.PERMISSION, ActivityState.IDLE):
+        does(bound, state)
+        turns(worker, clock, 2)
+    seen = [text for _, text in chat.statuses]
+    does(bound, ActivityState.BUSY)
+    worker.turn()
+    clock.ahead += 95
+    worker.turn()
+
+    assert seen == ["is working…", "is waiting for a permission", ""]
+    assert [text for _, text in chat.statuses[3:]] == ["is working…", "is working…"]
+
+
+def test_a_post_takes_the_status_away_so_it_is_shown_again(worker: SignalWorker, bound: System, chat: Chat) -> None:
+    """The turn goes on."""
+    does(bound, ActivityState.BUSY)
+    worker.turn()
+    worker.posted("s-1")
+    worker.turn()
+    worker.turn()
+
+    assert [text for _, text in chat.statuses] == ["is working…", "is working…"]
+
+
+def test_the_steps_of_a_turn_are_one_message(worker: SignalWorker, bound: System, chat: Chat, clock: HandClock) -> None:
+    """Edited at most every three seconds, whatever happens meanwhile; the next turn has its own."""
+    for number in range(5):
+        bound.progress.note("s-1", "t-1", f"- step {number}")
+        worker.turn()
+        clock.ahead += 1
+    clock.ahead += 3
+    worker.turn()
+    bound.progress.note("s-1", "t-2", "- other")
+    clock.ahead += 3
+    worker.turn()
+
+    first, second = chat.texts(ROOT)
+    assert first.startswith("**Steps of this turn: 5**\n- step 0")
+    assert second == "**Steps of this turn: 1**\n- other"
+    assert chat.calls == ["post", "update", "update", "post"]
+
+
+def test_a_message_of_steps_whose_answer_was_lost_is_found_again(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
+) -> None:
+    """One a turn, come what may."""
+    bound.progress.note("s-1", "t-1", "- step with xoxb-1-2-abc")
+    chat.faults = [("lost", ChannelError("no answer", transient=True, unclear=True))]
+    worker.turn()
+    clock.ahead += 6
+    worker.turn()
+
+    assert chat.texts(ROOT) == ["**Steps of this turn: 1**\n- step with [redacted]"]
+    assert chat.calls == ["post", "find", "update"]
+
+
+def test_without_verbosity_no_steps_are_told(worker: SignalWorker, bound: System, chat: Chat) -> None:
+    """They are what verbose adds."""
+    chat.unwanted = {OutboundKind.PROGRESS}
+    bound.progress.note("s-1", "t-1", "- step")
+
+    worker.turn()
+
+    assert chat.calls == []
+
+
+def test_a_session_without_a_thread_shows_nothing(worker: SignalWorker, bound: System, chat: Chat) -> None:
+    """Its status ends where it was shown."""
+    does(bound, ActivityState.BUSY)
+    worker.turn()
+    bound.bindings.unbind("s-1", "slack")
+    bound.progress.note("s-1", "t-1", "- step")
+    worker.turn()
+
+    assert chat.statuses == [(ROOT, "is working…"), (ROOT, "")]
+    assert chat.messages == []
