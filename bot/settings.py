@@ -1,7 +1,7 @@
 """The block `channels.slack`: every key, what it may hold, what it means."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
