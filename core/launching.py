@@ -122,7 +122,7 @@ def clear_hold_file(paths: StatePaths, uid: str) -> None:
 
 
 def clear_flags(paths: StatePaths, uid: str, *, held: bool) -> None:
-    """Remove what an earlier instance left: `asking`, `tool`, and `hold` unless the session is held. Raises StoreBroken."""
+    """Remove what an earlier instance left: `asking`, `tool`, and `hold` where nothing holds it. Raises StoreBroken."""
     for name in (ASKING, TOOL, *(() if held else (HOLD,))):
         remove_file(paths.session(uid) / name)
 

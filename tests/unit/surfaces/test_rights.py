@@ -29,7 +29,10 @@ def inside(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return terminal
 
 
-@pytest.mark.parametrize("words", [("standing", "list"), ("standing", "get", "scribe"), ("events",), ("status",), ("standing", "queue", "scribe")])
+@pytest.mark.parametrize(
+    "words",
+    [("standing", "list"), ("standing", "get", "scribe"), ("events",), ("status",), ("standing", "queue", "scribe")],
+)
 def test_an_agent_may_look(inside: Terminal, words: tuple[str, ...]) -> None:
     """What reads is answered."""
     inside.run(*words, "--json")
