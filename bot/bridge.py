@@ -4,7 +4,16 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.ports import CoreDoor, IncomingReply, Verdict
+from core.ports import (
+    BoundThread,
+    CoreDoor,
+    Fetch,
+    Fetched,
+    IncomingChange,
+    IncomingReply,
+    Swept,
+    Verdict,
+)
 
 _ASKING = 2  # threads that questions may take, so that a slow one never keeps the intake waiting
 
@@ -19,6 +28,30 @@ class AsyncDoor:
     async def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
         """Hand replies over; once this returns they are on the disk. Raises StoreBroken."""
         return await asyncio.to_thread(self._door.receive, replies)
+
+    async def change(self, changes: Sequence[IncomingChange]) -> None:
+        """Hand edits and deletions over. Raises StoreBroken."""
+        await asyncio.to_thread(self._door.change, changes)
+
+    async def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
+        """Return the bound threads. Raises StoreBroken."""
+        return await asyncio.to_thread(self._door.threads, channel_kind, team)
+
+    async def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
+        """Note that a thread was read to its end. Raises StoreBroken."""
+        await asyncio.to_thread(self._door.swept, channel_kind, team, swept)
+
+    async def to_fetch(self, channel_kind: str) -> tuple[Fetch, ...]:
+        """Return the messages that wait for their files. Raises StoreBroken."""
+        return await asyncio.to_thread(self._door.to_fetch, channel_kind)
+
+    async def keep_file(self, message_id: str, position: int, name: str, data: bytes) -> str:
+        """Keep a file and return its path. Raises StoreBroken."""
+        return await asyncio.to_thread(self._door.keep_file, message_id, position, name, data)
+
+    async def fetched(self, message_id: str, files: Sequence[Fetched]) -> None:
+        """Let a message with files go on. Raises StoreBroken."""
+        await asyncio.to_thread(self._door.fetched, message_id, files)
 
     async def rows(self) -> tuple[Mapping[str, Any], ...]:
         """Return the rows of `list`. Raises CoreError."""

@@ -8,15 +8,20 @@ from typing import Any
 
 from bot import answering, manifest
 from bot.app import Self, build_app
+from bot.backfill import Sweeper, SweepPace
 from bot.bridge import AsyncDoor
 from bot.checks import Check
 from bot.clients import async_web_client
 from bot.connection import Connection, Pace
 from bot.directory import Directory
+from bot.files import FilePace, Files
+from bot.http import HttpReader, signed
 from bot.listeners.commands import Sessions
 from bot.messenger import Messenger
 from bot.middleware import Intake
 from bot.payloads import KIND
+from bot.poll import Poller
+from bot.reading import Reader, Standing
 from bot.settings import SlackSettings
 from bot.tokens import Tokens
 from core.clock import Clock, SystemClock
@@ -24,7 +29,7 @@ from core.config.channels import channel_settings
 from core.domain.marking import Mark
 from core.domain.verbosity import Verbosity, shows
 from core.errors import ChannelError
-from core.ports import CoreDoor, Finding, NewPost, OutboundKind, Posted
+from core.ports import CoreDoor, Finding, NewPost, OutboundKind, Posted, WebAnswer, WebHook
 from core.redaction import redactor_of
 
 log = logging.getLogger(__name__)
@@ -46,6 +51,8 @@ class SlackChannel:
         *,
         clock: Clock | None = None,
         pace: Pace | None = None,
+        sweep_pace: SweepPace | None = None,
+        file_pace: FilePace | None = None,
     ) -> None:
         """Read the block `channels.slack`. Raises ConfigError with everything that is wrong in it."""
         self._settings = channel_settings(block, SlackSettings, name=KIND, source=source)
@@ -53,35 +60,84 @@ class SlackChannel:
         self._messenger = Messenger(self._settings, self._tokens, redactor_of(environ, self._tokens.variables()))
         self._clock = clock or SystemClock()
         self._pace = pace or Pace()
+        self._sweep_pace = sweep_pace or SweepPace()
+        self._file_pace = file_pace or FilePace()
+        self._runtime = environ.get("XDG_RUNTIME_DIR", "")
+        self._http: HttpReader | None = None
 
     def serve(self, door: CoreDoor, stopping: Callable[[], bool]) -> None:
-        """Listen until `stopping` says so.
+        """Read, as `read.mode` says, until `stopping` says so.
 
         Returns before that, the remedy told by `door.connected`, where waiting cannot help: a token that is missing,
         wrong or revoked, Socket Mode switched off. Sessions and the service go on without Slack.
         """
+        mode: str = self._settings.read.mode
         try:
             self._tokens.bot()
-            self._tokens.app()
+            if mode == "socket":
+                self._tokens.app()
+            if mode == "http":
+                self._tokens.signing()
         except ChannelError as error:
             log.error("slack is not connected", extra={"reason": str(error)})
             door.connected(KIND, False, str(error))
-            return
-        asyncio.run(self._serve(AsyncDoor(door), stopping))
+            mode = ""
+        if mode == "off":
+            door.connected(KIND, True, "posts only: channels.slack.read.mode is off")
+        asyncio.run(self._serve(AsyncDoor(door), mode, stopping))
 
-    async def _serve(self, door: AsyncDoor, stopping: Callable[[], bool]) -> None:
+    async def _serve(self, door: AsyncDoor, mode: str, stopping: Callable[[], bool]) -> None:
         client, own, stop = async_web_client(self._settings), Self(), asyncio.Event()
-        intake = Intake(door, Directory(client, self._tokens, self._clock), self.authorized)
+        directory = Directory(client, self._tokens, self._clock)
+        intake = Intake(door, directory, self._settings, self._clock)
+        sweeper = Sweeper(client, self._tokens, own, door, intake, self._clock, self._sweep_pace)
+        files = Files(self._settings, self._tokens, client, own, door, self._file_pace)
+        intake.committed, intake.missed = files.ask, sweeper.ask
         app = build_app(client, own, Sessions(door, self.authorized, own.team))
-        connection = Connection(app, client, self._tokens, own, intake, door, self._pace)
+        standing = Standing(door)
+        reader: Reader | None = None
+        if mode == "socket":
+            reader = Connection(
+                app, client, self._tokens, own, intake, sweeper, standing, self._pace, self._runtime
+            )
+        elif mode == "http":
+            reader = self._http = HttpReader(
+                app, client, self._tokens, own, intake, sweeper, standing, self._pace.first
+            )
+        elif mode == "poll":
+            interval = self._settings.read.interval_seconds
+            reader = Poller(client, self._tokens, own, sweeper, standing, interval)
+        if reader is None:
+            await files.drain()
+            return
         try:
             async with asyncio.TaskGroup() as group:
-                beside = [group.create_task(intake.run()), group.create_task(_watch(stopping, stop))]
-                await connection.run(stop)
+                beside = [group.create_task(work) for work in (intake.run(), files.run(), _watch(stopping, stop))]
+                beside += [group.create_task(sweeper.run())] if mode != "poll" else []
+                await reader.run(stop)
                 for task in beside:
                     task.cancel()
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from failed
+        if not stop.is_set():
+            await files.drain()
+
+    def webhook(self) -> WebHook | None:
+        """Return what answers Slack's requests, where `read.mode` is http."""
+        return self._answer if self._settings.read.mode == "http" else None
+
+    def _answer(self, path: str, headers: Mapping[str, str], body: bytes) -> WebAnswer:
+        """Answer a request: refused unless Slack has just signed it."""
+        try:
+            secret = self._tokens.signing().reveal()
+        except ChannelError:
+            return WebAnswer(503, "text/plain", b"no signing secret is set")
+        if not signed(body, headers, secret):
+            return WebAnswer(401, "text/plain", b"not signed by Slack")
+        if path != "/events":
+            return WebAnswer(404, "text/plain", b"Slack's request URL is /channels/slack/events")
+        reader = self._http
+        return reader.answer(body, headers) if reader else WebAnswer(503, "text/plain", b"not connected yet")
 
     def default_channel(self) -> str:
         """Return the configured channel's id, "" if none is."""

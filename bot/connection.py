@@ -3,9 +3,8 @@
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_bolt.async_app import AsyncApp
@@ -13,21 +12,20 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
-from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot import payloads
 from bot.app import Self
-from bot.bridge import AsyncDoor
-from bot.errors import ASYNC_FAILURES, PERMANENT, beyond_waiting, channel_error
+from bot.applock import app_lock
+from bot.backfill import Sweeper
+from bot.errors import PERMANENT
 from bot.middleware import COMMIT, Intake
-from bot.payloads import KIND, Document, Identity, Ignored
+from bot.reading import Standing, asked, identify, pause, taken, unless
 from bot.socket import Socket
 from bot.tokens import Tokens
 from core.errors import ChannelError
 
 log = logging.getLogger(__name__)
 
-Answer = TypeVar("Answer")
 _PLANNED = ("warning", "refresh_requested")  #: Slack announces the end: the next socket opens before this one closes
 
 
@@ -40,6 +38,7 @@ class Pace:
     hello: float = 10.0
     end: float = 5.0
     ping: float = 5.0
+    pong: float = 30.0  #: an older last pong means that the connection is dead
     steady: float = 10.0  #: a connection that lived shorter than this counts as a failed attempt
 
     def before(self, attempt: int, asked: float | None) -> float:
@@ -58,21 +57,42 @@ class Connection:
         tokens: Tokens,
         own: Self,
         intake: Intake,
-        door: AsyncDoor,
+        sweeper: Sweeper,
+        standing: Standing,
         pace: Pace,
+        runtime: str,
     ) -> None:
         self._app = app
         self._client = client
         self._tokens = tokens
         self._own = own
         self._intake = intake
-        self._door = door
+        self._sweeper = sweeper
+        self._told = standing
         self._pace = pace
-        self._reported: tuple[bool, str] | None = None
+        self._runtime = runtime
         self._socket: Socket | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Stay connected until `stop`; return early, the reason reported, where waiting cannot help."""
+        """Stay connected until `stop`; return early, the reason told, where waiting cannot help.
+
+        Raises nothing: another process on this machine with the same app-level token is waited out, and named.
+        """
+        failures = 0
+        while not stop.is_set():
+            try:
+                with app_lock(self._tokens.app(), self._runtime):
+                    await self._stay(stop)
+                    return
+            except ChannelError as problem:
+                failures += 1
+                await self._told.fail(problem, failures)
+                if not problem.transient:
+                    return
+                await pause(stop, self._pace.before(failures, None))
+        await self._told.tell(False, "stopped")
+
+    async def _stay(self, stop: asyncio.Event) -> None:
         attempt = 0
         try:
             while not stop.is_set():
@@ -80,55 +100,55 @@ class Connection:
                     lived = await self._one(stop)
                 except ChannelError as problem:
                     await self._close()
-                    await self._report(False, str(problem))
+                    attempt += 1
+                    await self._told.fail(problem, attempt)
                     if not problem.transient:
                         log.error("the connection to Slack has ended", extra={"reason": str(problem)})
                         return
-                    attempt += 1
-                    await _pause(stop, self._pace.before(attempt, problem.retry_after))
+                    await pause(stop, self._pace.before(attempt, problem.retry_after))
                 else:
                     attempt = 0 if lived >= self._pace.steady else attempt + 1
                     if attempt > 1:
-                        await _pause(stop, self._pace.before(attempt - 1, None))
-            await self._report(False, "stopped")
+                        await pause(stop, self._pace.before(attempt - 1, None))
+            await self._told.tell(False, "stopped")
         finally:
             await self._close()
 
     async def _one(self, stop: asyncio.Event) -> float:
         """Open a socket, hold it until it is lost, and return how long that took. Raises ChannelError."""
         began = asyncio.get_running_loop().time()
-        fresh = await _unless(stop, self._open())
+        fresh = await unless(stop, self._open())
         if fresh is None:
             return self._pace.steady
         replaced = self._socket is not None and await self._socket.is_connected()
         await self._close()
         self._socket = fresh
-        await self._report(True, self._standing(fresh.hello.result() - replaced))
-        reason = await _unless(stop, fresh.watch())
+        await self._told.tell(True, self._described(fresh.hello.result() - replaced))
+        self._sweeper.ask()
+        reason = await unless(stop, fresh.watch())
         if reason == "link_disabled":
             raise ChannelError(f"Slack: link_disabled: {PERMANENT[reason][0]}", PERMANENT[reason][1], transient=False)
         if reason is not None:
             log.info("another socket is needed", extra={"reason": reason})
             if reason not in _PLANNED:
                 await self._close()
-                await self._report(False, f"connection lost ({reason}); connecting again")
+                await self._told.tell(False, f"connection lost ({reason}); connecting again")
         return asyncio.get_running_loop().time() - began
 
     async def _open(self) -> Socket:
         """Return a socket that has been greeted. Raises ChannelError."""
-        answer = await _asked("auth.test", "", self._client.auth_test(token=self._tokens.bot().reveal()))
-        self._own.identity = _identity(answer)
+        await identify(self._client, self._tokens, self._own)
         opening = self._client.apps_connections_open(app_token=self._tokens.app().reveal())
-        url = payloads.socket_url(await _asked("apps.connections.open", "", opening))
-        socket = Socket(self._client, url, self._handle, self._pace.ping)
+        url = payloads.socket_url(await asked("apps.connections.open", "", opening))
+        socket = Socket(self._client, url, self._handle, self._pace.ping, self._pace.pong)
         try:
-            await _asked("Socket Mode", "", _greeted(socket, self._pace.hello))
+            await asked("Socket Mode", "", _greeted(socket, self._pace.hello))
         except BaseException:
             await socket.end(self._pace.end)
             raise
         return socket
 
-    def _standing(self, connections: int) -> str:
+    def _described(self, connections: int) -> str:
         known = self._own.identity
         detail = f"Socket Mode as {known.name} in {known.team}" if known else "Socket Mode"
         if connections <= 1:
@@ -141,48 +161,17 @@ class Connection:
 
     async def _handle(self, client: SocketModeClient, request: SocketModeRequest) -> None:
         """Answer one envelope. A reply takes its place in the intake before anything is awaited."""
-        committed = self._taken(request)
+        committed = None
+        if request.type == "events_api":
+            committed = taken(self._own, self._intake, request.payload, request.retry_attempt or 0)
         body = AsyncBoltRequest(mode="socket_mode", body=request.payload, context={COMMIT: committed})
         response = await self._app.async_dispatch(body)
         await send_async_response(client, request, response, 0.0)
-
-    def _taken(self, request: SocketModeRequest) -> asyncio.Future[bool] | None:
-        if request.type != "events_api" or self._own.identity is None:
-            return None
-        found = payloads.reply(request.payload, self._own.identity)
-        if isinstance(found, Ignored):
-            log.debug("an event is no reply", extra={"reason": found.reason})
-            return None
-        return self._intake.offer(found, request.retry_attempt or 0)
 
     async def _close(self) -> None:
         ended, self._socket = self._socket, None
         if ended is not None:
             await ended.end(self._pace.end)
-
-    async def _report(self, up: bool, detail: str) -> None:
-        if self._reported != (up, detail):
-            self._reported = (up, detail)
-            await self._door.connected(KIND, up, detail)
-
-
-async def _asked(method: str, where: str, call: Awaitable[Answer]) -> Any:
-    """Return what a call answers: a document, or None. Raises ChannelError, transient unless waiting cannot mend it."""
-    try:
-        answer = await call
-    except ASYNC_FAILURES as error:
-        problem = channel_error(method, where, error)
-        problem.transient = not beyond_waiting(error)
-        raise problem from error
-    return answer.data if isinstance(answer, AsyncSlackResponse) and isinstance(answer.data, dict) else {}
-
-
-def _identity(answer: Document) -> Identity:
-    found = payloads.identity(answer)
-    if found is None:
-        reason, remedy = "Slack, auth.test: the token belongs to no bot", "use the bot token (xoxb-…) of the app"
-        raise ChannelError(reason, remedy, transient=False)
-    return found
 
 
 async def _greeted(socket: Socket, seconds: float) -> None:
@@ -193,22 +182,3 @@ async def _greeted(socket: Socket, seconds: float) -> None:
         await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
     if not socket.hello.done():
         raise ChannelError(f"Slack, Socket Mode: no hello, but {socket.lost.result()}", transient=True)
-
-
-async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, Answer]) -> Answer | None:
-    """Return what the work returns; None if `stop` came first, the work then being cancelled and over."""
-    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        return task.result() if task.done() else None
-    finally:
-        for pending in (task, stopped):
-            pending.cancel()
-        await asyncio.gather(task, stopped, return_exceptions=True)
-
-
-async def _pause(stop: asyncio.Event, seconds: float) -> None:
-    """Wait, but not beyond `stop`."""
-    stopped = asyncio.ensure_future(stop.wait())
-    await asyncio.wait({stopped}, timeout=seconds)
-    stopped.cancel()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Collection, Mapping
 
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -13,19 +14,29 @@ from core.clock import Clock
 from core.errors import ChannelError
 
 log = logging.getLogger(__name__)
+_MOST_NAMES = 20  #: of one message
 
 
 class Directory:
     """Asks users.info and remembers answers, failures only so long that a burst does not wait for each of them."""
 
     def __init__(
-        self, client: AsyncWebClient, tokens: Tokens, clock: Clock, *, keep: float = 600.0, keep_failure: float = 10.0
+        self,
+        client: AsyncWebClient,
+        tokens: Tokens,
+        clock: Clock,
+        *,
+        keep: float = 600.0,
+        keep_failure: float = 10.0,
+        stale: float = 86_400.0,
     ) -> None:
+        """Answers count for `keep` seconds, and up to `stale` while Slack does not answer."""
         self._client = client
         self._tokens = tokens
         self._clock = clock
         self._keep = keep
         self._keep_failure = keep_failure
+        self._stale = stale
         self._known: dict[str, tuple[float, Person]] = {}
         self._failed: dict[str, tuple[float, ChannelError]] = {}
 
@@ -35,15 +46,25 @@ class Directory:
         found, failed = self._known.get(member), self._failed.get(member)
         if found is not None and now - found[0] < self._keep:
             return found[1]
+        old = found[1] if found is not None and now - found[0] < self._stale else None
         if failed is not None and now - failed[0] < self._keep_failure:
-            raise failed[1]
+            return _else(old, failed[1])
         try:
             person = await self._ask(member, seconds)
         except ChannelError as error:
             self._failed[member] = (now, error)
-            raise
+            return _else(old if error.transient else None, error)
         self._known[member] = (now, person)
         return person
+
+    async def names(self, members: Collection[str], seconds: float) -> Mapping[str, str]:
+        """Return the names of those that are found within the time; the others stay ids."""
+        asked = sorted(members)[:_MOST_NAMES]
+        found = await asyncio.gather(*(self.person(member, seconds) for member in asked), return_exceptions=True)
+        for one in found:
+            if isinstance(one, BaseException) and not isinstance(one, ChannelError):
+                raise one
+        return {member: one.name for member, one in zip(asked, found, strict=True) if isinstance(one, Person)}
 
     async def _ask(self, member: str, seconds: float) -> Person:
         try:
@@ -55,3 +76,9 @@ class Directory:
         if person is None:
             raise ChannelError(f"Slack, users.info ({member}): the answer names no team", transient=True)
         return person
+
+
+def _else(person: Person | None, error: ChannelError) -> Person:
+    if person is None:
+        raise error
+    return person

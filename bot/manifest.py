@@ -26,6 +26,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "conversations.replies": ("channels:history", "groups:history"),
     "files.completeUploadExternal": ("files:write",),
     "files.getUploadURLExternal": ("files:write",),
+    "files.info": ("files:read",),  # and the files themselves, which no method brings
     "reactions.add": ("reactions:write",),
     "reactions.remove": ("reactions:write",),
     "users.info": ("users:read",),

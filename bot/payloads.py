@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from bot.entities import plain
-from core.ports import IncomingReply
+from core.ports import Attachment, IncomingChange, IncomingReply
 
 KIND = "slack"
 COMMAND = "/the-loop"
@@ -21,6 +21,7 @@ _TS = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
 _SLACKBOT = "USLACKBOT"
 _UNNAMED = re.compile(r"[^\w .'-]")
 _LONGEST_NAME = 40
+_MOST_FILES = 10
 
 Document = Mapping[str, Any]
 
@@ -33,6 +34,7 @@ class Identity:
     user: str
     bot: str
     name: str
+    url: str = ""  #: the workspace's own address
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Person:
     team: str
     is_bot: bool
     deleted: bool
+    is_guest: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Post:
 
 def identity(answer: Document) -> Identity | None:
     """Return who the bot is; None where the answer does not say (a user's token has no bot_id)."""
-    found = Identity(*(_text(answer, key) for key in ("team_id", "user_id", "bot_id", "user")))
+    found = Identity(*(_text(answer, key) for key in ("team_id", "user_id", "bot_id", "user", "url")))
     return found if found.team and found.user and found.bot else None
 
 
@@ -112,7 +115,93 @@ def reply(payload: Document, own: Identity) -> IncomingReply | Ignored:
         is_self=own.user == author or own.bot == bot,
         shape=SHAPES.get(subtype, subtype),
         text=plain(event),
+        files=files(event) if subtype in ("file_share", "thread_broadcast") else (),
+        shared=_flag(payload, "is_ext_shared_channel"),
     )
+
+
+def change(payload: Document, own: Identity) -> tuple[IncomingChange, Document] | Ignored:
+    """Return the edit or deletion that an `events_api` payload carries, and the message as it is now; or why none.
+
+    Slack changes messages by itself, for link previews: what leaves the text as it was is no change.
+    """
+    event = _mapping(payload, "event")
+    subtype, before = _text(event, "subtype"), _mapping(event, "previous_message")
+    if _text(event, "type") != "message" or subtype not in ("message_changed", "message_deleted"):
+        return Ignored(subtype or "no-message")
+    deleted = subtype == "message_deleted"
+    message = before if deleted else _mapping(event, "message")
+    if _text(message, "subtype") == "tombstone" or (not deleted and plain(message) == plain(before)):
+        return Ignored("nothing-changed")
+    ts = _text(event, "deleted_ts") if deleted else _text(message, "ts")
+    shared = payload.get("is_ext_shared_channel")
+    inner = {**message, "type": "message", "ts": ts, "channel": _text(event, "channel"), "hidden": False}
+    found = reply({"event": inner, "is_ext_shared_channel": shared}, own)
+    if isinstance(found, Ignored) or found.is_self:
+        return found if isinstance(found, Ignored) else Ignored("own")
+    return IncomingChange(found, deleted), inner
+
+
+def swept(message: Document, channel: str, shared: bool) -> Document:
+    """Return a message of conversations.replies in the shape in which events bring one."""
+    return {"event": {"type": "message", **message, "channel": channel}, "is_ext_shared_channel": shared}
+
+
+def event_of(payload: Document) -> Document:
+    """Return the event that a payload carries."""
+    return _mapping(payload, "event")
+
+
+def messages(answer: Document) -> tuple[Document, ...]:
+    """Return the messages of a history or replies answer."""
+    listed = answer.get("messages")
+    return tuple(entry for entry in listed if _is_mapping(entry)) if isinstance(listed, list) else ()
+
+
+def ts_of(message: Document) -> str:
+    """Return a message's time stamp, "" if it has none that could be compared."""
+    ts = _text(message, "ts")
+    return ts if _TS.fullmatch(ts) else ""
+
+
+_NOT_FETCHED = {
+    "external": "it is kept on another site, which the bot has no access to",
+    "tombstone": "it was deleted",
+    "hidden_by_limit": "the workspace's plan hides it",
+}
+
+
+def files(event: Document) -> tuple[Attachment, ...]:
+    """Return the files of a message, at most ten; what is not to be fetched says why."""
+    listed = event.get("files")
+    found = [entry for entry in listed if _is_mapping(entry)] if isinstance(listed, list) else []
+    described = [attachment(entry) for entry in found[:_MOST_FILES]]
+    if len(found) > _MOST_FILES:
+        more = f"a message brings at most {_MOST_FILES} files, and this one has {len(found)}"
+        described.append(Attachment("", "more", "", 0, "", more))
+    return tuple(described)
+
+
+def attachment(file: Document) -> Attachment:
+    """Return a file object. A `file_access` one of a shared channel has nothing but its id: files.info has the rest."""
+    size, mode = file.get("size"), _text(file, "mode")
+    url = _text(file, "url_private_download") or _text(file, "url_private")
+    problem = _NOT_FETCHED.get("external" if file.get("is_external") is True else mode, "")
+    if not problem and mode != "file_access" and not url:
+        problem = "Slack names no address for it"
+    return Attachment(
+        id=_text(file, "id"),
+        name=_text(file, "name") or _text(file, "title"),
+        kind=_text(file, "mimetype"),
+        size=size if isinstance(size, int) and not isinstance(size, bool) else 0,
+        url="" if problem or mode == "file_access" else url,
+        problem=problem,
+    )
+
+
+def file_info(answer: Document) -> Document:
+    """Return the file of a files.info answer."""
+    return _mapping(answer, "file")
 
 
 def _is_bot(event: Document) -> bool:
@@ -148,6 +237,7 @@ def person(answer: Document) -> Person | None:
         team=_text(user, "team_id"),
         is_bot=user.get("is_bot") is True,
         deleted=user.get("deleted") is True,
+        is_guest=user.get("is_restricted") is True or user.get("is_ultra_restricted") is True,
     )
     return found if found.id and found.team else None
 
@@ -162,7 +252,8 @@ def _name(user: Document) -> str:
 def as_known(found: IncomingReply, author: Person | None) -> IncomingReply:
     """Return the reply with what users.info says of its author.
 
-    Without an answer it stays as it is. A deactivated member belongs to no team; a team that the event states
+    A guest, and a member of another organization, is known by team and id, so that nobody listed by id alone passes as
+    one. Without an answer it stays as it is. A deactivated member belongs to no team; a team that the event states
     differently stays as the event states it, since an outsider must not become ours.
     """
     if author is None:
@@ -170,10 +261,16 @@ def as_known(found: IncomingReply, author: Person | None) -> IncomingReply:
     team = found.author_team if found.author_team not in ("", found.team) else author.team
     return replace(
         found,
+        author=actor(found.author, team, found.team, guest=author.is_guest),
         author_name=author.name,
         author_team="" if author.deleted else team,
         is_bot=found.is_bot or author.is_bot,
     )
+
+
+def actor(member: str, team: str, own_team: str, *, guest: bool) -> str:
+    """Return how the allow-list names somebody: by id, and a guest or an outsider with the team's id before it."""
+    return f"{team}:{member}" if guest or team != own_team else member
 
 
 def command(body: Document) -> Command:
@@ -279,3 +376,8 @@ def _mapping(document: Document, key: str) -> Document:
 def _text(document: Document, key: str) -> str:
     value = document.get(key)
     return value if isinstance(value, str) else ""
+
+
+def _flag(document: Document, key: str) -> bool | None:
+    value = document.get(key)
+    return value if isinstance(value, bool) else None

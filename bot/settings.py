@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from core.config.schema import Block, ChannelId
+from core.config.schema import Block, ChannelId, MemberId
 
 SLACK_API = "https://slack.com/api/"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -15,15 +15,6 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 def on_loopback(url: str) -> bool:
     """Tell whether the URL leads to this machine itself."""
     return (urlsplit(url).hostname or "") in _LOOPBACK
-
-
-def _member(text: str) -> str:
-    if not re.fullmatch(r"[UW][A-Z0-9]{2,}", text):
-        raise ValueError(
-            "a member id such as U0123456789 (in Slack: the person's profile, then `Copy member ID`); "
-            "names are not taken, since anyone can take another's name"
-        )
-    return text
 
 
 def _variable(text: str) -> str:
@@ -47,8 +38,18 @@ def _api_url(text: str) -> str:
 
 
 Variable = Annotated[str, AfterValidator(_variable)]
-MemberId = Annotated[str, AfterValidator(_member)]
 ApiUrl = Annotated[str, AfterValidator(_api_url)]
+
+
+class ReadBlock(Block):
+    """How replies are read."""
+
+    mode: Literal["socket", "http", "poll", "off"] = Field(
+        "socket",
+        description="socket: Socket Mode; http: Slack calls the service at /channels/slack/events; poll: the threads "
+        "are read again and again, without slash commands; off: nothing is read, posts only",
+    )
+    interval_seconds: float = Field(30, ge=1, le=3600, description="poll: seconds between two rounds")
 
 
 class SlackSettings(Block):
@@ -63,9 +64,24 @@ class SlackSettings(Block):
     )
     api_url: ApiUrl = Field(SLACK_API, description="Where the Web API is: GovSlack, or a workspace on loopback")
     channel: ChannelId = Field("", description="Id of the channel in which sessions are announced (C…)")
+    signing_secret_env: Variable = Field(
+        "THE_LOOP_SLACK_SIGNING_SECRET",
+        description="Environment variable that holds the signing secret, which read.mode http needs",
+    )
     authorized_users: list[MemberId] = Field(
         default_factory=list, description="Member ids of those who may steer sessions from Slack; empty: nobody"
     )
+    read: ReadBlock = Field(default_factory=ReadBlock)
+    confirm_older_than_minutes: float = Field(
+        120,
+        ge=0,
+        le=1_000_000,
+        description="A reply that arrives later than this after it was sent waits until somebody confirms it",
+    )
+
+    def listed(self, member: str) -> bool:
+        """Tell whether a member is named in authorizedUsers in any form, so that it is worth asking who that is."""
+        return any(entry.rpartition(":")[2] == member for entry in self.authorized_users)
 
     verbosity: Literal["quiet", "normal", "verbose"] = Field(
         "normal",
@@ -75,6 +91,8 @@ class SlackSettings(Block):
 
     @model_validator(mode="after")
     def _two_variables(self) -> "SlackSettings":
-        if self.bot_token_env == self.app_token_env:
-            raise ValueError("two different variables in botTokenEnv and appTokenEnv: Slack has a token of each kind")
+        if len({self.bot_token_env, self.app_token_env, self.signing_secret_env}) < 3:
+            raise ValueError(
+                "three different variables in botTokenEnv, appTokenEnv and signingSecretEnv: each is another secret"
+            )
         return self

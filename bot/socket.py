@@ -19,6 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot import payloads
 from bot.clients import quiet_logger
 from bot.settings import on_loopback
+from bot.watchdog import BROKEN, Watchdog
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,9 @@ Handler = Callable[[SocketModeClient, SocketModeRequest], Awaitable[None]]
 class Socket(SocketModeClient):
     """A connection from its one-time URL to its end. `lost` holds the reason as soon as another one is needed."""
 
-    def __init__(self, client: AsyncWebClient, url: str, handle: Handler, ping_seconds: float) -> None:
+    def __init__(
+        self, client: AsyncWebClient, url: str, handle: Handler, ping_seconds: float, pong_seconds: float
+    ) -> None:
         super().__init__(
             app_token="",
             logger=quiet_logger("bot.sdk.socket", logging.ERROR),
@@ -42,6 +45,7 @@ class Socket(SocketModeClient):
         self.hello: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self.handling = 0
         self._handle = handle
+        self._pong_seconds = pong_seconds
         self.message_listeners.append(self._greeted)
         self.socket_mode_request_listeners.append(self._requested)
 
@@ -65,7 +69,7 @@ class Socket(SocketModeClient):
 
     async def connect_to_new_endpoint(self, force: bool = False) -> None:
         """Say that the connection is lost: the library calls this where it would open another by itself."""
-        self._lose("the connection broke")
+        self._lose(BROKEN)
 
     async def enqueue_message(self, message: str) -> None:
         """Note at once why Slack wants another socket, since its close frame follows at the heels; pass all on."""
@@ -77,10 +81,11 @@ class Socket(SocketModeClient):
 
     async def watch(self, seconds: float = 1.0) -> str:
         """Return the reason once the connection is lost; looked at every `seconds` besides what the library tells."""
+        loop, dog = asyncio.get_running_loop(), Watchdog(self._pong_seconds)
         while not self.lost.done():
             await asyncio.wait({self.lost}, timeout=seconds)
-            if not self.lost.done() and not await self.is_connected():
-                self._lose("the connection broke")
+            if reason := dog.look(loop.time(), connected=await self.is_connected(), pong=self.last_ping_pong_time):
+                self._lose(reason)
         return self.lost.result()
 
     async def end(self, seconds: float) -> None:

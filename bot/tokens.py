@@ -64,9 +64,14 @@ class Tokens:
         """Return the app-level token. Raises ChannelError naming the variable when it is missing or of another kind."""
         return self._token(self._settings.app_token_env, "app-level token", "xapp-", "Basic Information")
 
+    def signing(self) -> Token:
+        """Return the signing secret. Raises ChannelError naming the variable when it is missing."""
+        return self._token(self._settings.signing_secret_env, "signing secret", "", "Basic Information")
+
     def _token(self, variable: str, what: str, prefix: str, page: str) -> Token:
         value = self._environ.get(variable, "").strip()
-        remedy = f"set it to the {what} ({prefix}…) from the app's page `{page}` in the service's environment"
+        form = f" ({prefix}…)" if prefix else ""
+        remedy = f"set it to the {what}{form} from the app's page `{page}` in the service's environment"
         if not value:
             raise ChannelError(
                 f"Slack's {what} is missing: the variable {variable} is not set", remedy, transient=False

@@ -18,7 +18,7 @@ from core.lifecycle import start_all
 from core.mirroring import NullMirror
 from core.observer import ingest
 from core.outbound import OutboundWorker
-from core.ports import Channel
+from core.ports import Channel, WebHook
 from core.service import Connections, Service, Worker
 from core.signalling import SignalWorker
 from core.steering import authorized_rows
@@ -53,7 +53,9 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
     inbounds = {channel.kind: Inbound(system, channel.authorized, NullMirror()) for channel in channels}
     observer = ObserverWorker(system, wake, ended=supervisor.wake, swept=swept.is_set)
-    facts = Facts(system, connections.rows, observer.tmux, observer.watching, events.counts, _dropped(inbounds))
+    facts = Facts(
+        system, connections.rows, observer.tmux, observer.watching, events.counts, _dropped(inbounds), _hooks(channels)
+    )
     workers = [Worker(HTTP_ROW, 0, HttpHost(facts, connections.set).run)]
     for channel in channels:
         changes = Changes(system, channel.authorized)
@@ -89,6 +91,11 @@ def _counted(system: System) -> tuple[System, CountingEvents]:
 
 def _dropped(inbounds: Mapping[str, Inbound]) -> Callable[[], Mapping[str, int]]:
     return lambda: sum((inbound.counters for inbound in inbounds.values()), Counter[str]())
+
+
+def _hooks(channels: Sequence[Channel]) -> Mapping[str, WebHook]:
+    found = {channel.kind: channel.webhook() for channel in channels}
+    return {kind: hook for kind, hook in found.items() if hook is not None}
 
 
 def _serving(channel: Channel, door: Door) -> Callable[[threading.Event], None]:

@@ -23,6 +23,8 @@ def keep_file(system: System, message_id: str, position: int, name: str, data: b
     row = system.inbox.get(message_id)
     if row is None:
         raise UnknownMessage(message_id)
+    if row.state not in WAITING:
+        raise Refused(f"message {message_id} waits for no files: it is {row.state.value}", "nothing is to be done")
     path = system.paths.session(row.message.uid) / FOLDER / message_id / safe_name(name, position)
     write_private(path, data)
     return str(path)

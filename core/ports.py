@@ -621,7 +621,8 @@ class Swept:
     cursor: str  #: the last message that was seen
     forget_before: str  #: no sweep comes past what is older
     caught_up: int  #: replies that became messages by it
-    oldest: str  #: what the oldest of them says of its age, such as "14 min"; "" without one
+    oldest: str  #: how old the oldest of them was, such as "14 min"; "" without one
+    shared: bool | None = None  #: whether the channel is shared with other organizations
 
 
 class Verdict(Enum):
@@ -672,6 +673,20 @@ class CoreDoor(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class WebAnswer:
+    """What a chat's request over HTTP is answered with."""
+
+    status: int
+    kind: str  #: the content type
+    body: bytes
+
+
+#: Answers a request of a chat: its path below /channels/<kind>, its headers by names in small letters, its raw body.
+#: It proves by itself who asks: nothing else has.
+WebHook = Callable[[str, Mapping[str, str], bytes], WebAnswer]
+
+
 class Channel(Protocol):
     """A chat, found by the entry point group `the_loop.channels` and made with its raw configuration block."""
 
@@ -715,6 +730,10 @@ class Channel(Protocol):
 
     def status(self, channel: str, thread: str, text: str) -> None:
         """Show below the thread what the session is doing, for a while; "": nothing. Best effort, raises nothing."""
+        ...
+
+    def webhook(self) -> WebHook | None:
+        """Return what answers the chat's requests over HTTP; None where it sends none. Called from any thread."""
         ...
 
     def check(self) -> tuple[Finding, ...]:

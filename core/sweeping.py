@@ -22,6 +22,8 @@ def swept(system: System, channel_kind: str, team: str, done: Swept) -> None:
         return  # unbound meanwhile
     with system.database.transaction(durable=True):
         system.bindings.move_cursor(binding, done.cursor)
+        if done.shared is not None:
+            system.bindings.note_sharing(binding, done.shared)
         system.bindings.forget_refused(binding, done.forget_before)
         if done.caught_up:
             system.outbox.add([_note(binding, done)])

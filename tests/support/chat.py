@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from core.domain.marking import Mark
 from core.domain.posting import OutboundKind
 from core.errors import ChannelError
-from core.ports import CoreDoor, Finding, NewPost, Posted
+from core.ports import CoreDoor, Finding, NewPost, Posted, WebHook
 
 TEAM, HOME = "T1", "C1"
 
@@ -91,6 +91,10 @@ class Chat:
     def status(self, channel: str, thread: str, text: str) -> None:
         """Keep what is shown."""
         self.statuses.append((thread, text))
+
+    def webhook(self) -> WebHook | None:
+        """Take nothing over HTTP."""
+        return None
 
     def check(self) -> tuple[Finding, ...]:
         """Find nothing wrong."""

@@ -10,18 +10,19 @@ from core.surfaces.http.answers import refusal
 from core.surfaces.http.facts import Facts
 from core.surfaces.http.guard import Guard
 from core.surfaces.http.health import health_router
+from core.surfaces.http.hooks import hooks_router, open_prefixes
 from core.surfaces.http.metrics import metrics_router
 
 
 def build_app(facts: Facts, *, host: str, port: int, token: str) -> FastAPI:
     """Return the application for a service that listens on host and port."""
     app = FastAPI(title="the-loop", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    routers: Sequence[APIRouter] = (health_router(facts), metrics_router(facts))
+    routers: Sequence[APIRouter] = (health_router(facts), metrics_router(facts), hooks_router(facts.hooks))
     for router in routers:
         app.include_router(router)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _internal_error)
-    app.add_middleware(Guard, host=host, port=port, token=token)
+    app.add_middleware(Guard, host=host, port=port, token=token, open_prefixes=open_prefixes(facts.hooks))
     return app
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.domain.services import ServiceRow
+from core.ports import WebHook
 from core.system import System
 
 HTTP_ROW = "http"  #: the name of this surface's own row in `status`
@@ -20,6 +21,7 @@ class Facts:
     watches: Callable[[], int]  #: panes whose end the observer waits for
     events: Callable[[], Mapping[str, int]]  #: how often this process emitted each event
     dropped: Callable[[], Mapping[str, int]]  #: replies that went no further, by reason
+    hooks: Mapping[str, WebHook] = field(default_factory=dict)  #: by channel: what answers its requests over HTTP
     pid: int = field(default_factory=os.getpid)
     started: float = field(init=False)
 

@@ -20,11 +20,15 @@ OPEN_PATHS = frozenset({"/health"})  #: what may be asked without a token
 class Guard:
     """Refuses with 403 what is not addressed to us or comes from another origin, with 401 what has no token."""
 
-    def __init__(self, app: ASGIApp, *, host: str, port: int, token: str) -> None:
+    def __init__(
+        self, app: ASGIApp, *, host: str, port: int, token: str, open_prefixes: tuple[str, ...] = ()
+    ) -> None:
+        """`open_prefixes`: how paths begin that pass unlooked at, since whoever answers them asks for a signature."""
         self._app = app
         self._host = host
         self._port = port
         self._token = token.encode()
+        self._open_prefixes = open_prefixes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it."""
@@ -33,6 +37,8 @@ class Guard:
 
     def refused(self, scope: Scope) -> JSONResponse | None:
         """Return the answer to a request that goes no further; None for one that may pass."""
+        if self._open_prefixes and scope["path"].startswith(self._open_prefixes):
+            return None
         hosts = _values(scope, b"host")
         server = scope.get("server")
         allowed = allowed_hosts(self._host, self._port, server[0] if server else None)

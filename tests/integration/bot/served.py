@@ -5,16 +5,31 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from bot.backfill import SweepPace
 from bot.channel import SlackChannel
 from bot.connection import Pace
+from bot.files import FilePace
 from bot.workspace.thread import WorkspaceThread
 from core.errors import CoreError, StoreBroken
-from core.ports import IncomingReply, NewPost, OutboundKind, Verdict
+from core.ports import (
+    BoundThread,
+    Fetch,
+    Fetched,
+    IncomingChange,
+    IncomingReply,
+    NewPost,
+    OutboundKind,
+    Swept,
+    Verdict,
+)
 
 T = TypeVar("T")
+SWEEP_PACE = SweepPace(between=0.0, attempts=3, first=0.05, again=0.3, fresh=0.3)
+FILE_PACE = FilePace(attempts=3, first=0.05, call=3.0, whole=6.0)
 QUICK = Pace(first=0.05, most=0.2, hello=3.0, end=2.0, steady=0.0, ping=0.5)
 
 
@@ -25,6 +40,11 @@ class Door:
         self.batches: list[list[IncomingReply]] = []
         self.states: list[tuple[bool, str]] = []
         self.sessions: list[Mapping[str, Any]] = []
+        self.changes: list[IncomingChange] = []
+        self.bound: list[BoundThread] = []
+        self.sweeps: list[Swept] = []
+        self.kept: dict[str, bytes] = {}
+        self.told: dict[str, list[Fetched]] = {}
         self.gate = threading.Event()
         self.gate.set()
         self.broken = False
@@ -45,9 +65,44 @@ class Door:
         if self.broken:
             self._note()
             raise StoreBroken("the disk is full", "free some space")
+        before = {reply.ts for reply in self.replies}
         self.batches.append(list(replies))
         self._note()
-        return tuple(Verdict.COMMITTED for _ in replies)
+        return tuple(Verdict.DUPLICATE if reply.ts in before else Verdict.COMMITTED for reply in replies)
+
+    def change(self, changes: Sequence[IncomingChange]) -> None:
+        """Record edits and deletions."""
+        self.changes += changes
+        self._note()
+
+    def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
+        """Return the bound threads of the test."""
+        return tuple(self.bound)
+
+    def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
+        """Move the thread's cursor, as core does."""
+        self.sweeps.append(swept)
+        self.bound = [
+            replace(thread, cursor=swept.cursor, shared=swept.shared) if thread.thread == swept.thread else thread
+            for thread in self.bound
+        ]
+        self._note()
+
+    def to_fetch(self, channel_kind: str) -> tuple[Fetch, ...]:
+        """Return what came with files and was not told yet."""
+        done = set(self.told)
+        found = {reply.ts: reply for reply in self.replies if reply.files and reply.ts not in done}
+        return tuple(Fetch(ts, "scribe", reply.files) for ts, reply in found.items())
+
+    def keep_file(self, message_id: str, position: int, name: str, data: bytes) -> str:
+        """Keep the data under the message and the name."""
+        self.kept[f"{message_id}/{position}"] = data
+        return f"/files/{message_id}/{name}"
+
+    def fetched(self, message_id: str, files: Sequence[Fetched]) -> None:
+        """Record what became of the files."""
+        self.told[message_id] = list(files)
+        self._note()
 
     def rows(self) -> tuple[Mapping[str, Any], ...]:
         """Return the sessions of the test."""
@@ -139,7 +194,7 @@ def channel_on(workspace: WorkspaceThread, tokens: Mapping[str, str] | None = No
         "THE_LOOP_SLACK_APP_TOKEN": workspace.app_token,
         **(tokens or {}),
     }
-    return SlackChannel(whole, environ, None, pace=QUICK)
+    return SlackChannel(whole, environ, None, pace=QUICK, sweep_pace=SWEEP_PACE, file_pace=FILE_PACE)
 
 
 def post_of(text: str, *, id: str = "p-1", kind: OutboundKind = OutboundKind.ROOT) -> NewPost:

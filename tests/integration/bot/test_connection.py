@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 from pathlib import Path
 
@@ -123,14 +124,43 @@ def test_a_planned_refresh_leaves_no_gap(workspace: WorkspaceThread, door: Door,
     assert len(door.states) == 1
 
 
-def test_another_process_on_the_same_app_is_reported(workspace: WorkspaceThread, door: Door, served: Served) -> None:
-    """Slack hands each reply to any one connection, so a second one is named in the state."""
+def test_another_connection_of_the_same_app_is_reported(
+    workspace: WorkspaceThread, door: Door, served: Served, tmp_path: Path
+) -> None:
+    """Slack hands each reply to any one connection, so one of another machine is named in the state."""
     second = Door()
 
-    with Served(workspace, second):
+    with Served(workspace, second, tokens={"XDG_RUNTIME_DIR": str(tmp_path)}):
         detail = second.wait_until_up()
 
     assert "2 connections open" in detail
+
+
+def test_a_second_process_on_this_machine_is_refused(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """It says who holds the app's token, opens no socket, and takes over once that one is gone."""
+    second = Door()
+
+    with Served(workspace, second):
+        refused = second.wait_until_down()
+        sockets = workspace.sockets_opened()
+        served.stop()
+        taken_over = second.wait_until_up()
+
+    assert f"process {os.getpid()} on this machine" in refused
+    assert "an app of its own" in refused
+    assert sockets == 1
+    assert "Socket Mode as the-loop" in taken_over
+
+
+def test_attempts_that_go_on_failing_are_called_deaf(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """After some of them the state says what it means for people: nobody hears them."""
+    workspace.fault("auth.test", "http", 1000)
+
+    workspace.break_sockets("rst")
+    door.wait(lambda seen: seen.states[-1][1].startswith("deaf: 3 attempts failed") or None)
+    workspace.clear_faults()
+
+    assert "Socket Mode as the-loop" in door.wait_until_up()
 
 
 def test_stopping_ends_in_time_and_closes_the_socket(workspace: WorkspaceThread, door: Door, served: Served) -> None:

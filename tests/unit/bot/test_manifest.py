@@ -88,6 +88,7 @@ def test_least_privilege() -> None:
         "channels:read",
         "chat:write",
         "commands",
+        "files:read",
         "files:write",
         "groups:history",
         "groups:read",

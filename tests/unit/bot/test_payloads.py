@@ -59,6 +59,7 @@ def test_a_plain_reply() -> None:
         is_self=False,
         shape="plain",
         text="hello",
+        shared=False,
     )
 
 

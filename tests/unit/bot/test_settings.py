@@ -63,7 +63,7 @@ def test_a_token_in_place_of_a_variables_name_is_refused_and_not_shown() -> None
 
 def test_one_variable_for_both_tokens_is_refused() -> None:
     """They are different tokens."""
-    assert "two different variables" in _problems(botTokenEnv="A", appTokenEnv="A")
+    assert "three different variables" in _problems(botTokenEnv="A", appTokenEnv="A")
 
 
 def test_everything_wrong_is_said_at_once() -> None:

@@ -1,0 +1,207 @@
+"""Sweeps: what was written in bound threads while nobody listened comes in by the same door, under the same checks.
+
+Each thread is read from its cursor, a little before it, since what is there twice is known by its key. The cursor moves
+only once a thread was read to its end and all of it was handed over, so that a sweep that broke off is done again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot import payloads
+from bot.ages import age, earlier, order, words_of
+from bot.app import Self
+from bot.bridge import AsyncDoor
+from bot.errors import ASYNC_FAILURES, channel_error
+from bot.middleware import Intake
+from bot.payloads import KIND, Document, Identity, Ignored
+from bot.tokens import Tokens
+from core.clock import Clock
+from core.errors import ChannelError, StoreBroken
+from core.ports import BoundThread, Swept, Verdict
+
+log = logging.getLogger(__name__)
+
+_OVERLAP = 300  #: seconds before the cursor
+_PAGE = 200  #: messages, as Slack recommends
+_MOST_PAUSE = 300.0
+
+
+@dataclass(frozen=True)
+class SweepPace:
+    """How fast Slack is asked, in seconds. conversations.replies allows an internal app some 50 calls a minute."""
+
+    between: float = 1.2
+    attempts: int = 4  #: of one call
+    first: float = 1.0  #: pause after a failed call, doubling
+    again: float = 60.0  #: after a sweep that stayed incomplete
+    fresh: float = 30.0  #: how soon a new thread is looked at
+
+
+class Incomplete(Exception):
+    """A thread was not handed over to its end; its cursor stays."""
+
+
+class Sweeper:
+    """Sweeps all threads when asked, those of the sessions that were spoken with last first."""
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        tokens: Tokens,
+        own: Self,
+        door: AsyncDoor,
+        intake: Intake,
+        clock: Clock,
+        pace: SweepPace,
+    ) -> None:
+        self._client = client
+        self._tokens = tokens
+        self._own = own
+        self._door = door
+        self._intake = intake
+        self._clock = clock
+        self._pace = pace
+        self._asked = asyncio.Event()
+        self._next_call = 0.0
+        self._told: dict[tuple[str, str], str] = {}  #: by thread: the trouble that was logged
+
+    def ask(self) -> None:
+        """Sweep soon; asked during a sweep, another one follows it."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Sweep whenever asked, and look at new threads, until cancelled."""
+        while True:
+            asked = await self._wait(self._pace.fresh)
+            if self._own.identity is None:
+                continue
+            try:
+                await self.sweep(only_new=not asked)
+            except Incomplete as problem:
+                log.info("a sweep is incomplete; it is done again", extra={"reason": str(problem)})
+                asyncio.get_running_loop().call_later(self._pace.again, self.ask)
+
+    async def _wait(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._asked.wait()
+        except TimeoutError:
+            return False
+        self._asked.clear()
+        return True
+
+    async def sweep(self, *, only_new: bool = False) -> None:
+        """Sweep once. Raises Incomplete if any thread could not be read to its end for a reason that passes."""
+        own = self._own.identity
+        if own is None:
+            raise Incomplete("it is not known yet who the bot is")
+        if not only_new:
+            await self._intake.warm()
+        problems = []
+        sharing: dict[str, bool] = {}
+        try:
+            threads = await self._door.threads(KIND, own.team)
+        except StoreBroken as error:
+            raise Incomplete(str(error)) from error
+        for thread in threads:
+            if only_new and thread.shared is not None:
+                continue
+            try:
+                await self._thread(thread, own, sharing)
+                self._told.pop((thread.channel, thread.thread), None)
+            except ChannelError as error:
+                self._tell(thread, error)
+                if error.transient:
+                    problems.append(str(error))
+            except (StoreBroken, Incomplete) as error:
+                problems.append(str(error))
+        if problems:
+            raise Incomplete(problems[0])
+
+    def _tell(self, thread: BoundThread, error: ChannelError) -> None:
+        place = (thread.channel, thread.thread)
+        if self._told.get(place) != error.message:
+            self._told[place] = error.message
+            extra = {"session": thread.name, "channel": thread.channel, "thread": thread.thread, "reason": str(error)}
+            log.warning("a thread cannot be read", extra=extra)
+
+    # ------------------------------------------------------------ one thread
+
+    async def _thread(self, thread: BoundThread, own: Identity, sharing: dict[str, bool]) -> None:
+        if thread.channel not in sharing:
+            answer = await self._asked_slack("conversations.info", thread.channel, {"channel": thread.channel})
+            sharing[thread.channel] = payloads.conversation(answer).is_ext_shared
+        shared, cursor, page = sharing[thread.channel], thread.cursor, ""
+        caught: list[str] = []
+        while True:
+            arguments: dict[str, Any] = {
+                "channel": thread.channel,
+                "ts": thread.thread,
+                "oldest": earlier(thread.cursor, _OVERLAP),
+                "limit": _PAGE,
+                **({"cursor": page} if page else {}),
+            }
+            answer = await self._asked_slack("conversations.replies", thread.channel, arguments)
+            found = [message for message in payloads.messages(answer) if payloads.ts_of(message)]
+            caught += await self._handed_over(found, thread, own, shared)
+            cursor = max([cursor, *map(payloads.ts_of, found)], key=order)
+            page = payloads.next_cursor(answer)
+            if not page:
+                break
+        oldest = words_of(age(min(caught, key=order), self._clock.now())) if caught else ""
+        before = earlier(cursor, 2 * _OVERLAP)
+        done = Swept(thread.channel, thread.thread, cursor, before, len(caught), oldest, shared)
+        await self._door.swept(KIND, own.team, done)
+
+    async def _handed_over(self, found: list[Document], thread: BoundThread, own: Identity, shared: bool) -> list[str]:
+        """Hand a page's replies over, and return the time stamps of those that were new. Raises Incomplete."""
+        waiting = []
+        for message in found:
+            payload = payloads.swept(message, thread.channel, shared)
+            reply = payloads.reply(payload, own)
+            if not isinstance(reply, Ignored) and not reply.is_self:
+                waiting.append((reply.ts, self._intake.offer(reply, payloads.event_of(payload), 0)))
+        verdicts = [(ts, await committed) for ts, committed in waiting]
+        if any(verdict is None for _, verdict in verdicts):
+            raise Incomplete(
+                f"replies in {thread.channel} could not be taken: they are not stored, or nobody knows whose"
+            )
+        return [ts for ts, verdict in verdicts if verdict is Verdict.COMMITTED]
+
+    # ------------------------------------------------------------ one call
+
+    async def _asked_slack(self, method: str, where: str, arguments: Mapping[str, Any]) -> Document:
+        """Call, obeying Slack's pauses. Raises ChannelError."""
+        for attempt in range(1, self._pace.attempts + 1):
+            await self._paced(method)
+            try:
+                answer = await self._called(method, arguments)
+            except ASYNC_FAILURES as error:
+                problem = channel_error(method, where, error)
+                if not problem.transient or attempt == self._pace.attempts:
+                    raise problem from error
+                wait = problem.retry_after if problem.retry_after is not None else self._pace.first * 2 ** (attempt - 1)
+                await asyncio.sleep(min(wait, _MOST_PAUSE))
+                continue
+            return answer.data if isinstance(answer.data, dict) else {}
+        raise ChannelError(f"Slack, {method} ({where}): not asked", transient=True)
+
+    async def _called(self, method: str, arguments: Mapping[str, Any]) -> AsyncSlackResponse:
+        token = self._tokens.bot().reveal()
+        if method == "conversations.info":
+            return await self._client.conversations_info(**arguments, token=token)
+        return await self._client.conversations_replies(**arguments, token=token)
+
+    async def _paced(self, method: str) -> None:
+        loop = asyncio.get_running_loop()
+        if method != "conversations.replies":
+            return
+        wait, self._next_call = self._next_call - loop.time(), max(self._next_call, loop.time()) + self._pace.between
+        if wait > 0:
+            await asyncio.sleep(wait)

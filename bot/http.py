@@ -1,0 +1,131 @@
+"""Reading over HTTP: Slack calls the service, each request signed, and hears that a reply is on the disk.
+
+The raw body is what is signed (https://docs.slack.dev/authentication/verifying-requests-from-slack). The old `token` in
+the body proves nothing and is not looked at.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from concurrent.futures import CancelledError
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+from slack_sdk.signature import Clock as SigningClock
+from slack_sdk.signature import SignatureVerifier
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.app import Self
+from bot.backfill import Sweeper
+from bot.middleware import COMMIT, Intake
+from bot.reading import Standing, identify, pause, taken, unless
+from bot.tokens import Tokens
+from core.errors import ChannelError
+from core.ports import WebAnswer
+
+log = logging.getLogger(__name__)
+
+PATH = "/channels/slack/events"
+_ANSWER_SECONDS = 10.0  #: Slack itself waits three
+_LOOK_SECONDS = 300.0  #: how often a token is looked at that nothing else tries
+
+
+class HttpReader:
+    """Answers Slack's requests from any thread, on the event loop that `run` lives on."""
+
+    def __init__(
+        self,
+        app: AsyncApp,
+        client: AsyncWebClient,
+        tokens: Tokens,
+        own: Self,
+        intake: Intake,
+        sweeper: Sweeper,
+        standing: Standing,
+        retry_seconds: float,
+    ) -> None:
+        self._app = app
+        self._client = client
+        self._tokens = tokens
+        self._own = own
+        self._intake = intake
+        self._sweeper = sweeper
+        self._standing = standing
+        self._retry_seconds = retry_seconds
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Take requests until `stop`; return early, the reason told, where waiting cannot help."""
+        failures = 0
+        try:
+            while not stop.is_set():
+                try:
+                    await unless(stop, identify(self._client, self._tokens, self._own))
+                except ChannelError as problem:
+                    failures += 1
+                    await self._standing.fail(problem, failures)
+                    if not problem.transient:
+                        return
+                    wait = problem.retry_after or self._retry_seconds * 2 ** min(failures - 1, 6)
+                    await pause(stop, wait)
+                    continue
+                failures = 0
+                await self._listen()
+                await pause(stop, _LOOK_SECONDS)
+            await self._standing.tell(False, "stopped")
+        finally:
+            self._loop = None
+
+    async def _listen(self) -> None:
+        known = self._own.identity
+        if known is None:
+            return
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._sweeper.ask()
+        await self._standing.tell(True, f"HTTP as {known.name} in {known.team}: Slack calls {PATH}")
+
+    def answer(self, body: bytes, headers: Mapping[str, str]) -> WebAnswer:
+        """Answer a request whose signature was found good. Called from other threads."""
+        document = _document(body)
+        if document.get("type") == "url_verification":
+            challenge = document.get("challenge")
+            return WebAnswer(200, "text/plain", (challenge if isinstance(challenge, str) else "").encode())
+        loop = self._loop
+        if loop is None:
+            return WebAnswer(503, "text/plain", b"not connected yet")
+        work = asyncio.run_coroutine_threadsafe(self._dispatched(body, headers, document), loop)
+        try:
+            response = work.result(_ANSWER_SECONDS)
+        except (TimeoutError, CancelledError):
+            work.cancel()
+            return WebAnswer(503, "text/plain", b"not taken in time")
+        kind = next(iter(response.headers.get("content-type", [])), "text/plain")
+        return WebAnswer(response.status, kind, (response.body or "").encode())
+
+    async def _dispatched(self, body: bytes, headers: Mapping[str, str], document: Mapping[str, Any]) -> BoltResponse:
+        retry = headers.get("x-slack-retry-num", "")
+        committed = None
+        if document.get("type") == "event_callback":
+            committed = taken(self._own, self._intake, document, int(retry) if retry.isdigit() else 0)
+        request = AsyncBoltRequest(body=body.decode(), headers=dict(headers), context={COMMIT: committed})
+        return await self._app.async_dispatch(request)
+
+
+def signed(body: bytes, headers: Mapping[str, str], secret: str, clock: SigningClock | None = None) -> bool:
+    """Tell whether Slack signed these bytes within the last five minutes. `headers` have names in small letters."""
+    try:
+        return SignatureVerifier(secret, clock or SigningClock()).is_valid_request(body, dict(headers))
+    except (ValueError, TypeError):
+        return False  # a time stamp that is no number, a body or signature that is no text
+
+
+def _document(body: bytes) -> Mapping[str, Any]:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return {}  # a form: slash commands and interactions
+    return found if isinstance(found, dict) else {}

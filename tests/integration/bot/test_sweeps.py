@@ -1,0 +1,219 @@
+"""Sweeps: what was written while nobody listened comes in, once, in order, by the same door."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.workspace.thread import WorkspaceThread
+from core.ports import BoundThread
+from tests.integration.bot.served import Door, Served, channel_on, post_of
+
+
+def bound(workspace: WorkspaceThread, door: Door, name: str = "scribe") -> str:
+    """Post a root as the bot, let the door know it as a bound thread, and return its ts."""
+    channel = workspace.channel_id("agents")
+    root = channel_on(workspace).post(post_of(f"{name} is up", id=f"p-{name}"), channel, "").ts
+    door.bound.append(BoundThread(name, channel, root, root, None))
+    return root
+
+
+def miss(workspace: WorkspaceThread, root: str, texts: list[str], user: str = "alice") -> list[str]:
+    """Say something that Slack never delivers, and return the time stamps."""
+    workspace.hold_events()
+    sent = [workspace.say(user, "agents", text, root) for text in texts]
+    workspace.do(lambda c: c._ws.events._held.clear() if c._ws.events._held else None)
+    workspace.release_events()
+    return sent
+
+
+def swept(door: Door, count: int = 1) -> None:
+    """Wait until that many threads were swept to their end."""
+    door.wait(lambda seen: len(seen.sweeps) >= count, 25)
+
+
+def test_what_was_missed_before_the_start_comes_in_order(workspace: WorkspaceThread, door: Door) -> None:
+    """On connecting each thread is read from its cursor; what was caught up is counted, and the cursor moves."""
+    root = bound(workspace, door)
+    sent = miss(workspace, root, ["one", "two", "three"])
+
+    with Served(workspace, door):
+        swept(door)
+
+    assert [(reply.ts, reply.text) for reply in door.replies] == list(zip(sent, ["one", "two", "three"], strict=True))
+    [done] = door.sweeps
+    assert (done.caught_up, done.cursor, done.shared) == (3, sent[-1], True)
+    assert done.oldest.endswith(" s")
+
+
+def test_a_swept_reply_is_the_same_as_a_live_one(workspace: WorkspaceThread, door: Door) -> None:
+    """Author, shape, files, sharing and text are as if it had come by the socket, so that the same checks hold."""
+    root = bound(workspace, door)
+    with Served(workspace, door) as served:
+        swept(door)
+        live = [
+            workspace.say("alice", "agents", "run ```a < b``` on https://e.org @bob", root),
+            workspace.say("mallory", "agents", "let me in", root),
+            workspace.say_as_bot("deploybot", "agents", "beep", root),
+            workspace.say("alice", "agents", "a file", root, files={"n.txt": "x"}),
+            workspace.say("alice", "agents", "waves", root, me=True),
+        ]
+        by_socket = {reply.ts: reply for reply in door.wait_for_replies(len(live))}
+        served.stop()
+    again = Door()
+    again.bound = [BoundThread("scribe", workspace.channel_id("agents"), root, root, None)]
+
+    with Served(workspace, again):
+        swept(again)
+
+    assert {reply.ts: reply for reply in again.replies} == by_socket
+
+
+@pytest.mark.parametrize("how", ["close", "fin", "rst", "silence"])
+def test_each_way_to_lose_the_socket_is_followed_by_a_sweep(
+    workspace: WorkspaceThread, door: Door, how: str
+) -> None:
+    """Whatever went wrong, and though Slack repeats nothing, what was said meanwhile arrives."""
+    root = bound(workspace, door)
+    with Served(workspace, door):
+        swept(door)
+        workspace.break_sockets(how)
+        [ts] = miss(workspace, root, ["meanwhile"])
+
+        door.wait(lambda seen: any(reply.ts == ts for reply in seen.replies), 20)
+
+
+@pytest.mark.parametrize("reason", ["warning", "refresh_requested"])
+def test_a_planned_refresh_is_followed_by_a_sweep(workspace: WorkspaceThread, door: Door, reason: str) -> None:
+    """The new socket stands before the old one goes, and still what fell between them is looked for."""
+    root = bound(workspace, door)
+    with Served(workspace, door):
+        swept(door)
+        [ts] = miss(workspace, root, ["between two sockets"])
+        workspace.disconnect(reason)
+
+        door.wait(lambda seen: any(reply.ts == ts for reply in seen.replies))
+
+
+def test_long_threads_are_read_page_by_page(workspace: WorkspaceThread, door: Door) -> None:
+    """Two pages and a bit; nothing is left out or doubled at their borders."""
+    root = bound(workspace, door)
+    sent = miss(workspace, root, [f"number {number}" for number in range(430)])
+
+    with Served(workspace, door):
+        swept(door)
+
+    assert [reply.ts for reply in door.replies] == sent
+    assert door.sweeps[0].caught_up == 430
+
+
+@pytest.mark.parametrize("fault", ["ratelimited", "http", "lost", "refused"])
+def test_trouble_within_a_sweep_is_waited_out(workspace: WorkspaceThread, door: Door, fault: str) -> None:
+    """A pause that Slack asks for, a server error or a lost answer costs no reply."""
+    root = bound(workspace, door)
+    sent = miss(workspace, root, ["one", "two"])
+    workspace.fault("conversations.replies", fault, 2, seconds=0.1)
+
+    with Served(workspace, door):
+        swept(door)
+
+    assert [reply.ts for reply in door.replies] == sent
+
+
+def test_a_sweep_that_breaks_off_leaves_the_cursor_and_is_done_again(workspace: WorkspaceThread, door: Door) -> None:
+    """Only a thread that was read to its end moves its cursor."""
+    root = bound(workspace, door)
+    sent = miss(workspace, root, ["one"])
+    workspace.fault("conversations.replies", "http", 3)
+
+    with Served(workspace, door):
+        door.wait_until_up()
+        swept(door)
+
+    assert [reply.ts for reply in door.replies] == sent
+
+
+def test_what_cannot_be_stored_is_swept_again(workspace: WorkspaceThread, door: Door) -> None:
+    """A full disk during a sweep is no end of it."""
+    root = bound(workspace, door)
+    [ts] = miss(workspace, root, ["kept for later"])
+    door.broken = True
+
+    with Served(workspace, door):
+        door.wait_until_up()
+        door.broken = False
+        swept(door)
+
+    assert [reply.ts for reply in door.replies] == [ts]
+
+
+def test_an_author_nobody_knows_keeps_the_sweep_open(workspace: WorkspaceThread, door: Door) -> None:
+    """While Slack does not say who wrote it, a missed reply is neither taken nor given up."""
+    root = bound(workspace, door)
+    [ts] = miss(workspace, root, ["who am I"])
+    workspace.fault("users.info", "error", 3, code="fatal_error")
+
+    with Served(workspace, door):
+        door.wait_until_up()
+        swept(door)
+
+    [reply] = door.replies
+    assert (reply.ts, reply.author_team, reply.author_name) == (ts, workspace.team_id, "alice")
+
+
+def test_threads_that_cannot_be_read_hold_up_no_others(workspace: WorkspaceThread, door: Door) -> None:
+    """A thread that is gone is told once; those behind it are swept."""
+    door.bound.append(BoundThread("gone", workspace.channel_id("agents"), "1700000000.000001", "1700000000.000001", None))
+    root = bound(workspace, door)
+    [ts] = miss(workspace, root, ["hello"])
+
+    with Served(workspace, door):
+        swept(door)
+
+    assert [reply.ts for reply in door.replies] == [ts]
+    assert [done.thread for done in door.sweeps] == [root]
+
+
+def test_polling_needs_no_socket(workspace: WorkspaceThread, door: Door) -> None:
+    """Every few seconds the threads are read; the app-level token is not asked for."""
+    root = bound(workspace, door)
+    tokens = {"THE_LOOP_SLACK_APP_TOKEN": ""}
+
+    with Served(workspace, door, tokens=tokens, read={"mode": "poll", "intervalSeconds": 1}):
+        detail = door.wait_until_up()
+        ts = workspace.say("alice", "agents", "do you poll?", root)
+        door.wait(lambda seen: any(reply.ts == ts for reply in seen.replies))
+
+    assert "polling every 1 s" in detail
+    assert workspace.sockets_opened() == 0
+
+
+def test_polling_with_a_revoked_token_ends_with_its_remedy(workspace: WorkspaceThread, door: Door) -> None:
+    """What waiting cannot mend is said, and the service goes on without Slack."""
+    workspace.set_revoked()
+
+    with Served(workspace, door, read={"mode": "poll"}) as served:
+        served.ended()
+
+    assert "token_revoked" in door.states[-1][1]
+
+
+def test_a_channel_that_reads_nothing_posts_all_the_same(workspace: WorkspaceThread, door: Door) -> None:
+    """`off` opens no socket and sweeps nothing; the state says so, and is no trouble."""
+    with Served(workspace, door, read={"mode": "off"}) as served:
+        served.ended()
+        root = served.thread()
+
+    assert door.states == [(True, "posts only: channels.slack.read.mode is off")]
+    assert workspace.sockets_opened() == 0
+    assert root
+
+
+def test_old_replies_wait_to_be_confirmed(workspace: WorkspaceThread, door: Door) -> None:
+    """What was said long ago may no longer be meant."""
+    root = bound(workspace, door)
+    miss(workspace, root, ["old"])
+
+    with Served(workspace, door, confirmOlderThanMinutes=0):
+        swept(door)
+
+    assert door.replies[0].confirm.startswith("sent ")
