@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot import manifest
 from bot.workspace.thread import WorkspaceThread
 from core.ports import Finding
 from tests.integration.bot.served import channel_on
@@ -40,11 +41,14 @@ def test_listed_people_who_could_never_steer_are_named(workspace: WorkspaceThrea
 
 def test_missing_scopes_are_listed(workspace: WorkspaceThread) -> None:
     """What the token grants is compared with what is called."""
-    workspace.set_scopes(["chat:write", "channels:read", "users:read", "commands"])
+    granted = ["chat:write", "channels:read", "users:read", "commands"]
+    workspace.set_scopes(granted)
 
     bad = _bad(channel_on(workspace).check())
 
-    assert bad["scopes"].detail == "missing: channels:history, groups:history, groups:read"
+    missing = [scope for scope in manifest.scopes() if scope not in granted]
+    assert bad["scopes"].detail == f"missing: {', '.join(missing)}"
+    assert {"files:write", "groups:history", "reactions:write"} <= set(missing)
     assert "reinstall" in bad["scopes"].remedy
 
 
