@@ -128,7 +128,7 @@ class Sweeper:
         place = (thread.channel, thread.thread)
         if self._told.get(place) != error.message:
             self._told[place] = error.message
-            extra = {"session": thread.name, "channel": thread.channel, "thread": thread.thread, "reason": str(error)}
+            extra = {"session": thread.name, "channel": thread.channel, "thread_ts": thread.thread, "reason": str(error)}
             log.warning("a thread cannot be read", extra=extra)
 
     # ------------------------------------------------------------ one thread

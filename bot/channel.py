@@ -88,7 +88,7 @@ class SlackChannel:
 
     async def _serve(self, door: AsyncDoor, mode: str, stopping: Callable[[], bool]) -> None:
         client, own, stop = async_web_client(self._settings), Self(), asyncio.Event()
-        directory = Directory(client, self._tokens, self._clock)
+        directory = Directory(client, self._tokens, self._clock, keep_failure=self._pace.lookup)
         intake = Intake(door, directory, self._settings, self._clock)
         sweeper = Sweeper(client, self._tokens, own, door, intake, self._clock, self._sweep_pace)
         files = Files(self._settings, self._tokens, client, own, door, self._file_pace)

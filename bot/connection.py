@@ -39,6 +39,7 @@ class Pace:
     end: float = 5.0
     ping: float = 5.0
     pong: float = 30.0  #: an older last pong means that the connection is dead
+    lookup: float = 10.0  #: for so long a member whom Slack did not tell of is not asked for again
     steady: float = 10.0  #: a connection that lived shorter than this counts as a failed attempt
 
     def before(self, attempt: int, asked: float | None) -> float:

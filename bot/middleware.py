@@ -72,7 +72,8 @@ class Intake:
 
     async def warm(self) -> None:
         """Learn who the listed people are, so that a moment in which Slack does not say costs nobody a reply."""
-        await self._directory.names([entry.rpartition(":")[2] for entry in self._settings.authorized_users], _ASK_SECONDS)
+        listed = [entry.rpartition(":")[2] for entry in self._settings.authorized_users]
+        await self._directory.names(listed, _ASK_SECONDS)
 
     async def _batch(self) -> list[Ticket]:
         batch = [await self._waiting.get()]

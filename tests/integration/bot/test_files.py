@@ -1,0 +1,170 @@
+"""Files that come with messages: fetched after the commit, and told where they could not be had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from bot import files
+from bot.files import may_carry_the_token
+from bot.workspace import shapes
+from bot.workspace.thread import WorkspaceThread
+from core.ports import Fetched
+from tests.integration.bot.served import Door, Served
+
+
+def fetched(door: Door, ts: str) -> list[Fetched]:
+    """Return what became of a message's files."""
+    return door.wait(lambda seen: seen.told.get(ts))
+
+
+def test_a_file_is_fetched_and_told(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Its bytes are kept as they are; name, type and size come along."""
+    root = served.thread()
+
+    ts = workspace.say("alice", "agents", "see this", root, files={"notes.txt": "grüße\n", "b.txt": "b"})
+
+    first, second = fetched(door, ts)
+    assert (first.attachment.name, first.attachment.kind, first.size) == ("notes.txt", "text/plain", 8)
+    assert first.path == f"/files/{ts}/notes.txt"
+    assert [door.kept[f"{ts}/1"], door.kept[f"{ts}/2"]] == ["grüße\n".encode(), b"b"]
+    assert second.problem == ""
+
+
+def test_a_file_without_a_word_is_a_message(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Whoever drops a file into the thread says something by it."""
+    root = served.thread()
+
+    ts = workspace.say("alice", "agents", "", root, files={"notes.txt": "x"})
+
+    assert fetched(door, ts)[0].path
+    assert door.replies[-1].text == ""
+
+
+def test_a_sign_in_page_is_no_file(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Without the scope Slack answers 200 and HTML; the agent must not take that for what somebody sent."""
+    root = served.thread()
+    workspace.set_scopes(["chat:write", "channels:history", "channels:read", "users:read", "commands"])
+
+    ts = workspace.say("alice", "agents", "see this", root, files={"notes.txt": "x"})
+
+    [file] = fetched(door, ts)
+    assert "files:read" in file.problem
+    assert door.kept == {}
+
+
+def test_what_an_earlier_process_left_is_fetched_at_the_start(workspace: WorkspaceThread, door: Door) -> None:
+    """A message that was committed before a crash gets its files by the next process."""
+    with Served(workspace, door) as served:
+        door.wait_until_up()
+        ts = workspace.say("alice", "agents", "see", served.thread(), files={"notes.txt": "x"})
+        fetched(door, ts)
+        served.stop()
+    door.told.clear()
+
+    with Served(workspace, door):
+        again = fetched(door, ts)
+
+    assert again[0].path
+
+
+def test_a_channel_that_cannot_read_tells_so_and_holds_nothing_up(workspace: WorkspaceThread, door: Door) -> None:
+    """With a revoked token the message goes on without its files."""
+    with Served(workspace, door) as served:
+        door.wait_until_up()
+        ts = workspace.say("alice", "agents", "see", served.thread(), files={"notes.txt": "x"})
+        fetched(door, ts)
+        served.stop()
+    door.told.clear()
+    workspace.set_revoked()
+
+    with Served(workspace, door) as served:
+        served.ended()
+
+    assert door.told[ts][0].problem
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """A server of somebody else, which notes the tokens that it gets."""
+
+    seen: list[str] = []  # noqa: RUF012 - http.server makes an instance a request
+
+    def do_GET(self) -> None:
+        """Take note, and answer."""
+        self.seen.append(self.headers.get("Authorization", ""))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"stolen")
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    """Give the address of a server that is not Slack's."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
+    Elsewhere.seen.clear()
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/x"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_the_token_goes_nowhere_else(
+    workspace: WorkspaceThread, door: Door, served: Served, elsewhere: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file object that names another host gets no request at all."""
+    root = served.thread()
+    view = shapes.file_view
+    monkeypatch.setattr(shapes, "file_view", lambda doc, base: view(doc, base) | {"url_private_download": elsewhere})
+
+    ts = workspace.say("alice", "agents", "see", root, files={"notes.txt": "x"})
+
+    assert "where the token must not go" in fetched(door, ts)[0].problem
+    assert Elsewhere.seen == []
+
+
+def test_what_is_too_large_is_not_begun(
+    workspace: WorkspaceThread, door: Door, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stated size is enough to refuse; a false one is caught while reading."""
+    monkeypatch.setattr(files, "SIZE_MAX", 10)
+    root = served.thread()
+
+    ts = workspace.say("alice", "agents", "see", root, files={"big.txt": "x" * 11, "small.txt": "x"})
+
+    big, small = fetched(door, ts)
+    assert "11 bytes, and 10 are the most" in big.problem
+    assert small.path
+
+
+@pytest.mark.parametrize(
+    ("url", "api", "workspace_url", "may"),
+    [
+        ("https://files.slack.com/files-pri/T1-F1/download/a", "https://slack.com/api/", "", True),
+        ("https://acme.slack.com/files/a", "https://slack.com/api/", "https://acme.slack.com/", True),
+        ("https://evil.slack.com/files/a", "https://slack.com/api/", "https://acme.slack.com/", False),
+        ("https://files.slack-gov.com/a", "https://slack-gov.com/api/", "", True),
+        ("http://files.slack.com/a", "https://slack.com/api/", "", False),
+        ("https://files.slack.com:444/a", "https://slack.com/api/", "", False),
+        ("https://files.slack.com@evil.org/a", "https://slack.com/api/", "", False),
+        ("https://files.slack.com.evil.org/a", "https://slack.com/api/", "", False),
+        ("https://me:pw@files.slack.com/a", "https://slack.com/api/", "", False),
+        ("file:///etc/passwd", "https://slack.com/api/", "", False),
+        ("https://evil.org/a", "https://slack.com/api/", "https://evil.org/", False),
+        ("http://127.0.0.1:9/files/a", "http://127.0.0.1:9/api/", "", True),
+        ("http://127.0.0.1:8/files/a", "http://127.0.0.1:9/api/", "", False),
+        ("https://files.slack.com/a", "http://127.0.0.1:9/api/", "", False),
+        ("https://[broken", "https://slack.com/api/", "", False),
+        ("", "https://slack.com/api/", "", False),
+    ],
+)
+def test_who_may_see_the_token(url: str, api: str, workspace_url: str, may: bool) -> None:
+    """Slack's file host and the workspace's own, by https, or the loopback workspace itself."""
+    assert may_carry_the_token(url, api, workspace_url) is may
