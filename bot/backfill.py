@@ -128,8 +128,8 @@ class Sweeper:
         place = (thread.channel, thread.thread)
         if self._told.get(place) != error.message:
             self._told[place] = error.message
-            extra = {"session": thread.name, "channel": thread.channel, "thread_ts": thread.thread, "reason": str(error)}
-            log.warning("a thread cannot be read", extra=extra)
+            where = {"session": thread.name, "channel": thread.channel, "thread_ts": thread.thread}
+            log.warning("a thread cannot be read", extra={**where, "reason": str(error)})
 
     # ------------------------------------------------------------ one thread
 

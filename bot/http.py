@@ -90,14 +90,16 @@ class HttpReader:
 
     def answer(self, body: bytes, headers: Mapping[str, str]) -> WebAnswer:
         """Answer a request whose signature was found good. Called from other threads."""
-        document = _document(body)
+        request, document = self._read(body, headers), _document(body)
+        if request is None:
+            return WebAnswer(400, "text/plain", b"neither a JSON object nor a form")
         if document.get("type") == "url_verification":
             challenge = document.get("challenge")
             return WebAnswer(200, "text/plain", (challenge if isinstance(challenge, str) else "").encode())
         loop = self._loop
         if loop is None:
             return WebAnswer(503, "text/plain", b"not connected yet")
-        work = asyncio.run_coroutine_threadsafe(self._dispatched(body, headers, document), loop)
+        work = asyncio.run_coroutine_threadsafe(self._dispatched(request, headers, document), loop)
         try:
             response = work.result(_ANSWER_SECONDS)
         except (TimeoutError, CancelledError):
@@ -106,12 +108,21 @@ class HttpReader:
         kind = next(iter(response.headers.get("content-type", [])), "text/plain")
         return WebAnswer(response.status, kind, (response.body or "").encode())
 
-    async def _dispatched(self, body: bytes, headers: Mapping[str, str], document: Mapping[str, Any]) -> BoltResponse:
+    def _read(self, body: bytes, headers: Mapping[str, str]) -> AsyncBoltRequest | None:
+        """Return the request as Bolt takes it, None where the body is nothing that Slack sends."""
+        try:
+            request = AsyncBoltRequest(body=body.decode(), headers=dict(headers))
+        except (ValueError, TypeError, AttributeError):
+            return None  # Bolt looks into the document before anybody could say that it is none
+        return request if request.body else None
+
+    async def _dispatched(
+        self, request: AsyncBoltRequest, headers: Mapping[str, str], document: Mapping[str, Any]
+    ) -> BoltResponse:
         retry = headers.get("x-slack-retry-num", "")
-        committed = None
         if document.get("type") == "event_callback":
             committed = taken(self._own, self._intake, document, int(retry) if retry.isdigit() else 0)
-        request = AsyncBoltRequest(body=body.decode(), headers=dict(headers), context={COMMIT: committed})
+            request.context[COMMIT] = committed
         return await self._app.async_dispatch(request)
 
 

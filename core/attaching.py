@@ -12,7 +12,7 @@ from core.domain.message import WAITING, MessageState
 from core.errors import Refused, UnknownMessage
 from core.names import new_message_id
 from core.ports import NewPost, OutboundKind
-from core.store.files import write_private
+from core.store.files import private_folder, write_private
 from core.system import System
 
 FOLDER = "files"  #: in the session's folder, one folder a message
@@ -26,6 +26,7 @@ def keep_file(system: System, message_id: str, position: int, name: str, data: b
     if row.state not in WAITING:
         raise Refused(f"message {message_id} waits for no files: it is {row.state.value}", "nothing is to be done")
     path = system.paths.session(row.message.uid) / FOLDER / message_id / safe_name(name, position)
+    private_folder(path.parent)
     write_private(path, data)
     return str(path)
 

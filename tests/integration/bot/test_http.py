@@ -1,0 +1,178 @@
+"""Reading over HTTP: signed requests, the same door, an answer once the reply is on the disk."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from bot.workspace.thread import WorkspaceThread
+from core.ports import BoundThread, WebAnswer
+from tests.integration.bot.served import Door, Served
+
+SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
+VARIABLES = {"THE_LOOP_SLACK_SIGNING_SECRET": SECRET, "THE_LOOP_SLACK_APP_TOKEN": ""}
+
+
+def signature(body: bytes, at: int, secret: str = SECRET) -> dict[str, str]:
+    """Return the headers by which Slack signs a body."""
+    base = b"v0:" + str(at).encode() + b":" + body
+    digest = hmac.new(secret.encode(), base, hashlib.sha256).hexdigest()
+    return {"x-slack-request-timestamp": str(at), "x-slack-signature": f"v0={digest}"}
+
+
+@pytest.fixture
+def http(workspace: WorkspaceThread, door: Door) -> Iterator[Served]:
+    """The channel, reading over HTTP."""
+    with Served(workspace, door, tokens=VARIABLES, read={"mode": "http"}) as running:
+        door.wait_until_up()
+        yield running
+
+
+def send(served: Served, body: bytes, headers: Mapping[str, str] | None = None, path: str = "/events") -> WebAnswer:
+    """Send a request as Slack would, signed just now unless headers are given."""
+    hook = served.channel.webhook()
+    assert hook is not None
+    given = signature(body, int(time.time())) if headers is None else headers
+    return hook(path, {"content-type": "application/json", **given}, body)
+
+
+def reply(workspace: WorkspaceThread, root: str, ts: str, text: str = "by HTTP") -> bytes:
+    """Return the request that brings a reply of alice."""
+    event: dict[str, Any] = {"type": "message", "user": workspace.user_id("alice"), "text": text, "ts": ts}
+    event |= {"thread_ts": root, "channel": workspace.channel_id("agents"), "user_team": workspace.team_id}
+    payload = {"type": "event_callback", "event_id": "Ev1", "team_id": workspace.team_id, "event": event}
+    return json.dumps(payload | {"is_ext_shared_channel": True}).encode()
+
+
+def test_a_signed_reply_is_on_the_disk_when_it_is_answered(
+    workspace: WorkspaceThread, door: Door, http: Served
+) -> None:
+    """200 is Slack's acknowledgement: by then core has it."""
+    root = http.thread()
+
+    answer = send(http, reply(workspace, root, "1795959999.000100"))
+
+    assert answer.status == 200
+    assert [(found.text, found.author_name) for found in door.replies] == [("by HTTP", "alice")]
+    assert door.states[-1][1].endswith("Slack calls /channels/slack/events")
+
+
+def test_what_cannot_be_stored_is_answered_so_that_slack_repeats_it(
+    workspace: WorkspaceThread, door: Door, http: Served
+) -> None:
+    """And the repetition is taken, whatever its number."""
+    body = reply(workspace, http.thread(), "1795959999.000100")
+    door.broken = True
+
+    refused = send(http, body)
+    door.broken = False
+    again = send(http, body, {**signature(body, int(time.time())), "x-slack-retry-num": "2"})
+
+    assert (refused.status, again.status) == (503, 200)
+    assert len(door.replies) == 1
+
+
+def test_edits_come_by_the_same_door(workspace: WorkspaceThread, door: Door, http: Served) -> None:
+    """A deletion is a request, too."""
+    first = json.loads(reply(workspace, http.thread(), "1795959999.000100"))
+    event = first["event"]
+    gone = {"type": "message", "subtype": "message_deleted", "hidden": True, "channel": event["channel"]}
+    gone |= {"deleted_ts": event["ts"], "previous_message": event, "ts": "1795959999.000200"}
+
+    answer = send(http, json.dumps({**first, "event": gone}).encode())
+
+    assert answer.status == 200
+    assert [(change.reply.ts, change.deleted) for change in door.changes] == [("1795959999.000100", True)]
+
+
+def test_the_url_is_verified(http: Served) -> None:
+    """Slack's challenge comes back, if Slack sent it."""
+    body = json.dumps({"type": "url_verification", "challenge": "3eZbrw1aB", "token": "x"}).encode()
+
+    assert send(http, body) == WebAnswer(200, "text/plain", b"3eZbrw1aB")
+    assert send(http, body, {}).status == 401
+
+
+def test_a_slash_command_is_acknowledged(workspace: WorkspaceThread, http: Served) -> None:
+    """It comes as a form."""
+    form = {"command": "/the-loop", "text": "help", "user_id": workspace.user_id("alice")}
+    body = urlencode({**form, "team_id": workspace.team_id, "response_url": f"{workspace.url}/response/none"}).encode()
+
+    answer = send(http, body, signature(body, int(time.time())) | {"content-type": "application/x-www-form-urlencoded"})
+
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        lambda body: {},
+        lambda body: signature(body, int(time.time()), "another secret"),
+        lambda body: signature(body, int(time.time()) - 301),
+        lambda body: signature(body, int(time.time()) + 301),
+        lambda body: signature(body + b" ", int(time.time())),
+        lambda body: signature(body, int(time.time())) | {"x-slack-signature": "v0="},
+        lambda body: signature(body, int(time.time())) | {"x-slack-signature": "grün"},
+        lambda body: signature(body, int(time.time())) | {"x-slack-request-timestamp": "now"},
+        lambda body: {"x-slack-signature": "v0=" + "0" * 64, "x-slack-request-timestamp": str(int(time.time()))},
+    ],
+)
+def test_what_slack_has_not_just_signed_goes_nowhere(
+    workspace: WorkspaceThread, door: Door, http: Served, headers: Any
+) -> None:
+    """A wrong secret, an old or future time, another body, garbage: all are refused before anything is read."""
+    body = reply(workspace, http.thread(), "1795959999.000100")
+
+    answer = send(http, body, headers(body))
+
+    assert answer.status == 401
+    assert door.replies == []
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"[]", b"null", b'{"type": 7}', b"{" * 5000, b"a=b&payload=%7B"])
+def test_a_signed_body_that_is_nothing_is_no_fault(http: Served, door: Door, body: bytes) -> None:
+    """It is answered, and the next one is taken."""
+    answer = send(http, body)
+
+    assert answer.status in (200, 400, 401, 404)
+    assert door.replies == []
+
+
+def test_another_path_is_told_the_right_one(http: Served) -> None:
+    """A URL that was typed wrongly at Slack's page can be mended by what it answers."""
+    answer = send(http, b"{}", path="/event")
+
+    assert (answer.status, b"/channels/slack/events" in answer.body) == (404, True)
+
+
+def test_threads_are_swept_once_the_service_listens(workspace: WorkspaceThread, door: Door) -> None:
+    """What Slack gave up on while the service was down is found."""
+    with Served(workspace, door, read={"mode": "off"}) as served:
+        root = served.thread()
+    ts = workspace.say("alice", "agents", "before", root)
+    door.bound = [BoundThread("scribe", workspace.channel_id("agents"), root, root, None)]
+
+    with Served(workspace, door, tokens=VARIABLES, read={"mode": "http"}):
+        door.wait(lambda seen: any(reply.ts == ts for reply in seen.replies))
+
+
+def test_a_missing_signing_secret_is_said_and_nothing_is_taken(workspace: WorkspaceThread, door: Door) -> None:
+    """Without it nobody could be told from Slack."""
+    with Served(workspace, door, tokens={"THE_LOOP_SLACK_SIGNING_SECRET": ""}, read={"mode": "http"}) as served:
+        served.ended()
+        answer = send(served, b"{}")
+
+    assert "THE_LOOP_SLACK_SIGNING_SECRET is not set" in door.states[-1][1]
+    assert answer.status == 503
+
+
+def test_other_ways_of_reading_take_no_requests(served: Served) -> None:
+    """There is no route for them."""
+    assert served.channel.webhook() is None

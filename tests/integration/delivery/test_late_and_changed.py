@@ -1,0 +1,379 @@
+"""Late replies ask first; files are waited for; edits and deletions act on what still waits; lists narrow."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from core.attaching import fetched, keep_file
+from core.changing import Changes
+from core.domain.attachment import Attachment, Fetched, safe_name, told
+from core.domain.message import InboxRow, MessageState
+from core.domain.session import SessionRecord, SlackBinding
+from core.errors import Refused, UnknownMessage
+from core.inbound import Inbound
+from core.mirroring import NullMirror
+from core.names import new_uid
+from core.ports import Binding, IncomingChange, IncomingReply, Swept, Verdict
+from core.standing.cancelling import cancel_message
+from core.standing.confirming import confirm_message
+from core.steering import may_steer
+from core.sweeping import swept, threads
+from core.system import System
+from tests.support.chat import HOME, TEAM, Chat
+from tests.support.world import ACTOR, definition
+
+T0 = datetime(2026, 11, 29, tzinfo=UTC)
+THREAD = "1700.000000"
+FILE = Attachment("F1", "notes.txt", "text/plain", 3, "https://files.slack.com/F1")
+REPLY = IncomingReply("slack", TEAM, HOME, THREAD, "1700.000100", "U1", "alice", TEAM, False, False, "plain", "do it")
+
+
+@pytest.fixture
+def chat() -> Chat:
+    """Give a chat with one member on the list."""
+    return Chat()
+
+
+@pytest.fixture
+def bound(system: System) -> System:
+    """Give ports with a recorded session `scribe` that has a thread."""
+    record = SessionRecord("scribe", new_uid(), definition("scribe"), T0, generation=2)
+    with system.locks.hold("scribe", "test", 1.0):
+        system.records.write(record)
+    system.bindings.bind(Binding("slack", TEAM, HOME, THREAD, record.uid, "scribe", T0))
+    return system
+
+
+class Door:
+    """What a channel calls for this, without the rest of the door."""
+
+    def __init__(self, system: System, chat: Chat) -> None:
+        self.receive = Inbound(system, chat.authorized, NullMirror()).receive
+        self.change = Changes(system, chat.authorized).apply
+        self.to_fetch = system.inbox.to_fetch
+        self.keep_file = partial(keep_file, system)
+        self.fetched = partial(fetched, system)
+        self.threads = partial(threads, system)
+        self.swept = partial(swept, system)
+
+
+@pytest.fixture
+def door(bound: System, chat: Chat) -> Door:
+    """Give core's end of a channel."""
+    return Door(bound, chat)
+
+
+def only(system: System) -> InboxRow:
+    """Return the session's one message."""
+    record = system.records.read("scribe")
+    assert record is not None
+    [row] = system.inbox.with_states(record.uid, frozenset(MessageState))
+    return row
+
+
+def notes(system: System) -> list[str]:
+    """Return what threads are to be told next."""
+    return [row.post.text for row in system.outbox.due("slack", datetime.max.replace(tzinfo=UTC))]
+
+
+def change(**changes: object) -> IncomingChange:
+    """Return an edit of the reply, or a deletion."""
+    deleted = bool(changes.pop("deleted", False))
+    return IncomingChange(replace(REPLY, **changes), deleted)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- late
+
+
+def test_a_late_reply_waits_for_a_word_and_says_how(door: Door, bound: System) -> None:
+    """It is on the disk, its thread is told with the command, and it goes in once that was run."""
+    verdicts = door.receive([replace(REPLY, confirm="sent 3 h ago")])
+    waiting = only(bound)
+
+    confirm_message(bound, waiting.message.id, ACTOR)
+
+    assert verdicts == (Verdict.COMMITTED,)
+    assert (waiting.state, waiting.detail) == (MessageState.QUEUED, "it waits to be confirmed, for it was sent 3 h ago")
+    assert f"`the-loop standing confirm {waiting.message.id}`" in notes(bound)[0]
+    assert (only(bound).state, only(bound).detail) == (MessageState.QUEUED, f"confirmed by {ACTOR}")
+
+
+def test_a_late_reply_can_be_cancelled_and_no_other_be_confirmed(door: Door, bound: System) -> None:
+    """What does not wait for that is named with what it does."""
+    door.receive([replace(REPLY, confirm="sent 3 h ago")])
+    cancel_message(bound, only(bound).message.id, ACTOR)
+
+    with pytest.raises(Refused, match="it is cancelled"):
+        confirm_message(bound, only(bound).message.id, ACTOR)
+    with pytest.raises(UnknownMessage):
+        confirm_message(bound, "m-none", ACTOR)
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_files_are_waited_for_and_named(door: Door, bound: System) -> None:
+    """The row is committed with its list; what comes of it stands in the text, in the session's folder, 0600."""
+    door.receive([replace(REPLY, files=(FILE,))])
+    [fetch] = door.to_fetch("slack")
+    held = only(bound).detail
+
+    path = door.keep_file(fetch.message_id, 1, fetch.files[0].name, b"abc")
+    door.fetched(fetch.message_id, [Fetched(FILE, path, 3)])
+
+    row = only(bound)
+    assert held == "its files are being fetched"
+    assert (row.state, row.detail) == (MessageState.QUEUED, "")
+    assert row.message.text == f"do it\n(file: {path} , text/plain, 3 bytes)"
+    assert Path(path).is_relative_to(bound.paths.session(row.message.uid))
+    assert (Path(path).read_bytes(), Path(path).stat().st_mode & 0o777) == (b"abc", 0o600)
+    assert door.to_fetch("slack") == ()
+
+
+def test_a_file_alone_is_a_message_and_a_missing_one_is_told(door: Door, bound: System) -> None:
+    """The agent reads why, and the thread too."""
+    door.receive([replace(REPLY, text="", files=(FILE,))])
+    [fetch] = door.to_fetch("slack")
+
+    door.fetched(fetch.message_id, [Fetched(FILE, problem="it was deleted")])
+    door.fetched(fetch.message_id, [Fetched(FILE, problem="another reason")])
+
+    expected = "(a file that came with this message, notes.txt, could not be fetched: it was deleted)"
+    assert only(bound).message.text == expected
+    assert notes(bound) == [
+        "One file of your message could not be fetched for `scribe`: it was deleted. The rest of it goes in."
+    ]
+
+
+def test_a_late_reply_with_files_waits_for_both(door: Door, bound: System) -> None:
+    """Confirmed before its files came it waits for them; they come before it is confirmed, and it waits on."""
+    door.receive([replace(REPLY, confirm="sent 3 h ago", files=(FILE,))])
+    confirm_message(bound, only(bound).message.id, ACTOR)
+    between = only(bound).detail
+
+    door.fetched(only(bound).message.id, [Fetched(FILE, "/p", 3)])
+
+    assert between == "its files are being fetched"
+    assert only(bound).detail == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("notes.txt", "1-notes.txt"),
+        ("../../etc/passwd", "1-passwd"),
+        ("..\\..\\boot.ini", "1-boot.ini"),
+        ("a b\n\x1b[31mc.txt", "1-a_b_31mc.txt"),
+        ("-rf", "1-rf"),
+        (".bashrc", "1-bashrc"),
+        ("größe.png", "1-größe.png"),
+        ("", "1-file"),
+        ("/", "1-file"),
+        ("\u202egpj.exe", "1-gpj.exe"),
+        ("$(reboot).sh", "1-reboot_.sh"),
+    ],
+)
+def test_names_are_harmless(name: str, kept: str) -> None:
+    """No path, no control character, no option, nothing hidden."""
+    assert safe_name(name, 1) == kept
+
+
+def test_a_long_name_keeps_its_ending() -> None:
+    """File systems take 255 bytes; what the file is stays visible."""
+    kept = safe_name("ü" * 300 + ".tar.gz", 1)
+
+    assert len(kept.encode()) < 90
+    assert kept.endswith(".gz")
+
+
+def test_a_kind_that_is_none_is_not_relayed() -> None:
+    """The media type is somebody's word, too."""
+    assert "unknown type" in told([Fetched(replace(FILE, kind="] rm -rf ["), "/p", 1)])
+
+
+# ---------------------------------------------------------------- edits and deletions
+
+
+def test_an_edit_replaces_what_waits(door: Door, bound: System) -> None:
+    """The new text goes in; a claim that was made by the old one no longer holds."""
+    door.receive([REPLY])
+    before = only(bound)
+
+    door.change([change(text="do that")])
+
+    row = only(bound)
+    assert (row.message.text, row.state) == ("do that", MessageState.PENDING)
+    with pytest.raises(Refused):
+        bound.inbox.advance(before, MessageState.CLAIMED)
+
+
+def test_an_edit_keeps_what_was_said_of_files(door: Door, bound: System) -> None:
+    """The lines about files are not the author's to edit."""
+    door.receive([replace(REPLY, files=(FILE,))])
+    door.fetched(only(bound).message.id, [Fetched(FILE, "/p", 3)])
+
+    door.change([change(text="do that")])
+
+    assert only(bound).message.text == "do that\n(file: /p , text/plain, 3 bytes)"
+
+
+def test_a_deletion_cancels_what_waits(door: Door, bound: System) -> None:
+    """Nothing of it reaches the agent."""
+    door.receive([REPLY])
+
+    door.change([change(deleted=True, text="")])
+
+    assert (only(bound).state, only(bound).detail) == (MessageState.CANCELLED, "its author deleted it")
+    assert notes(bound) == []
+
+
+@pytest.mark.parametrize(("changes", "word"), [({"text": "do that"}, "edited"), ({"deleted": True}, "deleted")])
+def test_what_was_typed_stays_and_is_told_once(
+    door: Door, bound: System, changes: dict[str, object], word: str
+) -> None:
+    """However often it is edited; an edit that changes nothing is none."""
+    door.receive([REPLY])
+    bound.inbox.advance(only(bound), MessageState.CONFIRMED)
+
+    door.change([change(), change(**changes), change(**changes)])
+    door.change([change(**changes)])
+
+    assert only(bound).message.text == "do it"
+    [note] = notes(bound)
+    assert f"Your message was {word} after it had been typed into `scribe`" in note
+
+
+@pytest.mark.parametrize("by", [{"author": "U9"}, {"is_bot": True}, {"is_self": True}, {"ts": "1700.000999"}])
+def test_nobody_else_edits_it(door: Door, bound: System, by: dict[str, object]) -> None:
+    """Nor does an edit of what never was a message become one."""
+    door.receive([REPLY])
+
+    door.change([change(text="rm -rf", **by)])
+
+    assert only(bound).message.text == "do it"
+
+
+def test_an_author_who_was_taken_off_the_list_edits_nothing(door: Door, bound: System, chat: Chat) -> None:
+    """The list that holds now is asked."""
+    door.receive([REPLY])
+    chat.members.clear()
+
+    door.change([change(text="rm -rf")])
+
+    assert only(bound).message.text == "do it"
+
+
+# ---------------------------------------------------------------- who
+
+
+def listed(system: System, users: tuple[str, ...] | None) -> None:
+    """Give the session a list of its own."""
+    record = system.records.read("scribe")
+    assert record is not None
+    slack = SlackBinding(True, "", users)
+    with system.locks.hold("scribe", "test", 1.0):
+        system.records.write(replace(record, definition=replace(record.definition, slack=slack)))
+
+
+@pytest.mark.parametrize(
+    ("users", "author", "may"),
+    [
+        (None, "U1", True),
+        (("U1",), "U1", True),
+        (("U2",), "U1", False),
+        ((), "U1", False),
+        (("U9",), "U9", False),
+        (None, "", False),
+    ],
+)
+def test_a_sessions_list_narrows_and_never_widens(
+    system: System, chat: Chat, users: tuple[str, ...] | None, author: str, may: bool
+) -> None:
+    """null: the channel's; []: nobody; others: who is on both."""
+    record = SessionRecord("created", new_uid(), definition("created", slack=True), T0)
+    record = replace(record, definition=replace(record.definition, slack=SlackBinding(True, "", users)))
+    with system.locks.hold("created", "test", 1.0):
+        system.records.write(record)
+
+    assert may_steer(system, chat.authorized, "created", author) is may
+    assert may_steer(system, chat.authorized, "nobody-knows-it", "U1") is False
+
+
+def test_an_outsider_who_is_named_with_the_team_may_steer(door: Door, bound: System, chat: Chat) -> None:
+    """By that form alone: the same id without it is somebody else."""
+    chat.members.add("T9:U9")
+    outsider = replace(REPLY, author="T9:U9", author_team="T9")
+
+    verdicts = door.receive([outsider, replace(REPLY, ts="1700.000200", author="U9", author_team="T9")])
+
+    assert verdicts == (Verdict.COMMITTED, Verdict.DROPPED)
+    assert only(bound).message.actor == "slack:T9:U9"
+
+
+def test_what_was_refused_is_not_taken_by_a_later_sweep(door: Door, chat: Chat) -> None:
+    """Whoever is let in says it again: nobody may be surprised by what they said before."""
+    stranger = replace(REPLY, author="U9")
+    door.receive([stranger])
+    chat.members.add("U9")
+
+    again = door.receive([stranger, replace(stranger, ts="1700.000200")])
+
+    assert again == (Verdict.DROPPED, Verdict.COMMITTED)
+
+
+def test_an_author_whose_team_nobody_knew_is_not_refused_for_good(door: Door) -> None:
+    """users.info failed at first sight; the sweep knows."""
+    door.receive([replace(REPLY, author_team="")])
+
+    assert door.receive([REPLY]) == (Verdict.COMMITTED,)
+
+
+def test_a_channel_that_was_shared_since_is_not_read(door: Door, bound: System) -> None:
+    """In either direction, told once a thread; unknown is no change."""
+    first = door.receive([replace(REPLY, shared=False), replace(REPLY, ts="1700.000101")])
+
+    later = door.receive([replace(REPLY, ts=f"1700.00020{n}", shared=True) for n in range(2)])
+    back = door.receive([replace(REPLY, ts="1700.000300", shared=False)])
+
+    assert (first, later, back) == (
+        (Verdict.COMMITTED, Verdict.COMMITTED),
+        (Verdict.DROPPED, Verdict.DROPPED),
+        (Verdict.COMMITTED,),
+    )
+    [note] = notes(bound)
+    assert "is shared with another organization now" in note
+    assert "`the-loop standing announce scribe`" in note
+
+
+# ---------------------------------------------------------------- sweeps
+
+
+def test_a_sweep_moves_the_cursor_forward_only_and_tells_once(door: Door, bound: System) -> None:
+    """It begins at the root; what was caught up stands in the thread in one line, and in the log."""
+    [thread] = door.threads("slack", TEAM)
+    done = Swept(HOME, THREAD, "1700.000300", "1100.000000", 3, "14 min", False)
+
+    door.swept("slack", TEAM, done)
+    door.swept("slack", TEAM, done)
+    door.swept("slack", TEAM, replace(done, cursor="1700.000200", caught_up=0, shared=True))
+
+    [after] = door.threads("slack", TEAM)
+    assert (thread.name, thread.cursor, thread.shared) == ("scribe", THREAD, None)
+    assert (after.cursor, after.shared) == ("1700.000300", False)
+    assert notes(bound) == ["3 replies caught up, the oldest 14 min old: nobody was listening when they were sent."]
+    assert '"channel.backfilled"' in bound.paths.events.read_text()
+    assert door.threads("slack", "T9") == ()
+
+
+def test_threads_are_swept_newest_first(door: Door, bound: System) -> None:
+    """The session that somebody spoke with last is the one they wait for."""
+    for number, name in enumerate(("older", "newer"), start=1):
+        uid = new_uid()
+        bound.bindings.bind(Binding("slack", TEAM, HOME, f"1600.00000{number}", uid, name, T0))
+        with bound.database.transaction(durable=False):
+            bound.activities.touch_message(uid, T0.replace(hour=number))
+
+    assert [thread.name for thread in door.threads("slack", TEAM)] == ["newer", "older", "scribe"]
