@@ -18,9 +18,9 @@ def test_a_reply_is_marked_and_the_session_is_seen_at_work(talking: Product) -> 
     talking.wait_reply(thread, "I have slept for 4 s.")
     done = talking.workspace.wait_for_reaction("agents", ts, "white_check_mark")
     wait_until(lambda: talking.workspace.status("agents", thread) == "", "it is seen at rest")
+    wait_until(lambda: set(talking.workspace.reactions("agents", ts)) == {"white_check_mark"}, "the eyes are gone")
 
     assert eyes == done == [talking.workspace.bot_user_id]
-    assert set(talking.workspace.reactions("agents", ts)) == {"white_check_mark"}
 
 
 def test_a_long_answer_comes_whole_in_parts_over_a_killed_service(talking: Product) -> None:
