@@ -108,3 +108,12 @@ def test_variables_are_known_by_name() -> None:
 
     assert shown == f"{HIDDEN} {HIDDEN} {HIDDEN} /home/ann short /etc/the-loop.yaml"
     assert "value" not in repr(redactor)
+
+
+def test_every_text_of_a_document_is_redacted() -> None:
+    """Rows of a list are shown in a chat, too."""
+    row = {"name": "scribe", "detail": "xoxb-1-2-abc", "runs": [{"error": SECRET, "count": 3}], "ok": True, "at": None}
+
+    shown = Redactor((SECRET,)).redact_all(row)
+
+    assert shown == {**row, "detail": HIDDEN, "runs": [{"error": HIDDEN, "count": 3}]}
