@@ -7,6 +7,8 @@ from core.attaching import fetched, keep_file
 from core.changing import Changes
 from core.errors import Refused, StoreBroken
 from core.ports import BoundThread, Fetch, Fetched, IncomingChange, IncomingReply, Swept, Verdict
+from core.redaction import redactor_of
+from core.secretnames import secret_variables
 from core.service import Connections
 from core.standing.listing import list_standing
 from core.sweeping import swept as note_swept
@@ -29,6 +31,7 @@ class Door:
     ) -> None:
         """`receive` is the inbound pipeline; `committed` is called once something is new in the inbox."""
         self._system = system
+        self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
         self._changes = changes
         self._connections = connections
         self._receive = receive
@@ -74,8 +77,8 @@ class Door:
         self._committed()
 
     def rows(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the rows of `list`."""
-        return tuple(row.to_json() for row in list_standing(self._system))
+        """Return the rows of `list`, without secrets: they are shown in a chat."""
+        return tuple(self._redactor.redact_all(row.to_json()) for row in list_standing(self._system))
 
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
         """Keep how the connection stands, and tell when it changed."""

@@ -8,6 +8,7 @@ import base64
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import Any
 from urllib.parse import quote, quote_plus
 
 HIDDEN = "[redacted]"
@@ -62,6 +63,16 @@ class Redactor:
         for look in _looks():
             text = look.sub(_hidden, text)
         return text
+
+    def redact_all(self, document: Any) -> Any:
+        """Return a JSON document with every text in it redacted; the names of its members stay."""
+        if isinstance(document, str):
+            return self.redact(document)
+        if isinstance(document, Mapping):
+            return {name: self.redact_all(value) for name, value in document.items()}
+        if isinstance(document, list | tuple):
+            return [self.redact_all(value) for value in document]
+        return document
 
 
 def redactor_of(environ: Mapping[str, str], names: Iterable[str] = ()) -> Redactor:
