@@ -18,7 +18,8 @@ from core.domain.session import SessionRecord
 from core.errors import InvalidValue, RecordUnreadable
 from core.names import new_marker, new_message_id, standing_ref
 from core.notes import note_of
-from core.ports import Binding, IncomingReply, Mirror, NewPost, OutboundKind, Verdict
+from core.ports import Binding, IncomingReply, Mirror, Verdict
+from core.sharing import SHARING, close_thread, has_changed
 from core.steering import Authorized, may_steer
 from core.system import System
 
@@ -32,7 +33,6 @@ BAD_SHAPE = "shape"
 EMPTY = "empty"
 FULL = "queue-full"
 GONE = "no-session"
-SHARING = "sharing-changed"
 REFUSED_BEFORE = "refused-before"
 
 
@@ -150,7 +150,7 @@ class Inbound:
             self._system.inbox.advance(row, MessageState.QUEUED, FETCHING)
 
     def _keep_refusal(self, reply: IncomingReply, verdict: Passed | Dropped) -> None:
-        """Remember a refused author's reply by its key, and tell a changed channel's thread once that it is not read.
+        """Remember a refused author's reply by its key, and close the thread of a channel whose sharing has changed.
 
         An author whose team is not known is no refusal for good: a sweep may know more.
         """
@@ -160,7 +160,8 @@ class Inbound:
             self._system.bindings.refuse(reply_key(reply), reply.channel, reply.thread, reply.ts)
         if verdict.reason == SHARING:
             binding = self._system.bindings.of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread)
-            self._system.outbox.add([sharing_note(binding, bool(reply.shared))] if binding else [])
+            if binding is not None:
+                close_thread(self._system, binding, shared=bool(reply.shared))
 
     # ------------------------------------------------------------ what is told
 
@@ -234,25 +235,7 @@ def check_team(reply: IncomingReply) -> Dropped | None:
 
 def check_sharing(reply: IncomingReply, binding: Binding) -> Dropped | None:
     """Refuse replies of a channel that was shared with others, or no more, since the session was announced there."""
-    changed = reply.shared is not None and binding.shared is not None and reply.shared is not binding.shared
-    return Dropped(SHARING) if changed else None
-
-
-def sharing_note(binding: Binding, shared: bool) -> NewPost:
-    """Return what a thread is told, once for each change of its channel."""
-    now = "is shared with another organization now" if shared else "is no longer shared with another organization"
-    return NewPost(
-        id=f"p-sharing-{binding.uid}-{binding.thread}-{int(shared)}",
-        key=f"sharing:{binding.uid}:{binding.thread}:{int(shared)}",
-        kind=OutboundKind.NOTE,
-        uid=binding.uid,
-        name=binding.name,
-        channel_kind=binding.channel_kind,
-        text=f"This channel {now}, which it was not when `{binding.name}` was announced: replies are not taken here. "
-        f"To do: announce it anew: `the-loop standing announce {binding.name}`",
-        channel=binding.channel,
-        thread=binding.thread,
-    )
+    return Dropped(SHARING) if has_changed(binding, reply.shared) else None
 
 
 def reply_key(reply: IncomingReply) -> str:

@@ -1,6 +1,7 @@
 """What core knows for sweeps: which threads there are, how far each was read, and what a sweep has caught up."""
 
 from core.ports import Binding, BoundThread, NewPost, OutboundKind, Swept
+from core.sharing import close_thread, has_changed
 from core.system import System
 
 
@@ -21,6 +22,9 @@ def swept(system: System, channel_kind: str, team: str, done: Swept) -> None:
     if binding is None:
         return  # unbound meanwhile
     with system.database.transaction(durable=True):
+        if has_changed(binding, done.shared):
+            close_thread(system, binding, shared=bool(done.shared))
+            return
         system.bindings.move_cursor(binding, done.cursor)
         if done.shared is not None:
             system.bindings.note_sharing(binding, done.shared)

@@ -332,20 +332,29 @@ def test_an_author_whose_team_nobody_knew_is_not_refused_for_good(door: Door) ->
 
 
 def test_a_channel_that_was_shared_since_is_not_read(door: Door, bound: System) -> None:
-    """In either direction, told once a thread; unknown is no change."""
+    """Its thread is unbound and told so, once; that nobody knows is no change."""
     first = door.receive([replace(REPLY, shared=False), replace(REPLY, ts="1700.000101")])
 
     later = door.receive([replace(REPLY, ts=f"1700.00020{n}", shared=True) for n in range(2)])
     back = door.receive([replace(REPLY, ts="1700.000300", shared=False)])
 
-    assert (first, later, back) == (
-        (Verdict.COMMITTED, Verdict.COMMITTED),
-        (Verdict.DROPPED, Verdict.DROPPED),
-        (Verdict.COMMITTED,),
-    )
+    assert first == (Verdict.COMMITTED, Verdict.COMMITTED)
+    assert (later, back) == ((Verdict.DROPPED, Verdict.DROPPED), (Verdict.DROPPED,))
     [note] = notes(bound)
     assert "is shared with another organization now" in note
-    assert "`the-loop standing announce scribe`" in note
+    assert "`the-loop standing restart scribe`" in note
+    assert bound.paths.events.read_text().count('"channel.unbound"') == 1
+
+
+def test_a_sweep_finds_that_a_channel_is_shared_no_more(door: Door, bound: System) -> None:
+    """Nobody has to write for that."""
+    done = Swept(HOME, THREAD, "1700.000300", "1100.000000", 0, "", True)
+    door.swept("slack", TEAM, done)
+
+    door.swept("slack", TEAM, replace(done, shared=False))
+
+    assert door.threads("slack", TEAM) == ()
+    assert "is no longer shared" in notes(bound)[0]
 
 
 # ---------------------------------------------------------------- sweeps
@@ -358,7 +367,7 @@ def test_a_sweep_moves_the_cursor_forward_only_and_tells_once(door: Door, bound:
 
     door.swept("slack", TEAM, done)
     door.swept("slack", TEAM, done)
-    door.swept("slack", TEAM, replace(done, cursor="1700.000200", caught_up=0, shared=True))
+    door.swept("slack", TEAM, replace(done, cursor="1700.000200", caught_up=0))
 
     [after] = door.threads("slack", TEAM)
     assert (thread.name, thread.cursor, thread.shared) == ("scribe", THREAD, None)
