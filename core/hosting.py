@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.clock import Deadline
+from core.commands import exact_for
 from core.config.location import is_default
 from core.controlsocket import NoAnswer, ask
 from core.domain.services import ServiceRow
@@ -27,6 +28,7 @@ _SWEEP_MARGIN_SECONDS = 30.0
 _ASK_SECONDS = 3.0
 _CONNECT_SECONDS = 5.0
 _SYSTEMCTL_SECONDS = 20.0
+_START_IT = "start it: `the-loop start`"
 
 
 class ServiceNotStarted(CoreError):
@@ -81,7 +83,7 @@ def tmux_rows(system: System, root: Path = Path("/")) -> tuple[ServiceRow, ...]:
     if server is None:
         return ()
     found = host_findings(server, running_service(system.paths.service_lock), os.geteuid(), root)
-    return () if found is None else (ServiceRow("tmux", True, server, "; ".join(found)),)
+    return () if found is None else (ServiceRow("tmux", True, server, exact_for(system, "; ".join(found))),)
 
 
 def service_rows(system: System) -> tuple[ServiceRow, ...]:
@@ -89,7 +91,7 @@ def service_rows(system: System) -> tuple[ServiceRow, ...]:
     channels = [name for name, block in system.settings.channels.items() if block.enabled]
     pid = running_service(system.paths.service_lock)
     if pid is None:
-        rows = [ServiceRow("service", False, None, "")]
+        rows = [ServiceRow("service", False, None, exact_for(system, _START_IT))]
         return (*rows, *(ServiceRow(name, False, None, "no service is running") for name in channels))
     try:
         answer = ask(system.paths.service_socket, "status", _ASK_SECONDS)

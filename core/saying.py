@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from core.clock import Deadline
+from core.commands import exact_for
 from core.delivery import Deliverer, is_over, waits_long
 from core.domain.framing import AGENT_WAY, clean
 from core.domain.gate import Action, Wake
@@ -74,7 +75,7 @@ def say(system: System, name: str, text: str, *, actor: str, raw: bool = False, 
             deliverer.begin(record, message.id, sight)
     dropped = (f"{cleaned.dropped} control characters were left out",) if cleaned.dropped else ()
     row, served = _watched(system, deliverer, message, wait)
-    return _said(message, row, dropped, served)
+    return _said(system, message, row, dropped, served)
 
 
 @contextmanager
@@ -167,14 +168,14 @@ def _watched(system: System, deliverer: Deliverer, message: NewMessage, wait: fl
     return deliverer.run(message.uid, message.id, until), False
 
 
-def _said(message: NewMessage, row: InboxRow | None, dropped: tuple[str, ...], served: bool) -> Said:
+def _said(system: System, message: NewMessage, row: InboxRow | None, dropped: tuple[str, ...], served: bool) -> Said:
     if row is None:
         return Said(message.name, message.id, MessageState.FAILED, ("the message is gone from the database",))
     state, words = _answer(row)
     if state is MessageState.QUEUED and not served:
         words = f"{words}; {NO_SERVICE}" if words else NO_SERVICE
     told = f"{message.name}: {state.value}: {words}" if words else f"{message.name}: {state.value}"
-    return Said(message.name, message.id, state, (told, *dropped))
+    return Said(message.name, message.id, state, (exact_for(system, told), *dropped))
 
 
 def _answer(row: InboxRow) -> tuple[MessageState, str]:

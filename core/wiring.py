@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.clock import SystemClock
+from core.commands import exact_for
 from core.config.location import is_default
 from core.deferring import deferred
 from core.errors import CoreError
@@ -82,7 +83,7 @@ def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: 
         locks=deferred(lambda: _locks(paths)),
         database=database,
         inbox=SqliteInbox(database, clock),
-        outbox=deferred(lambda: _outbox(database)),
+        outbox=deferred(lambda: _outbox(database, system)),
         marks=deferred(lambda: _marks(database, clock)),
         progress=deferred(lambda: _progress(database)),
         bindings=SqliteBindings(database),
@@ -124,10 +125,10 @@ def _locks(paths: StatePaths) -> Locks:
     return SessionLocks(paths)
 
 
-def _outbox(database: SqliteDatabase) -> Outbox:
+def _outbox(database: SqliteDatabase, system: System) -> Outbox:
     from core.store.outbox import SqliteOutbox
 
-    return SqliteOutbox(database)
+    return SqliteOutbox(database, lambda text: exact_for(system, text))
 
 
 def _marks(database: SqliteDatabase, clock: Clock) -> Marks:

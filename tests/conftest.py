@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -18,11 +19,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Clean this process's environment, which every process that a test starts inherits.
 
     A proxy would take loopback traffic away, an outer TMUX would answer for ours, and a THE_LOOP_* variable
-    would name the operator's own configuration or make the tests an agent.
+    would name the operator's own configuration or make the tests an agent. PATH leads to the installation under test,
+    as that of whoever uses it: then remedies name the program alone.
     """
     for name in list(os.environ):
         if name.lower() in _PROXIES or name in _TERMINAL or name.startswith(("THE_LOOP_", "XDG_")):
             del os.environ[name]
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     home = Path(tempfile.mkdtemp(prefix="the-loop-home-"))
     config.stash[_HOME] = home
     os.environ["HOME"] = str(home)

@@ -50,8 +50,9 @@ class Row:
         return {_camel(name): _plain(getattr(self, name)) for name in field_names(self)}
 
     def told(self, outcome: Outcome, detail: str) -> "Row":
-        """Return the row with what a verb did; what the row itself had to say stays."""
-        return replace(self, outcome=outcome, detail="; ".join(text for text in (detail, self.detail) if text))
+        """Return the row with what a verb did; what the row itself had to say stays. Nothing is said twice."""
+        said = "; ".join(text for text in (detail, self.detail) if text)
+        return replace(self, outcome=outcome, detail="; ".join(dict.fromkeys(said.split("; "))))
 
 
 @dataclass(frozen=True)

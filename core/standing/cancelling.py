@@ -21,7 +21,7 @@ def cancel_queue(system: System, record: SessionRecord) -> int:
     """
     with effect(Effect.STOP_CANCEL), system.database.transaction(durable=True):
         cancelled = system.inbox.cancel_waiting(
-            record.uid, f"the session was stopped; start it: the-loop standing start {record.name}"
+            record.uid, f"the session was stopped; start it: `the-loop standing start {record.name}`"
         )
         notes = _notes(record, cancelled)
         if notes:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from core.commands import exact_for
 from core.domain.activity import CUT_OFF
 from core.domain.binding import CHANNEL
 from core.domain.rows import Row, drift
@@ -64,7 +65,9 @@ def rows_told(system: System, told: Mapping[str, Told]) -> tuple[Row, ...]:
     sessions = {name: current.get(name) or word.known for name, word in told.items()}
     view = glance(system, tuple(known for known in sessions.values() if known is not None))
     return tuple(
-        (row_of(system, known, view) if known else Row(name)).told(told[name].outcome, told[name].detail)
+        (row_of(system, known, view) if known else Row(name)).told(
+            told[name].outcome, exact_for(system, told[name].detail)
+        )
         for name, known in sessions.items()
     )
 
@@ -141,8 +144,10 @@ def row_of(system: System, known: Known, view: Glance) -> Row:
         detail="; ".join(view.trouble),
     )
     if known.unreadable is not None:
-        return row.told(Outcome.UNREADABLE, str(known.unreadable))
-    return row if known.record is None else _with_record(row, known, known.record, view)
+        row = row.told(Outcome.UNREADABLE, str(known.unreadable))
+    elif known.record is not None:
+        row = _with_record(row, known, known.record, view)
+    return replace(row, detail=exact_for(system, row.detail)) if row.detail else row
 
 
 def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity | None, view: Glance) -> tuple[str, ...]:

@@ -4,10 +4,11 @@ from datetime import datetime
 from typing import Any
 
 from core.clock import iso
+from core.commands import exact_for
 from core.domain.message import InboxRow
 from core.sessions import definition_of
 from core.system import System
-from core.values import dataclass
+from core.values import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -59,4 +60,8 @@ def queue_of(system: System, name: str) -> Queue:
     now = system.clock.now()
     rows = system.inbox.unsettled(known.record.uid) if known.record else ()
     limit = system.settings.limits.queued_per_session
-    return Queue(name, limit, tuple(Queued(row, now) for row in rows))
+    return Queue(name, limit, tuple(Queued(_told(system, row), now) for row in rows))
+
+
+def _told(system: System, row: InboxRow) -> InboxRow:
+    return replace(row, detail=exact_for(system, row.detail)) if row.detail else row

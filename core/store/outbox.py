@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from core.errors import Refused
 from core.ports import NewPost, OutboundKind, OutboxRow, PostState
 from core.store import queries
 from core.store.columns import from_column, to_column
+from core.values import replace
 
 if TYPE_CHECKING:
     import sqlite3
@@ -18,18 +19,26 @@ if TYPE_CHECKING:
     from core.store.database import SqliteDatabase
 
 _OPEN = frozenset({PostState.PENDING, PostState.SENDING})
+_OURS = frozenset(  #: what we say ourselves; the rest are an agent's words, in which nothing is changed
+    {OutboundKind.ROOT, OutboundKind.ROOT_UPDATE, OutboundKind.BOOT, OutboundKind.NOTE, OutboundKind.CLOSING}
+)
 
 
 class SqliteOutbox:
     """Implements Outbox. A call inside an open transaction of this thread is part of it."""
 
-    def __init__(self, database: SqliteDatabase) -> None:
+    def __init__(self, database: SqliteDatabase, exact: Callable[[str], str] = str) -> None:
+        """`exact` makes the commands that a text of ours names such that they can be typed."""
         self._database = database
+        self._exact = exact
 
     def add(self, posts: Sequence[NewPost]) -> tuple[bool, ...]:
         """Commit all durably; each answer tells whether it was new. Raises StoreBroken."""
         with self._database.transaction(durable=True):
-            return tuple(self._database.write(queries.ADD_POST, _columns(post)) == 1 for post in posts)
+            return tuple(self._database.write(queries.ADD_POST, self._row_of(post)) == 1 for post in posts)
+
+    def _row_of(self, post: NewPost) -> dict[str, str]:
+        return _columns(replace(post, text=self._exact(post.text)) if post.kind in _OURS else post)
 
     def due(self, channel_kind: str, now: datetime) -> tuple[OutboxRow, ...]:
         """Return the first open row of each session (uid) whose not_before has passed, by seq.

@@ -51,7 +51,7 @@ def test_a_message_to_a_stopped_session_names_the_start_command(alone: Product) 
 
     assert said.code == 1
     assert said.json["error"]["code"] == "not_running"
-    assert f"the-loop standing start {NAME}" in said.json["error"]["remedy"]
+    assert f"standing start {NAME}`" in said.json["error"]["remedy"]
     assert alone.panes() == {}
 
 
@@ -197,4 +197,4 @@ def test_an_agent_that_left_by_itself_is_seen_as_dead(alone: Product) -> None:
 
     assert (row["live"], row["running"]) == ("dead", False)
     assert said.code == 1
-    assert f"the-loop standing start {NAME}" in said.json["error"]["remedy"]
+    assert f"standing start {NAME}`" in said.json["error"]["remedy"]

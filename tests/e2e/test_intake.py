@@ -118,7 +118,7 @@ def test_a_reply_to_a_stopped_session_gets_one_note_and_starts_nothing(talking: 
     talking.workspace.say("alice", "agents", "really not?", thread)
     wait_until(lambda: len(_notes(talking, thread)) == 2, "the second reply has its note")
 
-    assert f"the-loop standing start {NAME}" in note["text"]
+    assert f"standing start {NAME}`" in note["text"]
     assert len(_notes(talking, thread)) == 2
     assert talking.panes() == {}
     assert talking.count("are you there") == 0

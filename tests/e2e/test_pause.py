@@ -37,7 +37,7 @@ def test_a_pause_keeps_replies_over_a_killed_service_and_gives_them_in_order(tal
     talking.wait_reply(thread, "and then")
 
     assert (paused.row["outcome"], resumed.row["outcome"]) == ("paused", "unpaused")
-    assert "the-loop standing resume" in note["text"]
+    assert f"standing resume {NAME}`" in note["text"]
     assert waiting == [("first of all", "reply", "slack"), ("and then", "reply", "slack")]
     assert (held["hold"]["kind"], held["hold"]["reason"], held["queued"], held["live"]) == (
         "paused",
@@ -83,5 +83,5 @@ def test_a_stop_of_a_paused_session_tells_the_thread_once(talking: Product) -> N
     note = talking.wait_reply(thread, "2 messages that waited were cancelled")
 
     assert stopped.row["outcome"] == "stopped"
-    assert f"the-loop standing start {NAME}" in note["text"]
+    assert f"standing start {NAME}`" in note["text"]
     assert sum("cancelled" in text for text in talking.bot_replies(thread)) == 1

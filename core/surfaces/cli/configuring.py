@@ -69,7 +69,7 @@ def init_command(session: Session) -> int:
     if session.json:
         print_json({"path": str(path)})
     else:
-        print_line(f"{path} is written; `the-loop config check` reads it")
+        print_line(session.exact(f"{path} is written; `the-loop config check` reads it"))
     return EXIT_OK
 
 

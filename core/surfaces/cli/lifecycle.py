@@ -15,11 +15,11 @@ from core.surfaces.cli.session import Session, output_options
 
 def _misconfigured(session: Session, error: ConfigError) -> int:
     """Answer with the one row that stands for all sessions; what is wrong is the same in every form."""
-    row = misconfigured_row(str(error)).to_json()
+    row = misconfigured_row(session.exact(str(error))).to_json()
     if session.json:
         print_json({"services": [], "standingSessions": [row], "ok": False})
     else:
-        print_rows([row])
+        print_rows([row], session.exact)
     return EXIT_FAILED
 
 
@@ -28,7 +28,7 @@ def _report(session: Session, report: Mapping[str, Any]) -> int:
         print_json(report)
     else:
         print_services(report["services"])
-        print_rows(report["standingSessions"])
+        print_rows(report["standingSessions"], session.exact)
     return EXIT_OK if report["ok"] else EXIT_FAILED
 
 

@@ -1,10 +1,22 @@
 """The command line's entry. Nothing heavy is imported before it is known that a command needs it."""
 
 import gc
+import os
 import sys
+from pathlib import Path
 
+from core.commands import exact
+from core.config.location import locate
 from core.errors import CoreError
-from core.surfaces.cli.printing import EXIT_FAILED, error_body, exit_code, print_json, wants_json, warn
+from core.surfaces.cli.printing import (
+    EXIT_FAILED,
+    error_body,
+    exit_code,
+    named_config,
+    print_json,
+    wants_json,
+    warn,
+)
 
 
 def main() -> None:
@@ -41,9 +53,11 @@ class Defect(CoreError):
 
 
 def _told(arguments: list[str], error: CoreError) -> int:
+    named = named_config(arguments)
+    source = locate(Path(named) if named else None, os.environ).path
     if wants_json(arguments):
-        print_json(error_body(error))
-    warn(f"the-loop: {error}")
+        print_json(error_body(error, lambda text: exact(text, source, os.environ)))
+    warn(f"the-loop: {exact(str(error), source, os.environ)}")
     return exit_code(error)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +18,18 @@ _QUEUE_COLUMNS = ("id", "kind", "actor", "age", "state", "length", "detail", "te
 def wants_json(arguments: Sequence[str]) -> bool:
     """Tell whether a command line asks for JSON, where an error came before its options were read."""
     return any(word in ("--json", "--format=json") for word in arguments) or ("--format", "json") in pairwise(arguments)
+
+
+def named_config(arguments: Sequence[str]) -> str | None:
+    """Return the file that `--config` names on a command line, where an error came before its options were read."""
+    for word, following in pairwise((*arguments, "")):
+        if word == "--config":
+            return following
+        if word.startswith("--config="):
+            return word.partition("=")[2]
+        if not word.startswith("-"):
+            return None  # a command: the global options stand before it
+    return None
 
 
 def print_json(value: Any) -> None:
@@ -36,9 +48,9 @@ def warn(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-def error_body(error: CoreError) -> dict[str, Any]:
-    """Return `{"error": {"code", "message", "remedy"}}`."""
-    return {"error": {"code": error.code, "message": error.message, "remedy": error.remedy}}
+def error_body(error: CoreError, exact: Callable[[str], str] = str) -> dict[str, Any]:
+    """Return `{"error": {"code", "message", "remedy"}}`; `exact` makes the commands in it such as can be typed."""
+    return {"error": {"code": error.code, "message": exact(error.message), "remedy": exact(error.remedy)}}
 
 
 def exit_code(error: CoreError) -> int:
@@ -55,10 +67,13 @@ def _cell(row: Mapping[str, Any], column: str) -> str:
     return "" if value in (None, 0, "") else str(value)
 
 
-def print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows as a table without the columns that are empty in all of them."""
+def print_rows(rows: Sequence[Mapping[str, Any]], exact: Callable[[str], str]) -> None:
+    """Print rows as a table without the columns that are empty in all of them.
+
+    `exact` makes a command such that it can be typed.
+    """
     if not rows:
-        print_line("no standing sessions; `the-loop standing create NAME` makes one")
+        print_line(exact("no standing sessions; `the-loop standing create NAME` makes one"))
         return
     _print_table(rows, _COLUMNS)
 

@@ -59,6 +59,7 @@ def _list(request: Request) -> int:
 
 def show_list(system: System, *, as_json: bool) -> int:
     """Print a row for every declared and recorded session, and return the exit code."""
+    from core.commands import exact_for
     from core.standing.listing import list_standing
     from core.surfaces.cli.printing import EXIT_OK, print_json, print_rows
 
@@ -66,7 +67,7 @@ def show_list(system: System, *, as_json: bool) -> int:
     if as_json:
         print_json(rows)
     else:
-        print_rows(rows)
+        print_rows(rows, lambda text: exact_for(system, text))
     return EXIT_OK
 
 

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+from core.commands import exact
+from core.config.location import locate
 from core.config.settings import Settings
 from core.domain.rights import ActorKind, Verb, require
 from core.system import System
@@ -40,6 +42,10 @@ class Session:
         from core.wiring import build_system
 
         return build_system(self.settings, self.environ)
+
+    def exact(self, text: str) -> str:
+        """Return the text with each command that it names as it can be typed; the file itself is not read."""
+        return exact(text, locate(self.config, self.environ).path, self.environ)
 
     @cached_property
     def instance(self) -> str | None:

@@ -35,7 +35,7 @@ def _report(session: Session, report: Any) -> int:
     if session.json:
         print_json(answer)
     else:
-        print_rows(answer["sessions"])
+        print_rows(answer["sessions"], session.exact)
     return EXIT_OK if answer["ok"] else EXIT_FAILED
 
 

@@ -46,7 +46,7 @@ def test_a_dead_pane_is_told_shown_and_replaced(work: Product) -> None:
 
     assert (row["live"], row["running"]) == ("dead", False)
     assert (said.code, said.json["error"]["code"]) == (1, "not_running")
-    assert "the-loop standing start work" in said.json["error"]["remedy"]
+    assert "standing start work`" in said.json["error"]["remedy"]
     assert "before the end" in shown.out
     assert (attached.code, status.code) == (0, 1)
     assert (again.code, again.row["outcome"]) == (0, "resumed")

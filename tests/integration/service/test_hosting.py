@@ -199,7 +199,7 @@ def test_a_second_service_is_refused_and_names_the_first(alone: Product) -> None
 
     assert second.code == 1
     assert f"pid {first.pid}" in second.err
-    assert "the-loop stop" in second.err
+    assert " stop` ends it" in second.err
     assert alone.answers(first.pid)
 
 

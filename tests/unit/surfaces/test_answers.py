@@ -1,6 +1,7 @@
 """What commands print and how they exit: JSON alone on standard output, and errors of one shape."""
 
 import json
+import subprocess
 from collections.abc import Callable
 
 import pytest
@@ -192,3 +193,40 @@ def test_an_empty_queue_is_told_in_both_forms(terminal: Terminal) -> None:
 
     assert told == "nothing waits for scribe\n"
     assert terminal.json == {"name": "scribe", "limit": 100, "messages": []}
+
+
+def test_printed_remedy_works_as_printed(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell that knows neither the program nor the configuration takes the command that an error names."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    terminal.run("standing", "say", "scribe", "--text", "hello", "--json")
+    remedy = terminal.json["error"]["remedy"]
+    command = remedy.partition("`")[2].partition("`")[0]
+
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{command} --json"],
+        cwd="/",
+        env={"PATH": "/usr/bin:/bin", "HOME": str(terminal.folder), "TMUX_TMPDIR": str(terminal.folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert f"--config {terminal.config}" in command
+    assert [(row["name"], row["outcome"]) for row in json.loads(done.stdout)["sessions"]] == [("scribe", "failed")]
+
+
+def test_every_form_of_an_error_names_the_whole_command(terminal: Terminal) -> None:
+    """Standard error, a table without rows, and a file that is not there."""
+    terminal.run("standing", "get", "nobody")
+    unknown = terminal.err
+    terminal.config.write_text(f"state: {{root: {terminal.paths.root}}}\n")
+    terminal.run("standing", "list")
+    empty = terminal.out
+    terminal.config.unlink()
+    terminal.run("standing", "list")
+    missing = terminal.err
+
+    for text in (unknown, empty, missing):
+        assert f"--config {terminal.config} " in text
+        assert "`the-loop standing" not in text.replace("`the-loop --config", "")
