@@ -46,7 +46,7 @@ def _taken(path: Path, token: Token) -> int:
 
 
 def _locked(descriptor: int, path: Path, token: Token) -> bool:
-    """Lock the file and tell whether it still is the one of that path. Raises ChannelError if another process has it."""
+    """Lock the file and tell whether it still is the one of that path. Raises ChannelError if somebody has it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

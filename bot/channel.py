@@ -97,13 +97,10 @@ class SlackChannel:
         standing = Standing(door)
         reader: Reader | None = None
         if mode == "socket":
-            reader = Connection(
-                app, client, self._tokens, own, intake, sweeper, standing, self._pace, self._runtime
-            )
+            reader = Connection(app, client, self._tokens, own, intake, sweeper, standing, self._pace, self._runtime)
         elif mode == "http":
-            reader = self._http = HttpReader(
-                app, client, self._tokens, own, intake, sweeper, standing, self._pace.first
-            )
+            retry = self._pace.first
+            reader = self._http = HttpReader(app, client, self._tokens, own, intake, sweeper, standing, retry)
         elif mode == "poll":
             interval = self._settings.read.interval_seconds
             reader = Poller(client, self._tokens, own, sweeper, standing, interval)

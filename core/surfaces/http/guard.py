@@ -20,9 +20,7 @@ OPEN_PATHS = frozenset({"/health"})  #: what may be asked without a token
 class Guard:
     """Refuses with 403 what is not addressed to us or comes from another origin, with 401 what has no token."""
 
-    def __init__(
-        self, app: ASGIApp, *, host: str, port: int, token: str, open_prefixes: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, host: str, port: int, token: str, open_prefixes: tuple[str, ...] = ()) -> None:
         """`open_prefixes`: how paths begin that pass unlooked at, since whoever answers them asks for a signature."""
         self._app = app
         self._host = host

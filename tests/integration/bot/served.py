@@ -180,7 +180,9 @@ class Served:
         return self.channel.post(post_of(text), self.workspace.channel_id("agents"), "").ts
 
 
-def channel_on(workspace: WorkspaceThread, tokens: Mapping[str, str] | None = None, **block: Any) -> SlackChannel:
+def channel_on(
+    workspace: WorkspaceThread, tokens: Mapping[str, str] | None = None, *, pace: Pace = QUICK, **block: Any
+) -> SlackChannel:
     """Return a channel on the workspace; alice is on the allow-list unless the block says otherwise."""
     whole = {
         "enabled": True,
@@ -194,7 +196,7 @@ def channel_on(workspace: WorkspaceThread, tokens: Mapping[str, str] | None = No
         "THE_LOOP_SLACK_APP_TOKEN": workspace.app_token,
         **(tokens or {}),
     }
-    return SlackChannel(whole, environ, None, pace=QUICK, sweep_pace=SWEEP_PACE, file_pace=FILE_PACE)
+    return SlackChannel(whole, environ, None, pace=pace, sweep_pace=SWEEP_PACE, file_pace=FILE_PACE)
 
 
 def post_of(text: str, *, id: str = "p-1", kind: OutboundKind = OutboundKind.ROOT) -> NewPost:

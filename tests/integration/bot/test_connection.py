@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,17 @@ def test_a_broken_socket_is_replaced(workspace: WorkspaceThread, door: Door, ser
     ts = workspace.say("alice", "agents", "still there?", root)
 
     door.wait(lambda seen: any(reply.ts == ts for reply in seen.replies))
+
+
+def test_a_socket_without_pongs_is_replaced_whatever_the_library_says(workspace: WorkspaceThread, door: Door) -> None:
+    """The library believes itself connected; by the age of the last pong it is deaf, and another one is opened."""
+    silent = replace(QUICK, ping=60.0, pong=0.5, first=0.2)
+
+    with Served(workspace, door, pace=silent):
+        door.wait(lambda seen: any("no pong for" in detail for _, detail in seen.states) or None)
+        workspace.wait_for(lambda c: c.sockets_opened() >= 2 or None)
+
+        assert workspace.connections() <= 1
 
 
 @pytest.mark.parametrize("reason", ["warning", "refresh_requested"])

@@ -121,8 +121,8 @@ def full_disk(root: str, limit: str) -> None:
                 inbox.add([a_message(4, text="x" * 8_000_000)])
 
     for doing in (
-        lambda: RecordFiles(paths).write(a_record(generation=2, slack_channel="C" * 100_000)),
-        lambda: inbox.add([a_message(2, text="x" * 200_000)]),
+        lambda: RecordFiles(paths).write(a_record(generation=2, slack_channel="C" * 1_000_000)),
+        lambda: inbox.add([a_message(2, text="x" * 2_000_000)]),
         go_on_after_a_failure,
     ):
         try:
@@ -131,7 +131,7 @@ def full_disk(root: str, limit: str) -> None:
             say(f"{error.code}: {error}")
         else:
             say("written")
-    JsonEventLog(paths.events, SystemClock(), max_bytes=10**9, keep=1).emit("standing.said", detail="y" * 100_000)
+    JsonEventLog(paths.events, SystemClock(), max_bytes=10**9, keep=1).emit("standing.said", detail="y" * 1_000_000)
     with SessionLocks(paths).hold("scribe", "stop", 1):
         say("locked")
     say(f"read {len(inbox.unsettled('s-scribe'))}")
