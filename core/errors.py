@@ -109,7 +109,7 @@ class HarnessNotInstalled(CoreError):
     def __init__(self, harness: str, executable: str) -> None:
         super().__init__(
             f"{harness}: {executable!r} is not on PATH",
-            "install it, then start the session again",
+            "install it, then try again",
         )
 
 

@@ -34,7 +34,7 @@ def start_all(system: System, actor: str) -> Answer:
     sessions = every_session(system.settings, system.records)
     view = glance(system, sessions)
     lost = _tell_lost(system, sessions, view)
-    order = StartOrder(actor, "the-loop started")
+    order = StartOrder(actor, "the-loop was started")
     steps = {known.name: _sweep(system, known, view, order) for known in sessions}
     told = finish_all(system, steps)
     if lost:

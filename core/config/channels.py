@@ -63,6 +63,14 @@ def unknown_channel(name: str, models: Mapping[str, type[BaseModel]], source: Pa
     return document.problems[0]
 
 
+def blocks_of(source: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the channels' blocks of a file that is wrong elsewhere, as far as it can be read and they are mappings."""
+    channels = _document(source).data.get("channels")
+    if not isinstance(channels, dict):
+        return {}
+    return {name: raw for name, raw in channels.items() if isinstance(raw, dict)}
+
+
 def installed_models() -> dict[str, type[BaseModel]]:
     """Return the settings model of each installed channel by name: the `settings_model` of what its entry point names.
 

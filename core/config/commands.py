@@ -1,14 +1,14 @@
 """What `the-loop config check | show | schema | init | path` do, without a terminal: values in, values out."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import BaseModel
 
-from core.config.channels import channel_problems, unknown_channel
+from core.config.channels import blocks_of, channel_problems, unknown_channel
 from core.config.loading import load, read_text
 from core.config.location import Location, locate
 from core.config.problems import ConfigError, Problem, in_order
@@ -48,14 +48,26 @@ def check(explicit: Path | None = None, env: Mapping[str, str] | None = None, *,
     try:
         settings = load(explicit, env)
     except ConfigError as error:
-        return error.problems
+        path = where(explicit, env).path
+        return _merged(error.problems, _channels_problems(blocks_of(path), models, path))
+    blocks = {name: block.raw for name, block in settings.channels.items()}
+    return in_order(_channels_problems(blocks, models, settings.source))
+
+
+def _channels_problems(blocks: Mapping[str, Mapping[str, Any]], models: Models, source: Path | None) -> list[Problem]:
     problems: list[Problem] = []
-    for name, block in settings.channels.items():
+    for name, raw in blocks.items():
         if name in models:
-            problems += channel_problems(block.raw, models[name], name=name, source=settings.source)
+            problems += channel_problems(raw, models[name], name=name, source=source)
         else:
-            problems.append(unknown_channel(name, models, settings.source))
-    return in_order(problems)
+            problems.append(unknown_channel(name, models, source))
+    return problems
+
+
+def _merged(core: Sequence[Problem], channels: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Return all problems. Of one key what core found counts: it names what both find in its own words."""
+    told = {problem.key for problem in core}
+    return in_order((*core, *(problem for problem in channels if problem.key not in told)))
 
 
 def show(explicit: Path | None = None, env: Mapping[str, str] | None = None, *, models: Models) -> str:

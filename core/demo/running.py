@@ -1,7 +1,7 @@
 """Runs the whole product in one folder: a Slack-compatible workspace on loopback, the service, one session."""
 
 import json
-import shlex
+import os
 import socket
 import subprocess
 import sys
@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from core.clock import Deadline, SystemClock
+from core.commands import command_line
 from core.demo.configuration import DEMO_CHANNEL, DEMO_SESSION, last_socket, own_socket, state_root, write_configuration
 from core.domain.session import Live
 from core.errors import CoreError, Refused
@@ -49,7 +50,7 @@ def run_demo(folder: Path, port: int, environ: Mapping[str, str], tell: Callable
         demo_environ = {**_without_proxies(environ), **tokens}
         config = _configured(folder, facts, demo_environ)
         service = build_service(load(config, demo_environ), demo_environ)
-        return service.run(ready=lambda: tell(addressed(config, facts)))
+        return service.run(ready=lambda: tell(addressed(config, facts, environ)))
 
 
 def _configured(folder: Path, facts: Mapping[str, Any], environ: Mapping[str, str]) -> Path:
@@ -70,9 +71,9 @@ def _without_proxies(environ: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in environ.items() if key.lower() not in {"http_proxy", "https_proxy"}}
 
 
-def addressed(config: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+def addressed(config: Path, facts: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
     """Return where everything is, and the commands that address it, each as it can be typed."""
-    program = f"{shlex.quote(str(Path(sys.executable).parent / 'the-loop'))} --config {shlex.quote(str(config))}"
+    program = command_line(config, environ)
     return {
         "folder": str(config.parent),
         "page": facts["page_url"],
@@ -127,7 +128,9 @@ def _started(folder: Path, facts_file: Path, log: Path, port: int) -> "subproces
     facts_file.unlink(missing_ok=True)
     argv = [sys.executable, "-m", "bot.workspace", "--db", str(folder / "workspace.db"), "--port", str(port)]
     argv += ["--tokens-file", str(facts_file)]
-    with log.open("ab") as output:
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "ab") as output:
+        os.fchmod(descriptor, 0o600)  # one that an earlier version made may be open to others
         return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
 
 

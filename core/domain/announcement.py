@@ -4,7 +4,7 @@ from core.names import standing_ref
 
 
 def root_text(name: str, description: str, how: str) -> str:
-    """Return the announcement, whose message becomes the session's thread. `how`: "fresh: …" or "resumed: …"."""
+    """Return the announcement, whose message becomes the session's thread. `how`: how it came up."""
     about = f"\n{description.strip()}" if description.strip() else ""
     return (
         f"standing session `{name}` is up — {how}{about}\n"

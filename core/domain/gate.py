@@ -187,7 +187,7 @@ _SEEN_REASONS = {
     Observed.STARTING: "it is still starting",
     Observed.IDLE: "it is idle",
     Observed.BUSY: "a turn is running",
-    Observed.PERMISSION: "it waits for a permission, and an Enter would grant it",
+    Observed.PERMISSION: "it asks for a permission, and what is typed now could answer that",
     Observed.QUESTION: "it waits for the answer to its question",
     Observed.UNKNOWN: "nobody can tell what it does",
     Observed.DEAD: "its program has ended",

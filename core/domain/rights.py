@@ -34,6 +34,7 @@ class Verb(Enum):
     CANCEL = "cancel"
     CONFIRM = "confirm"
     LOGS = "logs"
+    CONFIGURE = "configure"  #: write the configuration, which names the programs that run
 
 
 READS = frozenset({Verb.LIST, Verb.GET, Verb.STATUS, Verb.SCREEN, Verb.EVENTS, Verb.QUEUE, Verb.LOGS})

@@ -44,7 +44,7 @@ def make_folders(context: SessionContext) -> None:
     except OSError as error:
         raise TrustFailed(
             f"{context.name}: {error.filename} cannot be prepared: {error.strerror}",
-            "make the state folder writable, then start the session again",
+            "make the state folder writable, then try again",
         ) from error
 
 

@@ -58,7 +58,7 @@ def has_turn(path: Path) -> bool:
         return False
     except OSError as error:
         raise TrustFailed(
-            f"the conversation cannot be read: {path}: {error.strerror}", "make the file readable, then start again"
+            f"the conversation cannot be read: {path}: {error.strerror}", "make the file readable, then try again"
         ) from error
 
 

@@ -16,7 +16,7 @@ _EVER = datetime.max.replace(tzinfo=UTC)
 def announce_start(system: System, record: SessionRecord, definition: Definition, how: str) -> None:
     """Commit the root, or a reply and the root's update; once an instance, however often it is asked.
 
-    `how` is "fresh: …", "resumed: …" or "adopted: …".
+    `how` is "with a new conversation (why)" or "resumed, …".
 
     A session without a thread of its own, or a broken database, costs nobody the session: the latter is told as
     `standing.announce_failed`.
@@ -36,6 +36,13 @@ def announce_start(system: System, record: SessionRecord, definition: Definition
         )
         return
     system.poke()
+
+
+def lacks_thread(system: System, definition: Definition) -> str:
+    """Return why a session that shall have a thread gets none, with the remedy; "" where nothing is amiss."""
+    if not definition.slack.enabled or system.settings.channel(CHANNEL).enabled:
+        return ""
+    return f"it has no thread, for channels.{CHANNEL} is disabled: enable it, then `the-loop restart`"
 
 
 def _posts(system: System, record: SessionRecord, definition: Definition, how: str) -> list[NewPost]:

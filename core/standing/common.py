@@ -93,5 +93,5 @@ def foreign(system: System, survey: Survey, name: str) -> ForeignPane:
     )
     return ForeignPane(
         f"{name}: a tmux session {target} lives, and it {whose}; it is left alone",
-        f"look at it: `{attach}`; if it may go: `{kill}`, then start the session again",
+        f"look at it: `{attach}`; if it may go: `{kill}`, then try again",
     )

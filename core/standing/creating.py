@@ -11,7 +11,7 @@ from core.names import check_name, new_uid, target_for
 from core.sessions import Known
 from core.standing.common import Told, lock, told_of, write_record
 from core.standing.ending import end_recorded
-from core.standing.listing import rows_told
+from core.standing.listing import get_standing, rows_told
 from core.standing.removing import remove_session
 from core.standing.spawning import Opened, StartOrder, open_pane
 from core.standing.starting import finish_all, refuse_foreign, spawn_failed
@@ -44,16 +44,22 @@ def _check(definition: Definition) -> None:
 
 
 def _refuse_taken(system: System, name: str) -> None:
-    if system.settings.standing.get(name) is not None:
+    declared = system.settings.standing.get(name) is not None
+    if not declared and system.records.read(name) is None:
+        return
+    runs = bool(get_standing(system, name).running)
+    also = ", and it runs" if runs else ""
+    start = "where it has stopped, start it" if runs else "start it"
+    speak = f"speak to it: `the-loop standing say {name} --text TEXT`; " if runs else ""
+    if declared:
         raise NameTaken(
-            f"{name!r} is declared in the configuration's standingSessions.sessions",
-            f"start it: `the-loop standing start {name}`; or choose another name",
+            f"{name!r} is declared in the configuration's standingSessions.sessions{also}",
+            f"{speak}{start}: `the-loop standing start {name}`; or choose another name",
         )
-    if system.records.read(name) is not None:
-        raise NameTaken(
-            f"a session {name!r} is recorded already",
-            f"start it: `the-loop standing start {name}`; or remove it: `the-loop standing delete {name}`",
-        )
+    raise NameTaken(
+        f"a session {name!r} is recorded already{also}",
+        f"{speak}{start}: `the-loop standing start {name}`; or remove it: `the-loop standing delete {name}`",
+    )
 
 
 def _begin(system: System, definition: Definition, order: StartOrder, *, start: bool) -> Told | Opened:
@@ -99,7 +105,8 @@ def _undo(system: System, name: str, told: Told, actor: str) -> Told:
     except CoreError as error:
         return replace(told_of(error), detail=f"{told.detail}; it could not be removed yet: {error}", known=told.known)
     system.events.emit("standing.create_failed", level="error", name=name, actor=actor, reason=told.detail)
-    return replace(told, known=replace(told.known, record=None) if told.known else None)
+    said = f"{told.detail}; nothing of it was kept: mend that, then create it again"
+    return replace(told, detail=said, known=replace(told.known, record=None) if told.known else None)
 
 
 def _remove(system: System, record: SessionRecord, actor: str) -> None:

@@ -49,7 +49,7 @@ def recover(system: System, record: SessionRecord, survey: Survey, actor: str) -
 
 def adopt(system: System, record: SessionRecord, why: str) -> SessionRecord:
     """Take over a live pane whose start was cut short: announce it if that was not done, settle the record."""
-    announce_start(system, record, record.definition, f"adopted: {why}")
+    announce_start(system, record, record.definition, f"found alive and taken over ({why})")
     with effect(Effect.START_READY):
         mark_lives(system, record)
     with effect(Effect.START_SETTLE):

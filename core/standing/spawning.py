@@ -127,7 +127,7 @@ def _clear_place(system: System, known: Known, survey: Survey) -> LastExit | Non
         if ended.silent:
             raise TmuxSilent(f"{known.name}: nothing was started: {ended.silent}", "try again once tmux answers")
         if ended.survivors:
-            raise SpawnFailed(f"{known.name}: nothing was started: {ended.trouble()}", "end them, then start again")
+            raise SpawnFailed(f"{known.name}: nothing was started: {ended.trouble()}", "end them, then try again")
     if any(not pane.tag for pane in survey.of_target(target_for(known.name))):
         with effect(Effect.END_PANE):
             cleared = system.runner.clear(target_for(known.name))

@@ -12,7 +12,7 @@ from core.effects import Effect, effect
 from core.errors import CoreError, NotRunning, TmuxSilent
 from core.names import target_for
 from core.sessions import Known, definition_of, every_session
-from core.standing.announcing import announce_start
+from core.standing.announcing import announce_start, lacks_thread
 from core.standing.awaiting import Seen, look
 from core.standing.common import Told, foreign, lock, take_reports, told_of, write_record
 from core.standing.dying import tell_under_lock
@@ -163,8 +163,8 @@ def _still_ours(record: SessionRecord, opened: Opened) -> bool:
 
 
 def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) -> Told:
-    how = f"{'resumed' if opened.resumed else 'fresh'}: {opened.order.why}"
-    announce_start(system, record, opened.known.definition, how)
+    how = "resumed, its conversation goes on" if opened.resumed else "with a new conversation"
+    announce_start(system, record, opened.known.definition, f"{how} ({opened.order.why})")
     if seen is Seen.READY:
         with effect(Effect.START_READY):
             mark_lives(system, record)
@@ -181,7 +181,8 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     seconds = system.settings.routing.tmux.start_timeout_seconds
     late = f"it lives, but has not said within {seconds:g} s that it reads" if seen is Seen.LATE else ""
     outcome = Outcome.RESUMED if opened.resumed else Outcome.STARTED
-    return Told(outcome, "; ".join(text for text in (opened.remark, late) if text), opened.known)
+    remarks = (opened.remark, late, lacks_thread(system, opened.known.definition))
+    return Told(outcome, "; ".join(text for text in remarks if text), opened.known)
 
 
 def _retry_fresh(system: System, record: SessionRecord, opened: Opened) -> Opened:

@@ -76,7 +76,7 @@ class TmuxRunner:
             raise SpawnFailed(f"{spawn.target}: tmux came to it after its deadline, and made nothing", "start it again")
         if reply.rc != 0 or len(answer) < 6:
             reason = reply.err.strip() or reply.out.strip() or "no reason was given"
-            raise SpawnFailed(f"{spawn.target}: tmux made no pane: {reason}", "mend what tmux names, then start again")
+            raise SpawnFailed(f"{spawn.target}: tmux made no pane: {reason}", "mend what tmux names, then try again")
         _, pane_id, session_id, pid, server_pid, *socket = answer
         self._remember(int(server_pid), " ".join(socket))
         return Pane(

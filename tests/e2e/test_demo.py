@@ -191,4 +191,5 @@ def test_it_keeps_its_tokens_to_itself(alone: Product, folder: Path) -> None:
 
         assert not [token for token in tokens for text in texts if token.encode() in text]
         assert folder.stat().st_mode & 0o777 == 0o700
+        assert (folder / "workspace.log").stat().st_mode & 0o777 == 0o600
         assert (folder / "workspace.json").stat().st_mode & 0o777 == 0o600

@@ -64,7 +64,7 @@ class ClaudeTrust:
                 return True
         raise TrustFailed(
             f"claude: {self._path} is being rewritten all the time, so trust cannot be written into it",
-            "start the session again",
+            "try again",
         )
 
     def _read(self) -> _Content:
@@ -84,7 +84,7 @@ class ClaudeTrust:
     def _malformed(self, reason: str) -> TrustFailed:
         return TrustFailed(
             f"claude: {self._path} cannot be understood and was left as it is: {reason}",
-            "repair the file, or move it away, then start the session again",
+            "repair the file, or move it away, then try again",
         )
 
     @contextmanager
@@ -101,7 +101,7 @@ class ClaudeTrust:
                 elif deadline.passed():
                     raise TrustFailed(
                         f"claude: {self._path} is locked by another Claude Code ({lock})",
-                        "start the session again; if no Claude Code runs, remove that folder",
+                        "try again; if no Claude Code runs, remove that folder",
                     ) from None
                 else:
                     self._clock.pause(_LOCK_POLL)

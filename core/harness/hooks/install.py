@@ -40,6 +40,6 @@ def install_hooks(context: SessionContext, theirs: Mapping[str, Any]) -> Path:
     except OSError as error:
         raise TrustFailed(
             f"{context.name}: the hook settings cannot be written: {error.filename}: {error.strerror}",
-            "make the state folder writable, then start the session again",
+            "make the state folder writable, then try again",
         ) from error
     return path

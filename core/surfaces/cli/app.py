@@ -11,6 +11,7 @@ from core.surfaces.cli.configuring import config_group
 from core.surfaces.cli.demonstrating import demo_command
 from core.surfaces.cli.lifecycle import restart_command, serve_command, start_command, status_command, stop_command
 from core.surfaces.cli.observing import events_command
+from core.surfaces.cli.printing import EXIT_USAGE, warn
 from core.surfaces.cli.session import Session, output_options
 from core.surfaces.cli.slack import slack_group
 from core.surfaces.cli.standing import standing_group
@@ -57,6 +58,9 @@ def invoke(arguments: list[str]) -> int:
     log_to_stderr(logging.WARNING)
     try:
         result = root.main(args=arguments, prog_name="the-loop", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        warn(error.format_message())
+        return EXIT_USAGE
     except click.ClickException as error:
         asked = getattr(error, "ctx", None)
         raise BadUsage(error.format_message(), asked.command_path if asked else root.name or "") from error

@@ -2,6 +2,7 @@
 
 import click
 
+from core.domain.rights import Verb
 from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line
 from core.surfaces.cli.session import Session, output_options
 
@@ -65,6 +66,10 @@ def init_command(session: Session) -> int:
     """Write a commented starter file; an existing one is left as it is."""
     from core.config.commands import init
 
+    if session.instance is not None:  # a person needs no system, which a configuration yet to be written may not give
+        from core.wiring import build_rescue_system
+
+        session.permit(build_rescue_system(session.config, session.environ, lambda _: None), Verb.CONFIGURE)
     path = init(session.config, session.environ)
     if session.json:
         print_json({"path": str(path)})

@@ -9,6 +9,7 @@ from typing import Any
 from core.errors import CoreError, Refused
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+_REASON = 60  #: characters of a mark's reason that a table shows
 _COLUMNS = ("name", "status", "live", "activity", "queued", "harness", "outcome", "detail")
 
 
@@ -63,8 +64,39 @@ def exit_code(error: CoreError) -> int:
 def _cell(row: Mapping[str, Any], column: str) -> str:
     value = row.get(column)
     if column == "status" and row.get("hold"):
-        return f"{value} ({row['hold']['kind']})"
+        return f"{value} ({_held(row['hold'], value)})"
     return "" if value in (None, 0, "") else str(value)
+
+
+def _held(hold: Mapping[str, Any], status: Any) -> str:
+    """Return what a table says of a mark: `held: lunch`, or `paused: lunch` where the status does not tell its kind."""
+    word = "held" if hold["kind"] == status else hold["kind"]
+    reason = " ".join(hold["reason"].split())
+    if len(reason) > _REASON:
+        reason = f"{reason[:_REASON]}…"
+    return f"{word}: {reason}" if reason else str(word)
+
+
+def print_row(row: Mapping[str, Any]) -> None:
+    """Print one row whole, a key a line, in words."""
+    width = max(len(key) for key in row)
+    for key, value in row.items():
+        print_line(f"{key.ljust(width)}  {_words(value)}".rstrip())
+
+
+def _words(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(map(str, value))
+        case {"kind": kind, "policy": policy, "by": by, "reason": reason, "at": at}:
+            hard = ", at once" if kind == "paused" and policy == "hard" else ""
+            return f"{kind}{hard} by {by}, since {at}{f': {reason}' if reason else ''}"
+        case _:
+            return str(value)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], exact: Callable[[str], str]) -> None:

@@ -16,6 +16,7 @@ from core.surfaces.cli.printing import (
     print_line,
     print_logs,
     print_queue,
+    print_row,
     print_rows,
     warn,
 )
@@ -62,10 +63,8 @@ def get_command(session: Session, name: str) -> int:
     row = get_standing(session.system, name).to_json()
     if session.json:
         print_json(row)
-        return EXIT_OK
-    width = max(len(key) for key in row)
-    for key, value in row.items():
-        print_line(f"{key.ljust(width)}  {'' if value is None else value}")
+    else:
+        print_row(row)
     return EXIT_OK
 
 

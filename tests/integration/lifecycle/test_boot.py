@@ -220,9 +220,9 @@ def test_first_start_announces_a_root_and_later_ones_reply(world: World) -> None
 
     [reply] = posts(system)
     assert (root.kind, reply.kind, row.post.id) == (OutboundKind.ROOT, OutboundKind.BOOT, root.id)
-    assert "standing session `scribe` is up — fresh: started by cli:ann" in root.text
+    assert "standing session `scribe` is up — with a new conversation (started by cli:ann)" in root.text
     assert "standing:scribe" in root.text
-    assert "up again — resumed: started by cli:ann" in reply.text
+    assert "up again — resumed, its conversation goes on (started by cli:ann)" in reply.text
     assert recorded(system, "scribe").slack_thread == "1.1"
 
 

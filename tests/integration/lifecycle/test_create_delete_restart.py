@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.message import MessageState
 from core.domain.session import Hold, HoldKind, Live, Outcome, Phase, Status
-from core.errors import InvalidValue, RecordUnreadable, Refused, UnknownSession
+from core.errors import InvalidValue, NameTaken, RecordUnreadable, Refused, UnknownSession
 from core.lifecycle import start_all, stop_all
 from core.ports import Binding, OutboundKind
 from core.reconcile import reconcile
@@ -18,7 +18,7 @@ from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
 from tests.support.tmux import PrivateTmux
-from tests.support.world import ACTOR, World, definition, events, outcomes, recorded, waiting_message
+from tests.support.world import ACTOR, World, declaring, definition, events, outcomes, recorded, waiting_message
 
 # ---------------------------------------------------------------- create
 
@@ -85,6 +85,38 @@ def test_program_that_ends_at_once_is_told_with_its_last_output(system: System, 
     assert outcomes(answer) == {"scribe": Outcome.FAILED}
     assert "cannot start: broken" in answer.sessions[0].detail
     assert recorded(system, "scribe").phase is Phase.SETTLED
+
+
+def test_creation_that_failed_is_to_be_created_again(system: System) -> None:
+    """Nothing is left that could be started, so the row does not say so."""
+    answer = create_standing(system, replace(definition("extra"), harness="missing"), ACTOR)
+
+    detail = answer.sessions[0].detail
+    assert detail.endswith("nothing of it was kept: mend that, then create it again")
+    assert "start" not in detail
+
+
+def test_name_that_runs_is_told_how_to_be_spoken_to(system: System) -> None:
+    """Whoever creates what runs already wants to speak to it."""
+    create_standing(system, definition("extra"), ACTOR)
+    start_standing(system, "scribe", ACTOR)
+
+    for name in ("extra", "scribe"):
+        with pytest.raises(NameTaken, match="runs") as caught:
+            create_standing(system, definition(name), ACTOR)
+        assert f"the-loop standing say {name}" in caught.value.remedy
+
+
+def test_session_that_asks_for_a_thread_is_told_why_it_gets_none(system: System) -> None:
+    """With channels.slack disabled it starts, and the row names the key; one that wants no thread hears nothing."""
+    created = create_standing(system, definition("extra", slack=True), ACTOR)
+    declared = start_standing(declaring(system, definition("scribe", slack=True)), "scribe", ACTOR)
+    silent = create_standing(system, definition("silent"), ACTOR)
+
+    for answer in (created, declared):
+        assert answer.ok
+        assert "no thread, for channels.slack is disabled" in answer.sessions[0].detail
+    assert silent.sessions[0].detail == ""
 
 
 @pytest.mark.parametrize(

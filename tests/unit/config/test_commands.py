@@ -58,6 +58,34 @@ def test_check_finds_what_is_wrong_in_core_and_in_channels(folder: ConfigFolder)
     assert [problem.key for problem in commands.check(folder.path, folder.env, models=MODELS)] == ["nonsense"]
 
 
+def test_an_error_in_core_hides_none_in_the_channels(folder: ConfigFolder) -> None:
+    """Everything at once, each key once, in the file's order; a block that is no mapping is core's to refuse."""
+    folder.write(
+        """
+        nonsense: 1
+        channels:
+          chat: {enabled: "yes", authorizedUser: [U1]}
+          fax: {}
+          phone: 5
+        limits: {queuedPerSession: 0}
+        """
+    )
+
+    found = commands.check(folder.path, folder.env, models=MODELS)
+
+    assert [problem.key for problem in found] == [
+        *("nonsense", "channels.chat.enabled", "channels.chat.authorizedUser", "channels.fax", "channels.phone"),
+        "limits.queuedPerSession",
+    ]
+
+
+def test_a_file_that_is_no_yaml_has_that_one_problem(folder: ConfigFolder) -> None:
+    """Nothing can be said of blocks that cannot be read."""
+    folder.write("channels: {chat: {authorizedUser: [U1]}\nnonsense: [")
+
+    assert len(commands.check(folder.path, folder.env, models=MODELS)) == 1
+
+
 def test_a_channels_settings_come_from_its_own_model(folder: ConfigFolder) -> None:
     """Core passes the raw block on; the channel's model gives it types and defaults."""
     block = folder.load("channels: {chat: {enabled: true}}\n").channel("chat")

@@ -36,6 +36,13 @@ def test_row_is_plain_json() -> None:
     }
 
 
+def test_row_says_nothing_twice() -> None:
+    """What the verb and the row both have to say stands there once, in its order."""
+    row = Row("a", detail="tmux: no answer; nothing was concluded").told(Outcome.FAILED, "tmux: no answer; try again")
+
+    assert row.detail == "tmux: no answer; try again; nothing was concluded"
+
+
 def test_answer_is_well_unless_a_row_failed() -> None:
     """Held and not-running are no failures; failed, unconfirmed, unreadable and misconfigured are."""
     well = Answer((Row("a", outcome=Outcome.HELD), Row("b", outcome=Outcome.NOT_RUNNING)))

@@ -17,14 +17,10 @@ class Terminal:
     """Runs commands and keeps what the last one printed."""
 
     folder: Path
+    config: Path  #: which `--config` names
     capture: Callable[[], tuple[str, str]]
     out: str = ""
     err: str = ""
-
-    @property
-    def config(self) -> Path:
-        """The configuration file, which `--config` names."""
-        return self.folder / "cli-config.yaml"
 
     @property
     def paths(self) -> StatePaths:
@@ -59,7 +55,7 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         seen = capsys.readouterr()
         return seen.out, seen.err
 
-    terminal = Terminal(tmp_path, capture)
+    terminal = Terminal(tmp_path, tmp_path / "cli-config.yaml", capture)
     terminal.config.write_text(
         f"state: {{root: {terminal.paths.root}}}\n"
         f"routing: {{defaultHarness: absent, tmux: {{socketName: loop-test-{secrets.token_hex(4)}}}}}\n"

@@ -1,11 +1,13 @@
 """What commands print and how they exit: JSON alone on standard output, and errors of one shape."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 
 import pytest
 
+from core.surfaces.cli.main import run
 from tests.unit.surfaces.conftest import Terminal
 
 ROW_KEYS = {
@@ -230,3 +232,43 @@ def test_every_form_of_an_error_names_the_whole_command(terminal: Terminal) -> N
     for text in (unknown, empty, missing):
         assert f"--config {terminal.config} " in text
         assert "`the-loop standing" not in text.replace("`the-loop --config", "")
+
+
+@pytest.mark.parametrize("words", [(), ("standing",), ("config",)], ids=str)
+def test_a_command_without_words_is_helped(terminal: Terminal, words: tuple[str, ...]) -> None:
+    """Nothing was asked: the help, as it is, and exit code 2."""
+    terminal.capture()
+    code = run(list(words))
+    out, err = terminal.capture()
+
+    assert (code, out) == (2, "")
+    assert err.startswith("Usage: the-loop")
+    assert "--help` tells" not in err
+
+
+def test_get_answers_people_in_words(terminal: Terminal) -> None:
+    """Yes and no, lists, and a mark with who set it, since when and why; nothing of Python."""
+    terminal.run("standing", "stop", "scribe", "--reason", "lunch")
+    terminal.run("standing", "get", "scribe")
+    shown = dict(line.partition(" ")[::2] for line in terminal.out.splitlines())
+
+    assert shown["declared"].strip() == "yes"
+    assert shown["running"].strip() == "no"
+    assert re.fullmatch(r"stopped by cli:\w+, since [\dT:.-]+Z: lunch", shown["hold"].strip())
+    assert not re.search(r"True|False|None|[{}\[\]]", terminal.out)
+
+
+def test_list_shows_why_a_session_is_held(terminal: Terminal) -> None:
+    """The mark and its reason stand beside the status, cut where they would break the table."""
+    terminal.run("standing", "stop", "scribe", "--reason", f"lunch\n{'x' * 100}")
+    terminal.run("standing", "list")
+
+    assert "stopped (held: lunch xxx" in terminal.out
+    assert "x…)" in terminal.out
+
+
+def test_status_without_a_service_says_how_to_start_it(terminal: Terminal) -> None:
+    """The command stands in the service's row."""
+    terminal.run("status")
+
+    assert f"service: not running: start it: `the-loop --config {terminal.config} start`" in terminal.out

@@ -82,6 +82,19 @@ def test_an_agent_may_not_run_a_demo(inside: Terminal) -> None:
     assert not (inside.folder / "demo").exists()
 
 
+def test_an_agent_may_not_write_the_configuration(inside: Terminal) -> None:
+    """It names the programs that run; an override writes it, and is written down where the default has its log."""
+    config = inside.config = inside.folder / "new" / "cli-config.yaml"
+    refused = inside.run("config", "init", "--json")
+    code, there = inside.json["error"]["code"], config.exists()
+    written = inside.run("--as-operator", "config", "init", "--json")
+
+    assert (refused, code, there) == (1, "not_permitted", False)
+    assert (written, config.exists()) == (0, True)
+    [log] = inside.folder.rglob("events.jsonl")
+    assert '"detail": "configure"' in log.read_text()
+
+
 def test_an_override_is_obeyed_and_written_down(inside: Terminal) -> None:
     """--as-operator acts as the operator; the event log names the instance and the verb."""
     code = inside.run("--as-operator", "standing", "stop", "scribe", "--json")
