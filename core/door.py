@@ -46,6 +46,7 @@ class Door:
 
     def change(self, changes: Sequence[IncomingChange]) -> None:
         """Apply edits and deletions; one that delivery was faster than is judged by how it stands then."""
+        self._up_as = ""  #: how the connection stood when it was up last
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 self._changes.apply(changes)
@@ -81,7 +82,9 @@ class Door:
         return tuple(self._redactor.redact_all(row.to_json()) for row in list_standing(self._system))
 
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
-        """Keep how the connection stands, and tell when it changed."""
-        if self._connections.set(channel_kind, up, detail):
+        """Keep how the connection stands, and tell when it changed, or is up otherwise: with somebody beside us."""
+        changed = self._connections.set(channel_kind, up, detail)
+        other, self._up_as = up and detail != self._up_as, detail if up else self._up_as
+        if changed or other:
             event = "channel.connected" if up else "channel.disconnected"
             self._system.events.emit(event, level="info" if up else "warning", channel=channel_kind, detail=detail)
