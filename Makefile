@@ -13,17 +13,22 @@ export PYTHON
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run setup setup-dev test lint format types imports unit integration e2e \
+.PHONY: help run install setup setup-dev test lint format types imports unit integration e2e \
 	test-long test-browser test-harness bench lock tmux clean
 
 help:
 	@echo 'make run           the whole product on this machine: a workspace page, a session in a real pane'
+	@echo 'make install       the-loop as a command: a link in ~/.local/bin'
 	@echo 'make test          lint, types, import rules, unit, integration and end-to-end tests'
 	@echo 'make test-long | test-browser | test-harness | bench   what takes longer or needs more'
 	@echo 'make lint | format | types | imports | unit | integration | e2e | lock | clean'
 
 run: setup tmux
 	$(BIN)/the-loop demo
+
+# The systemd units run ~/.local/bin/the-loop, and most shells look there.
+install: setup
+	@sh scripts/link.sh "$(CURDIR)/$(BIN)/the-loop" "$(HOME)/.local/bin"
 
 # --- the environment --------------------------------------------------------------------------------------------
 
