@@ -1,6 +1,7 @@
 """What an agent's answer is sent as: one message, several, or the first of them and a file. Pure."""
 
 from dataclasses import replace
+from pathlib import PurePath
 
 from bot.rendering import render
 from bot.splitting import split
@@ -34,9 +35,14 @@ def wire(post: NewPost) -> str:
     return shown if shown.strip() else f"`{post.text.strip()[:20] or ' '}`"
 
 
-def file_name(post_id: str) -> str:
-    """Return the name of the file of a post: it is found again by it."""
-    return f"{post_id}.md"
+def file_name(post_id: str, path: str = "") -> str:
+    """Return the name of the file of a post: it is found again by it. `path`: the file's own, where it has one."""
+    return f"{post_id}-{PurePath(path).name}" if path else f"{post_id}.md"
+
+
+def is_file_of(post_id: str, name: str) -> bool:
+    """Tell whether a file of that name is the post's."""
+    return name == file_name(post_id) or name.startswith(f"{post_id}-")
 
 
 def _part(post: NewPost, number: int, text: str) -> NewPost:

@@ -8,6 +8,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.clients import quiet_logger
 from bot.listeners import register_listeners
+from bot.listeners.actions import Buttons
 from bot.listeners.commands import Sessions
 from bot.payloads import Identity
 from bot.tokens import redact
@@ -26,7 +27,7 @@ class Self:
         return self.identity.team if self.identity else ""
 
 
-def build_app(client: AsyncWebClient, own: Self, sessions: Sessions) -> AsyncApp:
+def build_app(client: AsyncWebClient, own: Self, sessions: Sessions, buttons: Buttons) -> AsyncApp:
     """Return the app with all its listeners.
 
     Nothing is asked of Slack here, so that an absent Slack stops nobody: who the bot is comes from `own`, which the
@@ -58,5 +59,5 @@ def build_app(client: AsyncWebClient, own: Self, sessions: Sessions) -> AsyncApp
     async def failed(error: Exception) -> None:
         log.error("a listener failed", extra={"reason": redact(f"{type(error).__name__}: {error}")}, exc_info=error)
 
-    register_listeners(app, sessions)
+    register_listeners(app, sessions, buttons)
     return app

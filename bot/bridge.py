@@ -10,8 +10,11 @@ from core.ports import (
     Fetch,
     Fetched,
     IncomingChange,
+    IncomingOrder,
+    IncomingPress,
     IncomingReply,
     Swept,
+    Told,
     Verdict,
 )
 
@@ -24,6 +27,8 @@ class AsyncDoor:
     def __init__(self, door: CoreDoor) -> None:
         self._door = door
         self._asking = asyncio.Semaphore(_ASKING)
+        self._pressing = asyncio.Semaphore(_ASKING)
+        self._ordering = asyncio.Semaphore(_ASKING)
 
     async def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
         """Hand replies over; once this returns they are on the disk. Raises StoreBroken."""
@@ -57,6 +62,16 @@ class AsyncDoor:
         """Return the rows of `list`. Raises CoreError."""
         async with self._asking:
             return await asyncio.to_thread(self._door.rows)
+
+    async def press(self, press: IncomingPress) -> Told:
+        """Do what a button is for. Raises CoreError."""
+        async with self._pressing:
+            return await asyncio.to_thread(self._door.press, press)
+
+    async def order(self, order: IncomingOrder) -> Told:
+        """Do what a command says. Raises CoreError."""
+        async with self._ordering:
+            return await asyncio.to_thread(self._door.order, order)
 
     async def connected(self, kind: str, up: bool, detail: str) -> None:
         """Tell the service how the connection stands."""

@@ -16,6 +16,7 @@ from bot.connection import Connection, Pace
 from bot.directory import Directory
 from bot.files import FilePace, Files
 from bot.http import HttpReader, signed
+from bot.listeners.actions import Buttons
 from bot.listeners.commands import Sessions
 from bot.messenger import Messenger
 from bot.middleware import Intake
@@ -29,7 +30,7 @@ from core.config.channels import channel_settings
 from core.domain.marking import Mark
 from core.domain.verbosity import Verbosity, shows
 from core.errors import ChannelError
-from core.ports import CoreDoor, Finding, NewPost, OutboundKind, Posted, WebAnswer, WebHook
+from core.ports import CoreDoor, Finding, NewPost, OutboundKind, Posted, Role, WebAnswer, WebHook
 from core.redaction import redactor_of
 
 log = logging.getLogger(__name__)
@@ -93,7 +94,8 @@ class SlackChannel:
         sweeper = Sweeper(client, self._tokens, own, door, intake, self._clock, self._sweep_pace)
         files = Files(self._settings, self._tokens, client, own, door, self._file_pace)
         intake.committed, intake.missed = files.ask, sweeper.ask
-        app = build_app(client, own, Sessions(door, self.authorized, own.team))
+        buttons = Buttons(door, directory, self._settings, lambda: own.identity)
+        app = build_app(client, own, Sessions(door, self.holds, own.team), buttons)
         standing = Standing(door)
         reader: Reader | None = None
         if mode == "socket":
@@ -142,7 +144,17 @@ class SlackChannel:
 
     def authorized(self, author: str) -> bool:
         """Tell whether the member is on the allow-list; an empty list allows nobody."""
-        return author in self._settings.authorized_users
+        return self.holds(author, Role.MEMBER)
+
+    def holds(self, author: str, role: Role) -> bool:
+        """Tell whether somebody has the role: operators are members, and members approve unless approvers are named."""
+        settings = self._settings
+        member = author in settings.authorized_users or author in settings.operators
+        if role is Role.OPERATOR:
+            return author in settings.operators
+        if role is Role.APPROVER and settings.approvers is not None:
+            return author in settings.approvers
+        return member
 
     def post(self, post: NewPost, channel: str, thread: str) -> Posted:
         """Post the text. Raises ChannelError."""

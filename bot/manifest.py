@@ -58,7 +58,7 @@ def document() -> dict[str, Any]:
                 {
                     "command": command,
                     "description": "Standing sessions",
-                    "usage_hint": "status | list | help",
+                    "usage_hint": "status | list | say NAME TEXT | screen NAME | pause NAME | help",
                     "should_escape": False,
                 }
                 for command in commands.COMMANDS
@@ -67,7 +67,7 @@ def document() -> dict[str, Any]:
         "oauth_config": {"scopes": {"bot": list(scopes())}},
         "settings": {
             "event_subscriptions": {"bot_events": list(replies.EVENTS)},
-            "interactivity": {"is_enabled": False},
+            "interactivity": {"is_enabled": True},
             "org_deploy_enabled": False,
             "socket_mode_enabled": True,
             "token_rotation_enabled": False,

@@ -8,13 +8,14 @@ import threading
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from slack_sdk import WebClient
 from slack_sdk.web.slack_response import SlackResponse
 
 from bot import payloads
-from bot.answering import file_name, wire
+from bot.answering import file_name, is_file_of, wire
 from bot.calls import answer
 from bot.clients import web_client
 from bot.mrkdwn import fitted
@@ -22,11 +23,12 @@ from bot.payloads import Identity, Post
 from bot.settings import SlackSettings
 from bot.tokens import Tokens
 from bot.uploads import upload
+from bot.views.buttons import SECTION_MAX, button_blocks
 from core.domain.marking import Mark
 from core.domain.posting import OutboundKind
 from core.errors import ChannelError
 from core.names import standing_ref
-from core.ports import NewPost, Posted
+from core.ports import Button, NewPost, Posted, Role
 from core.redaction import Redactor
 
 _LOG = logging.getLogger(__name__)
@@ -34,7 +36,7 @@ _LOG = logging.getLogger(__name__)
 TEXT_MAX = 38_000  #: chat.postMessage cuts silently above 40,000
 UPDATE_MAX = 3_800  #: chat.update refuses above some 4,000
 _PAGE = 200
-_MARKDOWN = frozenset({OutboundKind.ANSWER, OutboundKind.PROGRESS})
+_MARKDOWN = frozenset({OutboundKind.ANSWER, OutboundKind.PROGRESS, OutboundKind.REQUEST, OutboundKind.POST})
 REACTIONS = {
     Mark.TAKEN: "eyes",
     Mark.DONE: "white_check_mark",
@@ -63,13 +65,16 @@ class Messenger:
         client = self._client()
         if post.kind is OutboundKind.FILE:
             return self._uploaded(client, post, channel, thread)
+        buttons = self._buttons(post)
+        text = self._text(post, SECTION_MAX if buttons else TEXT_MAX)
         return self._posted(
             "chat.postMessage",
             channel,
             lambda: client.chat_postMessage(
                 channel=channel,
                 thread_ts=thread or None,
-                text=self._text(post, TEXT_MAX),
+                text=text,
+                blocks=button_blocks(text, buttons) if buttons else None,
                 metadata=_metadata(post),
                 unfurl_links=False,
                 unfurl_media=False,
@@ -80,14 +85,16 @@ class Messenger:
 
     def update(self, post: NewPost, channel: str, ts: str) -> Posted:
         """Replace the text of a message. Raises ChannelError."""
-        client = self._client()
+        client, buttons = self._client(), self._buttons(post)
+        text = self._text(post, SECTION_MAX if buttons else UPDATE_MAX)
         return self._posted(
             "chat.update",
             channel,
             lambda: client.chat_update(
                 channel=channel,
                 ts=ts,
-                text=self._text(post, UPDATE_MAX),
+                text=text,
+                blocks=button_blocks(text, buttons) if buttons else None,  # without any, those that stood there go
                 metadata=_metadata(post),
                 link_names=False,
                 parse="none",
@@ -128,7 +135,8 @@ class Messenger:
         """
         own = self.identity()
         for found in self._messages(channel, thread):
-            if found.bot == own.bot and (found.post_id == post_id or file_name(post_id) in found.files):
+            named = found.post_id == post_id or any(is_file_of(post_id, name) for name in found.files)
+            if found.bot == own.bot and named:
                 return Posted(own.team, channel, found.ts)
         return None
 
@@ -150,9 +158,16 @@ class Messenger:
 
     def _uploaded(self, client: WebClient, post: NewPost, channel: str, thread: str) -> Posted:
         own = self.identity()
+        if post.path:
+            upload(client, channel, thread, file_name(post.id, post.path), post.text, self._file(Path(post.path)))
+            return Posted(own.team, channel, "")
         content = self._redactor.redact(post.text).encode()
         upload(client, channel, thread, file_name(post.id), f"{post.name}: the whole answer", content)
         return Posted(own.team, channel, "")
+
+    def _buttons(self, post: NewPost) -> tuple[Button, ...]:
+        """Return the post's buttons without those that nobody may press."""
+        return tuple(button for button in post.buttons if button.role is not Role.OPERATOR or self._settings.operators)
 
     def _text(self, post: NewPost, limit: int) -> str:
         text = self._redactor.redact(post.text)
@@ -160,6 +175,18 @@ class Messenger:
             return fitted(text, limit)
         shown = wire(replace(post, text=text))
         return shown if len(shown) <= limit else fitted(text, limit)
+
+    def _file(self, path: Path) -> bytes:
+        """Return what is attached; of a text the secrets are taken out, as of every other. Raises ChannelError."""
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            reason = f"the file {path.name} cannot be read: {error.strerror}"
+            raise ChannelError(reason, "post it again", transient=False) from error
+        try:
+            return self._redactor.redact(content.decode()).encode()
+        except UnicodeDecodeError:
+            return content
 
     def _messages(self, channel: str, thread: str) -> Iterator[Post]:
         client, cursor = self._client(), ""

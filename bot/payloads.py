@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 from bot.entities import plain
-from core.ports import Attachment, IncomingChange, IncomingReply
+from bot.views.buttons import action_of
+from core.ports import Attachment, IncomingChange, IncomingPress, IncomingReply
 
 KIND = "slack"
 COMMAND = "/the-loop"
@@ -64,6 +65,8 @@ class Command:
     team: str
     words: tuple[str, ...]
     response_url: str
+    user_name: str = ""
+    rest: str = ""  #: what follows the first two words, as it was written
 
 
 @dataclass(frozen=True)
@@ -280,7 +283,36 @@ def command(body: Document) -> Command:
         team=_text(body, "team_id"),
         words=tuple(_text(body, "text").split()),
         response_url=_text(body, "response_url"),
+        user_name=_text(body, "user_name"),
+        rest="".join(_text(body, "text").split(maxsplit=2)[2:]),
     )
+
+
+def press(body: Document, own: Identity) -> IncomingPress | None:
+    """Return what a `block_actions` payload tells of a pressed button; None where it is no button in a thread."""
+    listed = body.get("actions")
+    action = listed[0] if isinstance(listed, list) and listed and _is_mapping(listed[0]) else {}
+    container, message, user = (_mapping(body, key) for key in ("container", "message", "user"))
+    found = IncomingPress(
+        channel_kind=KIND,
+        team=own.team,
+        channel=_text(_mapping(body, "channel"), "id") or _text(container, "channel_id"),
+        thread=_text(container, "thread_ts") or _text(message, "thread_ts"),
+        ts=_text(container, "message_ts"),
+        author=_text(user, "id"),
+        author_name=_text(user, "id"),
+        author_team=_text(user, "team_id"),
+        is_bot=False,
+        action=action_of(_text(action, "action_id")),
+        target=_text(action, "value"),
+    )
+    required = (found.channel, found.thread, found.ts, found.author, found.action, found.target)
+    return found if all(required) else None
+
+
+def response_url(body: Document) -> str:
+    """Return where the caller of a command, or who pressed a button, is answered."""
+    return _text(body, "response_url")
 
 
 def connections(hello: Document) -> int:

@@ -71,6 +71,14 @@ class SlackSettings(Block):
     authorized_users: list[MemberId] = Field(
         default_factory=list, description="Member ids of those who may steer sessions from Slack; empty: nobody"
     )
+    approvers: list[MemberId] | None = Field(
+        default=None,
+        description="Member ids of those who may answer permission requests and questions; null: authorizedUsers",
+    )
+    operators: list[MemberId] = Field(
+        default_factory=list,
+        description="Member ids of those who may also start, stop and restart sessions from Slack; members, too",
+    )
     read: ReadBlock = Field(default_factory=ReadBlock)
     confirm_older_than_minutes: float = Field(
         120,
@@ -80,8 +88,12 @@ class SlackSettings(Block):
     )
 
     def listed(self, member: str) -> bool:
-        """Tell whether a member is named in authorizedUsers in any form, so that it is worth asking who that is."""
-        return any(entry.rpartition(":")[2] == member for entry in self.authorized_users)
+        """Tell whether a member is named in any list in any form, so that it is worth asking who that is."""
+        return any(entry.rpartition(":")[2] == member for entry in self.everybody())
+
+    def everybody(self) -> tuple[str, ...]:
+        """Return whoever has a say, each once."""
+        return tuple(dict.fromkeys((*self.authorized_users, *(self.approvers or ()), *self.operators)))
 
     verbosity: Literal["quiet", "normal", "verbose"] = Field(
         "normal",

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from core.answering import TypedAnswers
+from core.asking import Requests
 from core.changing import Changes
 from core.config.loading import load
 from core.config.settings import Settings
@@ -17,11 +19,13 @@ from core.inbound import Inbound
 from core.lifecycle import start_all
 from core.mirroring import NullMirror
 from core.observer import ingest
+from core.ordering import Orders
 from core.outbound import OutboundWorker
 from core.ports import Channel, WebHook
+from core.pressing import Presses
 from core.service import Connections, Service, Worker
 from core.signalling import SignalWorker
-from core.steering import authorized_rows
+from core.steering import authorized_rows, chat_of
 from core.supervision.worker import Supervisor
 from core.surfaces.http.counting import CountingEvents
 from core.surfaces.http.facts import HTTP_ROW, Facts
@@ -36,7 +40,9 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     """Put the service together: control client, channels, workers. Raises ConfigError, ChannelMissing."""
     system, events = _counted(build_system(settings, environ, persistent=True))
     channels = _enabled_channels(settings, environ)
-    delivery = DeliveryWorker(system, Deliverer(system, _authorized(system, channels)))
+    requests = Requests(system)
+    typed = {channel.kind: TypedAnswers(system, channel.holds, requests) for channel in channels}
+    delivery = DeliveryWorker(system, Deliverer(system, _authorized(system, channels), _answering(typed)))
     signals = {channel.kind: SignalWorker(system, channel) for channel in channels}
     outbound = {channel.kind: OutboundWorker(system, channel, signals[channel.kind].posted) for channel in channels}
 
@@ -59,15 +65,18 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     workers = [Worker(HTTP_ROW, 0, HttpHost(facts, connections.set).run)]
     for channel in channels:
         changes = Changes(system, channel.authorized)
-        door = Door(system, connections, inbounds[channel.kind].receive, changes, delivery.wake)
+        presses, orders = Presses(system, channel.holds, requests), Orders(system, channel.holds)
+        door = Door(system, connections, inbounds[channel.kind].receive, changes, delivery.wake, presses, orders)
         workers.append(Worker(channel.kind, 0, _serving(channel, door)))
     workers.append(Worker("delivery", 1, delivery.run))
     workers += [Worker(f"outbound-{kind}", 2, worker.run) for kind, worker in outbound.items()]
     workers += [Worker(f"signals-{kind}", 2, worker.run) for kind, worker in signals.items()]
     workers.append(Worker("observer", 2, observer.run))
+    workers.append(Worker("requests", 2, requests.run))
     workers.append(Worker("finisher", 0, Finisher(system).run))
     workers.append(Worker("supervisor", 0, supervisor.run))
-    return Service(system, workers, _sweeping(system, swept), connections)
+    talks = {"request": requests.talk, "ask": requests.talk}
+    return Service(system, workers, _sweeping(system, swept), connections, talks)
 
 
 def _sweeping(system: System, swept: threading.Event) -> Callable[[], Mapping[str, Any]]:
@@ -115,7 +124,17 @@ def _authorized(system: System, channels: Sequence[Channel]) -> Callable[[InboxR
     questions = {channel.kind: authorized_rows(system, channel.authorized) for channel in channels}
 
     def ask(row: InboxRow) -> bool:
-        address = row.message.address
-        return address is None or (address.channel_kind in questions and questions[address.channel_kind](row))
+        kind = chat_of(system.settings, row)
+        return kind is None or (kind in questions and questions[kind](row))
 
     return ask
+
+
+def _answering(typed: Mapping[str, TypedAnswers]) -> Callable[[Sequence[InboxRow]], InboxRow | None]:
+    """Return what settles a reply that answers an open question, whichever chat it came from."""
+
+    def settle(rows: Sequence[InboxRow]) -> InboxRow | None:
+        taken = (answers.take(rows) for answers in typed.values())
+        return next((row for row in taken if row is not None), None)
+
+    return settle

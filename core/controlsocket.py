@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import select
 import socket
 import sys
 import threading
@@ -14,8 +15,9 @@ from typing import Any
 from core.errors import CoreError, StoreBroken
 
 Answer = Callable[[], Mapping[str, Any]]
+Talk = Callable[[Mapping[str, Any], "Peer"], None]
 _LOG = logging.getLogger(__name__)
-_LONGEST_REQUEST = 4096  # bytes
+_LONGEST_REQUEST = 1 << 20  # bytes
 _REQUEST_SECONDS = 5.0
 _LONGEST_ADDRESS = 100  # bytes; the kernel's sockaddr_un holds 108 (104 on macOS), its NUL included
 
@@ -58,12 +60,39 @@ def ask(path: Path, operation: str, seconds: float) -> Mapping[str, Any]:
     return answer
 
 
+class Peer:
+    """Whoever asked and waits, perhaps for long."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def send(self, answer: Mapping[str, Any]) -> bool:
+        """Send a line, and tell whether it could be sent."""
+        try:
+            self._connection.sendall(json.dumps(answer).encode() + b"\n")
+        except OSError as error:
+            _LOG.info("control answer not taken", extra={"reason": str(error)})
+            return False
+        return True
+
+    def gone(self) -> bool:
+        """Tell whether it has hung up; what it may still say is not read."""
+        ready = select.poll()
+        ready.register(self._connection, select.POLLIN)
+        try:
+            return bool(ready.poll(0)) and self._connection.recv(1, socket.MSG_PEEK) == b""
+        except OSError:
+            return True
+
+
 class ControlSocket:
     """Answers command-line processes, each in a thread of its own so that a slow one holds up nobody."""
 
-    def __init__(self, path: Path, operations: Mapping[str, Answer]) -> None:
+    def __init__(self, path: Path, operations: Mapping[str, Answer], talks: Mapping[str, Talk] | None = None) -> None:
+        """`talks` are operations that take arguments and time; each speaks with its peer itself."""
         self._path = path
         self._operations = operations
+        self._talks = talks or {}
         self._server: socket.socket | None = None
 
     def open(self) -> None:
@@ -112,20 +141,16 @@ class ControlSocket:
             try:
                 with connection.makefile("rb") as stream:
                     request = json.loads(stream.readline(_LONGEST_REQUEST))
+                if request["op"] in self._talks:
+                    self._talks[request["op"]](request, Peer(connection))
+                    return
                 operation = self._operations[request["op"]]
             except (OSError, ValueError, KeyError, TypeError) as error:
                 _LOG.info("control request refused", extra={"reason": repr(error)})
-                self._send(connection, {"error": "unknown operation"})
+                Peer(connection).send({"error": "unknown operation"})
                 return
             try:
                 answer: Mapping[str, Any] = operation()
             except CoreError as error:
                 answer = {"error": str(error)}
-            self._send(connection, answer)
-
-    @staticmethod
-    def _send(connection: socket.socket, answer: Mapping[str, Any]) -> None:
-        try:
-            connection.sendall(json.dumps(answer).encode() + b"\n")
-        except OSError as error:
-            _LOG.info("control answer not taken", extra={"reason": str(error)})
+            Peer(connection).send(answer)

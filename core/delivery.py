@@ -4,7 +4,7 @@ A step is done under the session's lock, which is not held while anything is wai
 when the next is due. Every change outside this process is an effect, and any process may go on where another died.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -26,7 +26,7 @@ from core.domain.delivering import (
     submit_token,
 )
 from core.domain.framing import SUBMIT, compose, provable
-from core.domain.gate import Action, Observed, wake_of
+from core.domain.gate import Action, HoldState, Observed, hold_state, wake_of
 from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState
 from core.domain.pane import Receipt, Written
 from core.domain.session import Phase, SessionRecord
@@ -38,6 +38,7 @@ from core.notes import note_of
 from core.observer import ingest_record
 from core.readiness import notice_reading
 from core.situations import Authorized, Looker, Sight, timing_of, traits_of
+from core.steering import chat_of
 from core.store.files import write_private
 from core.system import System
 
@@ -46,7 +47,9 @@ _EVIDENCE_POLL = timedelta(milliseconds=50)
 _LOCK_SECONDS = 0.05  #: whoever holds it works on the session; the others are not held up by waiting here
 _LOCK_RETRY = timedelta(milliseconds=200)
 _CLOSED = "its pane's input is switched off"
+Answering = Callable[[Sequence[InboxRow]], InboxRow | None]
 _EVENTS = {
+    MessageState.CONFIRMED: "standing.confirmed",
     MessageState.REFUSED: "standing.refused",
     MessageState.EXPIRED: "standing.refused",
     MessageState.CANCELLED: "standing.refused",
@@ -56,17 +59,21 @@ _EVENTS = {
 }
 
 
-def without_chat(row: InboxRow) -> bool | None:
-    """Authorize what came by no chat; a chat's allow-list cannot be asked without its channel."""
-    return True if row.message.address is None else None
+def without_chat(system: System) -> Callable[[InboxRow], bool | None]:
+    """Return what authorizes all that came by no chat; a chat's allow-list cannot be asked without its channel."""
+    return lambda row: True if chat_of(system.settings, row) is None else None
 
 
 class Deliverer:
     """Moves rows on. Belongs to one thread; several processes may work on one session, each under its lock."""
 
-    def __init__(self, system: System, authorized: Authorized = without_chat) -> None:
+    def __init__(
+        self, system: System, authorized: Authorized | None = None, answering: Answering = lambda _: None
+    ) -> None:
+        """`answering` settles the row that answers an open question, if one of those that wait does, and returns it."""
         self._system = system
-        self._looker = Looker(system, authorized)
+        self._answering = answering
+        self._looker = Looker(system, authorized or without_chat(system))
         self._transcripts = Transcripts(system)
         self.followed: set[str] = set()  #: sessions whose conversation may still tell of a message
         self._not_before: dict[str, datetime] = {}  #: by row: a CR whose line may still run in a silent server
@@ -169,7 +176,14 @@ class Deliverer:
         record = self._record(rows) if rows else None
         if record is None:
             return self._now()
-        return self._act(rows, record, self._look(record))
+        sight = self._look(record)
+        if hold_state(record) is HoldState.NONE and self._looker.has_question(record, sight):
+            answered = self._answering(rows)
+            if answered is not None:
+                self._system.activities.touch_message(uid, self._now())
+                self._tell(answered, MessageState.CONFIRMED, answered.detail)
+                return self._now()
+        return self._act(rows, record, sight)
 
     def _look(self, record: SessionRecord) -> Sight:
         sight = self._looker.see(record.name, record)

@@ -6,7 +6,20 @@ from typing import Any
 from core.attaching import fetched, keep_file
 from core.changing import Changes
 from core.errors import Refused, StoreBroken
-from core.ports import BoundThread, Fetch, Fetched, IncomingChange, IncomingReply, Swept, Verdict
+from core.ordering import Orders
+from core.ports import (
+    BoundThread,
+    Fetch,
+    Fetched,
+    IncomingChange,
+    IncomingOrder,
+    IncomingPress,
+    IncomingReply,
+    Swept,
+    Told,
+    Verdict,
+)
+from core.pressing import Presses
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
 from core.service import Connections
@@ -28,11 +41,16 @@ class Door:
         receive: Callable[[Sequence[IncomingReply]], tuple[Verdict, ...]],
         changes: Changes,
         committed: Callable[[], None],
+        presses: Presses,
+        orders: Orders,
     ) -> None:
         """`receive` is the inbound pipeline; `committed` is called once something is new in the inbox."""
         self._system = system
+        self._up_as = ""  #: how the connection stood when it was up last
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
         self._changes = changes
+        self._presses = presses
+        self._orders = orders
         self._connections = connections
         self._receive = receive
         self._committed = committed
@@ -46,7 +64,6 @@ class Door:
 
     def change(self, changes: Sequence[IncomingChange]) -> None:
         """Apply edits and deletions; one that delivery was faster than is judged by how it stands then."""
-        self._up_as = ""  #: how the connection stood when it was up last
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 self._changes.apply(changes)
@@ -80,6 +97,14 @@ class Door:
     def rows(self) -> tuple[Mapping[str, Any], ...]:
         """Return the rows of `list`, without secrets: they are shown in a chat."""
         return tuple(self._redactor.redact_all(row.to_json()) for row in list_standing(self._system))
+
+    def press(self, press: IncomingPress) -> Told:
+        """Do what a button is for. Raises CoreError."""
+        return self._presses.press(press)
+
+    def order(self, order: IncomingOrder) -> Told:
+        """Do what a command says. Raises CoreError."""
+        return self._orders.order(order)
 
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
         """Keep how the connection stands, and tell when it changed, or is up otherwise: with somebody beside us."""

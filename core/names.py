@@ -82,6 +82,11 @@ def new_message_id() -> str:
     return f"m-{_random(20)}"
 
 
+def new_request_id() -> str:
+    """Return a new id of a permission request or a question."""
+    return f"q-{_random(20)}"
+
+
 def new_marker() -> str:
     """Return a short marker (`k3f9x2`): `#k3f9x2` in a framed message, looked for in the harness's records."""
     return _random(6)

@@ -2,19 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
+from core.asking import went_on
 from core.domain.activity import Activity, ActivityState
 from core.domain.harness import (
     Ended,
     HarnessEvent,
     Ready,
     Report,
+    ToolEnded,
     ToolStarted,
     TurnBlocked,
     TurnEnded,
     TurnFailed,
     TurnStarted,
+    stamped,
 )
 from core.domain.message import InboxRow, Kind, MessageState
 from core.domain.observing import follow
@@ -32,6 +35,7 @@ CHANNEL = "slack"
 _LOCK_SECONDS = 1.0  #: an id change waits this long for the session's lock, then for the next ingestion
 DELETED = "the session was deleted"
 EARLIER = "it comes from an earlier instance"
+_GOES_ON = (ToolStarted, ToolEnded, TurnStarted, TurnEnded, TurnFailed, Ended)  #: no dialog of that agent is open
 _ENDING = frozenset({Phase.STOPPING, Phase.DELETING})
 
 
@@ -161,6 +165,8 @@ def _take(
         note_repeat(system, record, report, event, at)
     if isinstance(event, TurnEnded | TurnFailed):
         turn_over(system, record, failed=isinstance(event, TurnFailed))
+    if isinstance(event, _GOES_ON):
+        went_on(system, record, report.agent, at, everything=isinstance(event, Ended))
     if silenced not in (DELETED, EARLIER):
         taken.jobs += _put_activity(system, record, event, at)
     if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
@@ -216,7 +222,4 @@ def _answer(record: SessionRecord, report: Report, event: TurnEnded) -> NewPost:
 
 def reported_at(report: Report, fallback: datetime) -> datetime:
     """Return when the report was written: its name begins with nanoseconds since the epoch."""
-    stamp = report.name.split("-", 1)[0]
-    if not (stamp.isascii() and stamp.isdigit() and len(stamp) == 19):
-        return fallback
-    return datetime.fromtimestamp(int(stamp) / 1e9, UTC)
+    return stamped(report.name, fallback)

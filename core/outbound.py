@@ -9,10 +9,10 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from core.clock import Deadline
-from core.domain.session import SessionRecord
+from core.domain.session import Phase, SessionRecord
 from core.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Refused
 from core.ports import Binding, Channel, NewPost, OutboundKind, OutboxRow, Posted, PostState
 from core.redaction import redactor_of
@@ -26,8 +26,10 @@ _MAX_PAUSE_SECONDS = 300.0
 _MAX_ATTEMPTS = 40  # with the pauses above: hours of a chat that is away
 _LOCK_SECONDS = 1.0
 _TROUBLE_SECONDS = 5.0
+_COMING_UP = frozenset({Phase.CREATING, Phase.STARTING})
+_EVER = datetime.max.replace(tzinfo=UTC)
 _ANNOUNCEMENTS = frozenset({OutboundKind.ROOT, OutboundKind.BOOT, OutboundKind.ROOT_UPDATE})
-_NO_THREAD = "the session has no thread"
+_NO_THREAD = "there is no thread for it, or no message to edit"
 _LOST = frozenset({ChannelError.CHANNEL_GONE, ChannelError.NOT_MEMBER, ChannelError.THREAD_GONE})
 
 
@@ -86,7 +88,8 @@ class OutboundWorker:
                 continue
             place = self._place(row.post)
             if place is None:
-                self._fail(row, _NO_THREAD)
+                if not self._coming(row):
+                    self._fail(row, _NO_THREAD)
                 continue
             pause = self._pause_of(place.channel)
             if pause > 0:
@@ -118,6 +121,8 @@ class OutboundWorker:
     # ------------------------------------------------------------ where and when
 
     def _place(self, post: NewPost) -> Place | None:
+        if post.edits:
+            return self._earlier(post)
         if post.kind is OutboundKind.ROOT:
             return Place(post.channel or self._channel.default_channel(), "")
         if post.thread:
@@ -128,6 +133,29 @@ class OutboundWorker:
         if post.kind is OutboundKind.ROOT_UPDATE:
             return Place(binding.channel, binding.thread, edits=binding.thread)
         return Place(binding.channel, binding.thread)
+
+    def _coming(self, row: OutboxRow) -> bool:
+        """Tell whether the thread of a post is on its way: its session is still starting, or its root is due now.
+
+        The first turn may end before the start has committed the root. Asked in this order: a start commits the root
+        before it is over.
+        """
+        if row.post.edits:
+            return False
+        try:
+            record = self._system.records.read(row.post.name)
+        except RecordUnreadable:
+            return False
+        if record is not None and record.uid == row.post.uid and record.phase in _COMING_UP:
+            return True
+        open_posts = self._system.outbox.due(self._channel.kind, _EVER)
+        return any(other.post.uid == row.post.uid and other.post.kind is OutboundKind.ROOT for other in open_posts)
+
+    def _earlier(self, post: NewPost) -> Place | None:
+        """Return the message of the post that this one replaces; None where it was never sent."""
+        earlier = self._system.outbox.get(post.edits)
+        place = self._place(earlier.post) if earlier is not None and earlier.ts else None
+        return None if place is None or earlier is None else replace(place, edits=earlier.ts)
 
     def _pause_of(self, channel: str) -> float:
         free = self._free.get(channel)

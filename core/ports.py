@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from core.domain.activity import Activity
+from core.domain.asking import Request
 from core.domain.attachment import Attachment as Attachment
 from core.domain.attachment import Fetch as Fetch
 from core.domain.attachment import Fetched as Fetched
 from core.domain.binding import Binding as Binding
+from core.domain.buttons import Button as Button
+from core.domain.buttons import Role as Role
 from core.domain.harness import HarnessEvent, Launch, Opinion, Report, SessionContext, Traits
 from core.domain.marking import Mark, MarkRow
 from core.domain.message import InboxRow, MessageState, NewMessage
@@ -168,6 +171,9 @@ class NewPost:
     text: str
     channel: str = ""  #: "" means: wherever the session's binding points at the time of posting
     thread: str = ""
+    buttons: tuple[Button, ...] = ()
+    edits: str = ""  #: the id of an earlier post, whose message it replaces; "": it is a message of its own
+    path: str = ""  #: FILE: the file that is attached, in the session's folder; "": the text is
 
 
 class PostState(Enum):
@@ -208,6 +214,14 @@ class Outbox(Protocol):
 
     def tally(self) -> Mapping[str, int]:
         """Return how many rows are in each state, by the state's value; one that no row is in may be missing."""
+        ...
+
+    def get(self, post_id: str) -> OutboxRow | None:
+        """Return the row of a post."""
+        ...
+
+    def with_buttons(self, channel_kind: str, ts: str) -> tuple[OutboxRow, ...]:
+        """Return the posts with buttons that stand in the message of that time stamp, the latest first."""
         ...
 
     def advance(
@@ -390,6 +404,42 @@ class Watchbook(Protocol):
 
     def announce(self, announced: Announced) -> None:
         """Note that an idleness is announced."""
+        ...
+
+    def forget(self, uid: str) -> None:
+        """Remove what is known of a session."""
+        ...
+
+
+class RequestBook(Protocol):
+    """Permissions and questions that wait for a person. Every call may raise StoreBroken."""
+
+    def add(self, request: Request) -> bool:
+        """Store an open request durably; False, and no change, if its instance asked under that key before."""
+        ...
+
+    def get(self, request_id: str) -> Request | None:
+        """Return the request of that id."""
+        ...
+
+    def of_key(self, instance: str, key: str) -> Request | None:
+        """Return what the instance asked under that key."""
+        ...
+
+    def open(self, uid: str | None = None) -> tuple[Request, ...]:
+        """Return the open requests, of one session or of all, oldest first."""
+        ...
+
+    def untold(self) -> tuple[Request, ...]:
+        """Return the answered requests whose answer was not handed over."""
+        ...
+
+    def move(self, request: Request, **changes: Any) -> Request | None:
+        """Change fields of the request durably and return it; None if it is no longer as `request` shows it."""
+        ...
+
+    def spoke(self, uid: str, at: datetime, since: datetime, most: int) -> bool:
+        """Note that the session's agent posts; False, and no change, if it did so `most` times since then."""
         ...
 
     def forget(self, uid: str) -> None:
@@ -602,6 +652,43 @@ class IncomingChange:
 
 
 @dataclass(frozen=True)
+class IncomingPress:
+    """What a channel hands to core of a pressed button: who, on which message, which button of it."""
+
+    channel_kind: str
+    team: str  #: the team that the bot is installed in
+    channel: str
+    thread: str
+    ts: str  #: the message that the button belongs to
+    author: str  #: as the allow-list names people
+    author_name: str
+    author_team: str
+    is_bot: bool
+    action: str  #: Button.action
+    target: str  #: Button.target
+
+
+@dataclass(frozen=True)
+class IncomingOrder:
+    """What a channel hands to core of a command: a verb, a session and the rest of the words."""
+
+    channel_kind: str
+    author: str
+    author_name: str
+    verb: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Told:
+    """What somebody gets to see alone. `code` is shown as it is, in a fixed-width font."""
+
+    text: str
+    code: str = ""
+
+
+@dataclass(frozen=True)
 class BoundThread:
     """A thread that may have been written in while nobody listened."""
 
@@ -668,6 +755,14 @@ class CoreDoor(Protocol):
         """Return the rows of `list`."""
         ...
 
+    def press(self, press: IncomingPress) -> Told:
+        """Do what a button is for, if whoever pressed it may, and return what to tell them. Raises CoreError."""
+        ...
+
+    def order(self, order: IncomingOrder) -> Told:
+        """Do what a command says, if its author may, and return what to tell them. Raises CoreError."""
+        ...
+
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
         """Tell the service how the channel's connection stands."""
         ...
@@ -702,6 +797,10 @@ class Channel(Protocol):
 
     def authorized(self, author: str) -> bool:
         """Tell whether the member is on the allow-list now; asked again at delivery."""
+        ...
+
+    def holds(self, author: str, role: Role) -> bool:
+        """Tell whether somebody has that role now; MEMBER is what `authorized` tells."""
         ...
 
     def post(self, post: NewPost, channel: str, thread: str) -> Posted:

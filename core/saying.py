@@ -52,12 +52,15 @@ class Said:
         }
 
 
-def say(system: System, name: str, text: str, *, actor: str, raw: bool = False, wait: float = 10.0) -> Said:
+def say(
+    system: System, name: str, text: str, *, actor: str, who: str = "", raw: bool = False, wait: float = 10.0
+) -> Said:
     """Put a message into a session's terminal, once, and wait up to `wait` seconds for its harness's word.
 
-    `actor`: `cli:ann`, `agent:builder`, `rest:ann`. With a service the row is committed and watched; without one it is
-    delivered here, behind those before it. Raises InvalidValue (bad name, empty text), UnknownSession, NotRunning and
-    Refused (by state, or too many messages wait), RecordUnreadable, StoreBroken.
+    `actor`: `cli:ann`, `agent:builder`, `slack:U1`; `who`: what the frame calls them, "" for as `actor` does.
+    With a service the row is committed and watched; without one it is delivered here, behind those before it.
+    Raises InvalidValue (bad name, empty text), UnknownSession, NotRunning and Refused (by state, or too
+    many messages wait), RecordUnreadable, StoreBroken.
     """
     known = definition_of(system.settings, system.records, name)
     if raw and actor.partition(":")[0] == AGENT_WAY:
@@ -69,7 +72,7 @@ def say(system: System, name: str, text: str, *, actor: str, raw: bool = False, 
     with _lock_if_needed(system, known, needed=wait > 0 and not _served(system)) as locked:
         known = definition_of(system.settings, system.records, name) if locked else known
         record, sight = _accepting(system, known)
-        message = _message(system, record, cleaned.text, actor, raw)
+        message = _message(system, record, cleaned.text, actor, who, raw)
         _commit(system, record, message)
         if locked:
             deliverer.begin(record, message.id, sight)
@@ -107,7 +110,7 @@ def _accepting(system: System, known: Known) -> tuple[SessionRecord, Sight]:
     return record, sight
 
 
-def _message(system: System, record: SessionRecord, text: str, actor: str, raw: bool) -> NewMessage:
+def _message(system: System, record: SessionRecord, text: str, actor: str, called: str, raw: bool) -> NewMessage:
     now, message_id = system.clock.now(), new_message_id()
     via, _, who = actor.partition(":")
     return NewMessage(
@@ -118,7 +121,7 @@ def _message(system: System, record: SessionRecord, text: str, actor: str, raw: 
         generation=record.generation,
         kind=Kind.SAY,
         actor=actor,
-        who=who or via,
+        who=called or who or via,
         via=via,
         marker=new_marker(),
         text=text,

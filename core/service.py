@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from core.clock import Deadline
-from core.controlsocket import ControlSocket
+from core.controlsocket import ControlSocket, Talk
 from core.domain.services import ServiceRow
 from core.errors import CoreError
 from core.poke import Poke
@@ -127,7 +127,9 @@ class Service:
         workers: Sequence[Worker],
         sweep: Callable[[], Mapping[str, Any]],
         connections: Connections,
+        talks: Mapping[str, Talk] | None = None,
     ) -> None:
+        """`talks`: what the service's socket answers besides what every service does."""
         self._system = system
         self._sweep = sweep
         self._connections = connections
@@ -136,7 +138,9 @@ class Service:
         self._sweep_report: Mapping[str, Any] = {}
         self._bell = Bell()
         socket = ControlSocket(
-            system.paths.service_socket, {"status": self._status, "sweep": self._sweep_answer, "ping": self._ping}
+            system.paths.service_socket,
+            {"status": self._status, "sweep": self._sweep_answer, "ping": self._ping},
+            talks,
         )
         self._socket = socket
         sweeper = Worker("sweep", 0, self._run_sweep)

@@ -24,6 +24,7 @@ from core.system import System
 Authorized = Callable[[InboxRow], bool | None]
 _MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.STARTING})
 _GONE = frozenset({Observed.DEAD, Observed.LOST})
+_LIVE = frozenset({*_MASKABLE, Observed.PERMISSION, Observed.QUESTION})
 _SILENCE = timedelta(seconds=2)  #: after a silence tmux is not asked again for that long
 
 
@@ -124,6 +125,13 @@ class Looker:
             paused=hold_state(record) is HoldState.PAUSED,
             authorized=row.state not in WAITING or self._authorized(row),
         )
+
+    def has_question(self, record: SessionRecord, sight: Sight) -> bool:
+        """Tell whether the session lives and waits for the answer to a question that a person may type."""
+        if sight.observed not in _LIVE:
+            return False
+        opened = self._system.requests.open(record.uid)
+        return any(one.answerable_by_typing and one.instance == record.instance_id for one in opened)
 
     def asking(self, record: SessionRecord, survey: Survey | None) -> bool:
         """Tell whether a dialog may be open, by a look at this moment."""

@@ -8,6 +8,7 @@ from core.errors import UnknownSession
 from core.sessions import definition_of
 
 if TYPE_CHECKING:
+    from core.config.settings import Settings
     from core.system import System
 
 Authorized = Callable[[str], bool]
@@ -31,12 +32,20 @@ def may_steer(system: "System", authorized: Authorized, name: str, author: str) 
     return listed is None or author in listed
 
 
+def chat_of(settings: "Settings", row: InboxRow) -> str | None:
+    """Return the kind of chat that a message came from, by a reply in a thread or by a command; None for any other."""
+    if row.message.address is not None:
+        return row.message.address.channel_kind
+    kind = row.message.actor.partition(":")[0]
+    return kind if kind in settings.channels else None
+
+
 def authorized_rows(system: "System", authorized: Authorized) -> Callable[[InboxRow], bool]:
     """Return the question that delivery asks again: rows of a chat need their author on the lists still."""
 
     def ask(row: InboxRow) -> bool:
-        address = row.message.address
-        author = row.message.actor.removeprefix(f"{address.channel_kind}:") if address else ""
-        return address is None or may_steer(system, authorized, row.message.name, author)
+        kind = chat_of(system.settings, row)
+        author = row.message.actor.removeprefix(f"{kind}:")
+        return kind is None or may_steer(system, authorized, row.message.name, author)
 
     return ask

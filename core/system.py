@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Processes,
         Progress,
         Records,
+        RequestBook,
         Runner,
         Watchbook,
     )
@@ -51,6 +52,7 @@ class System:
     bindings: Bindings
     activities: Activities
     watchbook: Watchbook
+    requests: RequestBook
     events: EventLog
     runner: Runner
     processes: Processes

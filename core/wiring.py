@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Marks,
         Outbox,
         Progress,
+        RequestBook,
         Watchbook,
     )
     from core.tmux.processes import LocalProcesses
@@ -89,6 +90,7 @@ def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: 
         bindings=SqliteBindings(database),
         activities=SqliteActivities(database),
         watchbook=deferred(lambda: _watchbook(database)),
+        requests=deferred(lambda: _requests(database)),
         events=deferred(lambda: _events(settings, paths, clock)),
         runner=runner,
         processes=processes,
@@ -147,6 +149,12 @@ def _watchbook(database: SqliteDatabase) -> Watchbook:
     from core.store.watchbook import SqliteWatchbook
 
     return SqliteWatchbook(database)
+
+
+def _requests(database: SqliteDatabase) -> RequestBook:
+    from core.store.requests import SqliteRequests
+
+    return SqliteRequests(database)
 
 
 def _events(settings: Settings, paths: StatePaths, clock: Clock) -> EventLog:

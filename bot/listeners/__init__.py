@@ -2,12 +2,14 @@
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.listeners import commands, others, replies
+from bot.listeners import actions, commands, others, replies
+from bot.listeners.actions import Buttons
 from bot.listeners.commands import Sessions
 
 
-def register_listeners(app: AsyncApp, sessions: Sessions) -> None:
+def register_listeners(app: AsyncApp, sessions: Sessions, buttons: Buttons) -> None:
     """Register all listeners; the catch-all comes last."""
     replies.register(app)
     commands.register(app, sessions)
+    actions.register(app, buttons)
     others.register(app)

@@ -10,28 +10,39 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot import payloads
 from bot.bridge import AsyncDoor
-from bot.clients import response_client
-from bot.errors import ASYNC_FAILURES, channel_error
-from bot.payloads import COMMAND, Command
-from bot.views.answers import View, help_view, list_view, plain_view, refusal_view, status_view
+from bot.listeners.responding import respond
+from bot.payloads import COMMAND, KIND, Command
+from bot.views.answers import View, help_view, list_view, plain_view, refusal_view, status_view, told_view
 from core.errors import CoreError
+from core.ports import IncomingOrder, Role
 
 log = logging.getLogger(__name__)
 
 COMMANDS = (COMMAND,)
+#: verb -> who may say it, whether words follow the session's name
+ORDERS: Mapping[str, tuple[Role, bool]] = {
+    "say": (Role.MEMBER, True),
+    "screen": (Role.MEMBER, False),
+    "pause": (Role.MEMBER, False),
+    "resume": (Role.MEMBER, False),
+    "interrupt": (Role.MEMBER, False),
+    "start": (Role.OPERATOR, False),
+    "stop": (Role.OPERATOR, False),
+    "restart": (Role.OPERATOR, False),
+}
 
 
 @dataclass(frozen=True)
 class Sessions:
-    """What a command may ask: core's door, who is allowed, and which team is ours ("" while unknown)."""
+    """What a command may ask: core's door, who has which role, and which team is ours ("" while unknown)."""
 
     door: AsyncDoor
-    authorized: Callable[[str], bool]
+    holds: Callable[[str, Role], bool]
     team: Callable[[], str]
 
     def permits(self, asked: Command) -> bool:
         """Tell whether the caller is on the allow-list and of our own team."""
-        return bool(asked.team) and asked.team == self.team() and self.authorized(asked.user)
+        return bool(asked.team) and asked.team == self.team() and self.holds(asked.user, Role.MEMBER)
 
 
 def register(app: AsyncApp, sessions: Sessions) -> None:
@@ -40,7 +51,7 @@ def register(app: AsyncApp, sessions: Sessions) -> None:
     async def run(ack: AsyncAck, body: dict[str, Any]) -> None:
         await ack()
         asked = payloads.command(body)
-        await _respond(asked, await answer(asked, sessions))
+        await respond(asked.response_url, await answer(asked, sessions))
 
     app.command(COMMAND)(run)
 
@@ -51,28 +62,31 @@ async def answer(asked: Command, sessions: Sessions) -> View:
         log.info("a slash command was refused", extra={"author": asked.user, "team": asked.team})
         return refusal_view()
     verb = asked.words[0].lower() if asked.words else "help"
-    render = _VERBS.get(verb)
-    if render is None:
-        return help_view("" if verb == "help" else verb)
+    operator = sessions.holds(asked.user, Role.OPERATOR)
     try:
-        return render(await sessions.door.rows())
+        if verb in _LISTS:
+            return _LISTS[verb](await sessions.door.rows())
+        if verb not in ORDERS:
+            return help_view("" if verb == "help" else verb, operator=operator)
+        return await _ordered(verb, asked, sessions)
     except CoreError as error:
-        return plain_view(f"the sessions could not be listed: {error}")
+        what = "the sessions could not be listed" if verb in _LISTS else verb
+        return plain_view(f"{what}: {error}")
 
 
-_VERBS: Mapping[str, Callable[[tuple[Mapping[str, Any], ...]], View]] = {
+_LISTS: Mapping[str, Callable[[tuple[Mapping[str, Any], ...]], View]] = {
     "status": status_view,
     "list": list_view,
 }
 
 
-async def _respond(asked: Command, view: View) -> None:
-    try:
-        answered = await response_client(asked.response_url).send(
-            text=view.text, blocks=list(view.blocks), response_type="ephemeral"
-        )
-    except ASYNC_FAILURES as error:
-        log.warning("a slash command was not answered", extra={"reason": str(channel_error("respond", "", error))})
-        return
-    if answered.status_code != 200:
-        log.warning("a slash command was not answered", extra={"reason": f"HTTP {answered.status_code}"})
+async def _ordered(verb: str, asked: Command, sessions: Sessions) -> View:
+    role, more = ORDERS[verb]
+    if not sessions.holds(asked.user, role):
+        return plain_view(f"{verb} is for the operators of this the-loop (channels.slack.operators) alone.")
+    text = asked.rest
+    usage = f"{COMMAND} {verb} NAME{' TEXT' if more else ''}"
+    if len(asked.words) < 2 or (more and not text.strip()) or (not more and len(asked.words) > 2):
+        return plain_view(f"It is used so: {usage}")
+    order = IncomingOrder(KIND, asked.user, asked.user_name or asked.user, verb, asked.words[1], text)
+    return told_view(await sessions.door.order(order))

@@ -7,12 +7,14 @@ from typing import Any
 
 from bot.mrkdwn import escape
 from bot.payloads import COMMAND
+from core.ports import Told
 
 Row = Mapping[str, Any]
 Block = dict[str, Any]
 
 _SECTION = 2_900  #: characters of a section's text; Slack takes 3,000
 _PAYLOAD = 12_000  #: characters of all blocks as JSON; above some 13,200 Slack answers msg_blocks_too_long
+_CODE = 2_400  #: characters of a screen, before what is escaped in it
 _FIELD = 200  #: characters that one value of a row may take
 
 
@@ -35,13 +37,39 @@ def refusal_view() -> View:
     return plain_view("You are not on the list of people who may use this command here.")
 
 
-def help_view(unknown: str) -> View:
-    """Return the verbs; an unknown one is named."""
-    verbs = (("status", "which sessions run, and what they do"), ("list", "all sessions with their details"))
-    lines = [f"`{COMMAND} {verb}`: {what}" for verb, what in (*verbs, ("help", "this"))]
+def told_view(told: Told) -> View:
+    """Return what core tells somebody; code is shown as it is, its beginning cut where it is too long."""
+    text = escape(_cut(told.text, _SECTION // 2))
+    if not told.code:
+        return View(text, (_section(text),))
+    code = escape(told.code[-_CODE:].replace("```", "'''"))
+    return View(text, (_section(text), _section(f"```\n{code[-_SECTION + 10 :]}\n```")))
+
+
+_MEMBERS = (
+    ("status", "which sessions run, and what they do"),
+    ("list", "all sessions with their details"),
+    ("say NAME TEXT", "a message into its terminal"),
+    ("screen NAME", "the end of what its terminal shows, secrets taken out"),
+    ("pause NAME", "its turn ends, and what comes in waits"),
+    ("resume NAME", "what waits goes in, in order"),
+    ("interrupt NAME", "its turn is cut off"),
+)
+_OPERATORS = (
+    ("start NAME", "bring it up"),
+    ("stop NAME", "end it; what waits is cancelled"),
+    ("restart NAME", "end it and bring it back with its conversation"),
+)
+
+
+def help_view(unknown: str, *, operator: bool = False) -> View:
+    """Return the verbs that the caller may use; an unknown one is named."""
+    verbs = (*_MEMBERS, *(_OPERATORS if operator else ()), ("help", "this"))
+    lines = [f"`{COMMAND} {verb}`: {what}" for verb, what in verbs]
     lines.append("To speak to a session, reply in its thread.")
     named = f"`{escape(_cut(unknown.replace('`', ''), _FIELD))}` is no verb of {COMMAND}. " if unknown else ""
-    return View(f"{named}Verbs: status, list, help", (_section("\n".join([named, *lines] if named else lines)),))
+    words = ", ".join(verb.split()[0] for verb, _ in verbs)
+    return View(f"{named}Verbs: {words}", (_section("\n".join([named, *lines] if named else lines)),))
 
 
 def status_view(rows: Sequence[Row]) -> View:

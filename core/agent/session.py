@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -27,7 +28,7 @@ from core.agent.answers import (
 from core.agent.composer import Composer
 from core.agent.conversation import Conversation, summary
 from core.agent.dialog import Dialog
-from core.agent.hooks import Hooks
+from core.agent.hooks import Hooks, Running
 from core.agent.keyboard import Key, Keyboard, Press
 from core.agent.options import BadOption, Options
 from core.agent.tasks import Tasks, notification
@@ -71,6 +72,7 @@ class Session:
         self._wake_at: float | None = None  #: when the turn's pause is over
         self._tool: tuple[str, dict[str, object]] | None = None  #: the tool call that is under way
         self._dialog: Dialog | None = None
+        self._deciding: list[Running] = []  #: hooks that may answer the dialog
         self._exit: int | None = None
         self._end_reason = "other"
         self._interrupted_once = False
@@ -123,9 +125,11 @@ class Session:
         if self._keyboard.undecided:
             ends.append(_ESCAPE_WAIT)
         terminal = self._terminal.descriptor
-        ready, _, _ = select.select([terminal, wakeup], [], [], max(0.0, min(ends)) if ends else None)
+        sources = [terminal, wakeup, *self._deciding]
+        ready, _, _ = select.select(sources, [], [], max(0.0, min(ends)) if ends else None)
         if wakeup in ready:
             os.read(wakeup, _READ)
+        self._take_decisions([hook for hook in self._deciding if hook in ready])
         presses = self._keyboard.settle() if not ready else []
         if terminal in ready:
             presses = self._keyboard.feed(self._read(terminal))
@@ -182,7 +186,8 @@ class Session:
         """End the turn without a Stop; on C-c without one clear the line, and the second time leave."""
         if self._turn is not None:
             self._turn.close()
-            self._turn, self._wake_at, self._tool, self._dialog = None, None, None, None
+            self._turn, self._wake_at, self._tool = None, None, None
+            self._close_dialog()
             self._conversation.interrupted()
             self._terminal.show("interrupted", "dim")
             self._tell_status()
@@ -313,14 +318,41 @@ class Session:
     def _ask(self, dialog: Dialog) -> None:
         tool, given = self._tool or ("", {})
         self._dialog = dialog
-        self._fire("PermissionRequest", tool_name=tool, tool_input=given)
+        session, transcript = self._conversation.session_id, str(self._conversation.path)
+        self._deciding = self._hooks.start("PermissionRequest", session, transcript, tool_name=tool, tool_input=given)
         self._terminal.show(dialog.text())
         self._tell_status()
+
+    def _close_dialog(self) -> None:
+        self._dialog = None
+        for hook in self._deciding:
+            hook.end()
+        self._deciding = []
+
+    def _take_decisions(self, ended: list[Running]) -> None:
+        """Let a hook answer the dialog; one that says nothing leaves it to the terminal."""
+        for hook in ended:
+            if hook not in self._deciding:
+                continue  # an earlier one has answered
+            self._deciding.remove(hook)
+            picked = self._picked_by(hook.decision())
+            if picked is not None:
+                self._terminal.show("· answered by a hook", "dim")
+                self._answer_dialog(picked)
+
+    def _picked_by(self, decision: Mapping[str, object]) -> str | None:
+        if self._tool is None or decision.get("behavior") not in ("allow", "deny"):
+            return None
+        if decision["behavior"] == "deny" or self._tool[0] == "Bash":
+            return "Yes" if decision["behavior"] == "allow" else "No"
+        given = decision.get("updatedInput")
+        answers = given.get("answers") if isinstance(given, dict) else None
+        return ", ".join(map(str, answers.values())) if isinstance(answers, dict) else None
 
     def _answer_dialog(self, picked: str | None) -> None:
         if picked is None or self._tool is None:
             return
-        self._dialog = None
+        self._close_dialog()
         self._tell_status()
         if self._tool[0] != "Bash":
             self._advance(picked)
@@ -371,6 +403,7 @@ class Session:
         self._exit, self._end_reason = 0, "prompt_input_exit"
 
     def _end(self) -> None:
+        self._close_dialog()
         self._tasks.end_all()
         self._fire("SessionEnd", reason=self._end_reason)
         self._status_file.unlink(missing_ok=True)

@@ -276,6 +276,12 @@ class LimitsBlock(Block):
     restarts_per_hour: int = Field(
         _LIMITS.restarts_per_hour, ge=1, le=1000, description="Restarts after crashes; then it is held as failed"
     )
+    approval_wait_seconds: float = Field(
+        _LIMITS.approval_wait_seconds,
+        ge=1,
+        le=86_400,
+        description="How long a permission request or a question can be answered in its thread, not the terminal alone",
+    )
 
 
 class EventLogBlock(Block):

@@ -85,6 +85,7 @@ class Limits(NamedTuple):
     queued_per_session: int = 100
     message_expiry_minutes: float = 60.0
     restarts_per_hour: int = 5
+    approval_wait_seconds: float = 600.0
 
 
 class EventLogSettings(NamedTuple):
@@ -157,7 +158,12 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
         harnesses={key: _harness(key, block) for key, block in resolved["harnesses"].items()},
         channels={name: ChannelBlock(name, raw["enabled"], raw) for name, raw in resolved["channels"].items()},
         standing=Standing(standing["enabled"], tuple(_definition(session) for session in standing["sessions"])),
-        limits=Limits(limits["queuedPerSession"], limits["messageExpiryMinutes"], limits["restartsPerHour"]),
+        limits=Limits(
+            limits["queuedPerSession"],
+            limits["messageExpiryMinutes"],
+            limits["restartsPerHour"],
+            limits["approvalWaitSeconds"],
+        ),
         event_log=EventLogSettings(log["maxBytes"], log["keep"], log["includeText"]),
         service=ServiceSettings(service["host"], service["port"], service["tokenEnv"]),
         source=source,

@@ -27,6 +27,8 @@ class Event(StrEnum):
     STANDING_REFUSED = "standing.refused"
     STANDING_CONFIRMED = "standing.confirmed"
     STANDING_UNCONFIRMED = "standing.unconfirmed"
+    STANDING_ASKED = "standing.asked"  #: a permission or a question waits for an answer in its thread
+    STANDING_ANSWERED = "standing.answered"
     STANDING_SUPPRESSED = "standing.suppressed"
     STANDING_COLLECTED = "standing.collected"
     STANDING_STALLED = "standing.stalled"  #: a turn that has shown no sign of life for long; nothing is done to it

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,11 @@ class SessionContext:
     args: tuple[str, ...]  #: the operator's harness arguments, resolved
     session_id: str | None  #: the conversation
 
+    @property
+    def service_socket(self) -> Path:
+        """Where the service is asked: beside the FIFO that wakes it."""
+        return self.poke.with_name("service.sock")
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -76,6 +81,20 @@ class Report:
     instance: str
     name: str
     payload: Mapping[str, Any]
+
+    @property
+    def agent(self) -> str:
+        """Return which agent within the harness it is about; "main" where it names none."""
+        found = self.payload.get("agent_id")
+        return found if isinstance(found, str) and found else "main"
+
+
+def stamped(name: str, fallback: datetime) -> datetime:
+    """Return when a report of that name was written: it begins with nanoseconds since the epoch."""
+    stamp = name.split("-", 1)[0]
+    if not (stamp.isascii() and stamp.isdigit() and len(stamp) == 19):
+        return fallback
+    return datetime.fromtimestamp(int(stamp) / 1e9, UTC)
 
 
 @dataclass(frozen=True)

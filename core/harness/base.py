@@ -12,6 +12,7 @@ from core.errors import HarnessNotInstalled, TrustFailed
 ASKING = "asking"  #: there while a dialog may be open, of whichever agent in the harness: an Enter would answer it
 TOOL = "tool"  #: its modification time is that of the last PreToolUse
 REPORTER = "report"
+CLIENT = "ask.py"  #: what the reporter becomes at a PermissionRequest; it names it too
 SETTINGS = "hook-settings.json"
 
 

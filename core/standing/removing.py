@@ -20,6 +20,7 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
     with effect(Effect.DELETE_FORGET), system.database.transaction(durable=False):
         system.activities.forget(record.uid)
         system.watchbook.forget(record.uid)
+        system.requests.forget(record.uid)
         system.progress.forget(record.uid)
         if record.instance_id:
             system.database.forget_reports(record.instance_id)

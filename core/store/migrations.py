@@ -158,6 +158,39 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) WITHOUT ROWID
         """,
     ),
+    (
+        "ALTER TABLE outbox ADD COLUMN buttons TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE outbox ADD COLUMN edits TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE outbox ADD COLUMN path TEXT NOT NULL DEFAULT ''",
+        "CREATE INDEX outbox_buttons ON outbox (ts) WHERE buttons <> ''",
+        """
+        CREATE TABLE requests (
+            id TEXT PRIMARY KEY,
+            key TEXT NOT NULL,
+            uid TEXT NOT NULL,
+            name TEXT NOT NULL,
+            instance TEXT NOT NULL,
+            agent TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            payload TEXT NOT NULL,
+            state TEXT NOT NULL,
+            allowed INTEGER NOT NULL DEFAULT 0,
+            answers TEXT NOT NULL DEFAULT '[]',
+            answered_by TEXT NOT NULL DEFAULT '',
+            reason TEXT NOT NULL DEFAULT '',
+            asked_at TEXT NOT NULL,
+            expires_at TEXT NOT NULL,
+            settled_at TEXT,
+            told INTEGER NOT NULL DEFAULT 0,
+            UNIQUE (instance, key)
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX requests_open ON requests (uid, asked_at) WHERE state = 'open'",
+        "CREATE INDEX requests_untold ON requests (asked_at) WHERE state = 'answered' AND told = 0",
+        "CREATE INDEX requests_of_session ON requests (uid)",
+        "CREATE TABLE spoken (uid TEXT NOT NULL, at TEXT NOT NULL)",
+        "CREATE INDEX spoken_of_session ON spoken (uid, at)",
+    ),
 )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from core.clock import iso
+from core.domain.buttons import Button, Press
 from core.errors import Refused
 from core.ports import NewPost, OutboundKind, OutboxRow, PostState
 from core.store import queries
@@ -46,6 +48,15 @@ class SqliteOutbox:
         Where the first one still has to wait, the session's later ones wait with it.
         """
         return tuple(map(_row, self._database.read(queries.DUE_POSTS, (channel_kind, iso(now)))))
+
+    def get(self, post_id: str) -> OutboxRow | None:
+        """Return the row of a post. Raises StoreBroken."""
+        found = self._database.read(queries.POST_OF_ID, (post_id,))
+        return _row(found[0]) if found else None
+
+    def with_buttons(self, channel_kind: str, ts: str) -> tuple[OutboxRow, ...]:
+        """Return the posts with buttons that stand in the message of that time stamp. Raises StoreBroken."""
+        return tuple(map(_row, self._database.read(queries.POST_WITH_BUTTONS, (ts, channel_kind))))
 
     def tally(self) -> Mapping[str, int]:
         """Return how many rows are in each state, by the state's value; one that no row is in is missing."""
@@ -112,7 +123,26 @@ def _columns(post: NewPost) -> dict[str, str]:
         "text": post.text,
         "channel": post.channel,
         "thread": post.thread,
+        "buttons": _buttons_column(post.buttons),
+        "edits": post.edits,
+        "path": post.path,
     }
+
+
+def _buttons_column(buttons: Sequence[Button]) -> str:
+    if not buttons:
+        return ""
+    return json.dumps([[one.press.value, one.target, one.label, *one.place, one.style] for one in buttons])
+
+
+def _buttons(column: str) -> tuple[Button, ...]:
+    if not column:
+        return ()
+    found = json.loads(column)
+    return tuple(
+        Button(Press(press), target, label, (question, option), style)
+        for press, target, label, question, option, style in found
+    )
 
 
 def _row(found: sqlite3.Row) -> OutboxRow:
@@ -126,6 +156,9 @@ def _row(found: sqlite3.Row) -> OutboxRow:
         text=found["text"],
         channel=found["channel"],
         thread=found["thread"],
+        buttons=_buttons(found["buttons"]),
+        edits=found["edits"],
+        path=found["path"],
     )
     return OutboxRow(
         post=post,

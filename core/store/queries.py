@@ -43,14 +43,16 @@ CANCEL_WAITING = f"""
 # ---------------------------------------------------------------- outbox
 
 ADD_POST = """
-    INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, state)
-    VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, 'pending')
+    INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, buttons, edits, path, state)
+    VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, :buttons, :edits, :path, 'pending')
     ON CONFLICT (key) DO NOTHING
 """
 POST = "SELECT * FROM outbox WHERE seq = ?"
+POST_OF_ID = "SELECT * FROM outbox WHERE id = ?"
+POST_WITH_BUTTONS = "SELECT * FROM outbox WHERE ts = ? AND buttons <> '' AND channel_kind = ? ORDER BY seq DESC"
 DUE_POSTS = f"""
     SELECT * FROM (
-        SELECT *, row_number() OVER (PARTITION BY uid ORDER BY coalesce(part_of, seq), part) AS place
+        SELECT *, row_number() OVER (PARTITION BY uid ORDER BY kind <> 'root', coalesce(part_of, seq), part) AS place
         FROM outbox WHERE channel_kind = ? AND {_OPEN_POST}
     )
     WHERE place = 1 AND (not_before IS NULL OR not_before <= ?)
@@ -172,7 +174,9 @@ TELL_END = """
     INSERT INTO ends (instance, uid, told_at, due_at, counted) VALUES (:instance, :uid, :at, :due_at, :counted)
     ON CONFLICT (instance) DO UPDATE SET told_at = :at, due_at = :due_at, counted = :counted WHERE told_at IS NULL
 """
+DROP_EARLIER_ENDS = "DELETE FROM ends WHERE uid = ? AND instance <> ? AND told_at IS NOT NULL AND due_at IS NULL"
 PUT_OFF_END = "UPDATE ends SET due_at = ? WHERE instance = ?"
+DROP_EARLIER_RESTARTS = "DELETE FROM restarts WHERE uid = ? AND at < ?"
 COUNT_RESTART = "INSERT INTO restarts (uid, at) VALUES (?, ?)"
 RESTARTS = "SELECT at FROM restarts WHERE uid = ? AND at > ? ORDER BY at"
 ANNOUNCED = "SELECT * FROM announced WHERE uid = ?"
@@ -182,5 +186,27 @@ FORGET_WATCHED = (
     "DELETE FROM restarts WHERE uid = ?",
     "DELETE FROM announced WHERE uid = ?",
 )
-DROP_EARLIER_ENDS = "DELETE FROM ends WHERE uid = ? AND instance <> ? AND told_at IS NOT NULL AND due_at IS NULL"
-DROP_EARLIER_RESTARTS = "DELETE FROM restarts WHERE uid = ? AND at < ?"
+
+# ---------------------------------------------------------------- requests
+
+ADD_REQUEST = """
+    INSERT INTO requests (id, key, uid, name, instance, agent, kind, payload, state, asked_at, expires_at)
+    VALUES (:id, :key, :uid, :name, :instance, :agent, :kind, :payload, 'open', :asked_at, :expires_at)
+    ON CONFLICT (instance, key) DO NOTHING
+"""
+REQUEST = "SELECT * FROM requests WHERE id = ?"
+REQUEST_OF_KEY = "SELECT * FROM requests WHERE instance = ? AND key = ?"
+OPEN_REQUESTS = """
+    SELECT * FROM requests WHERE state = 'open' AND (:uid IS NULL OR uid = :uid) ORDER BY asked_at, id
+"""
+UNTOLD_REQUESTS = "SELECT * FROM requests WHERE state = 'answered' AND told = 0 ORDER BY asked_at, id"
+MOVE_REQUEST = """
+    UPDATE requests SET state = :state, allowed = :allowed, answers = :answers, answered_by = :by, reason = :reason,
+        settled_at = :settled_at, told = :told
+    WHERE id = :id AND state = :was_state AND json_array_length(answers) = :was_answered AND told = :was_told
+"""
+FORGET_REQUESTS = "DELETE FROM requests WHERE uid = ?"
+DROP_SPOKEN = "DELETE FROM spoken WHERE uid = ? AND at < ?"
+SPOKEN = "SELECT count(*) AS posts FROM spoken WHERE uid = ?"
+SPEAK = "INSERT INTO spoken (uid, at) VALUES (?, ?)"
+FORGET_SPOKEN = "DELETE FROM spoken WHERE uid = ?"

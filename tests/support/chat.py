@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from core.domain.marking import Mark
 from core.domain.posting import OutboundKind
 from core.errors import ChannelError
-from core.ports import CoreDoor, Finding, NewPost, Posted, WebHook
+from core.ports import CoreDoor, Finding, NewPost, Posted, Role, WebHook
 
 TEAM, HOME = "T1", "C1"
 
@@ -45,6 +45,10 @@ class Chat:
     def authorized(self, author: str) -> bool:
         """Tell whether the member is on the list."""
         return author in self.members
+
+    def holds(self, author: str, role: Role) -> bool:
+        """Tell whether somebody has the role: here every member has each but an operator's."""
+        return self.authorized(author) and role is not Role.OPERATOR
 
     def post(self, post: NewPost, channel: str, thread: str) -> Posted:
         """Post, or fail as told."""

@@ -2,26 +2,37 @@
 
 import json
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from core import askclient
 from core.domain.harness import SessionContext
 from core.errors import TrustFailed
-from core.harness.base import REPORTER, SETTINGS, make_folders, write_private
+from core.harness.base import CLIENT, REPORTER, SETTINGS, make_folders, write_private
 from core.harness.hooks.settings import hook_settings, merged
 
 
 def reporter_script(context: SessionContext) -> str:
     """Return the reporter of this instance."""
     text = Path(__file__).with_name("reporter.sh").read_text(encoding="utf-8")
-    for key, path in (("folder", context.folder), ("spool", context.spool), ("poke", context.poke)):
-        text = text.replace(f"\n{key}=@{key}@\n", f"\n{key}={shlex.quote(str(path))}\n")
+    baked = {
+        "folder": context.folder,
+        "spool": context.spool,
+        "poke": context.poke,
+        "instance": context.instance,
+        "service": context.service_socket,
+        "python": sys.executable,
+    }
+    for key, value in baked.items():
+        text = text.replace(f"\n{key}=@{key}@\n", f"\n{key}={shlex.quote(str(value))}\n")
     return text
 
 
 def install_reporter(context: SessionContext) -> Path:
-    """Write the reporter (0700) and return its path. Raises OSError."""
+    """Write the reporter (0700), and the client that it becomes, and return its path. Raises OSError."""
+    write_private(context.folder / CLIENT, Path(askclient.__file__).read_text(encoding="utf-8"))
     path = context.folder / REPORTER
     write_private(path, reporter_script(context), mode=0o700)
     return path

@@ -1,10 +1,14 @@
 #!/bin/sh
 # Hook reporter of the-loop, written for one instance of one session. Usage: report EVENT, the hook's JSON on stdin.
-# It must never hold up or break the harness: no lock, no wait, nothing on stdout, exit 0. The one exception is the
-# turn gate: exit 2 blocks a turn that nobody typed while the session is held.
+# It must never hold up or break the harness: no lock, no wait, nothing on stdout, exit 0. There are two exceptions. The
+# turn gate: exit 2 blocks a turn that nobody typed while the session is held. And at a PermissionRequest it becomes, in
+# the end, the client that waits for a person's answer in a chat, if a service is there to ask.
 folder=@folder@
 spool=@spool@
 poke=@poke@
+instance=@instance@
+service=@service@
+python=@python@
 
 # First the markers: whoever is about to send an Enter reads them.
 asking=$folder/asking
@@ -116,6 +120,12 @@ if [ -e "$asking" ] || { [ "$event" = UserPromptSubmit ] && [ -e "$folder/hold" 
     exit 2
   fi
   printf '%s' "$payload" | save .json
+  if [ "$event" = PermissionRequest ] && [ -S "$service" ] && [ -x "$python" ] && [ -r "$folder/ask.py" ]; then
+    poke
+    exec "$python" -I -S "$folder/ask.py" "$service" "$instance" "$name" 2>/dev/null <<END
+$payload
+END
+  fi
 else
   save .json
 fi

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+#: Longer than any wait that `limits.approvalWaitSeconds` allows: the service ends the wait, and says so in the thread.
+#: Claude Code 2.1.197 shows its dialog meanwhile, and a person there may be first.
+ASKING_SECONDS = 86_400 + 120
 #: event -> seconds after which the harness gives up on the reporter. All run synchronously: it costs milliseconds,
 #: reports keep the order of the events, and the markers of PreToolUse and PermissionRequest are there in time.
 #: SessionEnd hooks are cut off after about 1.4 s whatever is said here (Claude Code 2.1.197).
@@ -14,7 +17,7 @@ EVENTS: Mapping[str, int] = {
     "PreToolUse": 10,
     "PostToolUse": 10,
     "PostToolUseFailure": 10,
-    "PermissionRequest": 10,
+    "PermissionRequest": ASKING_SECONDS,
     "Stop": 10,
     "StopFailure": 10,
     "SubagentStop": 10,  # a subagent that is gone waits for nobody

@@ -20,10 +20,13 @@ from core.ports import (
     Fetch,
     Fetched,
     IncomingChange,
+    IncomingOrder,
+    IncomingPress,
     IncomingReply,
     NewPost,
     OutboundKind,
     Swept,
+    Told,
     Verdict,
 )
 
@@ -38,6 +41,8 @@ class Door:
 
     def __init__(self) -> None:
         self.batches: list[list[IncomingReply]] = []
+        self.presses: list[IncomingPress] = []
+        self.orders: list[IncomingOrder] = []
         self.states: list[tuple[bool, str]] = []
         self.sessions: list[Mapping[str, Any]] = []
         self.changes: list[IncomingChange] = []
@@ -109,6 +114,16 @@ class Door:
         if self.rows_error is not None:
             raise self.rows_error
         return tuple(self.sessions)
+
+    def press(self, press: IncomingPress) -> Told:
+        """Record the press."""
+        self.presses.append(press)
+        return Told("")
+
+    def order(self, order: IncomingOrder) -> Told:
+        """Record the command."""
+        self.orders.append(order)
+        return Told(f"{order.verb} done", "screen" if order.verb == "screen" else "")
 
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
         """Record how the connection stands."""

@@ -3,11 +3,12 @@
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from core.clock import SystemClock
-from core.domain.session import SessionRecord
+from core.domain.session import Phase, SessionRecord
 from core.errors import ChannelError
 from core.outbound import OutboundWorker
 from core.ports import NewPost, OutboundKind, PostState
@@ -59,7 +60,7 @@ def worker(recorded: System, chat: Chat) -> OutboundWorker:
     return OutboundWorker(recorded, chat)
 
 
-def post(kind: OutboundKind, number: int = 0, uid: str = "s-1", **changes: str) -> NewPost:
+def post(kind: OutboundKind, number: int = 0, uid: str = "s-1", **changes: Any) -> NewPost:
     """Return a post."""
     return NewPost(f"p-{kind.value}-{uid}-{number}", f"{kind.value}:{uid}:{number}", kind, uid, "scribe", "slack",
                    f"{kind.value} {number}", **changes)  # fmt: skip
@@ -99,6 +100,27 @@ def test_the_root_is_bound_before_anything_is_posted_to_it(
         "channel.posted",
         "channel.posted",
     ]
+
+
+def test_an_answer_that_is_there_before_the_root_waits_for_it(
+    recorded: System, chat: Chat, clock: HandClock, worker: OutboundWorker
+) -> None:
+    """The first turn may end before its start has committed the announcement; then nothing is given up."""
+    record = recorded.records.read("scribe")
+    assert record is not None
+    with recorded.locks.hold("scribe", "test", 1.0):
+        recorded.records.write(replace(record, phase=Phase.STARTING))
+    recorded.outbox.add([post(OutboundKind.ANSWER)])
+
+    worker.turn()
+    waiting = [row.state for row in recorded.outbox.due("slack", datetime.max.replace(tzinfo=UTC))]
+    recorded.outbox.add([post(OutboundKind.ROOT)])
+    with recorded.locks.hold("scribe", "test", 1.0):
+        recorded.records.write(replace(record, phase=Phase.SETTLED))
+    drain(worker, clock)
+
+    assert waiting == [PostState.PENDING]
+    assert chat.texts() == ["root 0", "answer 0"]
 
 
 def test_a_root_update_edits_the_root(worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock) -> None:

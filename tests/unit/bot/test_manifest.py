@@ -14,7 +14,14 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot import manifest
 from bot.app import Self, build_app
 from bot.bridge import AsyncDoor
+from bot.directory import Directory
+from bot.listeners.actions import Buttons
 from bot.listeners.commands import Sessions
+from bot.settings import SlackSettings
+from bot.tokens import Tokens
+from bot.views.buttons import button_blocks
+from core.clock import SystemClock
+from core.domain.buttons import Button, Press
 from tests.integration.bot.served import Door
 
 ROOT = Path(__file__).parents[3]
@@ -25,7 +32,11 @@ def _listener(body: dict[str, object]) -> list[str]:
     import asyncio
 
     async def find() -> list[str]:
-        app = build_app(AsyncWebClient(), Self(), Sessions(AsyncDoor(Door()), lambda _: False, lambda: "T1"))
+        client, door, own = AsyncWebClient(), AsyncDoor(Door()), Self()
+        block = SlackSettings()
+        directory = Directory(client, Tokens(block, {}), SystemClock())
+        buttons = Buttons(door, directory, block, lambda: own.identity)
+        app = build_app(client, own, Sessions(door, lambda *_: False, lambda: "T1"), buttons)
         request, found = AsyncBoltRequest(mode="socket_mode", body=body), []
         for listener in app._async_listeners:
             if await listener.async_matches(req=request, resp=BoltResponse(status=200)):
@@ -96,5 +107,16 @@ def test_least_privilege() -> None:
         "users:read",
     ]
     assert made["settings"]["socket_mode_enabled"] is True
-    assert made["settings"]["interactivity"]["is_enabled"] is False
+    assert made["settings"]["interactivity"]["is_enabled"] is True
     assert made["settings"]["token_rotation_enabled"] is False
+
+
+@pytest.mark.parametrize("press", Press)
+def test_every_button_has_a_listener(press: Press) -> None:
+    """What a post shows is heard when it is pressed."""
+    [_, row] = button_blocks("", (Button(press, "q-1", "label", (1, 2)),))
+    action = {**row["elements"][0], "type": "button", "block_id": "b"}
+
+    found = _listener({"type": "block_actions", "actions": [action]})
+
+    assert found == ["bot.listeners.actions"]

@@ -117,7 +117,12 @@ def test_show_is_the_configuration_in_effect(folder: ConfigFolder) -> None:
     shown = commands.show(folder.path, folder.env, models=MODELS)
 
     values = yaml.safe_load(shown)
-    assert values["limits"] == {"queuedPerSession": 7, "messageExpiryMinutes": 60.0, "restartsPerHour": 5}
+    assert values["limits"] == {
+        "queuedPerSession": 7,
+        "messageExpiryMinutes": 60.0,
+        "restartsPerHour": 5,
+        "approvalWaitSeconds": 600.0,
+    }
     assert values["channels"]["chat"] == {"enabled": False, "channel": "C1", "authorizedUsers": []}
     folder.path.write_text(shown)
     after = load(folder.path, folder.env)

@@ -241,7 +241,10 @@ def test_every_event_is_reported_by_a_private_script(claude: ClaudeHarness, cont
     settings = settings_in(context)
     assert (context.folder / "report").stat().st_mode & 0o777 == 0o700
     assert (context.folder / "hook-settings.json").stat().st_mode & 0o777 == 0o600
-    assert all(hook["timeout"] <= 10 for entries in settings["hooks"].values() for e in entries for hook in e["hooks"])
+    waits = {event: hook["timeout"] for event, rows in settings["hooks"].items() for e in rows for hook in e["hooks"]}
+    assert waits.pop("PermissionRequest") > 86_400  # longer than any wait for a person's answer
+    assert all(seconds <= 10 for seconds in waits.values())
+    assert (context.folder / "ask.py").stat().st_mode & 0o777 == 0o600
     assert not any("async" in hook for entries in settings["hooks"].values() for e in entries for hook in e["hooks"])
     assert context.spool.is_dir()
     assert not (context.folder / "asking").exists()

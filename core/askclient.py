@@ -1,0 +1,152 @@
+"""Asks the service on its socket and waits for a person's answer. Standard library alone.
+
+A copy of this file lies in each session's folder, where the reporter becomes it at a PermissionRequest
+(`python -I -S ask.py SOCKET INSTANCE KEY`, the hook's JSON on stdin); what it prints decides the harness's dialog.
+Nothing printed, exit 0, leaves the dialog to the terminal: so it does without a service, and whenever it is in doubt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+
+TYPE_CHECKING = False  # the module of that name costs the hook ten milliseconds
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import IO, Any
+
+CONNECT_SECONDS = 5.0  # for a service that is there to say that it has heard
+RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0)
+LONGEST_TEXTS = (20_000, 4_000, 400)  # characters of each text that is sent on; people are shown less
+LONGEST_INPUT = 900_000  # of all of them; the service reads a line of 1 MiB
+QUESTION_TOOL = "AskUserQuestion"
+
+
+class Undecided(Exception):
+    """Nobody answers: no service, no thread, or the time is up."""
+
+
+def wait_for_answer(path: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Return the service's answer, a dict. Raises Undecided with the reason.
+
+    A service that goes away while it is waited for is looked for again within the time that it had granted.
+    """
+    deadline: float | None = None
+    attempt = 0
+    while True:
+        try:
+            with _connected(path) as connection, connection.makefile("rb") as stream:
+                connection.sendall(json.dumps(request).encode() + b"\n")
+                first = _line(stream)
+                if "wait" not in first:
+                    return _decided(first)
+                attempt = 0
+                deadline = time.monotonic() + float(first["wait"])
+                connection.settimeout(float(first["wait"]) + CONNECT_SECONDS)
+                return _decided(_line(stream))
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            pause = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
+            if deadline is None or time.monotonic() + pause >= deadline:
+                raise Undecided(f"the service did not answer: {error}") from error
+            attempt += 1
+            time.sleep(pause)
+
+
+def _decided(answer: dict[str, Any]) -> dict[str, Any]:
+    found = answer.get("answer")
+    if isinstance(found, dict):
+        return found
+    raise Undecided(str(answer.get("undecided") or answer.get("error") or "nobody answered"))
+
+
+def _line(stream: IO[bytes]) -> dict[str, Any]:
+    line = stream.readline()
+    if not line.endswith(b"\n"):
+        raise ValueError("it hung up")
+    answer = json.loads(line)
+    if not isinstance(answer, dict):
+        raise ValueError("it said no object")
+    return answer
+
+
+def _connected(path: str) -> socket.socket:
+    """Return a connection; a path too long for the kernel's address goes through its folder (Linux)."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    folder = None
+    try:
+        connection.settimeout(CONNECT_SECONDS)
+        if len(os.fsencode(path)) > 100 and sys.platform.startswith("linux"):
+            folder = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            path = f"/proc/self/fd/{folder}/{os.path.basename(path)}"
+        connection.connect(path)
+    except BaseException:
+        connection.close()
+        raise
+    finally:
+        if folder is not None:
+            os.close(folder)
+    return connection
+
+
+def sendable(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool's input in a size that the service takes, the longest texts cut first."""
+    for limit in LONGEST_TEXTS:
+        cut = _shortened(value, limit)
+        if isinstance(cut, dict) and len(json.dumps(cut)) <= LONGEST_INPUT:
+            return cut
+    return {"input": json.dumps(value)[: LONGEST_TEXTS[0]]}
+
+
+def _shortened(value: Any, limit: int) -> Any:
+    if isinstance(value, str):
+        return value[:limit]
+    if isinstance(value, dict):
+        return {str(key): _shortened(each, limit) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_shortened(each, limit) for each in value]
+    return value
+
+
+def hook_output(payload: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what a PermissionRequest hook prints for the answer (Claude Code 2.1.197), None if it fits no dialog."""
+    if "answers" in answer:
+        given = payload.get("tool_input")
+        if payload.get("tool_name") != QUESTION_TOOL or not isinstance(given, dict):
+            return None
+        decision: dict[str, Any] = {"behavior": "allow", "updatedInput": {**given, "answers": answer["answers"]}}
+    elif answer.get("allowed") is True:
+        decision = {"behavior": "allow"}
+    elif answer.get("allowed") is False:
+        decision = {"behavior": "deny", "message": str(answer.get("message") or "denied by a person")}
+    else:
+        return None
+    return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
+
+
+def main(words: Sequence[str]) -> int:
+    """Ask for the hook whose JSON stands on standard input; 0 in every case."""
+    path, instance, key = words
+    try:
+        payload = json.loads(sys.stdin.buffer.read())
+        request = {
+            "op": "request",
+            "instance": instance,
+            "key": key,
+            "agent": payload.get("agent_id") or "main",
+            "tool": payload.get("tool_name") or "",
+            "input": sendable(payload.get("tool_input") or {}),
+        }
+        output = hook_output(payload, wait_for_answer(path, request))
+    except (Undecided, ValueError, AttributeError, TypeError):
+        return 0
+    if output is not None:
+        sys.stdout.write(json.dumps(output) + "\n")
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

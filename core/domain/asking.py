@@ -1,0 +1,291 @@
+"""Permissions and questions that wait for a person: what they hold, how they end, how they are shown. No I/O.
+
+A request is bound to the instance that asks. It ends once: answered by the first who may, expired, or gone, because it
+was answered at the terminal or because whoever asked is no more.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from core.domain.buttons import Button, Press
+from core.values import dataclass, field
+
+QUESTION_TOOL = "AskUserQuestion"
+MAIN = "main"  #: the agent of a hook that names none
+_SHOWN = 1_400  #: characters of a tool's input that a request shows
+_VALUE = 700  #: of one of its values
+_MOST_QUESTIONS, _MOST_OPTIONS = 8, 10
+_LABEL, _DESCRIPTION, _QUESTION = 200, 300, 1_000  #: characters that are kept
+
+
+class RequestKind(Enum):
+    """Who asks for what."""
+
+    PERMISSION = "permission"  #: the harness, before a tool runs
+    QUESTION = "question"  #: the agent, by its question tool
+    ASK = "ask"  #: the agent, by our command
+
+
+class RequestState(Enum):
+    """How a request stands."""
+
+    OPEN = "open"
+    ANSWERED = "answered"
+    EXPIRED = "expired"  #: nobody answered in time; a dialog stays in the terminal
+    GONE = "gone"  #: answered at the terminal, or nobody waits for the answer any more
+
+
+@dataclass(frozen=True)
+class Option:
+    """One choice of a question."""
+
+    label: str
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question; free text answers it, too."""
+
+    text: str
+    options: tuple[Option, ...] = ()
+    several: bool = False  #: more than one option may be chosen
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as it is stored. `key` is unique within the instance: asking again finds the same row."""
+
+    id: str
+    key: str
+    uid: str
+    name: str
+    instance: str
+    agent: str  #: which agent within the harness: a subagent's tools say nothing about the dialog of another
+    kind: RequestKind
+    asked_at: datetime
+    expires_at: datetime
+    tool: str = ""
+    detail: str = ""  #: the tool's input, without secrets, shortened
+    questions: tuple[Question, ...] = ()
+    state: RequestState = RequestState.OPEN
+    allowed: bool = False  #: the answer to a permission
+    answers: tuple[str, ...] = ()  #: to the questions, in their order
+    by: str = ""  #: who answered, as people call them
+    reason: str = ""  #: why it ended without an answer
+    settled_at: datetime | None = None
+    told: bool = False  #: whoever asked has the answer
+
+    @property
+    def answerable_by_typing(self) -> bool:
+        """Tell whether a reply is its answer."""
+        return self.state is RequestState.OPEN and self.kind is not RequestKind.PERMISSION
+
+    @property
+    def pending(self) -> Question | None:
+        """Return the question that is to be answered next."""
+        return self.questions[len(self.answers)] if len(self.answers) < len(self.questions) else None
+
+
+# ---------------------------------------------------------------- what was asked
+
+
+def view_of(given: Mapping[str, Any]) -> str:
+    """Return a tool's input for people: one line for each value, the command first; texts are cut where they are long.
+
+    Whatever is left out is counted, so that nobody approves what they take to be all of it.
+    """
+    if isinstance(given.get("command"), str):
+        first = [str(given["command"])]
+        rest = {key: value for key, value in given.items() if key not in ("command", "description")}
+    else:
+        first, rest = [], dict(given)
+    lines = [*(_cut(text, _SHOWN) for text in first), *(f"{key}: {_cut(_plain(rest[key]), _VALUE)}" for key in rest)]
+    return _cut("\n".join(lines), _SHOWN + _VALUE)
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}… [{len(text) - limit:,} more characters are left out: look at the terminal]"
+
+
+def questions_of(given: Mapping[str, Any]) -> tuple[Question, ...]:
+    """Return the questions of the question tool's input; () where there is none that could be understood."""
+    listed = given.get("questions")
+    if not isinstance(listed, list) or len(listed) > _MOST_QUESTIONS:
+        return ()
+    found = [_question(entry) for entry in listed if isinstance(entry, dict)]
+    return tuple(question for question in found if question is not None) if len(found) == len(listed) else ()
+
+
+def _question(entry: Mapping[str, Any]) -> Question | None:
+    text = entry.get("question")
+    if not isinstance(text, str) or not text.strip():
+        return None
+    options = entry.get("options")
+    listed = [option for option in options if isinstance(option, dict)] if isinstance(options, list) else []
+    kept = [
+        Option(str(option["label"])[:_LABEL], str(option.get("description") or "")[:_DESCRIPTION])
+        for option in listed[:_MOST_OPTIONS]
+        if isinstance(option.get("label"), str) and option["label"].strip()
+    ]
+    return Question(text[:_QUESTION], tuple(kept), entry.get("multiSelect") is True)
+
+
+def understand(question: Question, text: str) -> str:
+    """Return the answer that a typed text is: an option by its number or its label, several of them, or the text."""
+    words = " ".join(text.split())
+    if chosen := _chosen(question, words):
+        return chosen
+    parts = [part for part in re.split(r"[,;\s]+", words) if part]
+    if question.several and len(parts) > 1:
+        labels = [_chosen(question, part) for part in parts]
+        if all(labels):
+            return ", ".join(dict.fromkeys(label for label in labels if label))
+    return text.strip()
+
+
+def _chosen(question: Question, word: str) -> str | None:
+    bare = word.strip(" .)")
+    if bare.isascii() and bare.isdecimal() and len(bare) < 4:
+        number = int(bare)
+        return question.options[number - 1].label if 1 <= number <= len(question.options) else None
+    found = [option.label for option in question.options if option.label.casefold() == word.casefold()]
+    return found[0] if found else None
+
+
+# ---------------------------------------------------------------- what is shown, in Markdown
+
+
+def text_of(request: Request) -> str:
+    """Return the post of an open request."""
+    if request.kind is RequestKind.PERMISSION:
+        detail = f"\n{fenced(request.detail)}" if request.detail.strip() else ""
+        return f"**{request.name}** asks for permission to use **{request.tool or 'a tool'}**{detail}"
+    question = request.pending
+    if question is None:
+        return f"**{request.name}** asks"
+    place = f" ({len(request.answers) + 1} of {len(request.questions)})" if len(request.questions) > 1 else ""
+    lines = [
+        f"{number}. {option.label}" + (f" — {option.description}" if option.description else "")
+        for number, option in enumerate(question.options, 1)
+    ]
+    how = "Press a button, or reply" if question.options else "Reply"
+    what = (
+        "with numbers such as `1, 3`"
+        if question.several
+        else "with its number"
+        if question.options
+        else "in your words"
+    )
+    also = ", or in your own words" if question.options else ""
+    return "\n".join([f"**{request.name}** asks{place}: {question.text}", *lines, f"_{how} {what}{also}._"])
+
+
+def buttons_of(request: Request) -> tuple[Button, ...]:
+    """Return the buttons of an open request."""
+    if request.state is not RequestState.OPEN:
+        return ()
+    if request.kind is RequestKind.PERMISSION:
+        allow = Button(Press.ALLOW, request.id, "Allow", style="primary")
+        return (allow, Button(Press.DENY, request.id, "Deny", style="danger"))
+    question, number = request.pending, len(request.answers)
+    options = question.options if question is not None else ()
+    return tuple(
+        Button(Press.OPTION, request.id, f"{place}. {option.label}", (number, place - 1))
+        for place, option in enumerate(options, 1)
+    )
+
+
+def ended_text(request: Request) -> str:
+    """Return the post of a request that is over, or whose present question was answered: what, by whom, when."""
+    if request.kind is RequestKind.PERMISSION:
+        detail = f"\n{fenced(request.detail)}" if request.detail.strip() else ""
+        asked = f"**{request.name}** asked for permission to use **{request.tool or 'a tool'}**{detail}"
+    else:
+        said = [
+            f"- {question.text}" + (f"\n  → {answer}" if answer else "")
+            for question, answer in zip(request.questions, _padded(request), strict=True)
+        ]
+        asked = "\n".join([f"**{request.name}** asked:", *said])
+    return f"{asked}\n{_how_it_ended(request)}"
+
+
+def _padded(request: Request) -> Sequence[str]:
+    return [*request.answers, *([""] * (len(request.questions) - len(request.answers)))]
+
+
+def _how_it_ended(request: Request) -> str:
+    at = f", {request.settled_at:%H:%M:%S} UTC" if request.settled_at else ""
+    if request.state is RequestState.ANSWERED:
+        if request.kind is not RequestKind.PERMISSION:
+            return f"**Answered** by {request.by}{at}."
+        return f"**{'Allowed' if request.allowed else 'Denied'}** by {request.by}{at}."
+    return f"**{request.reason[:1].upper()}{request.reason[1:]}**{at}."
+
+
+def fenced(text: str) -> str:
+    """Return the text as a block of code that nothing in it can end."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+# ---------------------------------------------------------------- as JSON
+
+
+def payload_of(request: Request) -> str:
+    """Return what was asked, as JSON."""
+    asked: dict[str, Any] = {"tool": request.tool, "detail": request.detail}
+    asked["questions"] = [
+        {
+            "question": question.text,
+            "multiSelect": question.several,
+            "options": [{"label": option.label, "description": option.description} for option in question.options],
+        }
+        for question in request.questions
+    ]
+    return json.dumps(asked, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a client on the service's socket asks, as far as it could be understood."""
+
+    instance: str
+    key: str
+    kind: RequestKind
+    agent: str = MAIN
+    tool: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()
+    wait: float | None = None  #: seconds, where the client wants less than the configured time
+
+
+def asked_of(line: Mapping[str, Any]) -> Asked | None:
+    """Read a client's line; None where it makes no request."""
+    instance, key = line.get("instance"), line.get("key")
+    if not (isinstance(instance, str) and isinstance(key, str) and 0 < len(instance) <= 80 and 0 < len(key) <= 120):
+        return None
+    wait = line.get("wait")
+    seconds = float(wait) if isinstance(wait, int | float) and not isinstance(wait, bool) and wait > 0 else None
+    given = line.get("input")
+    given = given if isinstance(given, dict) else {}
+    tool, agent = line.get("tool"), line.get("agent")
+    if line.get("op") == "ask":
+        questions = questions_of(given)
+        return Asked(instance, key, RequestKind.ASK, questions=questions, wait=seconds) if questions else None
+    name = tool if isinstance(tool, str) else ""
+    questions = questions_of(given) if name == QUESTION_TOOL else ()
+    kind = RequestKind.QUESTION if questions else RequestKind.PERMISSION
+    who = agent if isinstance(agent, str) and agent else MAIN
+    return Asked(instance, key, kind, who[:80], name[:100], given, questions, seconds)
