@@ -5,6 +5,7 @@ says nothing where no token had come yet. Such a prompt stands in the input line
 deliveries to empty that line before the next paste.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -29,6 +30,7 @@ from core.store.files import remove_file
 from core.system import System
 
 _SETTLE_SECONDS = 3.0  #: Claude Code 2.1.197 tells of an Escape within 0.7 s; a busy machine needs more
+_STATUS_SECONDS = 1.0  #: its status file follows its conversation; with a next turn at once it never calls it over
 _POLL_SECONDS = 0.05
 _RECORD_SECONDS = 2.0
 _DIALOGS = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION})
@@ -119,8 +121,9 @@ def press(system: System, record: SessionRecord) -> Pressed:
 
 def settle(system: System, pressed: Pressed, actor: str) -> Told:
     """Wait for the harness's own word that the turn is over, and take it down. No lock is held while it waits."""
-    known = _wait_known(system, pressed)
+    known = _wait(system, pressed, _turn_over, _SETTLE_SECONDS)
     if known:
+        _wait(system, pressed, _status_agrees, _STATUS_SECONDS)
         _take_down(system, pressed)
     what = "its dialog was rejected, and the turn ended" if pressed.dialog else "its turn ended"
     detail = what if known else "the key is in its terminal, and nothing shows yet that the turn has ended"
@@ -183,9 +186,9 @@ def _check_written(name: str, written: Written) -> None:
 # ---------------------------------------------------------------- after it
 
 
-def _wait_known(system: System, pressed: Pressed) -> bool:
-    deadline = Deadline(system.clock, _SETTLE_SECONDS)
-    while not _turn_over(pressed):
+def _wait(system: System, pressed: Pressed, condition: Callable[[Pressed], bool], seconds: float) -> bool:
+    deadline = Deadline(system.clock, seconds)
+    while not condition(pressed):
         if deadline.passed():
             return False
         system.clock.pause(_POLL_SECONDS)
@@ -201,6 +204,11 @@ def _turn_over(pressed: Pressed) -> bool:
     except OSError:
         return False  # the status file is asked again
     return any(isinstance(event, TurnEnded) for event in events)
+
+
+def _status_agrees(pressed: Pressed) -> bool:
+    opinion = pressed.harness.second_opinion(pressed.context, pressed.pane.pid)
+    return opinion is None or opinion.turn_over
 
 
 def _take_down(system: System, pressed: Pressed) -> None:
