@@ -319,7 +319,9 @@ class Product:
         service = running_service(self.paths.service_lock)
         if service:
             end(service)
+        agents = self.panes().values()
         end_tmux(self.socket, self.environ())
+        wait_until(lambda: not any(map(alive, agents)), "the agents end, whose last hooks write to the folder")
 
 
 def is_root(message: Json, name: str = NAME) -> bool:
