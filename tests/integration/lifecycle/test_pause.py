@@ -333,7 +333,7 @@ def test_a_silent_tmux_leaves_the_mark_alone(scribe: System, world: World, priva
 
 def test_a_background_job_that_ends_under_a_pause_waits_as_a_notice(scribe: System) -> None:
     """It starts no turn; the resume tells it, in its place."""
-    tell(scribe, "background 1")
+    tell(scribe, "background 3")
     pause(scribe)
     tell(scribe, "what came first")
     wait_until(lambda: notices(scribe), "the notice is kept")

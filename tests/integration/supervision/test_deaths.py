@@ -86,6 +86,7 @@ def test_an_exit_by_a_person_is_no_crash(system: System, supervised: Supervised,
     [event] = events(system, "standing.exited")
     assert event["reason"] == "its person left it"
     assert event["detail"] == "exit 0"
+    wait_until(lambda: notes(system, "has ended"), "its thread is told", 4.0)
     assert len(notes(system, "has ended")) == 1
 
 
