@@ -1,0 +1,147 @@
+"""What was said, compared with what the agents' conversation files hold. Pure but for the reading at the end."""
+
+import re
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from tests.support.product import Product
+
+_TOKEN = re.compile(r"reply-(\d+)-end")
+_OPEN = ("pending", "queued", "claimed", "pasted", "submitted", "accepted")
+_NOTED = "may not have been taken"
+
+
+@dataclass(frozen=True)
+class Said:
+    """A person's reply in the thread of a session."""
+
+    number: int
+    person: str
+    session: str
+    ts: str
+
+    @property
+    def text(self) -> str:
+        """Return the words of the reply."""
+        return text_of(self.number)
+
+
+def text_of(number: int) -> str:
+    """Return the words of a reply, which nothing else in a conversation contains."""
+    return f"reply-{number}-end"
+
+
+def numbers_in(texts: Sequence[str]) -> list[int]:
+    """Return the numbers of the replies that the texts hold, in order."""
+    return [int(number) for text in texts for number in _TOKEN.findall(text)]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What went wrong: each a list of replies, in words; empty lists all through mean that nothing did."""
+
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    misrouted: list[str] = field(default_factory=list)
+    disordered: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    unsaid: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+
+    @property
+    def kinds(self) -> Mapping[str, list[str]]:
+        """Return the lists by the words that name them."""
+        return {
+            "lost": self.lost,
+            "doubled": self.doubled,
+            "misrouted": self.misrouted,
+            "out of order (per person and session)": self.disordered,
+            "unknown reported": self.unknown,
+            "unknowns not said": self.unsaid,
+            "not settled": self.open,
+        }
+
+    @property
+    def good(self) -> bool:
+        """Tell whether nothing went wrong."""
+        return not any(self.kinds.values())
+
+    def __str__(self) -> str:
+        shown = [
+            f"  {kind}: {len(found)}" + (f"  {'; '.join(found[:8])}" if found else "")
+            for kind, found in self.kinds.items()
+        ]
+        return "\n".join(shown)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the inbox says of a reply in the end."""
+
+    ts: str
+    state: str
+    detail: str
+    doubted: bool  #: it was reported as unknown at some time
+    noted: bool  #: its thread was told so
+
+
+def judge(said: Sequence[Said], taken: Mapping[str, Sequence[int]], rows: Mapping[str, Row]) -> Verdict:
+    """Compare what was said with what each session took, and with the inbox's rows by time stamp."""
+    verdict = Verdict()
+    wanted = {one.number: one for one in said}
+    places: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    for session, numbers in taken.items():
+        for place, number in enumerate(numbers):
+            places[number].append((session, place))
+    for one in said:
+        row = rows.get(one.ts)
+        words = _described(one, row)
+        found = Counter(session for session, _ in places[one.number])
+        if not found[one.session] and not (row and row.state == "unknown"):
+            verdict.lost.append(words)
+        if found[one.session] > 1:
+            verdict.doubled.append(words)
+        verdict.misrouted.extend(f"{words} in {session}" for session in found if session != one.session)
+        if row is not None and row.state == "unknown":
+            verdict.unknown.append(words)
+        if row is not None and row.doubted and not row.noted:
+            verdict.unsaid.append(words)
+        if row is None or row.state in _OPEN:
+            verdict.open.append(words)
+    for session, numbers in taken.items():
+        verdict.disordered.extend(_inversions(session, numbers, wanted))
+    return verdict
+
+
+def _described(one: Said, row: Row | None) -> str:
+    state = f"{row.state} {row.detail}".strip() if row else "no row"
+    return f"{one.number} of {one.person} to {one.session} at {one.ts} ({state})"
+
+
+def _inversions(session: str, numbers: Sequence[int], wanted: Mapping[int, Said]) -> list[str]:
+    found, latest = [], dict[str, int]()
+    for number in numbers:
+        one = wanted.get(number)
+        if one is None or one.session != session:
+            continue
+        before = latest.get(one.person, -1)
+        if number < before:
+            found.append(f"{number} after {before} of {one.person} in {session}")
+        latest[one.person] = max(number, before)
+    return found
+
+
+def rows_of(product: Product, threads: Mapping[str, str]) -> dict[str, Row]:
+    """Return the inbox's rows by the replies' time stamps; `threads` are the sessions' own."""
+    told = {message["ts"] for thread in threads.values() for message in product.workspace.replies("agents", thread)}
+    doubted = {event["message"] for event in product.events("standing.unconfirmed") if event["detail"] == "unknown"}
+    with closing(sqlite3.connect(f"file:{product.paths.database}?mode=ro", uri=True, timeout=20)) as database:
+        notes = database.execute(
+            "SELECT key, text, ts FROM outbox WHERE key LIKE 'note:%' AND state = 'sent'"
+        ).fetchall()
+        inbox = database.execute("SELECT id, from_ts, state, detail FROM inbox WHERE from_ts IS NOT NULL").fetchall()
+    noted = {key.split(":")[1] for key, text, ts in notes if _NOTED in text and ts in told}
+    return {ts: Row(ts, state, detail, ident in doubted, ident in noted) for ident, ts, state, detail in inbox}
