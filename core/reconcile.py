@@ -18,6 +18,7 @@ class Reconciled:
     before: Phase | None
     after: Phase | None
     trouble: str = ""  #: why it was left as it is
+    passing: bool = False  #: somebody was at work on it or tmux was silent: nothing was found that stands in the way
 
 
 def reconcile(system: System, actor: str) -> tuple[Reconciled, ...]:
@@ -28,13 +29,13 @@ def reconcile(system: System, actor: str) -> tuple[Reconciled, ...]:
     try:
         system.runner.survey()
     except (TmuxSilent, TmuxMissing) as error:
-        return tuple(_left(entry, str(error)) for entry in system.records.all())
+        return tuple(_left(entry, str(error), passing=True) for entry in system.records.all())
     return tuple(reconcile_one(system, entry, actor) for entry in system.records.all())
 
 
-def _left(entry: SessionRecord | RecordUnreadable, trouble: str) -> Reconciled:
+def _left(entry: SessionRecord | RecordUnreadable, trouble: str, *, passing: bool = False) -> Reconciled:
     phase = None if isinstance(entry, RecordUnreadable) else entry.phase
-    return Reconciled(entry.name, phase, phase, trouble)
+    return Reconciled(entry.name, phase, phase, trouble, passing)
 
 
 def reconcile_one(system: System, entry: SessionRecord | RecordUnreadable, actor: str) -> Reconciled:
@@ -48,8 +49,8 @@ def reconcile_one(system: System, entry: SessionRecord | RecordUnreadable, actor
                 return Reconciled(entry.name, entry.phase, None)
             after = recover(system, record, system.runner.survey(), actor)
             return Reconciled(record.name, record.phase, after.phase if after else None)
-    except LockBusy as error:
-        return _left(entry, str(error))
+    except (LockBusy, TmuxSilent) as error:
+        return _left(entry, str(error), passing=True)
     except CoreError as error:
         system.events.emit("standing.stop_failed", level="error", name=entry.name, actor=actor, reason=str(error))
         return _left(entry, str(error))

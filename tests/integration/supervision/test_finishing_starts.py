@@ -1,4 +1,4 @@
-"""A start that was killed half way is finished by the running service, once nobody can be at work on it any more."""
+"""A verb that was killed half way is finished by the running service, once nobody can be at work on it any more."""
 
 import os
 import signal
@@ -12,9 +12,10 @@ from core.domain.session import Live, Phase
 from core.effects import CRASH_VARIABLE
 from core.finishing import Finisher
 from core.standing.listing import get_standing
+from core.standing.starting import start_standing
 from tests.support.clocks import MovedClock
 from tests.support.tmux import wait_until
-from tests.support.world import World, recorded
+from tests.support.world import ACTOR, World, recorded
 
 
 @pytest.fixture
@@ -24,9 +25,9 @@ def scripted(world: World) -> World:
     return world
 
 
-def cut_short(world: World, point: str) -> None:
-    """Start `scribe` in a process that kills itself there."""
-    argv = [sys.executable, "-m", "tests.support.world", str(world.save()), "start", "scribe"]
+def cut_short(world: World, point: str, verb: str = "start") -> None:
+    """Start `scribe`, or do another verb to it, in a process that kills itself there."""
+    argv = [sys.executable, "-m", "tests.support.world", str(world.save()), verb, "scribe"]
     ended = subprocess.run(
         argv, env={**os.environ, CRASH_VARIABLE: point}, capture_output=True, timeout=60, check=False
     )
@@ -51,4 +52,21 @@ def test_a_start_that_was_killed_is_adopted_or_cleared(scripted: World, point: s
     assert early is Phase.STARTING
     assert recorded(system, "scribe").phase is Phase.SETTLED
     wait_until(lambda: get_standing(system, "scribe").live is live, f"its pane is {live.value}")
+    system.close()
+
+
+def test_what_somebody_was_at_work_on_is_looked_at_again_soon(scripted: World) -> None:
+    """A busy lock is nothing that stands in the way: the next look finishes the stop, not one a minute later."""
+    system = scripted.system()
+    finisher = Finisher(system)
+    assert start_standing(system, "scribe", ACTOR).ok
+    cut_short(scripted, "stop.mark:after", "stop")
+    with system.locks.hold("scribe", "the test", 1):
+        finisher.look()
+    early = recorded(system, "scribe").phase
+
+    finisher.look()
+
+    assert early is Phase.STOPPING
+    assert recorded(system, "scribe").phase is Phase.SETTLED
     system.close()
