@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.activity import ActivityState
+from core.domain.activity import BETWEEN_TURNS, ActivityState
 from core.domain.session import Restart
 from core.saying import say
 from core.standing.listing import get_standing
@@ -86,7 +86,7 @@ def test_a_usage_limit_is_shown_and_the_session_is_idle(scribe: System) -> None:
 def test_an_error_does_not_make_a_session_idle_whose_tasks_go_on(scribe: System) -> None:
     """It is busy with them, and the error is shown all the same."""
     say(scribe, "scribe", "background 60", actor=ACTOR)
-    wait_until(lambda: get_standing(scribe, "scribe").pending_tasks, "the job is listed")
+    wait_until(lambda: get_standing(scribe, "scribe").detail.startswith(BETWEEN_TURNS), "only the job goes on")
     report(scribe, "StopFailure", error="server_error", last_assistant_message="")
 
     row = get_standing(scribe, "scribe")
@@ -114,8 +114,11 @@ def test_what_it_asks_is_shown(scribe: System, private: PrivateTmux) -> None:
 def busy(scribe: System, clock: MovedClock) -> System:
     """Give `scribe` in a turn that takes longer than the test."""
     say(scribe, "scribe", "sleep 600", actor=ACTOR)
-    scribe.ingest(recorded(scribe, "scribe").uid)
-    wait_until(lambda: get_standing(scribe, "scribe").activity is ActivityState.BUSY, "a turn runs")
+    record = recorded(scribe, "scribe")
+    shown = "Bash: sleep 600"  # once its report of that is written, which is the last for long
+    wait_until(lambda: shown in scribe.runner.screen(record.instance_id or "", 200), "a turn runs, and its tool")
+    scribe.ingest(record.uid)
+    assert get_standing(scribe, "scribe").activity is ActivityState.BUSY
     return replace(scribe, clock=clock)
 
 
