@@ -98,7 +98,10 @@ def service_rows(system: System) -> tuple[ServiceRow, ...]:
     except NoAnswer as error:
         rows = [ServiceRow("service", True, pid, f"it does not answer: {error.message}")]
         return (*rows, *(ServiceRow(name, False, pid, "could not be asked") for name in channels))
-    return tuple(ServiceRow(row["name"], row["running"], row["pid"], row["detail"]) for row in answer["services"])
+    return tuple(
+        ServiceRow(row["name"], row["running"], row["pid"], exact_for(system, row["detail"]))
+        for row in answer["services"]
+    )
 
 
 def _wait_for_connections(system: System) -> None:

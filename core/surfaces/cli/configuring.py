@@ -21,7 +21,8 @@ def check_command(session: Session) -> int:
     from core.config.channels import installed_models
     from core.config.commands import check, where
 
-    problems = check(session.config, session.environ, models=installed_models())
+    found = check(session.config, session.environ, models=installed_models())
+    problems = [problem._replace(remedy=session.exact(problem.remedy)) for problem in found]
     if session.json:
         print_json({"problems": [problem._asdict() for problem in problems], "ok": not problems})
     elif problems:

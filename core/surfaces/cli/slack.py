@@ -39,10 +39,13 @@ def check_command(session: Session) -> int:
     findings = load_channel("slack", session.settings, session.environ).check()
     ok = all(finding.ok for finding in findings)
     if session.json:
-        rows = [{"name": f.name, "ok": f.ok, "detail": f.detail, "remedy": f.remedy} for f in findings]
+        rows = [
+            {"name": f.name, "ok": f.ok, "detail": session.exact(f.detail), "remedy": session.exact(f.remedy)}
+            for f in findings
+        ]
         print_json({"findings": rows, "ok": ok})
     else:
         for finding in findings:
-            remedy = f"; {finding.remedy}" if finding.remedy and not finding.ok else ""
+            remedy = f"; {session.exact(finding.remedy)}" if finding.remedy and not finding.ok else ""
             print_line(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name}: {finding.detail}{remedy}")
     return EXIT_OK if ok else EXIT_FAILED

@@ -272,3 +272,15 @@ def test_status_without_a_service_says_how_to_start_it(terminal: Terminal) -> No
     terminal.run("status")
 
     assert f"service: not running: start it: `the-loop --config {terminal.config} start`" in terminal.out
+
+
+def test_what_a_check_finds_names_the_whole_command(terminal: Terminal) -> None:
+    """A file that is named and not there: its remedy makes that one, not the default."""
+    terminal.config.unlink()
+    terminal.run("config", "check")
+    shown = terminal.out
+    terminal.run("config", "check", "--json")
+
+    whole = f"`the-loop --config {terminal.config} config init`"
+    assert whole in shown
+    assert whole in terminal.json["problems"][0]["remedy"]
