@@ -1,4 +1,4 @@
-"""`python -m bot.workspace`: the workspace as a process of its own, until SIGINT or SIGTERM."""
+"""`python -m bot.workspace`: the workspace as a process of its own, until SIGINT, SIGTERM or its parent's end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def serve(options: argparse.Namespace) -> None:
-    """Serve until a signal ends it; the ready line is written once everything answers."""
+    """Serve until a signal or the parent's end ends it; the ready line is written once everything answers."""
     workspace = _opened(options)
     try:
         await workspace.start()
@@ -42,6 +42,8 @@ async def serve(options: argparse.Namespace) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    if options.parent_fd is not None:
+        asyncio.get_running_loop().add_reader(options.parent_fd, stopped.set)
     try:
         described = workspace.describe()
         if options.tokens_file:
@@ -74,6 +76,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: any free one)")
     parser.add_argument("--manifest", type=Path, help="app manifest as JSON (default: a built-in one)")
     parser.add_argument("--tokens-file", type=Path, help="where addresses, tokens and ids are written, mode 0600")
+    parser.add_argument("--parent-fd", type=int, help="read end of a pipe: at its end of file the workspace stops")
     parser.add_argument("--retry-scale", type=float, default=1.0, help="factor on the minutes between event retries")
     return parser.parse_args(argv)
 

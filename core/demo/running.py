@@ -110,12 +110,23 @@ Ctrl-C ends the service and the page; the session lives on in tmux ({address["tm
 
 @contextmanager
 def _workspace(folder: Path, port: int) -> Iterator[Mapping[str, Any]]:
-    """Run the workspace as a process of its own and give its facts: url, api_url, tokens, channel, user ids."""
+    """Run the workspace as a process of its own and give its facts: url, api_url, tokens, channel, user ids.
+
+    It ends with us, however we end: it reads a pipe that nobody else holds open.
+    """
     facts_file, log = folder / "workspace.json", folder / "workspace.log"
-    process = _started(folder, facts_file, log, _free(port or _last_port(facts_file)))
+    parent, ours = os.pipe()
+    try:
+        process = _started(folder, facts_file, log, _freed(port or _last_port(facts_file)), parent)
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(parent)
     try:
         yield _facts(process, facts_file, log)
     finally:
+        os.close(ours)
         process.terminate()
         try:
             process.wait(_END_SECONDS)
@@ -124,14 +135,21 @@ def _workspace(folder: Path, port: int) -> Iterator[Mapping[str, Any]]:
             process.wait()
 
 
-def _started(folder: Path, facts_file: Path, log: Path, port: int) -> "subprocess.Popen[bytes]":
+def _started(folder: Path, facts_file: Path, log: Path, port: int, parent: int) -> "subprocess.Popen[bytes]":
     facts_file.unlink(missing_ok=True)
     argv = [sys.executable, "-m", "bot.workspace", "--db", str(folder / "workspace.db"), "--port", str(port)]
-    argv += ["--tokens-file", str(facts_file)]
+    argv += ["--tokens-file", str(facts_file), "--parent-fd", str(parent)]
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "ab") as output:
         os.fchmod(descriptor, 0o600)  # one that an earlier version made may be open to others
-        return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
+        return subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            pass_fds=(parent,),
+        )
 
 
 def _last_port(facts_file: Path) -> int:
@@ -142,15 +160,28 @@ def _last_port(facts_file: Path) -> int:
         return 0
 
 
-def _free(port: int) -> int:
-    """Return the port if nobody listens on it, else 0: another demo has it."""
+def _freed(port: int) -> int:
+    """Return the port if nobody listens on it, else 0: another demo has it.
+
+    The page of a demo that was killed leaves it in a moment, which is waited for.
+    """
+    clock = SystemClock()
+    deadline = Deadline(clock, _END_SECONDS)
+    while not _is_free(port):
+        if deadline.passed():
+            return 0
+        clock.pause(0.1)
+    return port
+
+
+def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
-            return 0
-    return port
+            return False
+    return True
 
 
 def _facts(process: "subprocess.Popen[bytes]", file: Path, log: Path) -> Mapping[str, Any]:

@@ -59,6 +59,11 @@ class Demo:
         log = self.folder / "state" / "local" / "events.jsonl"
         return log.exists() and f'"event": "{event}"' in log.read_text()
 
+    def kill(self) -> None:
+        """Kill it, so that it can end nothing itself."""
+        self._process.kill()
+        self._process.wait(30)
+
     def interrupt(self) -> int:
         """Press Ctrl-C and return the exit code."""
         self._process.send_signal(signal.SIGINT)
@@ -103,6 +108,12 @@ def wait_well(alone: Product, running: Demo) -> None:
     wait_until(lambda: run(alone, running.command("is it up?")).code == 0, "all of it is up")
 
 
+def commands() -> list[list[str]]:
+    """Return the command line of every process."""
+    listed = subprocess.run(["ps", "-axww", "-o", "args="], capture_output=True, text=True, timeout=30, check=True)
+    return [line.split() for line in listed.stdout.splitlines()]
+
+
 def pane(alone: Product, socket: str = "the-loop-demo") -> int:
     """Return the pid of the demo's pane."""
     words = ["tmux", "-L", socket, "list-panes", "-t", f"=loop-standing-{SESSION}:", "-F", "#{pane_pid}"]
@@ -140,6 +151,19 @@ def test_ctrl_c_ends_page_and_service_and_leaves_the_pane(alone: Product, folder
         assert pane(alone) == pid
         assert again.told("standing.adopted")
         wait_well(alone, again)
+
+
+def test_the_page_ends_with_a_killed_demo_and_comes_back_on_its_port(alone: Product, folder: Path) -> None:
+    """No process is left on the workspace's file; the next run serves the page where it was."""
+    with demo(alone, folder) as running:
+        port = running.port
+        running.kill()
+
+    with demo(alone, folder) as again:
+        assert again.port == port
+        database = str(folder / "workspace.db")
+        pages = [words for words in commands() if "bot.workspace" in words and database in words]
+        assert len(pages) == 1
 
 
 def test_a_stopped_demo_resumes_the_conversation(alone: Product, folder: Path) -> None:
