@@ -10,6 +10,7 @@ BACKOFF = tuple(
     timedelta(seconds=seconds) for seconds in (1, 5, 30, 120, 300)
 )  #: by how many restarts the hour has had
 WINDOW = timedelta(hours=1)
+_SIGNALLED = 128
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,15 @@ def is_crash(end: LastExit | None, *, by_person: bool) -> bool:
     if by_person:
         return False
     return end is None or end.signal is not None or end.status != 0
+
+
+def left_by_itself(end: LastExit | None) -> bool:
+    """Tell whether a program decided itself to end: by a status that stands for no signal.
+
+    128 + n is how a shell, and a program that catches the signal to tidy up first, tell of signal n. An end that tmux
+    lost tells nothing.
+    """
+    return end is not None and end.signal is None and end.status is not None and end.status < _SIGNALLED
 
 
 def plan_restart(restarts: Sequence[datetime], now: datetime, per_hour: int) -> Plan:

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
+from core.clock import Deadline
 from core.domain.pane import Survey
-from core.domain.restarting import exit_text, may_be_brought_back
+from core.domain.restarting import exit_text, left_by_itself, may_be_brought_back
 from core.domain.rows import Answer
 from core.domain.session import HoldKind, LastExit, Live, Outcome, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
@@ -22,6 +23,7 @@ from core.standing.spawning import Opened, StartOrder, open_pane
 from core.system import System
 
 _POLL_SECONDS = 0.05
+_EXIT_SECONDS = 1.0  #: tmux learns of an end a moment after the process is gone
 _SCREEN_LINES = 50
 _LAST_CHARACTERS = 400
 _TMUX_SAYS = re.compile(r"Pane is dead")
@@ -142,7 +144,11 @@ def _held_text(record: SessionRecord) -> str:
 
 
 def conclude(system: System, opened: Opened, seen: Seen) -> Told | Opened:
-    """Settle a start, or begin a fresh conversation where a resume did not survive."""
+    """Settle a start, or begin a fresh conversation where the harness itself gave up resuming the old one.
+
+    A harness that was killed, or whose pane went with its server, has not said a word about its conversation: that
+    stays the record's, and the next start resumes it.
+    """
     try:
         with lock(system, opened.known.name, "start"):
             record = system.records.read(opened.known.name)
@@ -150,7 +156,10 @@ def conclude(system: System, opened: Opened, seen: Seen) -> Told | Opened:
                 return Told(Outcome.FAILED, "it was stopped or deleted while it started", opened.known)
             if seen is not Seen.DEAD:
                 return _came_up(system, record, opened, seen)
-            return _retry_fresh(system, record, opened) if opened.resumed else _died(system, record, opened)
+            end = _exit_of(system, opened)
+            if opened.resumed and left_by_itself(end):
+                return _retry_fresh(system, record, opened, end)
+            return _died(system, record, opened, end)
     except CoreError as error:
         return spawn_failed(system, opened.known.name, error, opened.order)
 
@@ -185,8 +194,8 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     return Told(outcome, "; ".join(text for text in remarks if text), opened.known)
 
 
-def _retry_fresh(system: System, record: SessionRecord, opened: Opened) -> Opened:
-    last = _last_words(system, opened)
+def _retry_fresh(system: System, record: SessionRecord, opened: Opened, end: LastExit | None) -> Opened:
+    last = _last_words(system, opened, end)
     system.events.emit(
         "standing.resume_failed",
         level="warning",
@@ -206,11 +215,10 @@ def _retry_fresh(system: System, record: SessionRecord, opened: Opened) -> Opene
         raise
 
 
-def _died(system: System, record: SessionRecord, opened: Opened) -> Told:
-    last = _last_words(system, opened)
-    seen = _exit_of(system, opened)
+def _died(system: System, record: SessionRecord, opened: Opened, end: LastExit | None) -> Told:
+    last = _last_words(system, opened, end)
     if record.phase is not Phase.CREATING:
-        _settle(system, replace(record, last_exit=seen))
+        _settle(system, replace(record, last_exit=end))
     system.events.emit(
         "standing.spawn_failed",
         level="error",
@@ -219,7 +227,8 @@ def _died(system: System, record: SessionRecord, opened: Opened) -> Told:
         instance=record.instance_id,
         reason=last,
     )
-    said = "; ".join(text for text in (opened.remark, f"its harness ended at once ({last})") if text)
+    kept = f"its conversation {record.harness_session_id} is kept" if opened.resumed else ""
+    said = "; ".join(text for text in (opened.remark, f"its harness ended at once ({last})", kept) if text)
     return Told(Outcome.FAILED, said, opened.known)
 
 
@@ -231,16 +240,20 @@ def _settle(system: System, record: SessionRecord) -> None:
 
 
 def _exit_of(system: System, opened: Opened) -> LastExit | None:
-    pane = system.runner.survey().of_instance(opened.context.instance)
-    return pane.exit if pane else None
+    """Return how the pane's program ended, None where the pane is gone or tmux lost it. Raises TmuxSilent."""
+    deadline = Deadline(system.clock, _EXIT_SECONDS)
+    while True:
+        pane = system.runner.survey().of_instance(opened.context.instance)
+        if pane is None or pane.exit is not None or deadline.passed():
+            return pane.exit if pane else None
+        system.clock.pause(_POLL_SECONDS)
 
 
-def _last_words(system: System, opened: Opened) -> str:
+def _last_words(system: System, opened: Opened, end: LastExit | None) -> str:
     """Return how the pane's program ended and the last that it printed."""
-    ended = _exit_of(system, opened)
     try:
         shown = system.runner.screen(opened.context.instance, _SCREEN_LINES).splitlines()
     except NotRunning:
         return "its pane is gone, and its last output with it"
     last = " / ".join(line.strip() for line in shown if line.strip() and not _TMUX_SAYS.match(line))
-    return f"{exit_text(ended)}; its last output: {last[-_LAST_CHARACTERS:] or 'none'}"
+    return f"{exit_text(end)}; its last output: {last[-_LAST_CHARACTERS:] or 'none'}"

@@ -4,6 +4,8 @@ The rows about the configuration's own grammar are asked through the door that t
 a malformed block, and stop works, is shown by the commands themselves in tests/integration/hard/test_malformed.py.
 """
 
+import os
+import signal
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from core.config.loading import load, load_tolerant
 from core.config.problems import ConfigError
 from core.domain.pane import Spawn
 from core.domain.rows import Answer, misconfigured_row
-from core.domain.session import Live, Outcome
+from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
 from core.errors import ChannelError, DeclaredSession, InvalidValue, NameTaken, NotRunning, UnknownSession
 from core.lifecycle import start_all
 from core.names import new_instance, target_for
@@ -23,7 +25,8 @@ from core.saying import say
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
 from core.standing.listing import get_standing
-from core.standing.starting import start_standing
+from core.standing.spawning import Opened, StartOrder
+from core.standing.starting import begin, finish_all, start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
 from tests.support.chat import Chat
@@ -280,6 +283,50 @@ def test_resume_that_dies_falls_back_to_a_fresh_conversation(system: System, wor
     assert [event["level"] for event in events(system, "standing.resume_failed")] == ["warning"]
     assert len(events(system, "standing.started")) == 2
     assert len(system.runner.survey().panes) == 1
+
+
+def resuming(system: System) -> tuple[SessionRecord, Opened]:
+    """Stop the session and begin to resume it; return its record before, and the pane that nobody watches yet."""
+    start_standing(system, "scribe", ACTOR)
+    stop_standing(system, "scribe", ACTOR)
+    before = system.records.read("scribe")
+    opened = begin(system, "scribe", StartOrder(ACTOR, "a test", clear_holds=True))
+    assert before is not None
+    assert isinstance(opened, Opened)
+    assert opened.resumed
+    return before, opened
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_resume_that_is_killed_keeps_its_conversation(system: System, number: signal.Signals) -> None:
+    """A signal says nothing about the conversation: the row failed, and the next start resumes it."""
+    before, opened = resuming(system)
+    os.kill(opened.pane.pid, number)
+
+    told = finish_all(system, {"scribe": opened})["scribe"]
+
+    after = system.records.read("scribe")
+    assert after is not None
+    assert told.outcome is Outcome.FAILED
+    assert f"its conversation {before.harness_session_id} is kept" in told.detail
+    assert after.harness_session_id == before.harness_session_id
+    assert (after.status, after.phase) == (Status.RUNNING, Phase.SETTLED)
+    assert events(system, "standing.resume_failed") == []
+    assert outcomes(start_standing(system, "scribe", ACTOR)) == {"scribe": Outcome.RESUMED}
+
+
+def test_resume_whose_server_is_lost_keeps_its_conversation(system: System, private: PrivateTmux) -> None:
+    """A pane that vanished with its server says nothing about the conversation."""
+    before, opened = resuming(system)
+    private.tmux("kill-server")
+
+    told = finish_all(system, {"scribe": opened})["scribe"]
+
+    after = system.records.read("scribe")
+    assert after is not None
+    assert told.outcome in (Outcome.FAILED, Outcome.UNCONFIRMED)
+    assert after.harness_session_id == before.harness_session_id
+    assert outcomes(start_standing(system, "scribe", ACTOR)) == {"scribe": Outcome.RESUMED}
 
 
 # ---------------------------------------------------------------- announcing, speaking

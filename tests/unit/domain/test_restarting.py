@@ -14,6 +14,7 @@ from core.domain.restarting import (
     GiveUp,
     ended_unasked,
     is_crash,
+    left_by_itself,
     may_be_brought_back,
     plan_restart,
     restarts_itself,
@@ -121,3 +122,19 @@ def test_nothing_that_is_held_or_under_way_is_brought_back(
 def test_an_end_is_told_only_where_no_verb_brought_it_about(changes: dict[str, object], unasked: bool) -> None:
     """A stop tells of its own; a pause ends nothing."""
     assert ended_unasked(replace(RECORD, **changes)) is unasked  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("end", "own"),
+    [
+        (LastExit(0, None), True),
+        (LastExit(1, None), True),
+        (LastExit(143, None), False),
+        (LastExit(None, 9), False),
+        (LastExit(None, None), False),
+        (None, False),
+    ],
+)
+def test_only_a_status_of_its_own_is_the_programs_decision(end: LastExit | None, own: bool) -> None:
+    """A signal, one that is told as 128 + n, and an end that nobody saw are no word of the program."""
+    assert left_by_itself(end) is own
