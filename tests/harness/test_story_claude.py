@@ -79,7 +79,7 @@ def test_an_open_permission_dialog_gets_no_enter(talking: ClaudeProduct, answer:
     talking.wait_status("waiting")
 
     talking.workspace.say("alice", "agents", "not an answer", thread)
-    talking.wait_reply(thread, "waits for a permission", 30)
+    talking.wait_reply(thread, "asks for a permission", 30)
     before = (made.exists(), talking.status(), talking.state_of("not an answer"))
     talking.keys(answer if answer == "Escape" else number_of(talking, answer))
     talking.wait_reply(thread, "not an answer", 60)

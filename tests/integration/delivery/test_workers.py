@@ -182,7 +182,7 @@ def test_a_reply_while_a_dialog_is_open_gets_a_note_and_goes_in_later(
 
     receive(scribe, chat, reply("afterwards"))
 
-    wait_until(lambda: any("waits for a permission" in text for text in chat.texts(THREAD)), "the note is posted")
+    wait_until(lambda: any("asks for a permission" in text for text in chat.texts(THREAD)), "the note is posted")
     assert asking.exists()
     private.tmux("send-keys", "-t", TARGET, "Enter")
     assert times(scribe, "afterwards") == 1

@@ -58,12 +58,12 @@ def test_a_reply_in_the_thread_is_told_of_the_dialog_and_goes_in_afterwards(thre
     open_dialog(threaded)
 
     threaded.workspace.say("alice", "agents", "when you can", thread)
-    threaded.wait_reply(thread, "waits for a permission")
+    threaded.wait_reply(thread, "asks for a permission")
     open_during = still_open(threaded)
     threaded.tmux("send-keys", "-t", f"=loop-standing-{NAME}:", "2")
     wait_taken(threaded, NAME, "when you can", 25.0)
 
-    notes = [text for text in threaded.bot_replies(thread) if "waits for a permission" in text]
+    notes = [text for text in threaded.bot_replies(thread) if "asks for a permission" in text]
     assert open_during
     assert len(notes) == 1
     assert "I was allowed" not in threaded.screen()
