@@ -1,5 +1,6 @@
 """Looks at everything that decides a message's next step: record, tmux, harness, typists, dialogs."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,7 @@ Authorized = Callable[[InboxRow], bool | None]
 _MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.STARTING})
 _GONE = frozenset({Observed.DEAD, Observed.LOST})
 _LIVE = frozenset({*_MASKABLE, Observed.PERMISSION, Observed.QUESTION})
+_COARSE = timedelta(seconds=1)  #: a file system's clock and ours may differ by less
 _SILENCE = timedelta(seconds=2)  #: after a silence tmux is not asked again for that long
 
 
@@ -148,7 +150,7 @@ class Looker:
 
     def tool_at(self, uid: str) -> datetime | None:
         """Return when the latest tool call began."""
-        return modified(self._system.paths.session(uid) / TOOL)
+        return modified(self._system.paths.session(uid) / TOOL, self._system.clock.now())
 
     def _survey(self) -> Survey | None:
         if self._silent_until is not None and self._system.clock.now() < self._silent_until:
@@ -195,11 +197,21 @@ class Looker:
         return max([*since, *([cut_off] if cut_off else [])], default=None)
 
 
-def modified(path: Path) -> datetime | None:
-    """Return when the file was last written, None if it is not there. Raises StoreBroken."""
+def modified(path: Path, now: datetime) -> datetime | None:
+    """Return when the file was last written, at most a second after `now`; None if it is not there. Raises StoreBroken.
+
+    A file from the future (the clock was set back) is stamped anew with this moment: whatever waits for a time since
+    then, in whichever process, waits for that time and no longer.
+    """
     try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        if at <= now + _COARSE:
+            return at
+        os.utime(path, (now.timestamp(), now.timestamp()))
     except FileNotFoundError:
         return None
+    except (OverflowError, ValueError) as error:
+        raise StoreBroken(f"{path} was written at no time that there is: {error}", f"`touch {path}`") from error
     except OSError as error:
         raise StoreBroken(f"{path} cannot be looked at: {error.strerror}", "give yourself the rights to it") from error
+    return now

@@ -181,7 +181,7 @@ class ObserverWorker:
 
     def _dialog_left_for(self, record: SessionRecord, now: datetime) -> timedelta:
         """Return for how long the marker of a dialog has stood untouched; no time where there is none."""
-        at = modified(self._system.paths.session(record.uid) / ASKING)
+        at = modified(self._system.paths.session(record.uid) / ASKING, now)
         return now - at if at is not None else timedelta()
 
     def _replace(self, before: Activity, after: Activity) -> None:

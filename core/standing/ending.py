@@ -58,7 +58,8 @@ def _await_flush(system: System, record: SessionRecord) -> None:
     """
     try:
         flush = traits_of(system, record).flush
-        reported = modified(system.paths.spool_of(record.instance_id or ""))  # each report is renamed into it
+        now = system.clock.now()
+        reported = modified(system.paths.spool_of(record.instance_id or ""), now)  # each report is renamed into it
     except CoreError as error:
         _LOG.info("not known when it last reported", extra={"session": record.name, "reason": str(error)})
         return

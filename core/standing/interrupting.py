@@ -26,7 +26,7 @@ from core.sessions import resolve
 from core.standing.admitting import running_record
 from core.standing.common import Told, foreign, lock, take_reports, told_of
 from core.standing.listing import rows_told
-from core.store.files import remove_file
+from core.store.files import broken, remove_file
 from core.system import System
 
 _SETTLE_SECONDS = 3.0  #: Claude Code 2.1.197 tells of an Escape within 0.7 s; a busy machine needs more
@@ -235,9 +235,11 @@ def _drop_asking(marker: Path, pressed_at: datetime) -> None:
     aside = marker.with_name(f"{marker.name}.interrupted")
     try:
         marker.rename(aside)
+        if aside.stat().st_mtime > pressed_at.timestamp():
+            with marker.open("ab") as stream:
+                stream.write(aside.read_bytes())
     except FileNotFoundError:
         return
-    if aside.stat().st_mtime > pressed_at.timestamp():
-        with marker.open("a") as stream:
-            stream.write(aside.read_text())
+    except OSError as error:
+        raise broken(error, marker, "see whether a dialog was opened since") from error
     remove_file(aside)

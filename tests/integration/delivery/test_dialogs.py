@@ -100,6 +100,17 @@ def test_a_marker_is_dropped_once_the_harness_says_that_it_waits_for_nobody(scri
     assert woken == [uid]
 
 
+def test_a_marker_from_the_future_counts_from_its_first_sight(scribe: System) -> None:
+    """The clock was set back: the marker stands for as long as any other, and goes then."""
+    marker = scribe.paths.session(record_of(scribe)[0]) / "asking"
+    marker.touch()
+    age(marker, -86400)
+
+    survey(scribe)
+
+    assert marker.stat().st_mtime <= time.time()
+
+
 def test_a_fresh_marker_stays(scribe: System) -> None:
     """The reporter writes it before the harness shows the dialog, and tells its status after."""
     marker = scribe.paths.session(record_of(scribe)[0]) / "asking"

@@ -3,7 +3,7 @@
 import os
 import signal
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from core.domain.message import MessageState
 from core.domain.pane import Receipt, Written
 from core.errors import InvalidValue, NotPermitted, NotRunning, Refused, UnknownSession
 from core.harness.bundled import BundledHarness
+from core.launching import TOOL
 from core.ports import Harness, Transcript
 from core.saying import NO_SERVICE, say
 from core.standing.starting import start_standing
@@ -362,3 +363,30 @@ def test_what_was_sent_before_a_stop_by_name_is_never_delivered(scribe: System) 
 
     assert [row.state for row in rows(scribe)] == [S.CANCELLED]
     assert not any("old news" in text for text in taken(scribe))
+
+
+def stamp_tomorrow(marker: Path) -> None:
+    """Give the marker a time that is yet to come, as where the clock was set back."""
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    marker.touch()
+    os.utime(marker, (tomorrow.timestamp(), tomorrow.timestamp()))
+
+
+def test_a_tool_marker_from_the_future_holds_up_nothing(scribe: System) -> None:
+    """The clock was set back: the margin after a tool call is waited out from now on, and then the text goes in."""
+    stamp_tomorrow(scribe.paths.session(record_of(scribe)[0]) / TOOL)
+
+    said = say(scribe, "scribe", "after the clock was set back", actor=ACTOR, wait=8)
+
+    assert said.state is S.CONFIRMED
+    assert times(scribe, "after the clock was set back") == 1
+
+
+def test_a_report_from_the_future_does_not_hold_up_a_stop(scribe: System) -> None:
+    """The moment that a harness gets to write its turn down is counted from now on."""
+    instance = record_of(scribe)[1]
+    stamp_tomorrow(scribe.paths.spool_of(instance))
+
+    answer = stop_standing(scribe, "scribe", ACTOR)
+
+    assert answer.ok
