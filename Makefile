@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet
-WORKERS ?= 2
-# A directory of tests is run by two workers; one file's tests stay in one worker, since they may share a tmux server.
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+# For two cores. The tests that start processes wait for them more than they compute: two workers a core.
+# No two tests share a server, so a worker that has nothing left takes from the others.
+UNIT_WORKERS ?= 2
+WORKERS ?= 4
+PYTEST := $(BIN)/python -m pytest --dist worksteal
 CLAUDE_CODE_VERSION := 2.1.197
 export PYTHON
 # Tests and benchmarks start hundreds of interpreters; each would compile every module again.
@@ -82,10 +84,10 @@ imports: setup-dev
 	$(BIN)/lint-imports --no-logo
 
 unit: setup-dev tmux
-	$(PYTEST) tests/unit
+	$(PYTEST) -n $(UNIT_WORKERS) tests/unit
 
 # A folder that holds no test file yet is named and passed over; one with test files that runs none fails (pytest's 5).
-suite = $(if $(shell find $(1) -name 'test_*.py' 2>/dev/null | head -n 1),$(PYTEST) $(1),@echo '$(1) holds no test yet')
+suite = $(if $(shell find $(1) -name 'test_*.py' 2>/dev/null | head -n 1),$(PYTEST) -n $(WORKERS) $(1),@echo '$(1) holds no test yet')
 integration: setup-dev tmux
 	$(call suite,tests/integration)
 
@@ -93,7 +95,7 @@ e2e: setup-dev tmux
 	$(call suite,tests/e2e)
 
 test-long: setup-dev tmux
-	$(PYTEST) -m long --timeout 1800 tests/unit tests/integration tests/e2e
+	$(PYTEST) -n $(UNIT_WORKERS) -m long --timeout 1800 tests/unit tests/integration tests/e2e
 
 test-browser: setup-dev tmux
 	@sh scripts/provide.sh chromium
