@@ -63,7 +63,7 @@ class Messenger:
             reason, remedy = "Slack: there is no channel to post in", "set channels.slack.channel to its id (C…)"
             raise ChannelError(reason, remedy, transient=False)
         client = self._client()
-        if post.kind is OutboundKind.FILE:
+        if post.kind in (OutboundKind.FILE, OutboundKind.ATTACHMENT):
             return self._uploaded(client, post, channel, thread)
         buttons = self._buttons(post)
         text = self._text(post, SECTION_MAX if buttons else TEXT_MAX)

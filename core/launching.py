@@ -59,7 +59,7 @@ def read_brief(definition: Definition) -> str:
         ) from error
 
 
-def grants(environ: Mapping[str, str]) -> tuple[Grant, ...]:
+def grants(environ: Mapping[str, str], *, has_thread: bool) -> tuple[Grant, ...]:
     """Return what a session can call of ours: the commands that read and speak, if the program is on PATH."""
     program = shutil.which("the-loop", path=environ.get("PATH", ""))
     if program is None:
@@ -72,6 +72,15 @@ def grants(environ: Mapping[str, str]) -> tuple[Grant, ...]:
         Grant(f"{command} standing logs NAME", "what one showed before it ended, and how it ended"),
         Grant(f"{command} standing queue NAME", "what waits for one of them"),
         Grant(f"{command} standing say NAME --text TEXT", "a message to another session"),
+        *(_thread_grants(command) if has_thread else ()),
+    )
+
+
+def _thread_grants(command: str) -> tuple[Grant, ...]:
+    return (
+        Grant(f"{command} post --text TEXT", "a post in your thread, in the middle of a turn"),
+        Grant(f"{command} post --text TEXT --file PATH", "the same with a file out of your folder"),
+        Grant(f"{command} ask --question TEXT --option A --option B", "a question in your thread, and its answer"),
     )
 
 

@@ -12,10 +12,11 @@ from core.asking import Requests
 from core.clock import Deadline
 from core.domain.asking import Request, RequestKind, RequestState
 from core.domain.buttons import Button, Press, Role
-from core.domain.message import WAITING, InboxRow, MessageState, NewMessage
-from core.domain.session import SessionRecord
+from core.domain.message import WAITING, InboxRow, NewMessage
+from core.domain.session import Outcome, SessionRecord
 from core.errors import Refused, UnknownMessage
 from core.names import new_marker, new_message_id
+from core.notes import AGAIN
 from core.ports import IncomingPress, NewPost, OutboundKind, OutboxRow, Told
 from core.standing.cancelling import cancel_message
 from core.standing.confirming import confirm_message
@@ -34,7 +35,6 @@ EARLIER = "This was asked by an earlier run of the session, which has ended. Not
 NOBODY_WAITS = "The session cannot be told at the moment. Press again in a few seconds, or answer at the terminal."
 _SENT_SECONDS, _POLL_SECONDS = 2.0, 0.05
 _WHO = {Role.MEMBER: "those who may steer", Role.APPROVER: "the approvers", Role.OPERATOR: "the operators"}
-_AGAIN = frozenset({MessageState.UNKNOWN, MessageState.EXPIRED, MessageState.REFUSED, MessageState.CANCELLED})
 
 
 class _No(Exception):
@@ -82,11 +82,14 @@ class Presses:
 
     def _found(self, press: IncomingPress) -> tuple[OutboxRow, Button] | None:
         """Return our post in that message, and its button. A press may be quicker than the note that it was sent."""
-        deadline = Deadline(self._system.clock, _SENT_SECONDS)
-        while not (posts := self._system.outbox.with_buttons(press.channel_kind, press.ts)) and not deadline.passed():
+        deadline, wanted = Deadline(self._system.clock, _SENT_SECONDS), (press.action, press.target)
+        while True:
+            posts = self._system.outbox.with_buttons(press.channel_kind, press.ts)
+            pairs = ((row, button) for row in posts for button in row.post.buttons)
+            found = next((pair for pair in pairs if (pair[1].action, pair[1].target) == wanted), None)
+            if found is not None or deadline.passed():
+                return found
             self._system.clock.pause(_POLL_SECONDS)
-        pairs = ((row, button) for row in posts for button in row.post.buttons)
-        return next((pair for pair in pairs if (pair[1].action, pair[1].target) == (press.action, press.target)), None)
 
     def _refuse(self, press: IncomingPress, words: str, reason: str) -> NoReturn:
         self._system.events.emit(
@@ -140,14 +143,15 @@ class Presses:
         """Do it, and return what the note is to say of it."""
         actor, name = _actor(press), row.message.name
         if what is Press.CANCEL:
-            cancel_message(self._system, row.message.id, actor)
+            cancel_message(self._system, row.message.id, actor, told=False)
             return "cancelled"
         if what is Press.CONFIRM:
             confirm_message(self._system, row.message.id, actor)
             return "confirmed"
         if what is Press.INTERRUPT:
-            interrupt_standing(self._system, name, actor)
-            return "the turn was interrupted"
+            [told] = interrupt_standing(self._system, name, actor).sessions
+            done = told.outcome is Outcome.INTERRUPTED
+            return "the turn was interrupted" if done else f"an interrupt was tried ({told.detail})"
         if what in (Press.START, Press.START_AND_SEND):
             answer = start_standing(self._system, name, actor)
             if not answer.ok:
@@ -160,7 +164,7 @@ class Presses:
     def _send_again(self, row: InboxRow) -> None:
         """Commit the text anew, once, as its own author's, whose right is asked again here and at delivery."""
         message = row.message
-        if row.state in WAITING or row.state not in _AGAIN:
+        if row.state in WAITING or row.state not in AGAIN:
             raise Refused(f"message {message.id} is {row.state.value}, so it is not sent again")
         author = message.actor.partition(":")[2]
         if not may_steer(self._system, lambda one: self._holds(one, Role.MEMBER), message.name, author):
@@ -206,7 +210,7 @@ def _marked(row: OutboxRow, press: IncomingPress, button: Button, words: str) ->
             "key": f"{row.post.key}:{button.action}",
             "kind": OutboundKind.NOTE,
             "text": text,
-            "buttons": (),
+            "buttons": (Button(Press.SEND_AGAIN, button.target, "Send again"),) if button.press is Press.CANCEL else (),
             "edits": row.post.edits or row.post.id,
         }
     )

@@ -29,6 +29,7 @@ class Event(StrEnum):
     STANDING_UNCONFIRMED = "standing.unconfirmed"
     STANDING_ASKED = "standing.asked"  #: a permission or a question waits for an answer in its thread
     STANDING_ANSWERED = "standing.answered"
+    STANDING_POSTED = "standing.posted"  #: an agent said something in its thread by the command
     STANDING_SUPPRESSED = "standing.suppressed"
     STANDING_COLLECTED = "standing.collected"
     STANDING_STALLED = "standing.stalled"  #: a turn that has shown no sign of life for long; nothing is done to it

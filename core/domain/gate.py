@@ -199,7 +199,7 @@ _QUEUE_REMEDIES = {
     Observed.STARTING: "it goes in once the agent reads",
     Observed.BUSY: "it goes in when the turn is over",
     Observed.PERMISSION: "answer the dialog: `the-loop standing attach {name} --write`; it goes in afterwards",
-    Observed.QUESTION: "answer it in the terminal: `the-loop standing attach {name} --write`",
+    Observed.QUESTION: "answer it in its thread, or in the terminal: `the-loop standing attach {name} --write`",
     Observed.DEAD: "it goes in once the session was brought back",
     Observed.LOST: "it goes in once the session was brought back",
     Observed.SILENT: "it is tried again until it expires; look at `the-loop standing list`",
@@ -242,6 +242,11 @@ def _remedy(action: Action, held: HoldState | None, observed: Observed, name: st
 def seen_reason(observed: Observed) -> str:
     """Return the words for what is observed."""
     return _SEEN_REASONS[observed]
+
+
+def held_reason(hold: HoldState) -> str:
+    """Return the words for a mark."""
+    return _HELD_REASONS[hold]
 
 
 def hold_state(record: SessionRecord | None) -> HoldState:

@@ -18,6 +18,7 @@ class OutboundKind(Enum):
     PROGRESS = "progress"  #: what the running turn has done so far: one message a turn, edited
     REQUEST = "request"  #: a permission or a question, with buttons; its edit tells how it ended. Markdown
     POST = "post"  #: what the agent posts by our command, in Markdown
+    ATTACHMENT = "attachment"  #: a file that the agent posts by our command
     NOTE = "note"  #: ours: refused, queued, unknown, with the remedy
     CLOSING = "closing"  #: the thread is unbound
 

@@ -34,11 +34,13 @@ class Verb(Enum):
     CANCEL = "cancel"
     CONFIRM = "confirm"
     LOGS = "logs"
+    POST = "post"
+    ASK = "ask"
     CONFIGURE = "configure"  #: write the configuration, which names the programs that run
 
 
 READS = frozenset({Verb.LIST, Verb.GET, Verb.STATUS, Verb.SCREEN, Verb.EVENTS, Verb.QUEUE, Verb.LOGS})
-SPEAKS = frozenset({Verb.SAY})
+SPEAKS = frozenset({Verb.SAY, Verb.POST, Verb.ASK})
 
 
 def permitted(actor: ActorKind, verb: Verb) -> bool:

@@ -60,8 +60,8 @@ def _note(record: SessionRecord, thread: tuple[str, str, str], count: int) -> Ne
     )
 
 
-def cancel_message(system: System, message_id: str, actor: str) -> InboxRow:
-    """Cancel one message that waits, durably; its sender's thread is told.
+def cancel_message(system: System, message_id: str, actor: str, *, told: bool = True) -> InboxRow:
+    """Cancel one message that waits, durably; its sender's thread is told, if `told`.
 
     Raises UnknownMessage, and Refused for one that is in flight or over.
     """
@@ -73,7 +73,8 @@ def cancel_message(system: System, message_id: str, actor: str) -> InboxRow:
     try:
         with effect(Effect.QUEUE_CANCEL), system.database.transaction(durable=True):
             cancelled = system.inbox.advance(row, MessageState.CANCELLED, detail)
-            note = note_of(cancelled, MessageState.CANCELLED, detail, "send it again if it still counts")
+            remedy = "send it again if it still counts"
+            note = note_of(cancelled, MessageState.CANCELLED, detail, remedy) if told else None
             if note is not None:
                 system.outbox.add([note])
     except Refused:

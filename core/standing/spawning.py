@@ -213,13 +213,9 @@ def _our_variables(config: Path | None) -> dict[str, str]:
 def _boot_message(system: System, record: SessionRecord, resolved: Resolved, brief: str) -> NewMessage:
     marker = new_marker()
     now = system.clock.now()
-    text = compose_boot_prompt(
-        record.name,
-        brief,
-        marker,
-        has_thread=resolved.definition.slack.enabled and system.settings.channel("slack").enabled,
-        grants=grants(system.environ),
-    )
+    has_thread = resolved.definition.slack.enabled and system.settings.channel("slack").enabled
+    given = grants(system.environ, has_thread=has_thread)
+    text = compose_boot_prompt(record.name, brief, marker, has_thread=has_thread, grants=given)
     return NewMessage(
         id=new_message_id(),
         key=f"boot:{record.instance_id}",

@@ -15,7 +15,8 @@ def test_operator_may_everything(verb: Verb) -> None:
 @pytest.mark.parametrize("verb", list(Verb))
 def test_agent_reads_and_speaks_and_nothing_else(verb: Verb) -> None:
     """An agent neither starts, stops, creates, deletes nor attaches."""
-    allowed = {Verb.LIST, Verb.GET, Verb.STATUS, Verb.SCREEN, Verb.EVENTS, Verb.QUEUE, Verb.LOGS, Verb.SAY}
+    reads = {Verb.LIST, Verb.GET, Verb.STATUS, Verb.SCREEN, Verb.EVENTS, Verb.QUEUE, Verb.LOGS}
+    allowed = reads | {Verb.SAY, Verb.POST, Verb.ASK}
 
     assert permitted(ActorKind.AGENT, verb) is (verb in allowed)
 

@@ -1,0 +1,182 @@
+"""What an agent says in its own thread besides its answers: posts, files, and questions that it waits for."""
+
+import os
+import shutil
+import stat
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from core.askclient import Undecided, wait_for_answer
+from core.asking import has_thread, record_of_instance
+from core.domain.binding import CHANNEL
+from core.domain.framing import clean
+from core.domain.session import SessionRecord
+from core.errors import CoreError, InvalidValue, NotPermitted, Refused
+from core.names import new_request_id
+from core.ports import NewPost, OutboundKind, PostState
+from core.presence import running_service
+from core.sessions import definition_of, resolve
+from core.store.files import broken, private_folder
+from core.system import System
+
+POSTS_AN_HOUR = 20  #: of one agent, questions among them
+MOST_BYTES = 20 * 1024 * 1024  #: of a file
+_LONGEST_TEXT = 12_000  #: characters of a post; an answer may be longer, since it is split
+_HOUR = timedelta(hours=1)
+_OUTGOING = "outgoing"
+
+
+class NoAnswer(CoreError):
+    """A question was asked, and nobody answered."""
+
+    code = "no_answer"
+
+
+def speaker(system: System, instance: str | None, name: str) -> SessionRecord:
+    """Return the session in whose thread is spoken: an agent's own, else the one that is named.
+
+    Raises NotPermitted for an agent that names another, InvalidValue where no name is given, UnknownSession, Refused.
+    """
+    if instance is not None:
+        record = record_of_instance(system, instance)
+        if record is None:
+            raise Refused("this process belongs to no session that runs now", "only a running session speaks")
+        if name and name != record.name:
+            raise NotPermitted(f"an agent speaks in its own thread, and {name} is another session", "leave NAME out")
+        return record
+    if not name:
+        raise InvalidValue("no session is named", "say in whose thread: NAME")
+    known = definition_of(system.settings, system.records, name)
+    if known.unreadable is not None:
+        raise known.unreadable
+    if known.record is None:
+        raise Refused(f"{name} was never started, so it has no thread", f"start it: `the-loop standing start {name}`")
+    return known.record
+
+
+def post(system: System, record: SessionRecord, actor: str, text: str, file: Path | None, *, agent: bool) -> str:
+    """Commit a post into the session's thread, and return its id. The service sends it, or the next one does.
+
+    An agent's file must lie in its own folder, by what its path leads to in the end. Raises InvalidValue, NotPermitted,
+    Refused, StoreBroken.
+    """
+    _check_thread(system, record)
+    shown = clean(text).text if text or file is None else ""
+    if len(shown) > _LONGEST_TEXT:
+        raise InvalidValue(
+            f"the text has {len(shown):,} characters, and a post at most {_LONGEST_TEXT:,}", "attach it as a file"
+        )
+    source = _readable(file, resolve(record.definition, system.settings).cwd if agent else None) if file else None
+    _spend(system, record, agent=agent)
+    post_id = f"p-post-{new_request_id().removeprefix('q-')}"
+    posts = [_post(record, post_id, OutboundKind.POST, shown, "")] if shown.strip() else []
+    if source is not None:
+        copied = _copied(system, record, post_id, source)
+        posts.append(
+            _post(record, f"{post_id}-file", OutboundKind.ATTACHMENT, f"{record.name}: {copied.name}", str(copied))
+        )
+    system.outbox.add(posts)
+    system.events.emit("standing.posted", name=record.name, actor=actor, message=post_id, text=shown)
+    system.poke()
+    return post_id
+
+
+def ask(
+    system: System, record: SessionRecord, question: str, options: Sequence[str], wait: float | None
+) -> Mapping[str, str]:
+    """Ask a question in the session's thread, wait, and return `{"answer", "by"}`.
+
+    Raises NoAnswer, InvalidValue, Refused.
+    """
+    _check_thread(system, record)
+    if running_service(system.paths.service_lock) is None:
+        raise Refused("no service is running, so nobody can be asked", "`the-loop start` starts it")
+    text = clean(question).text.strip()
+    listed = [{"label": clean(option).text.strip(), "description": ""} for option in options]
+    if len(listed) > 10 or len(text) > 1_000 or any(len(option["label"]) > 200 for option in listed):
+        raise InvalidValue("the question is too long", "1,000 characters, 10 options of 200 characters each at most")
+    _spend(system, record, agent=True)
+    request: dict[str, Any] = {
+        "op": "ask",
+        "instance": record.instance_id or "",
+        "key": f"ask-{new_request_id()}",
+        "input": {"questions": [{"question": text, "options": listed}]},
+        "wait": wait,
+    }
+    try:
+        answer = wait_for_answer(str(system.paths.service_socket), request)
+    except Undecided as error:
+        raise NoAnswer(f"{record.name}: {error}", "go on without, or ask again later") from error
+    [said] = answer["answers"].values()
+    return {"answer": str(said), "by": str(answer["by"])}
+
+
+def _check_thread(system: System, record: SessionRecord) -> None:
+    if not has_thread(system, record):
+        raise Refused(f"{record.name} has no thread to speak in", "say it in your answer instead")
+
+
+def _spend(system: System, record: SessionRecord, *, agent: bool) -> None:
+    now = system.clock.now()
+    if agent and not system.requests.spoke(record.uid, now, now - _HOUR, POSTS_AN_HOUR):
+        raise Refused(
+            f"{record.name} has posted {POSTS_AN_HOUR} times within the last hour, which is all it may",
+            "gather what there is to say, and post it later",
+        )
+
+
+def _post(record: SessionRecord, post_id: str, kind: OutboundKind, text: str, path: str) -> NewPost:
+    return NewPost(
+        id=post_id,
+        key=post_id,
+        kind=kind,
+        uid=record.uid,
+        name=record.name,
+        channel_kind=CHANNEL,
+        text=text,
+        path=path,
+    )
+
+
+def _readable(file: Path, within: Path | None) -> Path:
+    """Return the file that a path leads to in the end. Raises InvalidValue, and NotPermitted outside of `within`."""
+    try:
+        found = file.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise InvalidValue(f"there is no file {file}", "see its path") from error
+    if within is not None and not found.is_relative_to(within.resolve()):
+        raise NotPermitted(f"{file} leads out of {within}, the session's folder", "copy it there first")
+    return found
+
+
+def _copied(system: System, record: SessionRecord, post_id: str, source: Path) -> Path:
+    """Copy a file into the session's folder: what is sent is what stood there now. Raises InvalidValue, StoreBroken."""
+    folder = system.paths.session(record.uid) / _OUTGOING / post_id
+    try:
+        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise InvalidValue(f"{source} cannot be read: {error.strerror}", "see its rights") from error
+    with os.fdopen(descriptor, "rb") as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= MOST_BYTES:
+            raise InvalidValue(f"{source} is no file of 1 to {MOST_BYTES:,} bytes", "send another one")
+        _drop_sent(system, folder.parent)
+        private_folder(folder)
+        target = folder / source.name
+        try:
+            with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as copy:
+                shutil.copyfileobj(stream, copy)
+        except OSError as error:
+            raise broken(error, target, "keep the file") from error
+    return target
+
+
+def _drop_sent(system: System, outgoing: Path) -> None:
+    """Remove the copies of files that nobody will send any more. Raises StoreBroken."""
+    open_states = (PostState.PENDING, PostState.SENDING)
+    for copy in outgoing.iterdir() if outgoing.is_dir() else ():
+        row = system.outbox.get(f"{copy.name}-file")
+        if row is not None and row.state not in open_states:
+            shutil.rmtree(copy, ignore_errors=True)

@@ -1,0 +1,53 @@
+"""`the-loop post` and `the-loop ask`: what an agent says in its own thread besides its answers."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from core.domain.rights import Verb
+from core.surfaces.cli.printing import EXIT_OK, print_json, print_line
+from core.surfaces.cli.session import Session, output_options
+
+
+@click.command("post")
+@click.argument("name", default="")
+@click.option("--text", default="", help="Markdown; `-` reads standard input.")
+@click.option("--file", type=click.Path(path_type=Path), help="A file to attach; an agent's lies in its own folder.")
+@output_options
+@click.pass_obj
+def post_command(session: Session, name: str, text: str, file: Path | None) -> int:
+    """Post into a session's thread; an agent into its own, so that it leaves NAME out."""
+    from core.speaking import post, speaker
+
+    actor = session.permit(session.system, Verb.POST)
+    agent = None if session.as_operator else session.instance
+    record = speaker(session.system, agent, name)
+    said = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
+    post_id = post(session.system, record, actor, said, file, agent=agent is not None)
+    if session.json:
+        print_json({"name": record.name, "postId": post_id})
+    else:
+        print_line(f"{record.name}: posted ({post_id})")
+    return EXIT_OK
+
+
+@click.command("ask")
+@click.argument("name", default="")
+@click.option("--question", required=True)
+@click.option("--option", "options", multiple=True, help="An answer to choose; may be repeated.")
+@click.option("--wait", type=click.FloatRange(1), help="Seconds; default, and most: limits.approvalWaitSeconds.")
+@output_options
+@click.pass_obj
+def ask_command(session: Session, name: str, question: str, options: tuple[str, ...], wait: float | None) -> int:
+    """Ask the people of a session's thread, wait for the answer and print it; exit 1 if nobody answers."""
+    from core.speaking import ask, speaker
+
+    session.permit(session.system, Verb.ASK)
+    record = speaker(session.system, None if session.as_operator else session.instance, name)
+    answer = ask(session.system, record, question, options, wait)
+    if session.json:
+        print_json({"name": record.name, **answer})
+    else:
+        print_line(answer["answer"])
+    return EXIT_OK

@@ -1,0 +1,157 @@
+"""What people press and say besides replies, and what an agent says besides its answers."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.support.asking import buttons, press, wait_buttons, wait_text, whispered
+from tests.support.product import NAME, Done, Product
+from tests.support.tmux import wait_until
+
+
+@pytest.fixture
+def thread(talking: Product) -> str:
+    """Give the thread of a session that is up; alice is an operator, too."""
+    block = talking.slack_block(operators=[talking.workspace.user_id("alice")])
+    talking.configure(channels={"slack": block})
+    talking.serve().wait_swept()
+    thread = talking.root()
+    talking.wait_reply(thread, "Ready.", 30)
+    return thread
+
+
+def test_what_waits_is_cancelled_and_sent_again_by_buttons(talking: Product, thread: str) -> None:
+    """The note says what was done by whom; a second press changes nothing and is told so."""
+    talking.cli("standing", "pause", NAME)
+    talking.workspace.say("alice", "agents", "count the wrens", thread)
+    note = wait_buttons(talking, thread, "it is paused")
+
+    press(talking, "alice", note, "Cancel")
+    wait_text(talking, thread, note["ts"], "cancelled by alice")
+    talking.workspace.press("alice", "agents", note["ts"], "the_loop_send-again")
+    wait_text(talking, thread, note["ts"], "sent again by alice")
+    talking.cli("standing", "resume", NAME)
+    talking.wait_reply(thread, "count the wrens", 20)
+
+    assert buttons(note) == {"Cancel": "the_loop_cancel"}
+    assert talking.count("count the wrens") == 1
+
+
+def test_an_operator_starts_and_sends_by_one_button(talking: Product, thread: str) -> None:
+    """The refused message goes in once, after the start; who is only a member sees that it is not for them."""
+    bob = talking.workspace.user_id("bob")
+    alice = talking.workspace.user_id("alice")
+    talking.configure(channels={"slack": talking.slack_block(operators=[alice], authorizedUsers=[alice, bob])})
+    talking.cli("stop")
+    talking.serve().wait_swept()
+    talking.workspace.wait_for_connections(1)
+    talking.cli("standing", "stop", NAME)
+    talking.workspace.say("alice", "agents", "feed the owl", thread)
+    note = wait_buttons(talking, thread, "it was stopped")
+
+    press(talking, "bob", note, "Start and send")
+    refused = whispered(talking, "bob", "operators")
+    press(talking, "alice", note, "Start and send")
+    wait_text(talking, thread, note["ts"], "started, and sent again by alice", 40)
+    talking.wait_reply(thread, "feed the owl", 30)
+
+    assert refused
+    assert set(buttons(note)) == {"Send again", "Start", "Start and send"}
+    assert talking.count("feed the owl") == 1
+
+
+def test_without_operators_nobody_is_shown_a_start_button(talking: Product) -> None:
+    """What nobody may press is not offered."""
+    talking.serve().wait_swept()
+    thread = talking.root()
+    talking.wait_reply(thread, "Ready.", 30)
+    talking.cli("standing", "stop", NAME)
+
+    talking.workspace.say("alice", "agents", "feed the owl", thread)
+    note = wait_buttons(talking, thread, "it was stopped")
+
+    assert buttons(note) == {"Send again": "the_loop_send-again"}
+
+
+def test_the_slash_command_speaks_shows_and_pauses(talking: Product, thread: str) -> None:
+    """Each answer is for the caller alone, and a member says what reaches the pane in their own name."""
+    command = talking.workspace.command
+
+    command("alice", "agents", f"/the-loop say {NAME} what about  the swifts")
+    said = whispered(talking, "alice", f"{NAME}: confirmed")
+    command("alice", "agents", f"/the-loop screen {NAME}")
+    shown = talking.workspace.wait_for_ephemeral("alice", lambda m: "swifts" in json.dumps(m.get("blocks", [])))
+    command("alice", "agents", f"/the-loop pause {NAME}")
+    paused = whispered(talking, "alice", f"{NAME}: paused")
+    command("alice", "agents", f"/the-loop resume {NAME}")
+    whispered(talking, "alice", f"{NAME}: unpaused")
+    command("alice", "agents", f"/the-loop restart {NAME}")
+    whispered(talking, "alice", f"{NAME}: re", 40)
+
+    assert said
+    assert shown
+    assert paused
+    assert any("[alice via slack" in taken and "what about  the swifts" in taken for taken in talking.taken())
+
+
+def inside(product: Product, *words: str) -> Done:
+    """Run a command as the session's agent would."""
+    return product.cli(*words, env={"THE_LOOP_INSTANCE": product.record()["instanceId"]})
+
+
+def test_an_agent_posts_text_and_a_file_out_of_its_folder(talking: Product, thread: str) -> None:
+    """They stand in its own thread, secrets taken out; what lies elsewhere, or leads there, is refused."""
+    work = talking.folder / "work"
+    (work / "report.txt").write_text(f"three herons, token {talking.workspace.bot_token}\n")
+    outside = talking.folder / "outside.txt"
+    outside.write_text("not theirs")
+    Path(work / "link.txt").symlink_to(outside)
+
+    done = inside(talking, "post", "--text", "**half** way", "--file", "report.txt")
+    refused = [inside(talking, "post", "--file", name).code for name in (str(outside), "link.txt")]
+    other = inside(talking, "post", "someone", "--text", "hello")
+    talking.wait_reply(thread, "*half* way", 20)
+
+    def attached() -> list[str]:
+        return [file["name"] for message in talking.workspace.replies("agents", thread)
+                for file in message.get("files", [])]  # fmt: skip
+
+    wait_until(attached, "the file is attached", 20)
+
+    assert done.code == 0, done.err
+    assert [name.endswith("-report.txt") for name in attached()] == [True]
+    assert refused == [1, 1]
+    assert other.code == 1
+
+
+def test_an_agent_that_posts_too_often_is_told_so(talking: Product, thread: str) -> None:
+    """Twenty an hour, and no more, with the reason."""
+    codes = {inside(talking, "post", "--text", f"post {number}").code for number in range(20)}
+    late = inside(talking, "post", "--text", "one more")
+
+    assert codes == {0}
+    assert late.code == 1
+    assert "20 times" in late.err
+
+
+@pytest.mark.parametrize("how", ["button", "typing", "nobody"])
+def test_an_agent_asks_and_gets_the_answer(talking: Product, thread: str, how: str) -> None:
+    """The command prints what was pressed or typed; without an answer it exits with 1 in time."""
+    wait = "2" if how == "nobody" else "30"
+    words = ("ask", "--question", "Which bird?", "--option", "owl", "--option", "wren", "--wait", wait)
+    with ThreadPoolExecutor(1) as beside:
+        asking = beside.submit(inside, talking, *words)
+        asked = wait_buttons(talking, thread, "Which bird?")
+        if how == "button":
+            press(talking, "alice", asked, "2. wren")
+        elif how == "typing":
+            talking.workspace.say("alice", "agents", "a crow", thread)
+        done = asking.result(40)
+
+    expected = {"button": (0, "wren\n"), "typing": (0, "a crow\n"), "nobody": (1, "")}
+    assert (done.code, done.out) == expected[how], done.err
+    ended = "Nobody answered in time" if how == "nobody" else "Answered* by alice"
+    assert wait_text(talking, thread, asked["ts"], ended)
+    assert talking.count("a crow") == 0

@@ -1,0 +1,111 @@
+"""Permission requests and questions of real Claude Code, answered in the thread, at the terminal, and by nobody."""
+
+import json
+
+import pytest
+
+from tests.harness.claude_product import ClaudeProduct
+from tests.harness.test_story_claude import number_of, serve
+from tests.support.asking import press, wait_buttons, wait_text
+from tests.support.tmux import wait_until
+
+ASK = "asks for permission"
+TOUCH = "[[tool bash touch made-by-test]]"
+QUESTIONS = {
+    "questions": [
+        {
+            "question": "Which colour?",
+            "header": "Colour",
+            "multiSelect": False,
+            "options": [
+                {"label": "red", "description": "like a robin"},
+                {"label": "blue", "description": "like a jay"},
+            ],
+        },
+        {
+            "question": "Which size?",
+            "header": "Size",
+            "multiSelect": False,
+            "options": [{"label": "small", "description": "s"}, {"label": "large", "description": "l"}],
+        },
+    ]
+}
+
+
+@pytest.mark.parametrize(("label", "said"), [("Allow", "Allowed"), ("Deny", "Denied")])
+def test_a_button_answers_the_dialog(talking: ClaudeProduct, label: str, said: str) -> None:
+    """Claude Code takes the answer of its hook while its own dialog is shown; the tool runs, or the model is told."""
+    thread = serve(talking)
+    made = talking.folder / "work" / "made-by-test"
+    talking.workspace.say("alice", "agents", TOUCH, thread)
+    asked = wait_buttons(talking, thread, ASK, 60)
+    talking.wait_status("waiting")
+    before = made.exists()
+
+    press(talking, "alice", asked, label)
+    told = wait_text(talking, thread, asked["ts"], f"{said}* by alice", 30)
+    wait_until(lambda: talking.status() == "idle", "the turn is over", 60)
+
+    assert before is False
+    assert "touch made-by-test" in told
+    assert made.exists() is (label == "Allow")
+    if label == "Deny":
+        assert "alice denied this in Slack" in json.dumps(talking.model.requests(TOUCH)[-1].body)
+
+
+@pytest.mark.parametrize("answer", ["Yes", "Escape"])
+def test_the_terminal_may_be_first(talking: ClaudeProduct, answer: str) -> None:
+    """The thread says so, and the buttons are gone."""
+    thread = serve(talking)
+    talking.workspace.say("alice", "agents", TOUCH, thread)
+    asked = wait_buttons(talking, thread, ASK, 60)
+    talking.wait_status("waiting")
+
+    talking.keys(answer if answer == "Escape" else number_of(talking, answer))
+    told = wait_text(talking, thread, asked["ts"], "nswered at the terminal", 30)
+
+    assert "Allowed" not in told
+    assert not talking.events("standing.answered")
+
+
+def test_a_press_after_an_enter_at_the_terminal_decides_nothing(talking: ClaudeProduct) -> None:
+    """No hook tells of the Enter while the tool runs; Claude Code's own file does, and the press is told so."""
+    thread = serve(talking)
+    talking.workspace.say("alice", "agents", "[[tool bash touch made-by-test && sleep 20]]", thread)
+    asked = wait_buttons(talking, thread, ASK, 60)
+    talking.wait_status("waiting")
+    talking.keys(number_of(talking, "Yes"))
+    talking.wait_status("busy")
+
+    press(talking, "alice", asked, "Deny")
+    wait_text(talking, thread, asked["ts"], "nswered at the terminal", 30)
+
+    assert not talking.events("standing.answered")
+    assert (talking.folder / "work" / "made-by-test").exists()
+
+
+@pytest.mark.parametrize("how", ["buttons", "typing"])
+def test_questions_are_answered_one_after_another(talking: ClaudeProduct, how: str) -> None:
+    """The model gets both answers; what was typed reaches no input line."""
+    thread = serve(talking)
+    call = f"[[call AskUserQuestion {json.dumps(QUESTIONS)}]]"
+    talking.workspace.say("alice", "agents", call, thread)
+    asked = wait_buttons(talking, thread, "Which colour?", 60)
+
+    if how == "buttons":
+        press(talking, "alice", asked, "2. blue")
+    else:
+        talking.workspace.say("alice", "agents", "2", thread)
+    again = wait_buttons(talking, thread, "Which size?", 30)
+    if how == "buttons":
+        press(talking, "alice", again, "1. small")
+    else:
+        talking.workspace.say("alice", "agents", "something between", thread)
+    wait_text(talking, thread, asked["ts"], "Answered* by alice", 30)
+    wait_until(lambda: talking.status() == "idle", "the turn is over", 60)
+
+    last = json.dumps(talking.model.requests("Which colour?")[-1].body)
+    second = "small" if how == "buttons" else "something between"
+    assert f"Which colour?\\\\\\\"=\\\\\\\"blue" in last or "blue" in last.split("Which colour?")[-1]
+    assert second in last
+    assert "something between" not in talking.screen().splitlines()[-3:]
