@@ -7,7 +7,6 @@ from core.domain.framing import takes
 from core.domain.harness import HarnessEvent, TextQueued, TurnStarted
 from core.domain.message import IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState
 from core.domain.session import SessionRecord
-from core.errors import StoreBroken
 from core.launching import context_of
 from core.notes import note_of
 from core.ports import Transcript
@@ -88,7 +87,7 @@ class Transcripts:
         if not self._has(record):
             self._open[record.uid] = (record.instance_id or "", self._opened(record, from_start=True))
         _, transcript = self._open[record.uid]
-        events = self._events(record, transcript)
+        events = () if transcript is None else transcript.new_events()
         if events:
             tell(self._system, settle_by(self._system, record.uid, events))
         return transcript is not None
@@ -117,16 +116,6 @@ class Transcripts:
         harness = self._system.harnesses.get(resolved.harness)
         context = context_of(self._system.paths, record, resolved, record.instance_id or "")
         return harness.transcript(context, from_start=from_start)
-
-    def _events(self, record: SessionRecord, transcript: Transcript | None) -> tuple[HarnessEvent, ...]:
-        if transcript is None:
-            return ()
-        try:
-            return transcript.new_events()
-        except OSError as error:
-            raise StoreBroken(
-                f"{record.name}: its conversation cannot be read: {error}", "give yourself the rights to it"
-            ) from error
 
 
 def give_back(system: System, record: SessionRecord, instance: str | None) -> bool:

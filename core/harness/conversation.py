@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from core.domain.harness import HarnessEvent, TextQueued, TurnEnded, TurnStarted
-from core.errors import TrustFailed
-from core.harness.base import object_of, text_of
+from core.errors import StoreBroken, TrustFailed
+from core.harness.base import object_of, open_plain, text_of
 from core.harness.events import NOTIFICATION, is_internal
 
 _INTERRUPTED = "[Request interrupted by user"  #: also "… for tool use]"
@@ -20,20 +20,28 @@ class ConversationFile:
     """Evidence of which texts the harness has queued and taken. Implements the Transcript port."""
 
     def __init__(self, path: Path, *, from_start: bool) -> None:
+        """Begin at its start, or behind what it holds now. Raises StoreBroken where that cannot be read."""
         self._path = path
-        self._offset = 0 if from_start else _end_of_last_line(path)
+        try:
+            self._offset = 0 if from_start else _end_of_last_line(path)
+        except OSError as error:
+            raise _unreadable(path, error) from error
 
     def new_events(self) -> tuple[HarnessEvent, ...]:
         """Return what whole lines were added since the last call; a file that is not there yet has none.
 
-        Raises OSError where the file is there and cannot be read.
+        Raises StoreBroken where the file is there and cannot be read.
         """
-        events: list[HarnessEvent] = []
         try:
-            stream = self._path.open("rb")
+            return self._read_on()
         except FileNotFoundError:
             return ()
-        with stream:
+        except OSError as error:
+            raise _unreadable(self._path, error) from error
+
+    def _read_on(self) -> tuple[HarnessEvent, ...]:
+        events: list[HarnessEvent] = []
+        with open_plain(self._path) as stream:
             if stream.seek(0, os.SEEK_END) < self._offset:  # a new file under the old name
                 self._offset = 0
             stream.seek(self._offset)
@@ -45,6 +53,12 @@ class ConversationFile:
         return tuple(events)
 
 
+def _unreadable(path: Path, error: OSError) -> StoreBroken:
+    return StoreBroken(
+        f"the conversation cannot be read: {path}: {error.strerror}", "make it a readable file, then try again"
+    )
+
+
 def has_turn(path: Path) -> bool:
     """Tell whether the file holds anything that was said; only then can the conversation be resumed.
 
@@ -52,7 +66,7 @@ def has_turn(path: Path) -> bool:
     answers a resume with `No conversation found`. Raises TrustFailed where the file cannot be read.
     """
     try:
-        with path.open("rb") as stream:
+        with open_plain(path) as stream:
             return any(_is_said(line) for line in stream)
     except FileNotFoundError:
         return False
@@ -73,7 +87,7 @@ def _is_said(line: bytes) -> bool:
 def _end_of_last_line(path: Path) -> int:
     """Return the offset behind the file's last line break; 0 where there is no file. Raises OSError."""
     try:
-        stream = path.open("rb")
+        stream = open_plain(path)
     except FileNotFoundError:
         return 0
     with stream:

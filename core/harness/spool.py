@@ -1,18 +1,28 @@
 """The spool: hook reports that nobody has taken in yet, one file each, ordered by name."""
 
+import errno
 import json
+import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from core.domain.harness import Report
+from core.harness.base import open_plain
 
 BLOCKED_SUFFIX = ".blocked.json"  #: the turn gate blocked the turn that this report is about
 BAD = "bad"  #: folder beside the reports that could not be understood
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
+_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  #: it names a file of the harness's
+_ODD = re.compile(rb"[^A-Za-z0-9._-]")
+_NAME_LIMIT = 150
+_NO_FILE = frozenset({errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.ELOOP, errno.EACCES, errno.EPERM})
 
 
 @dataclass(frozen=True)
 class BadReport:
-    """A file of the spool that is no JSON object: its name, and where it has been moved to."""
+    """What lay in the spool and is no report: its name, printable, and where it has been moved to."""
 
     name: str
     moved_to: Path
@@ -30,8 +40,9 @@ class Reports:
 def read_reports(folder: Path, instance: str) -> Reports:
     """Return an instance's reports in the order of their names; half-written ones are not seen.
 
-    A folder that is not there holds none. A file that is no JSON object is moved to `bad/` and told of. Raises OSError
-    where the folder cannot be read: that says nothing about whether reports are there.
+    A folder that is not there holds none. What is no JSON object in a plain file of a sound name, or names a conversation
+    by what is no id, is moved to `bad/` and told of. Raises OSError where the folder or a report cannot be read: that
+    says nothing about whether reports are there.
     """
     try:
         names = sorted(entry.name for entry in folder.iterdir() if _is_report(entry.name))
@@ -42,13 +53,15 @@ def read_reports(folder: Path, instance: str) -> Reports:
     for name in names:
         path = folder / name
         try:
-            payload = json.loads(path.read_bytes())
-            if not isinstance(payload, dict):
-                raise ValueError("it is no JSON object")
+            payload = _payload(path)
         except FileNotFoundError:
             continue  # another process has taken it in
         except (ValueError, RecursionError) as error:
             bad.append(_put_aside(path, str(error)))
+        except OSError as error:
+            if error.errno not in _NO_FILE:
+                raise
+            bad.append(_put_aside(path, error.strerror or str(error)))
         else:
             reports.append(Report(instance, name, payload))
     return Reports(tuple(reports), tuple(bad))
@@ -63,9 +76,29 @@ def _is_report(name: str) -> bool:
     return name.endswith(".json") and not name.startswith(".")
 
 
+def _payload(path: Path) -> dict[str, Any]:
+    """Return the report's object. Raises ValueError for what is none, OSError."""
+    if not _NAME.fullmatch(path.name):
+        raise ValueError("its name is no report's")
+    with open_plain(path) as stream:
+        payload = json.loads(stream.read())
+    if not isinstance(payload, dict):
+        raise ValueError("it is no JSON object")
+    session_id = payload.get("session_id")
+    if isinstance(session_id, str) and session_id and not _SESSION_ID.fullmatch(session_id):
+        raise ValueError("its session_id is no id")
+    return payload
+
+
 def _put_aside(path: Path, reason: str) -> BadReport:
     folder = path.parent / BAD
     folder.mkdir(mode=0o700, exist_ok=True)
-    target = folder / path.name
-    path.replace(target)
-    return BadReport(path.name, target, reason)
+    name = _ODD.sub(lambda found: b"%%%02x" % found[0][0], os.fsencode(path.name)).decode()[:_NAME_LIMIT]
+    target, number = folder / name, 1
+    while os.path.lexists(target):
+        target, number = folder / f"{name}.{number}", number + 1
+    try:
+        path.rename(target)
+    except FileNotFoundError:
+        return BadReport(name, target, f"{reason}; another process put it aside")
+    return BadReport(name, target, reason)

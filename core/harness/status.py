@@ -14,7 +14,7 @@ from typing import Any
 
 from core.domain.activity import BETWEEN_TURNS, ActivityState
 from core.domain.harness import Opinion
-from core.harness.base import text_of
+from core.harness.base import open_plain, text_of
 
 _STATES = {
     "idle": ActivityState.IDLE,
@@ -27,10 +27,10 @@ _STATES = {
 def read_opinion(path: Path) -> Opinion | None:
     """Return what a status file says; None where it is absent, unreadable or says something unknown."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             written_at = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
             content = json.loads(file.read())
-    except (OSError, ValueError, RecursionError):
+    except (OSError, OverflowError, ValueError, RecursionError):
         return None
     opinion = opinion_of(content) if isinstance(content, dict) else None
     return replace(opinion, written_at=written_at) if opinion else None

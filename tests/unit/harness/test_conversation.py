@@ -1,6 +1,7 @@
 """Reading a conversation's file forward."""
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.domain.harness import HarnessEvent, TextQueued, TurnEnded, TurnStarted
-from core.errors import TrustFailed
+from core.errors import StoreBroken, TrustFailed
 from core.harness.conversation import ConversationFile, has_turn, line_events
 
 NOTE = "<task-notification>\n<task-id>b1</task-id>\n</task-notification>"
@@ -173,3 +174,16 @@ def test_a_queued_text_says_since_when(stamp: object, at: datetime | None) -> No
     [event] = line_events(json.dumps(line).encode())
 
     assert event == TextQueued("hi", at)
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo"])
+def test_a_conversation_that_is_no_file_is_a_broken_store(tmp_path: Path, kind: str) -> None:
+    """It is not taken for an empty one, and nobody waits for it."""
+    path = tmp_path / "c.jsonl"
+    opened = ConversationFile(path, from_start=True)
+    path.mkdir() if kind == "folder" else os.mkfifo(path)
+
+    with pytest.raises(StoreBroken, match=r"c\.jsonl"):
+        opened.new_events()
+    with pytest.raises(StoreBroken, match=r"c\.jsonl"):
+        ConversationFile(path, from_start=False)

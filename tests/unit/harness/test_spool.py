@@ -1,5 +1,7 @@
 """The spool of hook reports."""
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,52 @@ def test_what_is_no_report_is_put_aside_and_told(tmp_path: Path, content: bytes)
     assert read.bad[0].moved_to.read_bytes() == content
     assert read.bad[0].reason
     assert read_reports(tmp_path, "i-1").bad == ()
+
+
+def test_what_stands_under_a_reports_name_and_is_no_file_is_put_aside(tmp_path: Path) -> None:
+    """A folder, a FIFO and a link are no reports: nothing waits for them, and what came after them is read."""
+    (tmp_path / "1-1-Stop.json").mkdir()
+    os.mkfifo(tmp_path / "2-1-Stop.json")
+    (tmp_path / "3-1-Stop.json").symlink_to("3-1-Stop.json")
+    (tmp_path / "4-1-Stop.json").write_text("{}")
+
+    read = read_reports(tmp_path, "i-1")
+
+    assert [report.name for report in read.reports] == ["4-1-Stop.json"]
+    assert [bad.name[0] for bad in read.bad] == ["1", "2", "3"]
+    assert read_reports(tmp_path, "i-1").bad == ()
+
+
+@pytest.mark.parametrize("name", [b"7-\xff-Stop.json", b"7-\n-Stop.json", b"x" * 240 + b".json", "7-ü.json".encode()])
+def test_an_odd_name_is_put_aside_under_a_printable_one(tmp_path: Path, name: bytes) -> None:
+    """Names that no reporter gives go into no database, and into the log only as printable text."""
+    (tmp_path / os.fsdecode(name)).write_text("{}")
+
+    (bad,) = read_reports(tmp_path, "i-1").bad
+
+    assert bad.name.isascii()
+    assert bad.name.isprintable()
+    assert bad.moved_to.read_text() == "{}"
+
+
+def test_what_was_put_aside_before_is_kept(tmp_path: Path) -> None:
+    """A second one of the same name stands beside the first."""
+    for content in ("one", "two"):
+        (tmp_path / "1-1-Stop.json").write_text(content)
+        read_reports(tmp_path, "i-1")
+
+    assert sorted(kept.read_text() for kept in (tmp_path / "bad").iterdir()) == ["one", "two"]
+
+
+@pytest.mark.parametrize("session_id", ["../../x", "a\0x", "a b", "x" * 129, "."])
+def test_a_conversation_whose_id_is_none_is_refused(tmp_path: Path, session_id: str) -> None:
+    """The id becomes part of a path: what is none is a bad report."""
+    (tmp_path / "1-1-SessionStart.json").write_text(json.dumps({"session_id": session_id}))
+
+    read = read_reports(tmp_path, "i-1")
+
+    assert read.reports == ()
+    assert read.bad[0].reason == "its session_id is no id"
 
 
 def test_spool_that_is_not_there_is_empty(tmp_path: Path) -> None:
