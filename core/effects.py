@@ -39,6 +39,7 @@ class Effect(Enum):
     STOP_HOLD = "stop.hold"  #: the file `hold`, which blocks turns born inside the harness
     STOP_MARK = "stop.mark"  #: the record says stopping, with the hold where the stop was by name
     STOP_CANCEL = "stop.cancel"  #: the queue is cancelled
+    STOP_ANNOUNCE = "stop.announce"  #: the root's edit, committed to the outbox
     STOP_SETTLE = "stop.settle"  #: the record is settled
     STOP_UNBLOCK = "stop.unblock"  #: the file `hold` goes, where the session was ended and is not held
 

@@ -1,5 +1,6 @@
 """What a thread is told of its session's boots and its end. No I/O."""
 
+from core.domain.session import Hold, HoldKind
 from core.names import standing_ref
 
 
@@ -10,6 +11,20 @@ def root_text(name: str, description: str, how: str) -> str:
         f"standing session `{name}` is up — {how}{about}\n"
         f"Reply in this thread and the agent gets it. (`{standing_ref(name)}`)"
     )
+
+
+def down_text(name: str, description: str, hold: Hold | None) -> str:
+    """Return the announcement of a session that does not run: who or what keeps it down, and what starts it."""
+    start = f"start it with `the-loop standing start {name}`"
+    if hold is not None and hold.kind is HoldKind.STOPPED:
+        why = f" ({hold.reason})" if hold.reason else ""
+        state = f"is stopped by {hold.by}{why}; {start}"
+    elif hold is not None and hold.kind is HoldKind.FAILED:
+        state = f"is held as failed: {hold.reason}; {start}"
+    else:
+        state = f"is down; the next start of the-loop resumes it, or {start}"
+    about = f"\n{description.strip()}" if description.strip() else ""
+    return f"standing session `{name}` {state}{about}\n(`{standing_ref(name)}`)"
 
 
 def boot_text(name: str, how: str) -> str:

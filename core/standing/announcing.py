@@ -1,14 +1,15 @@
-"""Commits the announcements that a start or a deletion causes. Posting them is the service's work."""
+"""Commits the announcements that a start or an end causes. Posting them is the service's work, or the next one's."""
 
 from datetime import UTC, datetime
 
-from core.domain.announcement import boot_text, root_text
+from core.domain.announcement import boot_text, down_text, root_text
 from core.domain.session import Definition, SessionRecord
 from core.effects import Effect, effect
 from core.errors import StoreBroken
 from core.ports import NewPost, OutboundKind
 from core.standing.common import CHANNEL
 from core.system import System
+from core.values import replace
 
 _EVER = datetime.max.replace(tzinfo=UTC)
 
@@ -27,15 +28,37 @@ def announce_start(system: System, record: SessionRecord, definition: Definition
         with effect(Effect.START_ANNOUNCE), system.database.transaction(durable=True):
             system.outbox.add(_posts(system, record, definition, how))
     except StoreBroken as error:
-        system.events.emit(
-            "standing.announce_failed",
-            level="warning",
-            name=record.name,
-            instance=record.instance_id,
-            reason=str(error),
-        )
+        _say_failed(system, record, error)
         return
     system.poke()
+
+
+def announce_stop(system: System, record: SessionRecord) -> None:
+    """Let the root say that the session was stopped, once a stop. A broken database is told as above."""
+    try:
+        with effect(Effect.STOP_ANNOUNCE), system.database.transaction(durable=True):
+            edit_root(system, record)
+    except StoreBroken as error:
+        _say_failed(system, record, error)
+        return
+    system.poke()
+
+
+def edit_root(system: System, record: SessionRecord) -> None:
+    """Commit the edit of the root, if there is one, of a session that is down; one a state. Raises StoreBroken."""
+    if system.bindings.of_session(record.uid, CHANNEL) is None and not _root_waits(system, record.uid):
+        return
+    state = record.hold.kind.value if record.hold else "down"
+    text = down_text(record.name, record.definition.description, record.hold)
+    post = _post(record, OutboundKind.ROOT_UPDATE, f"root-{state}", text)
+    once = f"{record.generation}"
+    system.outbox.add([replace(post, id=f"{post.id}-{once}", key=f"{post.key}:{once}")])
+
+
+def _say_failed(system: System, record: SessionRecord, error: StoreBroken) -> None:
+    system.events.emit(
+        "standing.announce_failed", level="warning", name=record.name, instance=record.instance_id, reason=str(error)
+    )
 
 
 def lacks_thread(system: System, definition: Definition) -> str:

@@ -29,6 +29,7 @@ from core.errors import LockBusy, StoreBroken
 from core.launching import set_hold_file
 from core.names import target_for
 from core.ports import NewPost, OutboundKind
+from core.standing.announcing import edit_root
 from core.standing.common import CHANNEL, write_record
 from core.standing.ending import keep_output
 from core.system import System
@@ -131,6 +132,8 @@ def _tell(
         if note:
             text = ended_text(record.name, end, then, system.settings.limits.restarts_per_hour)
             add_note(system, record, f"ended-{instance}", text)
+            if due_at is None:
+                edit_root(system, record)
         jobs = _end_jobs(system, record)
         _emit(system, record, end, then, reason)
         for job in jobs:

@@ -11,7 +11,7 @@ from core.errors import SpawnFailed, StoreBroken, TmuxSilent
 from core.launching import clear_hold_file, has_hold_file, set_hold_file
 from core.names import target_for
 from core.sessions import resolve
-from core.standing.announcing import announce_start
+from core.standing.announcing import announce_start, announce_stop
 from core.standing.cancelling import cancel_queue
 from core.standing.common import spawn_time, take_reports, write_record
 from core.standing.dying import tell_on_purpose
@@ -75,8 +75,11 @@ def finish_stop(system: System, record: SessionRecord, ended: Ended, *, cut_shor
     `cut_short`: whoever began it is gone. If that was a restart, the supervisor brings the session back.
     """
     take_reports(system, record.uid)
+    back_in = _bring_back_in(record, cut_short=cut_short)
+    if back_in is None:
+        announce_stop(system, record)
     with effect(Effect.STOP_SETTLE):
-        tell_on_purpose(system, record, _bring_back_in(record, cut_short=cut_short))
+        tell_on_purpose(system, record, back_in)
         settled = write_record(
             system, replace(record.moved(SessionEvent.STOPPED), last_exit=ended.exit or record.last_exit)
         )

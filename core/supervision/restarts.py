@@ -11,6 +11,7 @@ from core.domain.watchbook import End
 from core.effects import Effect, effect
 from core.errors import CoreError
 from core.standing.awaiting import look
+from core.standing.announcing import edit_root
 from core.standing.common import Told, lock, write_record
 from core.standing.dying import SUPERVISOR, add_note, emit_held, hold_failed
 from core.standing.spawning import Opened, StartOrder
@@ -113,6 +114,7 @@ class Restarts:
         with effect(Effect.WATCH_PUT_OFF), self._system.database.transaction(durable=True):
             self._system.watchbook.put_off(end.instance, None)
             add_note(self._system, record, f"down-{end.instance}", given_up_text(record.name, reason))
+            edit_root(self._system, record)
         self._system.poke()
 
     def _put_off(self, end: End, by: timedelta | None) -> None:

@@ -66,7 +66,7 @@ class Scenario:
 SCENARIOS = {
     "start": Scenario("start", "scribe", SPAWNING),
     "start over a dead pane": Scenario("start", "scribe", ENDING, "dead"),
-    "stop": Scenario("stop", "scribe", (*STOPPING, Effect.STOP_CANCEL), "running"),
+    "stop": Scenario("stop", "scribe", (*STOPPING, Effect.STOP_CANCEL, Effect.STOP_ANNOUNCE), "running"),
     "restart": Scenario("restart", "scribe", (*STOPPING, Effect.STOP_UNBLOCK), "running"),
     "create": Scenario("create", "extra", (Effect.CREATE_MARK, *SPAWNING)),
     "delete": Scenario("delete", "extra", DELETING, "running"),

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from core.domain.message import MessageState
 from core.domain.session import Live, Outcome, Phase, Status
+from core.ports import Binding, OutboundKind, PostState
 from core.reconcile import reconcile
 from core.standing.listing import get_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
 from tests.support.tmux import PrivateTmux, wait_until
-from tests.support.world import ACTOR, World, events, outcomes, waiting_message
+from tests.support.world import ACTOR, World, events, outcomes, recorded, waiting_message
 
 ROOT = Path(__file__).parents[3]
 
@@ -31,6 +32,50 @@ def test_stop_by_name_cancels_the_queue_and_one_without_a_name_keeps_it(system: 
 
     states = [row.state for row in map(system.inbox.get, (kept.id, cancelled.id)) if row is not None]
     assert states == [MessageState.PENDING, MessageState.CANCELLED]
+
+
+def bound(system: System, name: str) -> str:
+    """Start the session, give it a thread and return its uid."""
+    start_standing(system, name, ACTOR)
+    record = recorded(system, name)
+    system.bindings.bind(Binding("slack", "T1", "C1", "1.1", record.uid, name, system.clock.now()))
+    return record.uid
+
+
+def roots(system: System) -> list[str]:
+    """Return how the root's edits that wait begin, and post them; only edits wait."""
+    found = []
+    while due := system.outbox.due("slack", system.clock.now()):
+        for row in due:
+            assert row.post.kind is OutboundKind.ROOT_UPDATE
+            found.append(row.post.text.splitlines()[0])
+            system.outbox.advance(row, PostState.FAILED)
+    return found
+
+
+def test_root_says_who_stopped_the_session_and_what_starts_it(system: System) -> None:
+    """Once, however often it is stopped; nothing else is posted."""
+    bound(system, "scribe")
+
+    for _ in range(2):
+        stop_standing(system, "scribe", ACTOR, "lunch")
+
+    [root] = roots(system)
+    assert root.startswith(f"standing session `scribe` is stopped by {ACTOR} (lunch); start it with `")
+    assert root.endswith("standing start scribe`")
+
+
+def test_root_says_that_a_session_is_down_and_then_that_it_is_stopped(system: System) -> None:
+    """A stop of the whole is edited into the root too, and a later one by name after it."""
+    bound(system, "scribe")
+
+    stop_standing(system, None, ACTOR)
+    stop_standing(system, None, ACTOR)
+    stop_standing(system, "scribe", ACTOR)
+
+    down, stopped = roots(system)
+    assert "is down; the next start of the-loop resumes it" in down
+    assert "is stopped by" in stopped
 
 
 def test_stop_without_a_name_sets_no_hold_and_keeps_the_generation(system: System) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from core.config.settings import Settings, Standing
 from core.domain.session import Definition, Restart, SessionRecord
-from core.ports import Binding
+from core.ports import Binding, OutboundKind
 from core.standing.starting import start_standing
 from core.supervision.worker import Supervisor
 from core.system import System
@@ -128,13 +128,15 @@ def crash(system: System, name: str = "scribe", number: int = signal.SIGKILL) ->
     wait_until(lambda: not alive(pid), "the program is gone")
 
 
-def notes(system: System, part: str, name: str = "scribe") -> list[str]:
-    """Return the notes to the session's thread that hold the part, however far they have come."""
+def notes(system: System, part: str, name: str = "scribe", kind: OutboundKind = OutboundKind.NOTE) -> list[str]:
+    """Return the posts of the kind to the session's thread that hold the part, however far they have come."""
     import sqlite3
 
     connection = sqlite3.connect(system.paths.database)
     try:
-        rows = connection.execute("SELECT text FROM outbox WHERE kind = 'note' AND name = ? ORDER BY seq", (name,))
+        rows = connection.execute(
+            "SELECT text FROM outbox WHERE kind = ? AND name = ? ORDER BY seq", (kind.value, name)
+        )
         return [text for (text,) in rows.fetchall() if part in text]
     finally:
         connection.close()

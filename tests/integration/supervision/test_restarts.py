@@ -13,6 +13,7 @@ import pytest
 from core.domain.gate import Action, Observed, Wake
 from core.domain.message import MessageState
 from core.domain.session import Hold, HoldKind, Outcome, SessionRecord
+from core.ports import OutboundKind
 from core.saying import say
 from core.situations import Looker
 from core.standing.listing import get_standing
@@ -95,6 +96,7 @@ def test_the_budget_ends_in_a_hold_that_a_start_by_name_clears(system: System) -
     wait_until(lambda: events(system, "standing.held"), "the hold is told")
     assert len(events(system, "standing.held")) == 1
     assert len(notes(system, "held as failed")) == 1
+    assert len(notes(system, "is held as failed: ", kind=OutboundKind.ROOT_UPDATE)) == 1
     assert len(notes(system, "has ended")) == 2
     assert start_standing(system, "scribe", ACTOR).sessions[0].outcome is Outcome.RESUMED
     assert recorded(system, "scribe").hold is None
