@@ -86,6 +86,6 @@ def test_a_newer_database_is_refused_and_left_alone(connection: sqlite3.Connecti
     before = _layout(connection)
 
     with pytest.raises(StoreBroken, match=r"newer release wrote this database.*upgrade the-loop"):
-        migrate(connection, "/root/the-loop.db", MIGRATIONS)
+        migrate(connection, "/state/the-loop.db", MIGRATIONS)
 
     assert _layout(connection) == before
