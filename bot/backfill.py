@@ -39,7 +39,7 @@ class SweepPace:
     between: float = 1.2
     attempts: int = 4  #: of one call
     first: float = 1.0  #: pause after a failed call, doubling
-    again: float = 60.0  #: after a sweep that stayed incomplete
+    again: float = 20.0  #: after a sweep that stayed incomplete
     fresh: float = 30.0  #: how soon a new thread is looked at
 
 
@@ -70,6 +70,10 @@ class Sweeper:
         self._asked = asyncio.Event()
         self._next_call = 0.0
         self._told: dict[tuple[str, str], str] = {}  #: by thread: the trouble that was logged
+
+    async def behind(self) -> None:
+        """Let what is delivered from now on wait for a sweep, which is to be asked for."""
+        await self._door.behind(KIND)
 
     def ask(self) -> None:
         """Sweep soon; asked during a sweep, another one follows it."""

@@ -42,6 +42,10 @@ class AsyncDoor:
         """Return the bound threads. Raises StoreBroken."""
         return await asyncio.to_thread(self._door.threads, channel_kind, team)
 
+    async def behind(self, channel_kind: str) -> None:
+        """Let what comes from now on wait for the next sweep of its thread."""
+        await asyncio.to_thread(self._door.behind, channel_kind)
+
     async def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
         """Note that a thread was read to its end. Raises StoreBroken."""
         await asyncio.to_thread(self._door.swept, channel_kind, team, swept)

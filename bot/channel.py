@@ -138,6 +138,10 @@ class SlackChannel:
         reader = self._http
         return reader.answer(body, headers) if reader else WebAnswer(503, "text/plain", b"not connected yet")
 
+    def sweeps(self) -> bool:
+        """Tell whether threads are read at all."""
+        return self._settings.read.mode != "off"
+
     def default_channel(self) -> str:
         """Return the configured channel's id, "" if none is."""
         return self._settings.channel

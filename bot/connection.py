@@ -140,6 +140,7 @@ class Connection:
         """Return a socket that has been greeted. Raises ChannelError."""
         await identify(self._client, self._tokens, self._own)
         opening = self._client.apps_connections_open(app_token=self._tokens.app().reveal())
+        await self._sweeper.behind()  # before the first event of this connection can come
         url = payloads.socket_url(await asked("apps.connections.open", "", opening))
         socket = Socket(self._client, url, self._handle, self._pace.ping, self._pace.pong)
         try:

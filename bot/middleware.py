@@ -20,7 +20,7 @@ from bot.ages import age, words_of
 from bot.bridge import AsyncDoor
 from bot.directory import Directory
 from bot.entities import mentioned, plain
-from bot.payloads import Document, as_known
+from bot.payloads import KIND, Document, as_known
 from bot.settings import SlackSettings
 from core.clock import Clock
 from core.errors import ChannelError, StoreBroken
@@ -57,7 +57,7 @@ class Intake:
         self._waiting: asyncio.Queue[Ticket] = asyncio.Queue()
         self._broken = False
         self.committed: Callable[[], None] = lambda: None  #: called once something is new in core
-        self.missed: Callable[[], None] = lambda: None  #: called once Slack will not send something again
+        self.missed: Callable[[], None] = lambda: None  #: called once something could not be taken
 
     def offer(self, item: Item, message: Document, retry: int) -> asyncio.Future[Verdict | None]:
         """Take a place in the queue, at once: no await may come between the frame and this call."""
@@ -89,10 +89,11 @@ class Intake:
             pairs = list(group)
             done = await self._hand_over(kind, [item for _, item in pairs])
             verdicts |= {id(ticket): verdict for (ticket, _), verdict in zip(pairs, done, strict=True) if verdict}
+        if any(verdicts.get(id(ticket)) is None for ticket in batch):
+            await self._door.behind(KIND)  # Slack sends it again, but after others
+            self.missed()
         for ticket in batch:
             verdict = verdicts.get(id(ticket))
-            if verdict is None and ticket.retry >= LAST_RETRY:
-                self.missed()
             if not ticket.committed.done():
                 ticket.committed.set_result(verdict)
         if Verdict.COMMITTED in verdicts.values():

@@ -7,6 +7,7 @@ from typing import Any
 
 from core.answering import TypedAnswers
 from core.asking import Requests
+from core.catchingup import CatchingUp
 from core.changing import Changes
 from core.config.loading import load
 from core.config.settings import Settings
@@ -42,9 +43,15 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     channels = _enabled_channels(settings, environ)
     requests = Requests(system)
     typed = {channel.kind: TypedAnswers(system, channel.holds, requests) for channel in channels}
-    delivery = DeliveryWorker(system, Deliverer(system, _authorized(system, channels), _answering(typed)))
+    catching_up = CatchingUp(system.clock, *(channel.kind for channel in channels if channel.sweeps()))
+    deliverer = Deliverer(system, _authorized(system, channels), _answering(typed), catching_up.holds)
+    delivery = DeliveryWorker(system, deliverer)
     signals = {channel.kind: SignalWorker(system, channel) for channel in channels}
-    outbound = {channel.kind: OutboundWorker(system, channel, signals[channel.kind].posted) for channel in channels}
+    connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
+    outbound = {
+        channel.kind: OutboundWorker(system, channel, signals[channel.kind].posted, connections.shut_out)
+        for channel in channels
+    }
 
     swept = threading.Event()
     supervisor = Supervisor(system, lambda: load(settings.source, environ), swept.is_set)
@@ -56,7 +63,6 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
             worker.wake()
             signals[kind].wake()
 
-    connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
     inbounds = {channel.kind: Inbound(system, channel.authorized, NullMirror()) for channel in channels}
     observer = ObserverWorker(system, wake, ended=supervisor.wake, swept=swept.is_set)
     facts = Facts(
@@ -66,7 +72,9 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     for channel in channels:
         changes = Changes(system, channel.authorized)
         presses, orders = Presses(system, channel.holds, requests), Orders(system, channel.holds)
-        door = Door(system, connections, inbounds[channel.kind].receive, changes, delivery.wake, presses, orders)
+        door = Door(
+            system, connections, inbounds[channel.kind].receive, changes, delivery.wake, presses, orders, catching_up
+        )
         workers.append(Worker(channel.kind, 0, _serving(channel, door)))
     workers.append(Worker("delivery", 1, delivery.run))
     workers += [Worker(f"outbound-{kind}", 2, worker.run) for kind, worker in outbound.items()]

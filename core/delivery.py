@@ -44,6 +44,7 @@ from core.system import System
 
 _LOOK = timedelta(seconds=5)  #: how long a change that nobody told of may go unseen
 _EVIDENCE_POLL = timedelta(milliseconds=50)
+_HELD_POLL = timedelta(milliseconds=500)  #: whoever ends the wait wakes us, but for its limit
 _LOCK_SECONDS = 0.05  #: whoever holds it works on the session; the others are not held up by waiting here
 _LOCK_RETRY = timedelta(milliseconds=200)
 _CLOSED = "its pane's input is switched off"
@@ -68,11 +69,19 @@ class Deliverer:
     """Moves rows on. Belongs to one thread; several processes may work on one session, each under its lock."""
 
     def __init__(
-        self, system: System, authorized: Authorized | None = None, answering: Answering = lambda _: None
+        self,
+        system: System,
+        authorized: Authorized | None = None,
+        answering: Answering = lambda _: None,
+        held: Callable[[InboxRow], bool] = lambda _: False,
     ) -> None:
-        """`answering` settles the row that answers an open question, if one of those that wait does, and returns it."""
+        """`answering` settles the row that answers an open question, if one of those that wait does, and returns it.
+
+        `held` tells whether a row waits for older ones that may still come in.
+        """
         self._system = system
         self._answering = answering
+        self._held = held
         self._looker = Looker(system, authorized or without_chat(system))
         self._transcripts = Transcripts(system)
         self.followed: set[str] = set()  #: sessions whose conversation may still tell of a message
@@ -90,6 +99,8 @@ class Deliverer:
         record = self._record(rows)
         if record is None:
             return self._void(rows)
+        if self._held(rows[0]):
+            return self._now() + _HELD_POLL
         if (early := self._resting(rows[0], record)) is not None:
             return early
         try:

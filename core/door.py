@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from core.attaching import fetched, keep_file
+from core.catchingup import CatchingUp
 from core.changing import Changes
 from core.errors import Refused, StoreBroken
 from core.ordering import Orders
@@ -43,6 +44,7 @@ class Door:
         committed: Callable[[], None],
         presses: Presses,
         orders: Orders,
+        catching_up: CatchingUp,
     ) -> None:
         """`receive` is the inbound pipeline; `committed` is called once something is new in the inbox."""
         self._system = system
@@ -51,6 +53,7 @@ class Door:
         self._changes = changes
         self._presses = presses
         self._orders = orders
+        self._catching_up = catching_up
         self._connections = connections
         self._receive = receive
         self._committed = committed
@@ -74,12 +77,19 @@ class Door:
         self._committed()
 
     def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
-        """Return the bound threads, those of the session that was spoken with last first. Raises StoreBroken."""
+        """Return the bound threads, those of the session that was spoken with last first: a sweep begins. Raises StoreBroken."""
+        self._catching_up.looking(channel_kind)
         return threads(self._system, channel_kind, team)
+
+    def behind(self, channel_kind: str) -> None:
+        """Hold back what comes from now on until the sweep of its thread is over."""
+        self._catching_up.behind(channel_kind)
 
     def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
         """Move the thread's cursor, and tell in the thread what was caught up. Raises StoreBroken."""
         note_swept(self._system, channel_kind, team, swept)
+        self._catching_up.swept(channel_kind, swept.channel, swept.thread)
+        self._committed()
 
     def to_fetch(self, channel_kind: str) -> tuple[Fetch, ...]:
         """Return the messages that wait for their files. Raises StoreBroken."""

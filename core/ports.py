@@ -173,7 +173,7 @@ class NewPost:
     thread: str = ""
     buttons: tuple[Button, ...] = ()
     edits: str = ""  #: the id of an earlier post, whose message it replaces; "": it is a message of its own
-    path: str = ""  #: FILE: the file that is attached, in the session's folder; "": the text is
+    path: str = ""  #: the file that is attached, in the session's folder; "": none is, or the text itself
 
 
 class PostState(Enum):
@@ -545,7 +545,7 @@ class Transcript(Protocol):
     """The harness's own record of one conversation, read forward from where it was opened."""
 
     def new_events(self) -> tuple[HarnessEvent, ...]:
-        """Return what was added since the last call."""
+        """Return what was added since the last call. Raises StoreBroken where it cannot be read."""
         ...
 
 
@@ -735,6 +735,10 @@ class CoreDoor(Protocol):
         """Return the bound threads, those of the session that was spoken with last first. Raises StoreBroken."""
         ...
 
+    def behind(self, channel_kind: str) -> None:
+        """Replies may have been missed: what comes from now on waits for the next sweep of its thread, for a while."""
+        ...
+
     def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
         """Move the thread's cursor, and tell in the thread what was caught up. Raises StoreBroken."""
         ...
@@ -789,6 +793,10 @@ class Channel(Protocol):
 
     def serve(self, door: CoreDoor, stopping: Callable[[], bool]) -> None:
         """Listen until `stopping` says so; reconnects by itself, raises only on faults that waiting cannot mend."""
+        ...
+
+    def sweeps(self) -> bool:
+        """Tell whether it reads, once it serves, what was missed before: what stands in the inbox waits for that."""
         ...
 
     def default_channel(self) -> str:

@@ -38,6 +38,10 @@ class Chat:
     def serve(self, door: CoreDoor, stopping: Callable[[], bool]) -> None:
         """Listen to nobody."""
 
+    def sweeps(self) -> bool:
+        """Sweep nothing."""
+        return False
+
     def default_channel(self) -> str:
         """Return the configured channel."""
         return HOME

@@ -48,6 +48,7 @@ class Door:
         self.changes: list[IncomingChange] = []
         self.bound: list[BoundThread] = []
         self.sweeps: list[Swept] = []
+        self.gaps: list[int] = []
         self.kept: dict[str, bytes] = {}
         self.told: dict[str, list[Fetched]] = {}
         self.gate = threading.Event()
@@ -83,6 +84,10 @@ class Door:
     def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
         """Return the bound threads of the test."""
         return tuple(self.bound)
+
+    def behind(self, channel_kind: str) -> None:
+        """Record that replies may have been missed, by how many were received before."""
+        self.gaps.append(len(self.replies))
 
     def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
         """Move the thread's cursor, as core does."""

@@ -45,6 +45,20 @@ def test_what_was_missed_before_the_start_comes_in_order(workspace: WorkspaceThr
     assert done.oldest.endswith(" s")
 
 
+def test_a_gap_is_told_before_the_first_reply_of_a_connection(workspace: WorkspaceThread, door: Door) -> None:
+    """At every connection, so that core can hold back what comes live before it has what was missed."""
+    root = bound(workspace, door)
+    with Served(workspace, door):
+        swept(door)
+        workspace.say("alice", "agents", "one", root)
+        door.wait_for_replies(1)
+
+        workspace.break_sockets("rst")
+        door.wait(lambda seen: len(seen.gaps) >= 2)
+
+    assert door.gaps[0] == 0
+
+
 def test_a_swept_reply_is_the_same_as_a_live_one(workspace: WorkspaceThread, door: Door) -> None:
     """Author, shape, files, sharing and text are as if it had come by the socket, so that the same checks hold."""
     root = bound(workspace, door)

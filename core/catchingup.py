@@ -1,0 +1,63 @@
+"""Keeps the order over a gap: what came live waits until what was missed before it has been read.
+
+After a new connection the first live replies are there before the sweep has found those of the gap. Delivery takes a
+session's rows by time stamp, but only among those it has; so rows that came in after a gap began wait for a sweep of
+their thread that began later. None waits longer than LIMIT from the gap's begin, for sweeps may fail for long.
+"""
+
+import threading
+from datetime import datetime, timedelta
+
+from core.clock import Clock
+from core.domain.message import WAITING, InboxRow
+
+LIMIT = timedelta(seconds=60)  #: that a gap counts
+
+
+class CatchingUp:
+    """What is known of gaps, in memory. Safe for several threads.
+
+    The service's start is a gap for what it finds, too: the one before may have ended before its sweep was over.
+    """
+
+    def __init__(self, clock: Clock, *channel_kinds: str) -> None:
+        self._clock = clock
+        self._started = clock.now()
+        self._lock = threading.Lock()
+        #: by channel kind: the gaps that are not older than LIMIT
+        self._begun = {kind: [self._started] for kind in channel_kinds}
+        self._looking: dict[str, datetime] = {}  #: by channel kind: when the sweep that runs began
+        self._swept: dict[tuple[str, str, str], datetime] = {}  #: by thread: when its latest whole sweep began
+
+    def behind(self, channel_kind: str) -> None:
+        """Replies may have been missed until now: hold back what comes from now on."""
+        with self._lock:
+            now = self._clock.now()
+            kept = [begun for begun in self._begun.get(channel_kind, []) if begun > now - LIMIT]
+            self._begun[channel_kind] = [*kept, now]
+
+    def looking(self, channel_kind: str) -> None:
+        """A sweep begins: it will find whatever was missed until now."""
+        with self._lock:
+            self._looking[channel_kind] = self._clock.now()
+
+    def swept(self, channel_kind: str, channel: str, thread: str) -> None:
+        """The sweep that runs has read the thread to its end."""
+        with self._lock:
+            if channel_kind in self._looking:
+                self._swept[channel_kind, channel, thread] = self._looking[channel_kind]
+
+    def holds(self, row: InboxRow) -> bool:
+        """Tell whether the row is to wait, for an older one of its thread may still be missing."""
+        message, address = row.message, row.message.address
+        if address is None or row.state not in WAITING:
+            return False
+        now = self._clock.now()
+        with self._lock:
+            swept = self._swept.get((address.channel_kind, address.channel, address.thread))
+            return any(
+                (swept is None or swept < begun)
+                and now < begun + LIMIT
+                and (begun == self._started or begun <= message.created_at)
+                for begun in self._begun.get(address.channel_kind, [])
+            )
