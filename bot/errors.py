@@ -80,6 +80,9 @@ REASONS: Mapping[str, str] = {
     "cannot_reply_to_message": ChannelError.THREAD_GONE,
     "restricted_action_thread_locked": ChannelError.THREAD_GONE,
     **dict.fromkeys(
+        ("invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive"), ChannelError.SHUT_OUT
+    ),
+    **dict.fromkeys(
         ("missing_scope", "unknown_method", "no_permission", "access_denied", "not_allowed_token_type"),
         ChannelError.NOT_ALLOWED,
     ),

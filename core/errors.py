@@ -161,6 +161,7 @@ class ChannelError(CoreError):
     CHANNEL_GONE: ClassVar[str] = "channel_gone"  #: no such channel, or archived
     NOT_MEMBER: ClassVar[str] = "not_member"  #: the bot was removed from the channel
     THREAD_GONE: ClassVar[str] = "thread_gone"  #: the message that the thread hangs on is gone, or locked
+    SHUT_OUT: ClassVar[str] = "shut_out"  #: nothing is taken from us: the token does not count, or no more
     NOT_ALLOWED: ClassVar[str] = "not_allowed"  #: the installation lacks the right, or the method
 
     code = "channel_error"

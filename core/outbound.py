@@ -1,8 +1,9 @@
 """Posts on their way into a chat: in order within a session, one a second and channel, each once.
 
 A chat's failure never stops a session: transient ones are retried with growing pauses, permanent ones end in FAILED and
-one event. A post whose answer was lost is looked for by its id before it is sent again. A long answer becomes parts,
-each a row of its own, before the first of them is sent; secrets are taken out before that, where none is cut in two.
+one event. Where the chat takes nothing from us at all (a token that was revoked), all posts wait. A post whose answer
+was lost is looked for by its id before it is sent again. A long answer becomes parts, each a row of its own, before the
+first of them is sent; secrets are taken out before that, where none is cut in two.
 """
 
 import logging
@@ -24,6 +25,7 @@ _PACE_SECONDS = 1.0  # Slack allows about one message a second and channel
 _REST_SECONDS = 0.5
 _MAX_PAUSE_SECONDS = 300.0
 _MAX_ATTEMPTS = 40  # with the pauses above: hours of a chat that is away
+_SHUT_OUT_SECONDS = 300.0  # until it is tried again whether a token counts
 _LOCK_SECONDS = 1.0
 _TROUBLE_SECONDS = 5.0
 _COMING_UP = frozenset({Phase.CREATING, Phase.STARTING})
@@ -50,11 +52,22 @@ class Place:
 class OutboundWorker:
     """Empties the outbox of one channel kind. The service's thread for it; nobody else posts."""
 
-    def __init__(self, system: System, channel: Channel, posted: Callable[[str], None] = lambda _: None) -> None:
-        """`posted` is told the session (uid) whose thread has got a post."""
+    def __init__(
+        self,
+        system: System,
+        channel: Channel,
+        posted: Callable[[str], None] = lambda _: None,
+        shut_out: Callable[[str, str], None] = lambda _, __: None,
+    ) -> None:
+        """`posted` is told the session (uid) whose thread has got a post.
+
+        `shut_out` is told, with the channel's kind, why the chat takes nothing from us; "" once it does again.
+        """
         self._system = system
         self._channel = channel
         self._tell_posted = posted
+        self._tell_shut_out = shut_out
+        self._shut_out: Deadline | None = None  #: until then no post is tried
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
         self._wake = threading.Event()
         self._free: dict[str, Deadline] = {}  #: by chat channel: until then the next post waits
@@ -79,6 +92,8 @@ class OutboundWorker:
 
     def turn(self, stopping: threading.Event | None = None) -> float:
         """Send what is due and may be sent, and return the seconds until it is worth looking again."""
+        if self._shut_out is not None and not self._shut_out.passed():
+            return self._shut_out.remaining()
         rest = _REST_SECONDS
         for row in self._system.outbox.due(self._channel.kind, self._system.clock.now()):
             if stopping is not None and stopping.is_set():
@@ -97,6 +112,8 @@ class OutboundWorker:
                 continue
             self._send(row, place)
             rest = 0.0
+            if self._shut_out is not None:
+                return self._shut_out.remaining()
         return rest
 
     def _prepared(self, row: OutboxRow) -> bool:
@@ -196,6 +213,7 @@ class OutboundWorker:
 
     def _sent(self, row: OutboxRow, posted: Posted) -> None:
         """Record the post; a root is bound in the same transaction, before anything else can be posted to it."""
+        self._let_in()
         post, root = row.post, row.post.kind is OutboundKind.ROOT
         try:
             with self._system.database.transaction(durable=True):
@@ -234,6 +252,10 @@ class OutboundWorker:
 
     def _troubled(self, row: OutboxRow, place: Place, error: ChannelError, *, unclear: bool) -> None:
         """Let a post wait that may succeed later, and fail one that cannot. An unclear one stays SENDING."""
+        if error.reason == ChannelError.SHUT_OUT:
+            self._wait_outside(row, error, unclear=unclear)
+            return
+        self._let_in()
         if not error.transient and not error.unclear:
             self._fail(row, str(error))
             self._unbind(row.post, place, error)
@@ -245,12 +267,31 @@ class OutboundWorker:
         if error.retry_after is not None:
             seconds = error.retry_after
             self._hold_back(place.channel, seconds)
+        self._put_off(row, error, unclear=unclear, until=self._system.clock.now() + timedelta(seconds=seconds))
+
+    def _put_off(self, row: OutboxRow, error: ChannelError, *, unclear: bool, until: datetime | None) -> None:
         state = PostState.SENDING if unclear else PostState.PENDING
-        until = self._system.clock.now() + timedelta(seconds=seconds)
         try:
             self._system.outbox.advance(row, state, detail=str(error), not_before=until)
         except Refused:
             return  # dropped meanwhile
+
+    def _wait_outside(self, row: OutboxRow, error: ChannelError, *, unclear: bool) -> None:
+        """Keep all posts until the token counts again, or a service with another one comes; told once."""
+        if self._shut_out is None:
+            self._system.events.emit(
+                "channel.disconnected", level="error", channel=self._channel.kind, detail=f"posts wait: {error}"
+            )
+        self._shut_out = Deadline(self._system.clock, _SHUT_OUT_SECONDS)
+        self._tell_shut_out(self._channel.kind, str(error))
+        self._put_off(row, error, unclear=unclear, until=None)
+
+    def _let_in(self) -> None:
+        if self._shut_out is None:
+            return
+        self._shut_out = None
+        self._tell_shut_out(self._channel.kind, "")
+        self._system.events.emit("channel.connected", channel=self._channel.kind, detail="posts are taken again")
 
     def _fail(self, row: OutboxRow, reason: str) -> None:
         try:

@@ -181,3 +181,19 @@ def test_connections_tell_when_they_change() -> None:
 
     assert changes == [True, False, True]
     assert [(row.running, row.detail) for row in connections.rows()] == [(False, "lost")]
+
+
+def test_connection_that_is_shut_out_is_down_however_it_reads() -> None:
+    """The socket of a revoked token may stay up; only one that comes up anew, or a post that is taken, ends it."""
+    connections = Connections(["slack"])
+    connections.set("slack", True, "connected")
+
+    connections.shut_out("slack", "token_revoked")
+    shut = connections.rows()
+    connections.shut_out("slack", "")
+    taken = connections.rows()
+    connections.shut_out("slack", "token_revoked")
+    connections.set("slack", True, "connected")
+
+    assert [(row.running, row.detail) for row in shut] == [(False, "token_revoked")]
+    assert [(row.running, row.detail) for row in (*taken, *connections.rows())] == [(True, "connected")] * 2

@@ -193,6 +193,30 @@ def test_a_permanent_failure_is_told_once_and_frees_the_way(
     assert recorded.outbox.due("slack", datetime.max.replace(tzinfo=UTC)) == ()
 
 
+def test_a_chat_that_takes_nothing_from_us_keeps_the_posts(recorded: System, chat: Chat, clock: HandClock) -> None:
+    """A revoked token fails no post: all of them wait, it is told once, and they leave in order once it counts."""
+    told: list[tuple[str, str]] = []
+    worker = OutboundWorker(recorded, chat, shut_out=lambda kind, problem: told.append((kind, problem)))
+    recorded.outbox.add([post(OutboundKind.ROOT), post(OutboundKind.ANSWER, 1)])
+    shut = ChannelError("token_revoked", "reinstall the app", transient=False, reason=ChannelError.SHUT_OUT)
+    chat.faults = [("post", shut), ("post", shut)]
+
+    clock.ahead += worker.turn() + 1
+    clock.ahead += worker.turn() - 1
+    worker.turn()
+    waiting = [row.state for row in recorded.outbox.due("slack", datetime.max.replace(tzinfo=UTC))]
+    calls = len(chat.calls)
+    clock.ahead += 2
+    drain(worker, clock)
+
+    assert (waiting, calls) == ([PostState.PENDING], 2)
+    assert chat.texts() == ["root 0", "answer 1"]
+    assert [kind for kind, _ in told] == ["slack"] * 3
+    assert "reinstall the app" in told[0][1]
+    assert told[-1][1] == ""
+    assert [name for name in events(recorded) if "connected" in name] == ["channel.disconnected", "channel.connected"]
+
+
 def test_a_lost_answer_is_looked_for_and_not_posted_twice(
     worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
 ) -> None:
