@@ -49,7 +49,7 @@ class Check:
         yield _scopes(header(answer, "x-oauth-scopes"))
         yield from self._channel(client)
         yield from self._nobody()
-        for member in self._settings.authorized_users:
+        for member in self._settings.everybody():
             yield _member(client, member, own)
 
     def _nobody(self) -> Iterator[Finding]:
@@ -116,8 +116,8 @@ def _scopes(granted: str) -> Finding:
 
 
 def _member(client: WebClient, member: str, own: Identity) -> Finding:
-    name = f"authorizedUsers {member}"
-    remedy = f"remove {member} from channels.slack.authorizedUsers, or correct it"
+    name = f"member {member}"
+    remedy = f"remove {member} from the lists of channels.slack, or correct it"
     try:
         answer = _ask("users.info", member, lambda: client.users_info(user=member))
     except ChannelError as error:

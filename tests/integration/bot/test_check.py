@@ -35,7 +35,7 @@ def test_listed_people_who_could_never_steer_are_named(workspace: WorkspaceThrea
 
     findings = channel_on(workspace, authorizedUsers=listed).check()
 
-    assert set(_bad(findings)) == {f"authorizedUsers {member}" for member in listed}
+    assert set(_bad(findings)) == {f"member {member}" for member in listed}
     assert all(finding.remedy for finding in _bad(findings).values())
 
 
