@@ -157,6 +157,11 @@ class Service:
         sweeper = Worker("sweep", 0, self._run_sweep)
         self._workers = (*workers, sweeper, Worker("control", 3, socket.run))
 
+    @property
+    def signal(self) -> str | None:
+        """The name of the signal that ended it, None so far or where a worker died."""
+        return self._bell.signal
+
     def run(self, ready: Callable[[], None] = lambda: None) -> int:
         """Serve until SIGTERM or SIGINT, or until a worker dies: then the exit code is not 0.
 

@@ -14,13 +14,15 @@ from urllib.parse import urlsplit
 from core.clock import Deadline, SystemClock
 from core.commands import command_line
 from core.demo.configuration import DEMO_CHANNEL, DEMO_SESSION, last_socket, own_socket, state_root, write_configuration
-from core.domain.session import Live
+from core.domain.rows import Row
+from core.domain.session import Hold, HoldKind, Live
 from core.errors import CoreError, Refused
 from core.names import target_for
 from core.paths import StatePaths
 from core.presence import running_service
 from core.standing.listing import get_standing
 
+_FACTS = "workspace.json"
 _WORKSPACE_SECONDS = 20.0
 _END_SECONDS = 5.0
 
@@ -31,39 +33,59 @@ class WorkspaceNotStarted(CoreError):
     code = "workspace_not_started"
 
 
-def run_demo(folder: Path, port: int, environ: Mapping[str, str], tell: Callable[[Mapping[str, Any]], None]) -> int:
+def run_demo(
+    folder: Path,
+    port: int,
+    environ: Mapping[str, str],
+    tell: Callable[[Mapping[str, Any]], None],
+    tell_end: Callable[[str], None],
+) -> int:
     """Bring everything up in `folder`, tell how to address it (see `addressed`), and serve until interrupted.
 
-    Raises Refused if a demo runs there already, WorkspaceNotStarted.
+    At the end it tells what ended it, and what lives on. Raises Refused if a demo runs there already,
+    WorkspaceNotStarted.
     """
     from core.assembly import build_service
     from core.config.loading import load
 
     pid = running_service(StatePaths(state_root(folder)).service_lock)
     if pid is not None:
+        page = _fact(folder / _FACTS, "page_url")
         raise Refused(
-            f"a demo runs in {folder} already (pid {pid})", "end it with Ctrl-C, or give another folder with --folder"
+            f"a demo runs in {folder} already (pid {pid})" + (f": {page}" if page else ""),
+            "open its page, or end it with Ctrl-C, or give another folder with --folder",
         )
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _workspace(folder, port) as facts:
         tokens = {"THE_LOOP_SLACK_BOT_TOKEN": facts["bot_token"], "THE_LOOP_SLACK_APP_TOKEN": facts["app_token"]}
         demo_environ = {**_without_proxies(environ), **tokens}
         config = _configured(folder, facts, demo_environ)
+        hold = _guide(config, demo_environ).hold
         service = build_service(load(config, demo_environ), demo_environ)
-        return service.run(ready=lambda: tell(addressed(config, facts, environ)))
+        code = service.run(ready=lambda: tell(addressed(config, facts, environ, hold)))
+    lives = _guide(config, demo_environ).live is Live.LIVE
+    tell_end(farewell(service.signal, command_line(config, environ, "stop"), lives=lives))
+    return code
 
 
 def _configured(folder: Path, facts: Mapping[str, Any], environ: Mapping[str, str]) -> Path:
     """Write the configuration; where another folder's demo has our tmux session's name, with a server of our own."""
+    config = write_configuration(folder, facts, last_socket(folder))
+    if _guide(config, environ).live is Live.FOREIGN:
+        config = write_configuration(folder, facts, own_socket(folder))
+    return config
+
+
+def _guide(config: Path, environ: Mapping[str, str]) -> Row:
+    """Return how the demo's session stands."""
     from core.config.loading import load
     from core.wiring import build_system
 
-    config = write_configuration(folder, facts, last_socket(folder))
     system = build_system(load(config, environ), environ)
-    if get_standing(system, DEMO_SESSION).live is Live.FOREIGN:
-        config = write_configuration(folder, facts, own_socket(folder))
-    system.close()
-    return config
+    try:
+        return get_standing(system, DEMO_SESSION)
+    finally:
+        system.close()
 
 
 def _without_proxies(environ: Mapping[str, str]) -> dict[str, str]:
@@ -71,8 +93,13 @@ def _without_proxies(environ: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in environ.items() if key.lower() not in {"http_proxy", "https_proxy"}}
 
 
-def addressed(config: Path, facts: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return where everything is, and the commands that address it, each as it can be typed."""
+def addressed(
+    config: Path, facts: Mapping[str, Any], environ: Mapping[str, str], hold: Hold | None = None
+) -> dict[str, Any]:
+    """Return where everything is, and the commands that address it, each as it can be typed.
+
+    `hold` is what keeps the session down, or its turns back.
+    """
     program = command_line(config, environ)
     return {
         "folder": str(config.parent),
@@ -80,19 +107,26 @@ def addressed(config: Path, facts: Mapping[str, Any], environ: Mapping[str, str]
         "channel": DEMO_CHANNEL,
         "session": DEMO_SESSION,
         "tmuxTarget": target_for(DEMO_SESSION),
+        "held": f"{hold.kind.value} by {hold.by}" if hold else "",
         "commands": {
             "attach": f"{program} standing attach {DEMO_SESSION}",
             "say": f"{program} standing say {DEMO_SESSION} --text 'hello'",
             "status": f"{program} status",
             "events": f"{program} events",
             "stop": f"{program} stop",
+            "start": f"{program} standing {_release(hold)} {DEMO_SESSION}",
         },
     }
+
+
+def _release(hold: Hold | None) -> str:
+    return "resume" if hold is not None and hold.kind is HoldKind.PAUSED else "start"
 
 
 def explained(address: Mapping[str, Any]) -> str:
     """Return the same for people."""
     commands = address["commands"]
+    held = f"\n  {address['session']} is {address['held']}; let it go on:\n                 {commands['start']}\n"
     return f"""
 the-loop runs, with everything it has in {address["folder"]}
 
@@ -103,9 +137,22 @@ the-loop runs, with everything it has in {address["folder"]}
   is it up?      {commands["status"]}
   what happened  {commands["events"]}
   end it all     {commands["stop"]}   (the next `make run` resumes the conversation)
-
+{held if address["held"] else ""}
 Ctrl-C ends the service and the page; the session lives on in tmux ({address["tmuxTarget"]}) until it is stopped.
 """
+
+
+def farewell(ended_by: str | None, stop: str, *, lives: bool) -> str:
+    """Return what ended the demo, the signal's name or None for a failure, and what is left of it."""
+    why = {"SIGINT": "Ctrl-C was pressed", "SIGTERM": "it was told to stop"}.get(ended_by or "", "a part of it failed")
+    if lives:
+        left = (
+            f"The session `{DEMO_SESSION}` lives on in tmux ({target_for(DEMO_SESSION)}): the next `make run` goes on "
+            f"with it, and `{stop}` ends it."
+        )
+    else:
+        left = f"The session `{DEMO_SESSION}` does not run any more; its conversation is kept for the next `make run`."
+    return f"The demo has ended, page and service: {why}. {left}"
 
 
 @contextmanager
@@ -114,7 +161,7 @@ def _workspace(folder: Path, port: int) -> Iterator[Mapping[str, Any]]:
 
     It ends with us, however we end: it reads a pipe that nobody else holds open.
     """
-    facts_file, log = folder / "workspace.json", folder / "workspace.log"
+    facts_file, log = folder / _FACTS, folder / "workspace.log"
     parent, ours = os.pipe()
     try:
         process = _started(folder, facts_file, log, _freed(port or _last_port(facts_file)), parent)
@@ -155,9 +202,17 @@ def _started(folder: Path, facts_file: Path, log: Path, port: int, parent: int) 
 def _last_port(facts_file: Path) -> int:
     """Return the port of the last run, so that an open page finds its way back; 0 (any) where there was none."""
     try:
-        return urlsplit(json.loads(facts_file.read_text())["url"]).port or 0
-    except (OSError, ValueError, KeyError, TypeError):
+        return urlsplit(_fact(facts_file, "url")).port or 0
+    except ValueError:
         return 0
+
+
+def _fact(facts_file: Path, key: str) -> str:
+    """Return what the last workspace, or the one that runs, has told of itself; "" where it has told nothing."""
+    try:
+        return str(json.loads(facts_file.read_text())[key])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _freed(port: int) -> int:

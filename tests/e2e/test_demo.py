@@ -145,6 +145,7 @@ def test_ctrl_c_ends_page_and_service_and_leaves_the_pane(alone: Product, folder
         code = running.interrupt()
 
     assert code == 0
+    assert "Ctrl-C was pressed. The session `guide` lives on in tmux" in running.text()
     assert alive(pid)
     with demo(alone, folder) as again:
         assert again.port == port
@@ -173,12 +174,29 @@ def test_a_stopped_demo_resumes_the_conversation(alone: Product, folder: Path) -
         wait_until(lambda: running.told("standing.announced"), "the thread is there")
         assert run(alone, running.command("end it all")).code == 0
         before = json.loads(record.read_text())
+        wait_until(lambda: "it was told to stop" in running.text(), "it says that it has ended")
+        assert "The session `guide` does not run any more" in running.text()
 
     with demo(alone, folder) as again:
         wait_until(lambda: again.told("standing.resumed"), "the session is resumed")
         after = json.loads(record.read_text())
         assert after["harnessSessionId"] == before["harnessSessionId"]
         assert after["slackThread"] == before["slackThread"]
+
+
+def test_a_guide_that_was_stopped_by_name_is_named_with_what_starts_it(alone: Product, folder: Path) -> None:
+    """The page is up and nobody answers there: the demo says why, and the command that it prints mends it."""
+    with demo(alone, folder) as running:
+        program = running.command("is it up?")[:-1]
+        assert run(alone, [*program, "standing", "stop", SESSION]).code == 0
+
+    with demo(alone, folder) as again:
+        [line] = [line for line in again.text().splitlines() if f"{SESSION} is stopped by" in line]
+        start = shlex.split(again.text().partition(line)[2].strip().splitlines()[0])
+        started = run(alone, start)
+
+        assert started.code == 0
+        wait_well(alone, again)
 
 
 def test_two_demos_side_by_side_do_not_meet(alone: Product, folder: Path) -> None:
@@ -202,6 +220,8 @@ def test_a_second_demo_in_the_same_folder_is_refused_and_touches_nothing(alone: 
 
         assert second.code == 1
         assert "--folder" in second.err
+        assert running.workspace()["page_url"] in second.err
+        assert "Traceback" not in second.err
         assert [(folder / name).read_bytes() for name in ("workspace.json", "cli-config.yaml")] == before
         assert run(alone, running.command("speak to it")).code == 0
 

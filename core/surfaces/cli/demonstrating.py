@@ -35,4 +35,8 @@ def demo_command(session: Session, folder: Path, port: int) -> int:
             print_line(explained(address))
         sys.stdout.flush()
 
-    return run_demo(folder.absolute(), port, session.environ, tell)
+    def tell_end(text: str) -> None:
+        if not session.json:
+            print_line(text)
+
+    return run_demo(folder.absolute(), port, session.environ, tell, tell_end)
