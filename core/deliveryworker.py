@@ -23,6 +23,7 @@ class DeliveryWorker:
         self._lock = threading.Lock()
         self._woken: set[str] = set()
         self._all = False
+        self._follows = False
         self._wake = threading.Event()
 
     def wake(self, uid: str | None = None) -> None:
@@ -36,13 +37,26 @@ class DeliveryWorker:
 
     def run(self, stopping: threading.Event) -> None:
         """Deliver until told to stop; a step that began is finished."""
-        self._deliverer.follow(self._system.inbox.accepted_uids())
         while not stopping.is_set():
-            self._wake.wait(self.turn())
+            self._wake.wait(self._turned())
             self._wake.clear()
 
+    def _turned(self) -> float:
+        """Take a turn; a database that cannot be asked is told of and asked again, and ends no worker."""
+        try:
+            if not self._follows:
+                self._deliverer.follow(self._system.inbox.accepted_uids())
+                self._follows = True
+            return self.turn()
+        except CoreError as error:
+            _LOG.warning("cannot tell what is to be delivered", extra={"reason": str(error)})
+            return _LOOK.total_seconds()
+
     def turn(self) -> float:
-        """Give each session whose time has come one step, and return the seconds until the next is due."""
+        """Give each session whose time has come one step, and return the seconds until the next is due.
+
+        Raises StoreBroken.
+        """
         self._take_wakes()
         uids = set(self._system.inbox.busy_uids()) | self._deliverer.followed
         self._due = {uid: due for uid, due in self._due.items() if uid in uids}

@@ -12,7 +12,7 @@ from core.errors import InvalidValue
 from core.paths import StatePaths
 from core.secretnames import secret_variables as secret_variables
 from core.sessions import Resolved
-from core.store.files import broken, private_folder, remove_file, write_private
+from core.store.files import broken, is_there, private_folder, remove_file, write_private
 
 HOLD, ASKING, TOOL = "hold", "asking", "tool"
 
@@ -121,8 +121,8 @@ def set_hold_file(paths: StatePaths, uid: str) -> None:
 
 
 def has_hold_file(paths: StatePaths, uid: str) -> bool:
-    """Tell whether that file is there."""
-    return (paths.session(uid) / HOLD).exists()
+    """Tell whether that file is there. Raises StoreBroken."""
+    return is_there(paths.session(uid) / HOLD)
 
 
 def clear_hold_file(paths: StatePaths, uid: str) -> None:

@@ -14,7 +14,7 @@ from core.reconcile import reconcile
 from core.sessions import Known, every_session
 from core.standing.common import Told, foreign, lock, told_of
 from core.standing.dying import tell_server_lost
-from core.standing.listing import Glance, glance, list_standing, rows_told
+from core.standing.listing import Glance, glance, row_of, rows_told
 from core.standing.recovering import recover
 from core.standing.spawning import Opened, StartOrder
 from core.standing.starting import begin, finish_all
@@ -49,10 +49,18 @@ def stop_all(system: System, actor: str, reason: str = "the-loop was stopped") -
 
 def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
     """Return services and sessions; well is what runs as a boot would have it, or is held by a person."""
-    rows = list_standing(system)
+    sessions = every_session(system.settings, system.records)
+    view = glance(system, sessions)
+    rows = tuple(row_of(system, known, view) for known in sessions)
+    named = (*services, *_database_rows(view))
     enabled = system.settings.standing.enabled
-    well = all(service.running for service in services) and all(_well(row, boots=enabled) for row in rows)
-    return StatusReport(tuple(services), rows, well)
+    well = all(service.running for service in named) and all(_well(row, boots=enabled) for row in rows)
+    return StatusReport(named, rows, well)
+
+
+def _database_rows(view: Glance) -> tuple[ServiceRow, ...]:
+    """Return a row for the database where it cannot be read; one that can is taken for granted."""
+    return () if view.queued is not None else (ServiceRow("database", False, None, "; ".join(view.trouble)),)
 
 
 def _well(row: Row, *, boots: bool) -> bool:

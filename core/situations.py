@@ -20,6 +20,7 @@ from core.errors import StoreBroken, TmuxMissing, TmuxSilent
 from core.launching import ASKING, TOOL, context_of
 from core.names import target_for
 from core.sessions import resolve
+from core.store.files import is_there
 from core.system import System
 
 Authorized = Callable[[InboxRow], bool | None]
@@ -141,7 +142,7 @@ class Looker:
 
     def _may_ask(self, record: SessionRecord, opinion: Opinion | None) -> bool:
         """The reporter tells of a dialog before it shows; one that a person opened (`/model`) fires no hook."""
-        marked = (self._system.paths.session(record.uid) / ASKING).exists()
+        marked = is_there(self._system.paths.session(record.uid) / ASKING)
         return marked or (opinion is not None and opinion.state in ASKING_STATES)
 
     def _opinion(self, record: SessionRecord, survey: Survey | None) -> Opinion | None:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from core.apart import each_apart
 from core.clock import Deadline
 from core.domain.activity import ASKING_STATES, Activity, ActivityState
 from core.domain.harness import Opinion
@@ -94,7 +95,13 @@ class ObserverWorker:
     def take_in(self) -> None:
         """Take in every report that waits; a poke without one means that somebody committed a row."""
         records = self._records()
-        changed = [record.uid for record in records if self._has_reports(record) and self._ingested(record)]
+        changed: list[str] = []
+
+        def take(record: SessionRecord) -> None:
+            if self._has_reports(record) and ingest_record(self._system, record):
+                changed.append(record.uid)
+
+        each_apart(records, take)
         if any(record.instance_id not in self._looked_at for record in records):
             self._died.set()  # one that was just started: watched from now on, not from the next survey on
         for uid in changed:
@@ -118,12 +125,8 @@ class ObserverWorker:
         settled = [record for record in records if record.phase is Phase.SETTLED]  # a verb is at work on the others
         running = [record for record in settled if record.status is Status.RUNNING]
         self._soon = self._ends.look([record for record in running if not _lives(record, survey)], survey)
-        for record in running:
-            pane = survey.of_instance(record.instance_id or "")
-            if pane is not None and not pane.dead:
-                self._ask_again(record, pane)
-        for record in settled:
-            self._give_back(record, survey)
+        each_apart(running, lambda record: self._ask_again(record, survey.of_instance(record.instance_id or "")))
+        each_apart(settled, lambda record: self._give_back(record, survey))
 
     def _release(self, records: list[SessionRecord], survey: Survey) -> None:
         """Let go of what has ended or was replaced: each live pane has one watch, and nothing else has."""
@@ -159,12 +162,14 @@ class ObserverWorker:
         living = record.instance_id if pane is not None and not pane.dead else None
         seen = (record.instance_id, living)
         if self._given_back.get(record.uid) != seen:
-            self._given_back[record.uid] = seen
             if give_back(self._system, record, living):
                 self._wake(record.uid)
+            self._given_back[record.uid] = seen
 
-    def _ask_again(self, record: SessionRecord, pane: Pane) -> None:
+    def _ask_again(self, record: SessionRecord, pane: Pane | None) -> None:
         """Ask another source what a session does whose harness was silent for long; a key like Escape fires no hook."""
+        if pane is None or pane.dead:
+            return
         before, now = self._system.activities.get(record.uid), self._system.clock.now()
         known = before if before is not None and before.instance == record.instance_id else None
         silent = known is not None and known.state in _AT_WORK and _silent_for(known, now) >= _SILENT_TURN
@@ -207,13 +212,6 @@ class ObserverWorker:
             return False
         except OSError as error:
             raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
-
-    def _ingested(self, record: SessionRecord) -> bool:
-        try:
-            return ingest_record(self._system, record)
-        except CoreError as error:
-            _LOG.warning("reports cannot be taken in", extra={"session": record.name, "reason": str(error)})
-            return False
 
     def _tmux(self, *, silent: bool, reason: str) -> None:
         if silent != self._silent:

@@ -3,7 +3,7 @@
 from enum import Enum
 
 from core.domain.activity import ActivityState
-from core.errors import NotRunning, StoreBroken, TmuxSilent
+from core.errors import CoreError, NotRunning, TmuxSilent
 from core.standing.spawning import Opened
 from core.system import System
 
@@ -41,8 +41,8 @@ def _said_so(system: System, opened: Opened) -> bool:
     try:
         system.ingest(opened.record.uid)
         activity = system.activities.get(opened.record.uid)
-    except StoreBroken:
-        return False
+    except CoreError:
+        return False  # asked again until the deadline; the process is watched besides
     return (
         activity is not None
         and activity.instance == opened.context.instance

@@ -66,10 +66,10 @@ def _with_copies(system: System, record: SessionRecord) -> SessionRecord:
 
 
 def take_reports(system: System, uid: str) -> None:
-    """Take in the session's hook reports. A broken database leaves them in the spool, where they are found later."""
+    """Take in the session's hook reports. What cannot be taken in stays in the spool, where it is found later."""
     try:
         system.ingest(uid)
-    except StoreBroken as error:
+    except CoreError as error:
         _LOG.warning("hook reports could not be taken in", extra={"session": uid, "reason": str(error)})
 
 

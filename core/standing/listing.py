@@ -12,7 +12,7 @@ from core.domain.activity import CUT_OFF
 from core.domain.binding import CHANNEL
 from core.domain.rows import Row, drift
 from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
-from core.errors import StoreBroken, TmuxMissing, TmuxSilent
+from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
 from core.names import standing_ref, target_for
 from core.sessions import Known, definition_of, every_session, resolve
 from core.values import dataclass, field, replace
@@ -81,7 +81,7 @@ def glance(system: System, sessions: tuple[Known, ...]) -> Glance:
     except (TmuxSilent, TmuxMissing) as error:
         trouble.append(str(error))
     try:
-        _ingest_waiting(system, sessions)
+        _ingest_waiting(system, sessions, trouble)
         return Glance(
             survey,
             system.inbox.counts(),
@@ -106,12 +106,15 @@ def _due(system: System, sessions: tuple[Known, ...], survey: Survey | None) -> 
     return {end.instance: end.due_at for end in system.watchbook.due() if end.due_at is not None}
 
 
-def _ingest_waiting(system: System, sessions: tuple[Known, ...]) -> None:
+def _ingest_waiting(system: System, sessions: tuple[Known, ...], trouble: list[str]) -> None:
     spool = str(system.paths.spool)
     for known in sessions:
         record = known.record
         if record is not None and record.instance_id and _has_reports(os.path.join(spool, record.instance_id)):
-            system.ingest(record.uid)
+            try:
+                system.ingest(record.uid)
+            except CoreError as error:
+                trouble.append(f"{known.name}: its reports cannot be taken in: {error}")
 
 
 def _has_reports(folder: str) -> bool:

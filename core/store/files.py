@@ -27,6 +27,17 @@ def broken(error: OSError, path: Path, doing: str) -> StoreBroken:
     return StoreBroken(f"{path}: cannot {doing}: {reason}", remedy)
 
 
+def is_there(path: Path) -> bool:
+    """Tell whether anything stands under that name. Raises StoreBroken where that cannot be seen."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise broken(error, path, "look for the file") from error
+    return True
+
+
 def private_folder(folder: Path) -> None:
     """Make the folder and its missing parents with mode 0700; tighten it if it is there. Raises StoreBroken."""
     try:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from core.apart import each_apart
 from core.domain.activity import Activity
 from core.domain.collecting import Announce, Collect, Decision, Facts, Keep, decide_idle
 from core.domain.ending import collected_text, idle_detail, idle_text
@@ -35,9 +36,8 @@ class Collector:
         """
         now = self._system.clock.now()
         waits: list[timedelta] = []
-        for record in records:
-            if record.definition.idle.stop_after is None:
-                continue
+
+        def look(record: SessionRecord) -> None:
             decision = self.decide(record, survey)
             if isinstance(decision, Announce):
                 self._announce(record, decision)
@@ -46,6 +46,8 @@ class Collector:
                 self.collect(record)
             elif decision.until is not None:
                 waits.append(decision.until - now)
+
+        each_apart([record for record in records if record.definition.idle.stop_after is not None], look)
         return min(waits, default=None)
 
     def decide(self, record: SessionRecord, survey: Survey) -> Decision:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from core.apart import each_apart
 from core.clock import Deadline
 from core.domain.pane import Survey
 from core.domain.session import SessionRecord
@@ -40,8 +41,14 @@ class Ends:
         """
         gone = [record for record in gone if record.instance_id not in self._told]
         self._follow_server(gone, survey)
-        waiting = [record for record in gone if record.instance_id not in self._told and not self._tell(record)]
-        return bool(waiting)
+        early: list[str] = []
+
+        def tell(record: SessionRecord) -> None:
+            if record.instance_id not in self._told and not self._tell(record):
+                early.append(record.name)
+
+        each_apart(gone, tell)
+        return bool(early)
 
     def _follow_server(self, gone: Sequence[SessionRecord], survey: Survey) -> None:
         before, self._server = self._server, survey.server

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from core.apart import each_apart
 from core.domain.activity import Activity, ActivityState
 from core.domain.pane import Survey
 from core.domain.session import SessionRecord
@@ -45,10 +46,13 @@ class Stalls:
             if activity and pane and not pane.dead and _is_silent(record, activity, now):
                 silent[pane.tag] = (record, activity)
         self._looks = {instance: look for instance, look in self._looks.items() if instance in silent}
-        for instance, (record, activity) in silent.items():
-            self._look(record, activity, instance, now)
+        activity_of = {record.uid: activity for record, activity in silent.values()}
+        each_apart(
+            [record for record, _ in silent.values()], lambda record: self._look(record, activity_of[record.uid], now)
+        )
 
-    def _look(self, record: SessionRecord, activity: Activity, instance: str, now: datetime) -> None:
+    def _look(self, record: SessionRecord, activity: Activity, now: datetime) -> None:
+        instance = activity.instance
         try:
             shown = self._system.runner.screen(instance, _SCREEN_LINES)
         except CoreError:

@@ -124,6 +124,41 @@ def test_say_is_delivered_by_the_service(scribe: System, served: Served) -> None
     assert times(scribe, "by the service") == 1
 
 
+def test_a_damaged_database_ends_no_worker(system: System, caplog: pytest.LogCaptureFixture) -> None:
+    """Who delivers tells of it and asks again, until it is told to stop."""
+    system.paths.database.parent.mkdir(parents=True, exist_ok=True)
+    system.paths.database.write_bytes(b"no database" * 1000)
+    worker, stopping = DeliveryWorker(system, Deliverer(system)), threading.Event()
+    thread = threading.Thread(target=worker.run, args=(stopping,), daemon=True)
+
+    thread.start()
+
+    wait_until(lambda: "cannot tell what is to be delivered" in caplog.messages, "it is told")
+    assert thread.is_alive()
+    stopping.set()
+    worker.wake()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_a_session_of_odd_files_stands_in_no_others_way(scribe: System, served: Served) -> None:
+    """Its spool is a file and its conversation a folder: it is told of, the service lives, and it can be stopped."""
+    uid, instance = record_of(scribe)
+    [conversation] = scribe.paths.session(uid).glob("agent/conversations/*.jsonl")
+    conversation.unlink()
+    conversation.mkdir()
+    odd = scribe.paths.spool_of(instance) / os.fsdecode(b"7-\xff-Stop.json")
+    odd.write_text('{"hook_event_name":"Stop"}')
+    scribe.poke()
+    wait_until(lambda: told(scribe, "standing.suppressed"), "the odd report is told of")
+
+    answer = stop_standing(scribe, "scribe", ACTOR)
+
+    assert answer.ok
+    assert not odd.exists()
+    assert not served.failures
+
+
 def test_a_reply_is_answered_in_its_thread(scribe: System, served: Served, chat: Chat) -> None:
     """The agent's final answer comes back, once."""
     receive(scribe, chat, reply("steer left"))

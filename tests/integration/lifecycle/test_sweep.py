@@ -162,6 +162,18 @@ def test_status_is_not_well_with_a_dead_session_a_failed_one_or_a_service_down(s
     assert (service_down, failed, dead) == (False, False, False)
 
 
+def test_status_is_not_well_with_a_damaged_database(system: System) -> None:
+    """The sessions live, and nobody can tell what waits: it has a row of its own, and the exit code tells."""
+    start_all(system, ACTOR)
+    system.close()
+    system.paths.database.write_bytes(b"no database" * 1000)
+
+    report = status_all(system, ())
+
+    assert not report.ok
+    assert [row["name"] for row in report.to_json()["services"]] == ["database"]
+
+
 def test_status_does_not_count_what_no_boot_starts(system: System) -> None:
     """A session by hand is reported, and its being down is nobody's trouble."""
     report = status_all(declaring(system, definition("by-hand", auto_start=False)), ())

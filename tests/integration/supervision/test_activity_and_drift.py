@@ -146,6 +146,21 @@ def test_a_turn_without_a_sign_of_life_is_shown_and_told_once(busy: System, cloc
     assert "no sign of life since" in row.detail
 
 
+def test_a_conversation_that_cannot_be_read_ends_no_round(busy: System, clock: MovedClock) -> None:
+    """Its own stall cannot be told; the supervisor goes on."""
+    record = recorded(busy, "scribe")
+    [conversation] = busy.paths.session(record.uid).glob("agent/conversations/*.jsonl")
+    stalls = Stalls(busy)
+    clock.move(minutes=6)
+    watch(busy, stalls)
+    conversation.unlink()
+    conversation.mkdir()
+
+    watch(busy, stalls)
+
+    assert events(busy, "standing.stalled") == []
+
+
 def test_a_screen_that_changes_is_a_sign_of_life(busy: System, clock: MovedClock, private: PrivateTmux) -> None:
     """Ten minutes count from the last change."""
     stalls = Stalls(busy)
