@@ -10,10 +10,15 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 _FOLDER = pytest.StashKey[Path]()
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ws_proxy", "wss_proxy", "ftp_proxy")
 _TERMINAL = ("TMUX", "TMUX_PANE", "TMUX_TMPDIR")
+
+
+settings.register_profile("house", settings.default, deadline=None)  # a busy machine is slow: that is no defect
+settings.load_profile("house")
 
 
 def pytest_configure(config: pytest.Config) -> None:
