@@ -67,9 +67,12 @@ def help_view(unknown: str, *, operator: bool = False) -> View:
     verbs = (*_MEMBERS, *(_OPERATORS if operator else ()), ("help", "this"))
     lines = [f"`{COMMAND} {verb}`: {what}" for verb, what in verbs]
     lines.append("To speak to a session, reply in its thread.")
-    named = f"`{escape(_cut(unknown.replace('`', ''), _FIELD))}` is no verb of {COMMAND}. " if unknown else ""
+    typed = escape(_cut(f"{COMMAND} {unknown}".replace("`", ""), _FIELD))
+    named = f"There is no command `{typed}`. " if unknown else ""
     words = ", ".join(verb.split()[0] for verb, _ in verbs)
-    return View(f"{named}Verbs: {words}", (_section("\n".join([named, *lines] if named else lines)),))
+    return View(
+        f"{named}Commands: {words}", (_section("\n".join([f"{named}These can be used:", *lines] if named else lines)),)
+    )
 
 
 def status_view(rows: Sequence[Row]) -> View:
@@ -87,6 +90,8 @@ def _rows_view(rows: Sequence[Row], line: Callable[[Row], str]) -> View:
         return plain_view("There are no standing sessions yet.")
     running = sum(1 for row in rows if row.get("running") is True)
     text = f"{running} of {len(rows)} sessions running"
+    if len(rows) == 1:
+        text = "1 session, running" if running else "1 session, not running"
     return View(text, (_section(f"*{text}*"), *_sections([line(row) for row in rows])))
 
 

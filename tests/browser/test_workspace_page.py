@@ -200,6 +200,35 @@ async def test_command_is_answered_to_its_caller_alone(workspace: Workspace, tab
     assert workspace.controls.messages("agents") == []
 
 
+async def test_answers_to_commands_stand_apart(workspace: Workspace, tab: Tab) -> None:
+    """Each has its head with the time in full, and a line parts it from the one before."""
+    for count in (1, 2):
+        await tab.type("#channel-input", "/the-loop status")
+        await tab.press("Enter")
+        await tab.until(f"document.querySelectorAll('.ephemeral').length === {count}")
+
+    hidden = await tab.evaluate("document.querySelectorAll('.ephemeral .unseen, .ephemeral .gutter').length")
+    line = await tab.evaluate("getComputedStyle(document.querySelectorAll('.ephemeral')[1]).borderTopWidth")
+
+    assert (hidden, line) == (0, "1px")
+
+
+async def test_nothing_lies_over_what_stands_below_or_beside_a_message(workspace: Workspace, tab: Tab) -> None:
+    """The time in the margin ends before the text, and the mark of an edit stays clear of the count of replies."""
+    workspace.controls.say("alice", "agents", "first")
+    parent = workspace.controls.say("alice", "agents", "second")
+    workspace.controls.say("alice", "agents", "go on", parent)
+    workspace.controls.edit("agents", parent, "the second")
+    await tab.until("Boolean(document.querySelector('.edited') && document.querySelector('.thread-link'))")
+
+    box = "document.querySelector('{}').getBoundingClientRect()"
+    below = await tab.evaluate(f"{box.format('.thread-link')}.top - {box.format('.edited')}.bottom")
+    beside = await tab.evaluate(f"{box.format('.follows .body')}.left - {box.format('.gutter')}.right")
+
+    assert below >= 0
+    assert beside > 0
+
+
 async def test_slash_in_a_thread_is_no_command(workspace: Workspace, tab: Tab) -> None:
     """As in Slack, commands do not run in threads; with a space before it the text is sent as it is."""
     parent = workspace.controls.say("alice", "agents", "root")

@@ -30,8 +30,8 @@ def test_the_slash_command_tells_how_the_sessions_are(talking: Product) -> None:
     for verb in ("status", "list", "help"):
         talking.workspace.command("alice", "agents", f"/the-loop {verb}")
 
-    status = talking.workspace.wait_for_ephemeral("alice", lambda m: "1 of 1 sessions running" in m["text"])
-    help_text = talking.workspace.wait_for_ephemeral("alice", lambda m: "Verbs: status, list, " in m["text"])
+    status = talking.workspace.wait_for_ephemeral("alice", lambda m: "1 session, running" in m["text"])
+    help_text = talking.workspace.wait_for_ephemeral("alice", lambda m: "Commands: status, list, " in m["text"])
     assert any(NAME in str(block) for block in status["blocks"])
     assert "/the-loop list" in str(help_text["blocks"])
     wait_until(lambda: len(talking.workspace.ephemerals("agents", "alice")) >= 3, "all three are answered")

@@ -33,7 +33,7 @@ def test_a_reply_is_taken_once_and_the_conversation_goes_on_after_a_stop(talking
     talking.workspace.say("alice", "agents", "remember the heron", thread)
     answer = talking.wait_reply(thread, "remember the heron", 60)
     talking.workspace.command("alice", "agents", "/the-loop status")
-    told = talking.workspace.wait_for_ephemeral("alice", lambda m: "1 of 1 sessions running" in m["text"])
+    told = talking.workspace.wait_for_ephemeral("alice", lambda m: "1 session, running" in m["text"])
     up, stopped, down = (talking.cli(word, "--json") for word in ("status", "stop", "status"))
     left = alive(pid)
     again = talking.cli("start", "--json", seconds=120)

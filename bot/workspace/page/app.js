@@ -81,7 +81,7 @@ function draw() {
   $("channel-name").textContent = `# ${channel.name}`;
   $("channel-topic").textContent = channel.topic;
   $("channel-badges").replaceChildren(...[
-    channel.shared && el("span", { class: "badge outside", title: "People of another organization can read and write here" }, "Shared"),
+    channel.shared && el("span", { class: "badge outside", title: "People of another organization can read and write here" }, "Shared with another organization"),
     channel.private && el("span", { class: "badge" }, "Private"),
     channel.archived && el("span", { class: "badge" }, "Archived"),
   ].filter(Boolean));

@@ -16,13 +16,14 @@ export function items(where, messages, act) {
       found.push(el("li", { class: "day" }, el("span", {}, count === 1 ? "1 reply" : `${count} replies`)));
     }
     const follows = previous && where + index !== "thread1" && author(previous).key === author(message).key
-      && message.ts - previous.ts < 300 && dayOf(previous.ts) === day && !quiet(message) && !quiet(previous);
+      && message.ts - previous.ts < 300 && dayOf(previous.ts) === day && !alone(message) && !alone(previous);
     found.push(drawMessage(where, message, follows, act));
     previous = message;
   });
   return found;
 }
 
+const alone = (message) => quiet(message) || message.is_ephemeral;
 const quiet = (message) => ["channel_join", "channel_leave", "tombstone"].includes(message.subtype);
 
 function drawMessage(where, message, follows, act) {

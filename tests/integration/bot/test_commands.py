@@ -52,8 +52,8 @@ def test_an_unknown_verb_is_answered_with_the_known_ones(
     """A typing error is named and followed by help."""
     workspace.command("alice", "agents", "/the-loop stauts")
 
-    seen = workspace.wait_for_ephemeral("alice", lambda message: "Verbs" in message["text"])
-    assert "`stauts` is no verb" in str(seen["blocks"])
+    seen = workspace.wait_for_ephemeral("alice", lambda message: "Commands" in message["text"])
+    assert "There is no command `/the-loop stauts`" in str(seen["blocks"])
 
 
 def test_members_who_are_not_allowed_learn_nothing(workspace: WorkspaceThread, door: Door, served: Served) -> None:
