@@ -77,7 +77,10 @@ class Door:
         self._committed()
 
     def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
-        """Return the bound threads, those of the session that was spoken with last first: a sweep begins. Raises StoreBroken."""
+        """Return the bound threads, the session's first that was spoken with last: a sweep begins.
+
+        Raises StoreBroken.
+        """
         self._catching_up.looking(channel_kind)
         return threads(self._system, channel_kind, team)
 
