@@ -40,9 +40,9 @@ class Reports:
 def read_reports(folder: Path, instance: str) -> Reports:
     """Return an instance's reports in the order of their names; half-written ones are not seen.
 
-    A folder that is not there holds none. What is no JSON object in a plain file of a sound name, or names a conversation
-    by what is no id, is moved to `bad/` and told of. Raises OSError where the folder or a report cannot be read: that
-    says nothing about whether reports are there.
+    A folder that is not there holds none. What is no JSON object in a plain file of a sound name, or names a
+    conversation by what is no id, is moved to `bad/` and told of. Raises OSError where the folder or a report cannot be
+    read: that says nothing about whether reports are there.
     """
     try:
         names = sorted(entry.name for entry in folder.iterdir() if _is_report(entry.name))
