@@ -106,6 +106,6 @@ def test_questions_are_answered_one_after_another(talking: ClaudeProduct, how: s
 
     last = json.dumps(talking.model.requests("Which colour?")[-1].body)
     second = "small" if how == "buttons" else "something between"
-    assert f'Which colour?\\\\\\"=\\\\\\"blue' in last or "blue" in last.split("Which colour?")[-1]
+    assert 'Which colour?\\\\\\"=\\\\\\"blue' in last or "blue" in last.split("Which colour?")[-1]
     assert second in last
     assert "something between" not in talking.screen().splitlines()[-3:]
