@@ -10,8 +10,8 @@ from core.domain.session import Outcome, Phase, SessionRecord
 from core.domain.watchbook import End
 from core.effects import Effect, effect
 from core.errors import CoreError
-from core.standing.awaiting import look
 from core.standing.announcing import edit_root
+from core.standing.awaiting import look
 from core.standing.common import Told, lock, write_record
 from core.standing.dying import SUPERVISOR, add_note, emit_held, hold_failed
 from core.standing.spawning import Opened, StartOrder
