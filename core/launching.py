@@ -12,7 +12,7 @@ from core.errors import InvalidValue
 from core.paths import StatePaths
 from core.secretnames import secret_variables as secret_variables
 from core.sessions import Resolved
-from core.store.files import broken, is_there, private_folder, remove_file, write_private
+from core.store.files import broken, is_there, own_folder, remove_file, write_private
 
 HOLD, ASKING, TOOL = "hold", "asking", "tool"
 
@@ -86,8 +86,8 @@ def _thread_grants(command: str) -> tuple[Grant, ...]:
 
 def make_folders(context: SessionContext) -> None:
     """Make the session's folder and the instance's spool, both private. Raises StoreBroken."""
-    private_folder(context.folder)
-    private_folder(context.spool)
+    own_folder(context.folder)
+    own_folder(context.spool)
 
 
 def drop_spool(paths: StatePaths, instance: str) -> bool:
@@ -116,7 +116,7 @@ def write_launcher(context: SessionContext, launch: Launch, secrets: tuple[str, 
 
 def set_hold_file(paths: StatePaths, uid: str) -> None:
     """Make the file that blocks turns born inside the harness. Raises StoreBroken."""
-    private_folder(paths.session(uid))
+    own_folder(paths.session(uid))
     write_private(paths.session(uid) / HOLD, b"")
 
 
@@ -143,7 +143,7 @@ def output_path(paths: StatePaths, uid: str) -> Path:
 
 def save_output(paths: StatePaths, uid: str, text: str) -> None:
     """Keep the last of a screen. Raises StoreBroken."""
-    private_folder(paths.session(uid))
+    own_folder(paths.session(uid))
     write_private(output_path(paths, uid), text.encode("utf-8", "replace"))
 
 

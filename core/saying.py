@@ -13,7 +13,7 @@ from core.domain.framing import AGENT_WAY, clean
 from core.domain.gate import Action, Wake
 from core.domain.message import DELIVERED, EXIT_ZERO, InboxRow, Kind, MessageState, NewMessage
 from core.domain.session import SessionRecord
-from core.errors import LockBusy, NotPermitted, NotRunning, Refused
+from core.errors import InvalidValue, LockBusy, NotPermitted, NotRunning, Refused
 from core.names import new_marker, new_message_id
 from core.observer import ingest_record
 from core.presence import running_service
@@ -23,6 +23,7 @@ from core.system import System
 
 NO_SERVICE = "no service is running"
 _POLL_SECONDS = 0.02
+_MOST_SECONDS = 86400  #: a day: who waits longer does not watch
 _STILL_GOING = "its delivery is under way"
 
 
@@ -59,9 +60,11 @@ def say(
 
     `actor`: `cli:ann`, `agent:builder`, `slack:U1`; `who`: what the frame calls them, "" for as `actor` does.
     With a service the row is committed and watched; without one it is delivered here, behind those before it.
-    Raises InvalidValue (bad name, empty text), UnknownSession, NotRunning and Refused (by state, or too
-    many messages wait), RecordUnreadable, StoreBroken.
+    Raises InvalidValue (bad name, empty text, a wait that is none), UnknownSession, NotRunning and Refused (by state, or
+    too many messages wait), RecordUnreadable, StoreBroken.
     """
+    if not 0 <= wait <= _MOST_SECONDS:  # which no NaN is
+        raise InvalidValue(f"cannot wait {wait} seconds", f"give 0 to {_MOST_SECONDS}")
     known = definition_of(system.settings, system.records, name)
     if raw and actor.partition(":")[0] == AGENT_WAY:
         raise NotPermitted(f"{actor} may not leave out the frame", "agents speak in their own name: leave --raw out")

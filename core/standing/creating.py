@@ -41,6 +41,17 @@ def _check(definition: Definition) -> None:
     for key, value in (("cwd", definition.cwd), ("promptFile", definition.prompt_file or "")):
         if value and not Path(value).expanduser().is_absolute():
             raise InvalidValue(f"{name}: {key} {value!r} is not absolute", "give the whole path")
+        if not _is_text(value):
+            raise InvalidValue(f"{name}: {key} {value!r} is not UTF-8 and cannot be kept", "rename that folder or file")
+
+
+def _is_text(value: str) -> bool:
+    """Tell whether it can be written as UTF-8: what the system's encoding could not read came as lone surrogates."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refuse_taken(system: System, name: str) -> None:

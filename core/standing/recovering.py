@@ -10,6 +10,7 @@ from core.effects import Effect, effect
 from core.errors import SpawnFailed, StoreBroken, TmuxSilent
 from core.launching import clear_hold_file, has_hold_file, set_hold_file
 from core.names import target_for
+from core.readiness import notice_reading
 from core.sessions import resolve
 from core.standing.announcing import announce_start, announce_stop
 from core.standing.cancelling import cancel_queue
@@ -50,12 +51,20 @@ def recover(system: System, record: SessionRecord, survey: Survey, actor: str) -
 def adopt(system: System, record: SessionRecord, why: str) -> SessionRecord:
     """Take over a live pane whose start was cut short: announce it if that was not done, settle the record."""
     announce_start(system, record, record.definition, f"found alive and taken over ({why})")
-    with effect(Effect.START_READY):
-        mark_lives(system, record)
     with effect(Effect.START_SETTLE):
         settled = write_record(system, record.moved(SessionEvent.READY))
+    with effect(Effect.START_READY):
+        _see_whether_it_reads(system, settled)
     system.events.emit("standing.adopted", name=record.name, instance=record.instance_id, reason=why)
     return settled
+
+
+def _see_whether_it_reads(system: System, record: SessionRecord) -> None:
+    """Look once; a harness that does not read yet, or cannot be asked, is looked at again with its first message."""
+    try:
+        notice_reading(system, record)
+    except TmuxSilent:
+        return
 
 
 def mark_lives(system: System, record: SessionRecord) -> None:

@@ -16,7 +16,7 @@ from core.clock import Clock, Deadline
 from core.errors import StoreBroken
 from core.paths import StatePaths
 from core.store import queries
-from core.store.files import broken, private_folder
+from core.store.files import broken, private_folder, secure_root
 
 if TYPE_CHECKING:
     import sqlite3
@@ -50,6 +50,7 @@ class SqliteDatabase:
     """
 
     def __init__(self, paths: StatePaths, clock: Clock, busy_seconds: float = 5.0) -> None:
+        self._root = paths.root
         self._path = paths.database
         self._clock = clock
         self._busy_seconds = busy_seconds
@@ -220,6 +221,7 @@ class SqliteDatabase:
 
         An existing one is not opened here: closing it would drop the POSIX locks of this process's connections to it.
         """
+        secure_root(self._root)
         private_folder(self._path.parent)
         try:
             if not self._path.exists():

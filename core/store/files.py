@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ _REMEDIES = {
     errno.EACCES: "give yourself the rights to it, or point state.root elsewhere",
     errno.EPERM: "give yourself the rights to it, or point state.root elsewhere",
     errno.ENOTDIR: "move away the file that stands where a folder should be",
+    errno.ELOOP: "move the symbolic link away: it may lead anywhere",
     errno.EMFILE: "raise the limit on open files (`ulimit -n`), then try again",
 }
 
@@ -46,6 +48,34 @@ def private_folder(folder: Path) -> None:
             folder.chmod(0o700)
     except OSError as error:
         raise broken(error, folder, "make the folder") from error
+
+
+def own_folder(folder: Path) -> None:
+    """Make it as `private_folder` does, and refuse a symbolic link in its place. Raises StoreBroken."""
+    if folder.is_symlink():
+        raise broken(OSError(errno.ELOOP, "it is a symbolic link"), folder, "use the folder")
+    private_folder(folder)
+
+
+def secure_root(root: Path) -> None:
+    """See to it that nobody else can put something of theirs in the place of what lies in the state root.
+
+    The right to write is taken from others where the folder is ours, unless its sticky bit does that already. Raises
+    StoreBroken where it is not ours.
+    """
+    try:
+        _make_missing(root)
+        found = root.stat()
+        if not found.st_mode & 0o022 or found.st_mode & stat.S_ISVTX:
+            return
+        if found.st_uid != os.geteuid():
+            raise StoreBroken(
+                f"{root}: others may write to the state root, and it is not yours",
+                f"`chmod go-w {root}` by its owner, or point state.root at a folder of your own",
+            )
+        root.chmod(stat.S_IMODE(found.st_mode) & ~0o022)
+    except OSError as error:
+        raise broken(error, root, "secure the folder") from error
 
 
 def _make_missing(folder: Path) -> None:

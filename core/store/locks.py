@@ -10,7 +10,7 @@ from core.clock import Deadline, SystemClock
 from core.errors import LockBusy
 from core.names import check_name
 from core.paths import StatePaths
-from core.store.files import broken, private_folder
+from core.store.files import broken, private_folder, secure_root
 
 _POLL = 0.01  # seconds between two attempts
 
@@ -23,6 +23,7 @@ class SessionLocks:
     """
 
     def __init__(self, paths: StatePaths) -> None:
+        self._root = paths.root
         self._folder = paths.locks
 
     @contextmanager
@@ -30,6 +31,7 @@ class SessionLocks:
         """Hold the session's lock. Raises LockBusy after `seconds`, StoreBroken if there can be no lock."""
         path = self._folder / check_name(name)
         holder = path.with_name(path.name + ".holder")
+        secure_root(self._root)
         private_folder(self._folder)
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

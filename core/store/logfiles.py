@@ -36,7 +36,7 @@ class LogFiles:
         with self._locked() as alone:
             if alone and self._is_full(len(line)):
                 self._rotate()
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
                 self._write(descriptor, line, alone)
             finally:
@@ -60,7 +60,7 @@ class LogFiles:
     @contextmanager
     def _locked(self) -> Iterator[bool]:
         """Take the lock, and tell whether it was to be had before the deadline."""
-        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             yield self._take(descriptor)
         finally:
@@ -88,7 +88,7 @@ class LogFiles:
     @staticmethod
     def _open_reader(path: Path) -> BufferedReader | None:
         try:
-            return path.open("rb")
+            return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
         except FileNotFoundError:
             return None
 

@@ -30,6 +30,8 @@ VERSION = 1
 _ID = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 )  # uid and instance name folders: nothing in them may lead elsewhere
+_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  # names a file of the harness's
+_MOST = 2**31 - 1  #: the database's integers end at 2**63 - 1, and a generation is counted on
 _E = TypeVar("_E", bound=Enum)
 _MISSING: Any = object()
 
@@ -67,9 +69,9 @@ def decode_record(data: bytes, name: str) -> SessionRecord:
         definition=_definition(fields, name),
         created_at=fields.moment("createdAt"),
         version=version,
-        generation=fields.number("generation", 1, least=1),
+        generation=fields.number("generation", 1, least=1, most=_MOST),
         instance_id=fields.identifier("instanceId", None),
-        harness_session_id=fields.text("harnessSessionId", None),
+        harness_session_id=fields.identifier("harnessSessionId", None, _SESSION_ID),
         status=fields.member("status", Status, Status.STOPPED),
         phase=fields.member("phase", Phase, Phase.SETTLED),
         hold=_hold(fields.take("hold", None)),
@@ -251,10 +253,12 @@ class _Fields:
     def nested(self, key: str) -> dict[str, Any]:
         return _mapping(self.take(key, {}), self._prefix + key)
 
-    def number(self, key: str, default: Any, *, least: int | None = None) -> Any:
+    def number(self, key: str, default: Any, *, least: int | None = None, most: int | None = None) -> Any:
         value = self._expect(key, default, "a whole number", int)
         if least is not None and value is not None and value < least:
             raise Malformed(f"{self._prefix}{key} is {value}, and must be at least {least}")
+        if most is not None and value is not None and value > most:
+            raise Malformed(f"{self._prefix}{key} is above {most}")
         return value
 
     def texts(self, key: str) -> tuple[str, ...] | None:
@@ -265,9 +269,9 @@ class _Fields:
             raise Malformed(f"{self._prefix}{key} holds something that is not a text")
         return tuple(value)
 
-    def identifier(self, key: str, default: Any = _MISSING) -> Any:
+    def identifier(self, key: str, default: Any = _MISSING, grammar: re.Pattern[str] = _ID) -> Any:
         value = self.text(key, default)
-        if value is not None and not _ID.fullmatch(value):
+        if value is not None and not grammar.fullmatch(value):
             raise Malformed(f"{self._prefix}{key} is {value!r}, which is no id")
         return value
 

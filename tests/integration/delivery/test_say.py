@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from core.domain.message import MessageState
+from core.errors import InvalidValue
 from core.saying import say
 from core.system import System
 from tests.support.talking import record_of, rows, taken, times
@@ -64,3 +67,12 @@ def test_long_and_many_lined_messages_arrive_whole(scribe: System, tmp_path: Pat
     assert file.read_text() == long
     assert file.stat().st_mode & 0o777 == 0o600
     assert str(file) in taken(scribe)[-1]
+
+
+@pytest.mark.parametrize("wait", [float("inf"), float("nan"), 1e308, -1.0, 86401.0])
+def test_a_wait_that_is_none_is_refused_before_anything_is_committed(scribe: System, wait: float) -> None:
+    """It names no moment; nothing is put into the session's queue."""
+    with pytest.raises(InvalidValue, match="cannot wait"):
+        say(scribe, "scribe", "for how long", actor=ACTOR, wait=wait)
+
+    assert all(row.message.text != "for how long" for row in rows(scribe))

@@ -1,6 +1,8 @@
 """create, delete and restart."""
 
+import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -236,3 +238,14 @@ def test_restart_of_an_unknown_session_is_a_lookup_error(system: System) -> None
     """There is nothing to restart."""
     with pytest.raises(UnknownSession):
         restart_standing(system, "nobody", ACTOR)
+
+
+def test_a_folder_whose_name_is_no_text_is_refused(system: System, tmp_path: Path) -> None:
+    """A name that is not UTF-8 could be written down nowhere: nothing is recorded."""
+    odd = tmp_path / os.fsdecode(b"odd-\xff")
+    odd.mkdir()
+
+    with pytest.raises(InvalidValue, match="UTF-8"):
+        create_standing(system, definition("made", cwd=str(odd)), ACTOR)
+
+    assert system.records.read("made") is None

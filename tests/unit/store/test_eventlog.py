@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from core.domain.events import Event
+from core.errors import StoreBroken
 from core.store.eventlog import JsonEventLog
 from tests.unit.store.samples import StandingClock
 
@@ -205,3 +206,20 @@ def follower_closed(follower: Iterator[dict[str, Any]]) -> None:
     close = getattr(follower, "close", None)
     assert close is not None
     close()
+
+
+def test_a_log_that_is_a_symbolic_link_is_not_followed(
+    log: JsonEventLog, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What it leads to is left alone, the trouble is told, and reading names the file."""
+    path.parent.mkdir()
+    precious = path.with_name("precious")
+    precious.write_text("precious\n")
+    path.symlink_to(precious)
+
+    log.emit(Event.SERVICE_STARTED)
+
+    assert precious.read_text() == "precious\n"
+    assert "event log cannot be written" in caplog.messages
+    with pytest.raises(StoreBroken, match=r"events\.jsonl"):
+        list(log.read())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreBroken
-from core.store.files import broken, private_folder, remove_file, write_private
+from core.store.files import broken, own_folder, private_folder, remove_file, secure_root, write_private
 
 
 def test_folders_and_files_are_private(tmp_path: Path) -> None:
@@ -90,3 +90,32 @@ def test_a_failure_names_path_reason_and_remedy(number: int, reason: str, remedy
     error = broken(OSError(number, os.strerror(number)), Path("/state/file"), "write the file")
 
     assert str(error).startswith(f"/state/file: cannot write the file: {reason}; {remedy}")
+
+
+def test_a_state_root_that_others_may_write_to_is_tightened(tmp_path: Path) -> None:
+    """Whoever may write there could put a folder of theirs in the place of ours."""
+    tmp_path.chmod(0o777)
+
+    secure_root(tmp_path)
+
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_sticky_state_root_is_left_alone(tmp_path: Path) -> None:
+    """There nobody can move what is not theirs."""
+    tmp_path.chmod(0o1777)
+
+    secure_root(tmp_path)
+
+    assert tmp_path.stat().st_mode & 0o7777 == 0o1777
+
+
+def test_a_symbolic_link_in_a_folders_place_is_refused(tmp_path: Path) -> None:
+    """It may lead anywhere; what it leads to is not touched."""
+    (tmp_path / "theirs").mkdir(mode=0o755)
+    (tmp_path / "ours").symlink_to(tmp_path / "theirs")
+
+    with pytest.raises(StoreBroken, match="symbolic link"):
+        own_folder(tmp_path / "ours")
+
+    assert (tmp_path / "theirs").stat().st_mode & 0o777 == 0o755
