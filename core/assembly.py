@@ -43,7 +43,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     channels = _enabled_channels(settings, environ)
     requests = Requests(system)
     typed = {channel.kind: TypedAnswers(system, channel.holds, requests) for channel in channels}
-    catching_up = CatchingUp(system.clock, *(channel.kind for channel in channels if channel.sweeps()))
+    catching_up = CatchingUp(system.clock, system.bindings, *(channel.kind for channel in channels if channel.sweeps()))
     deliverer = Deliverer(system, _authorized(system, channels), _answering(typed), catching_up.holds)
     delivery = DeliveryWorker(system, deliverer)
     signals = {channel.kind: SignalWorker(system, channel) for channel in channels}

@@ -9,7 +9,8 @@ import threading
 from datetime import datetime, timedelta
 
 from core.clock import Clock
-from core.domain.message import WAITING, InboxRow
+from core.domain.message import WAITING, InboxRow, ReplyAddress
+from core.ports import Bindings
 
 LIMIT = timedelta(seconds=60)  #: that a gap counts
 
@@ -20,8 +21,9 @@ class CatchingUp:
     The service's start is a gap for what it finds, too: the one before may have ended before its sweep was over.
     """
 
-    def __init__(self, clock: Clock, *channel_kinds: str) -> None:
+    def __init__(self, clock: Clock, bindings: Bindings, *channel_kinds: str) -> None:
         self._clock = clock
+        self._bindings = bindings
         self._started = clock.now()
         self._lock = threading.Lock()
         #: by channel kind: the gaps that are not older than LIMIT
@@ -48,16 +50,23 @@ class CatchingUp:
                 self._swept[channel_kind, channel, thread] = self._looking[channel_kind]
 
     def holds(self, row: InboxRow) -> bool:
-        """Tell whether the row is to wait, for an older one of its thread may still be missing."""
+        """Tell whether the row is to wait, for an older one of its thread may still be missing. Raises StoreBroken."""
         message, address = row.message, row.message.address
         if address is None or row.state not in WAITING:
             return False
         now = self._clock.now()
         with self._lock:
             swept = self._swept.get((address.channel_kind, address.channel, address.thread))
-            return any(
-                (swept is None or swept < begun)
+            gaps = [
+                begun
+                for begun in self._begun.get(address.channel_kind, [])
+                if (swept is None or swept < begun)
                 and now < begun + LIMIT
                 and (begun == self._started or begun <= message.created_at)
-                for begun in self._begun.get(address.channel_kind, [])
-            )
+            ]
+        return bool(gaps) and self._is_older(address, max(gaps))
+
+    def _is_older(self, address: ReplyAddress, gap: datetime) -> bool:
+        """Tell whether the thread was there when the gap began: nothing is missing of one that was opened since."""
+        binding = self._bindings.of_thread(address.channel_kind, address.team, address.channel, address.thread)
+        return binding is None or binding.created_at < gap
