@@ -1,7 +1,7 @@
 """Stops sessions that have nothing to do (`idle.stopAfter`): announced first, looked at again under the lock."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from core.apart import each_apart
 from core.domain.activity import Activity
@@ -9,7 +9,7 @@ from core.domain.collecting import Announce, Collect, Decision, Facts, Keep, dec
 from core.domain.ending import collected_text, idle_detail, idle_text
 from core.domain.pane import Survey
 from core.domain.restarting import may_be_brought_back
-from core.domain.session import Live, SessionRecord
+from core.domain.session import Live, Phase, SessionRecord, Status
 from core.domain.watchbook import Announced
 from core.effects import Effect, effect
 from core.errors import StoreBroken
@@ -20,7 +20,7 @@ from core.system import System
 from core.values import replace
 
 ACTOR = "collector"
-_EVER = datetime.max.replace(tzinfo=UTC)
+_TAKEN = "taken:"  #: before the instance of an announcement whose session is being stopped, until that is told
 
 
 class Collector:
@@ -38,6 +38,7 @@ class Collector:
         waits: list[timedelta] = []
 
         def look(record: SessionRecord) -> None:
+            self._say_over(record)
             decision = self.decide(record, survey)
             if isinstance(decision, Announce):
                 self._announce(record, decision)
@@ -62,7 +63,8 @@ class Collector:
             return None
         since = self._idle_since(record, activity)
         announced = self._system.watchbook.announced(record.uid)
-        same = announced is not None and announced.instance == instance and announced.idle_since == since
+        ours = announced is not None and announced.instance.removeprefix(_TAKEN) == instance
+        same = ours and announced is not None and announced.idle_since == since
         return Facts(
             stop_after=record.definition.idle.stop_after,
             runs=may_be_brought_back(record) and survey.live(target_for(record.name), instance) is Live.LIVE,
@@ -108,20 +110,21 @@ class Collector:
         """End the session as a stop without a name does: no hold, conversation and queue kept."""
         order = StopOrder(ACTOR, "idle.stopAfter", by_name=False, unless=self._kept_by)
         stop_one(self._system, record.name, order)
+        after = self._system.records.read(record.name)
+        if after is not None and after.uid == record.uid:
+            self._say_over(after)
 
     def _kept_by(self, record: SessionRecord, survey: Survey | None) -> str:
-        """Look again, now that nobody else can move the session; tell of its end where nothing keeps it."""
+        """Look again, now that nobody else can move the session; note that it is taken where nothing keeps it."""
         if survey is None:
             return "tmux does not answer"
         decision = self.decide(record, survey)
         if not isinstance(decision, Collect):
             return "it is in use again"
-        stop_after = record.definition.idle.stop_after
+        announced = self._system.watchbook.announced(record.uid)
         with effect(Effect.WATCH_TELL), self._system.database.transaction(durable=True):
-            if stop_after is not None:
-                add_note(
-                    self._system, record, f"idle-over-{record.instance_id}", collected_text(record.name, stop_after)
-                )
+            if announced is not None:
+                self._system.watchbook.announce(replace(announced, instance=f"{_TAKEN}{record.instance_id}"))
             self._system.events.emit(
                 "standing.collected",
                 name=record.name,
@@ -131,3 +134,17 @@ class Collector:
                 reason=decision.reason,
             )
         return ""
+
+    def _say_over(self, record: SessionRecord) -> None:
+        """Tell the thread of a session that we have taken, once it is known to have ended, whoever finished that."""
+        stop_after = record.definition.idle.stop_after
+        if stop_after is None or record.status is not Status.STOPPED or record.phase is not Phase.SETTLED:
+            return
+        announced = self._system.watchbook.announced(record.uid)
+        if announced is None or announced.instance != f"{_TAKEN}{record.instance_id}":
+            return
+        with effect(Effect.WATCH_TELL), self._system.database.transaction(durable=True):
+            self._system.watchbook.announce(replace(announced, instance=record.instance_id or ""))
+            text = collected_text(record.name, stop_after)
+            add_note(self._system, record, f"idle-over-{record.instance_id}", text)
+        self._system.poke()

@@ -15,6 +15,7 @@ from core.saying import say
 from core.standing.listing import get_standing
 from core.standing.pausing import pause_standing
 from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
 from core.supervision.collector import Collector
 from core.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
@@ -206,6 +207,22 @@ def test_it_is_looked_at_again_under_the_lock(idle: System, clock: MovedClock, p
     assert type(decided).__name__ == "Collect"
     assert running(idle)
     assert not events(idle, "standing.collected")
+
+
+def test_its_thread_is_told_once_its_end_is_known(idle: System, clock: MovedClock) -> None:
+    """A collector killed in the middle has told nothing yet; once the stop is finished the next one tells it, once."""
+    clock.move(minutes=56)
+    look(idle)
+    clock.move(minutes=5)
+    kept = Collector(idle)._kept_by(recorded(idle, "scribe"), idle.runner.survey())  # as far as it came
+    early = notes(idle, "is stopped")
+
+    stop_standing(idle, None, ACTOR)
+    look(idle)
+    look(idle)
+
+    assert (kept, early) == ("", [])
+    assert len(notes(idle, "is stopped")) == 1
 
 
 def test_a_silent_tmux_takes_nobody(idle: System, clock: MovedClock, private: PrivateTmux) -> None:

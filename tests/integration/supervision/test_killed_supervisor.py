@@ -115,7 +115,9 @@ SCENARIOS = {
     "idle": Scenario(
         idle,
         (Effect.WATCH_ANNOUNCE, Effect.WATCH_TELL),
-        lambda system: get_standing(system, "sleeper").live is Live.ABSENT,
+        lambda system: (
+            get_standing(system, "sleeper").live is Live.ABSENT and bool(notes(system, "is stopped", "sleeper"))
+        ),
         check_collected,
     ),
     "cannot start": Scenario(
