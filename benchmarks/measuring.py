@@ -14,7 +14,10 @@ _EXIT_MISSED = 1
 
 
 class Ratio(NamedTuple):
-    """What was compared with what, every value measured, and how many times the floor it may cost."""
+    """What was compared with what, every value measured, and how many times the floor it may cost.
+
+    `percentile`: of both, in place of the median.
+    """
 
     ours: str
     floor: str
@@ -22,11 +25,12 @@ class Ratio(NamedTuple):
     ours_values: tuple[float, ...]
     floor_values: tuple[float, ...]
     bound: float
+    percentile: int = 50
 
     @property
     def value(self) -> float:
-        """Return the ratio of the medians."""
-        return statistics.median(self.ours_values) / statistics.median(self.floor_values)
+        """Return the ratio of the medians, or of the percentiles."""
+        return self._at(self.ours_values) / self._at(self.floor_values)
 
     @property
     def kept(self) -> bool:
@@ -34,12 +38,18 @@ class Ratio(NamedTuple):
         return self.value <= self.bound
 
     def __str__(self) -> str:
-        ours, floor = statistics.median(self.ours_values), statistics.median(self.floor_values)
+        ours, floor = self._at(self.ours_values), self._at(self.floor_values)
+        what = "medians" if self.percentile == 50 else f"p{self.percentile}"
         verdict = "kept" if self.kept else "MISSED"
         return (
             f"{self.value:5.2f}  (bound {self.bound:g}, {verdict})  {self.ours} / {self.floor}: "
-            f"{ours:.1f} {self.unit} / {floor:.1f} {self.unit}, medians of {len(self.ours_values)}"
+            f"{ours:.1f} {self.unit} / {floor:.1f} {self.unit}, {what} of {len(self.ours_values)}"
         )
+
+    def _at(self, values: Sequence[float]) -> float:
+        if self.percentile == 50:
+            return statistics.median(values)
+        return statistics.quantiles(values, n=100, method="inclusive")[self.percentile - 1]
 
 
 def compare(
