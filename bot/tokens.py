@@ -74,9 +74,12 @@ class Tokens:
         remedy = f"set it to the {what}{form} from the app's page `{page}` in the service's environment"
         if not value:
             raise ChannelError(
-                f"Slack's {what} is missing: the variable {variable} is not set", remedy, transient=False
+                f"Slack's {what} is missing: the variable {variable} is not set",
+                remedy,
+                transient=False,
+                reason=ChannelError.SHUT_OUT,
             )
         if not value.startswith(prefix):
             reason = f"the variable {variable} holds no {what}: its value does not begin with {prefix}"
-            raise ChannelError(reason, remedy, transient=False)
+            raise ChannelError(reason, remedy, transient=False, reason=ChannelError.SHUT_OUT)
         return Token(variable, value)

@@ -122,6 +122,28 @@ def test_a_wrong_token_leaves_the_service_running_and_tells_the_remedy(talking: 
     assert list(talking.panes()) == [NAME]
 
 
+def test_a_token_revoked_under_an_open_socket_keeps_the_posts(talking: Product) -> None:
+    """The socket stays up and says nothing; status names the remedy, and the next service posts what waited."""
+    service = talking.serve().wait_swept()
+    talking.root()
+    talking.workspace.set_revoked()
+
+    stopped = talking.cli("standing", "stop", NAME)
+    wait_until(lambda: "token_revoked" in _slack(talking)["detail"], "the row tells it")
+    row = _slack(talking)
+    service.stop()
+    talking.workspace.set_revoked(False)
+    talking.serve().wait_swept()
+
+    assert stopped.code == 0
+    assert row["running"] is False
+    assert "reinstall" in row["detail"]
+    wait_until(
+        lambda: any(f"`{NAME}` is stopped by" in m["text"] for m in talking.workspace.messages("agents")),
+        "so says the root",
+    )
+
+
 def test_a_missing_token_is_named_by_its_variable(talking: Product) -> None:
     """A variable that is not set is told by name and with what to set it to, in status and in the service's log."""
     service = talking.serve(env={BOT_VARIABLE: ""}).wait_swept()
