@@ -54,6 +54,20 @@ def check(explicit: Path | None = None, env: Mapping[str, str] | None = None, *,
     return in_order(_channels_problems(blocks, models, settings.source))
 
 
+def writable_by_others(explicit: Path | None = None, env: Mapping[str, str] | None = None) -> str:
+    """Return the warning about a file that others may change, who would decide then what runs; "" where all is well."""
+    path = where(explicit, env).path
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return ""  # `check` tells that there is none, or that it cannot be read
+    if not mode & 0o022:
+        return ""
+    return (
+        f"{path}: others may write to it (mode {mode & 0o777:o}), and with it run programs as you; `chmod go-w {path}`"
+    )
+
+
 def _channels_problems(blocks: Mapping[str, Mapping[str, Any]], models: Models, source: Path | None) -> list[Problem]:
     problems: list[Problem] = []
     for name, raw in blocks.items():

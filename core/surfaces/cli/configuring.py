@@ -3,7 +3,7 @@
 import click
 
 from core.domain.rights import Verb
-from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line
+from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line, warn
 from core.surfaces.cli.session import Session, output_options
 
 
@@ -19,17 +19,21 @@ def config_group() -> None:
 def check_command(session: Session) -> int:
     """Say everything that is wrong with the file; exit 1 on any finding."""
     from core.config.channels import installed_models
-    from core.config.commands import check, where
+    from core.config.commands import check, where, writable_by_others
 
+    warning = writable_by_others(session.config, session.environ)
     found = check(session.config, session.environ, models=installed_models())
     problems = [problem._replace(remedy=session.exact(problem.remedy)) for problem in found]
     if session.json:
-        print_json({"problems": [problem._asdict() for problem in problems], "ok": not problems})
+        listed = [problem._asdict() for problem in problems]
+        print_json({"problems": listed, "warnings": [warning] if warning else [], "ok": not problems})
     elif problems:
         for problem in problems:
             print_line(str(problem))
     else:
         print_line(f"{where(session.config, session.environ).path}: nothing is wrong")
+    if warning and not session.json:
+        warn(f"the-loop: {warning}")
     return EXIT_FAILED if problems else EXIT_OK
 
 

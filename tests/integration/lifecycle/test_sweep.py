@@ -3,15 +3,20 @@
 import os
 from dataclasses import replace
 
+import pytest
+
 from core.config.settings import Standing
+from core.domain.activity import ActivityState
 from core.domain.services import ServiceRow
 from core.domain.session import Hold, HoldKind, Live, Outcome, Phase, SessionRecord
 from core.lifecycle import start_all, status_all, stop_all
+from core.reconcile import reconcile
 from core.standing.listing import get_standing
-from core.standing.starting import start_standing
+from core.standing.spawning import Opened, StartOrder
+from core.standing.starting import begin, start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
-from tests.support.tmux import PrivateTmux
+from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes, recorded
 
 
@@ -131,6 +136,26 @@ def test_foreign_session_is_a_failed_row(system: System, private: PrivateTmux) -
 
     assert outcomes(answer) == {"scribe": Outcome.FAILED, "scribe-two": Outcome.STARTED}
     assert "attach-session -r" in answer.sessions[0].detail
+
+
+@pytest.mark.parametrize(("deaf", "state"), [(True, ActivityState.STARTING), (False, ActivityState.UNKNOWN)])
+def test_a_start_that_was_cut_short_is_adopted_as_it_stands(
+    system: System, world: World, deaf: bool, state: ActivityState
+) -> None:
+    """Alive is not reading: a harness that cannot say so counts as reading once its screen shows it."""
+    if deaf:
+        (world.store / "deaf").touch()
+    opened = begin(system, "scribe", StartOrder(ACTOR, "a test"))
+    assert isinstance(opened, Opened)
+    instance = opened.context.instance
+    wait_until(lambda: deaf or "READY" in system.runner.screen(instance, 50), "its screen shows that it reads")
+
+    reconcile(system, ACTOR)
+
+    activity = system.activities.get(opened.record.uid)
+    assert recorded(system, "scribe").phase is Phase.SETTLED
+    assert activity is not None
+    assert activity.state is state
 
 
 # ---------------------------------------------------------------- status

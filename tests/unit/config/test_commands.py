@@ -41,6 +41,17 @@ def test_check_finds_nothing_in_a_good_file(folder: ConfigFolder) -> None:
     assert commands.check(folder.path, folder.env, models=MODELS) == ()
 
 
+def test_a_file_that_others_may_write_to_is_warned_of(folder: ConfigFolder) -> None:
+    """Whoever writes it decides what runs; it is used all the same."""
+    folder.write("{}\n")
+    folder.path.chmod(0o664)
+    loose = commands.writable_by_others(folder.path, folder.env)
+    folder.path.chmod(0o644)
+
+    assert f"`chmod go-w {folder.path}`" in loose
+    assert commands.writable_by_others(folder.path, folder.env) == ""
+
+
 def test_check_finds_what_is_wrong_in_core_and_in_channels(folder: ConfigFolder) -> None:
     """Core's problems come as a list; with core in order, each channel's model is asked too, with lines."""
     folder.write("channels:\n  chat:\n    authorizedUser: [U1]\n    channel: 5\n  fax: {}\n")
