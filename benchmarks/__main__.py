@@ -2,13 +2,31 @@
 
 import sys
 
-from benchmarks import cold_list, death_to_event, idle_hundred, list_in_process, say_to_pane, service_at_rest
+from benchmarks import (
+    cold_list,
+    death_to_event,
+    drain,
+    event_to_pane,
+    idle_hundred,
+    list_in_process,
+    say_to_pane,
+    service_at_rest,
+)
 from benchmarks.measuring import report
 
 
 def main() -> int:
     """Run every benchmark and return the exit code."""
-    modules = (cold_list, list_in_process, say_to_pane, service_at_rest, death_to_event, idle_hundred)
+    modules = (
+        cold_list,
+        list_in_process,
+        say_to_pane,
+        event_to_pane,
+        drain,
+        service_at_rest,
+        death_to_event,
+        idle_hundred,
+    )
     return max(report([ratio]) for module in modules for ratio in module.ratios())
 
 

@@ -106,7 +106,7 @@ def judge(said: Sequence[Said], taken: Mapping[str, Sequence[int]], rows: Mappin
             verdict.doubled.append(words)
         verdict.misrouted.extend(f"{words} in {session}" for session in found if session != one.session)
         if row is not None and row.state == "unknown":
-            verdict.unknown.append(words)
+            verdict.unknown.append(f"{words}, {'taken' if found else 'not taken'}")
         if row is not None and row.doubted and not row.noted:
             verdict.unsaid.append(words)
         if row is None or row.state in _OPEN:

@@ -7,7 +7,7 @@ from tests.chaos.running import Plan, run
 
 def test_what_people_say_meanwhile_arrives_once_and_in_order() -> None:
     """The short form: the same trouble each time, by its seed."""
-    verdict, made = run(Plan(replies=200, seed=7, pause=0.5))
+    verdict, made = run(Plan(replies=200, seed=7, pause=0.5, settle_seconds=60))
 
     assert verdict.good, f"{verdict}\n{made}"
 
