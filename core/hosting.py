@@ -18,7 +18,7 @@ from core.hostchecks import host_findings
 from core.lifecycle import start_all, status_all, stop_all
 from core.presence import running_service
 from core.service import NOT_YET
-from core.store.files import private_folder
+from core.store.files import private_folder, secure_root
 from core.system import System
 
 UNIT = "the-loop.service"
@@ -154,6 +154,7 @@ def _check_alive(system: System, child: "subprocess.Popen[bytes] | None") -> Non
 def _detach(system: System) -> "subprocess.Popen[bytes]":
     config = system.settings.source
     argv = [sys.executable, "-m", "core.surfaces.cli", *(["--config", str(config)] if config else []), "serve"]
+    secure_root(system.paths.root)
     private_folder(system.paths.local)
     descriptor = os.open(system.paths.service_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "ab") as log:

@@ -17,7 +17,7 @@ from core.domain.services import ServiceRow
 from core.errors import CoreError
 from core.poke import Poke
 from core.presence import ServiceLock
-from core.store.files import private_folder
+from core.store.files import private_folder, secure_root
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -167,6 +167,7 @@ class Service:
 
         Raises Refused if another service holds the state root, StoreBroken if the state cannot be used.
         """
+        secure_root(self._system.paths.root)
         private_folder(self._system.paths.local)
         self._lock.take()
         try:
