@@ -15,7 +15,7 @@ from core.system import System
 
 _OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
 _ROUNDED = timedelta(milliseconds=10)  #: a harness tells the moment in whole milliseconds
-_LOOK_BACK = 50  #: settled-as-unknown and accepted rows that a late record may still prove
+_LOOK_BACK = 50  #: attempted rows that a record may still prove, those settled as unknown and accepted among them
 _MESSAGES = frozenset({Kind.SAY, Kind.REPLY})
 
 
@@ -47,8 +47,11 @@ def _before_attempt(event: TextQueued, row: InboxRow) -> bool:
 
 
 def candidates(system: System, uid: str) -> tuple[InboxRow, ...]:
-    """Return the rows that evidence may still move: attempted ones that no turn is known to have taken."""
-    return tuple(row for row in system.inbox.with_states(uid, _OPEN, _LOOK_BACK) if row.attempt > 0 and not row.final)
+    """Return the rows that evidence may still move: attempted ones that no turn is known to have taken.
+
+    However many wait behind them.
+    """
+    return system.inbox.attempted(uid, _OPEN, _LOOK_BACK)
 
 
 def tell(system: System, rows: Iterable[InboxRow]) -> None:

@@ -110,6 +110,10 @@ class Inbox(Protocol):
         """Return the session's rows in these states, newest first."""
         ...
 
+    def attempted(self, uid: str, states: Collection[MessageState], limit: int) -> tuple[InboxRow, ...]:
+        """Return the session's rows in these states that were attempted and are not final, newest first."""
+        ...
+
     def busy_uids(self) -> tuple[str, ...]:
         """Return the uids that have waiting or in-flight rows."""
         ...

@@ -57,6 +57,11 @@ class SqliteInbox:
         query = queries.WITH_STATES.format(states=", ".join("?" * len(states)))
         return tuple(map(_row, self._database.read(query, (uid, *(state.value for state in states), limit))))
 
+    def attempted(self, uid: str, states: Collection[MessageState], limit: int) -> tuple[InboxRow, ...]:
+        """Return the session's rows in these states that were attempted and are not final, newest first."""
+        query = queries.ATTEMPTED.format(states=", ".join("?" * len(states)))
+        return tuple(map(_row, self._database.read(query, (uid, *(state.value for state in states), limit))))
+
     def busy_uids(self) -> tuple[str, ...]:
         """Return the uids that have waiting or in-flight rows."""
         return tuple(found["uid"] for found in self._database.read(queries.BUSY_UIDS))

@@ -23,6 +23,9 @@ UNSETTLED = f"""
     SELECT * FROM inbox INDEXED BY inbox_open WHERE uid = ? AND {_OPEN} ORDER BY {_WAITING}, order_us, seq
 """
 WITH_STATES = "SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) ORDER BY seq DESC LIMIT ?"
+ATTEMPTED = """
+    SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) AND attempt > 0 AND final = 0 ORDER BY seq DESC LIMIT ?
+"""
 BUSY_UIDS = f"SELECT DISTINCT uid FROM inbox WHERE {_OPEN} ORDER BY uid"
 ACCEPTED_UIDS = "SELECT DISTINCT uid FROM inbox WHERE state = 'accepted' ORDER BY uid"
 WAITING_COUNTS = f"SELECT uid, count(*) AS waiting FROM inbox WHERE {_OPEN} AND {_WAITING} GROUP BY uid"
