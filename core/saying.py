@@ -60,8 +60,8 @@ def say(
 
     `actor`: `cli:ann`, `agent:builder`, `slack:U1`; `who`: what the frame calls them, "" for as `actor` does.
     With a service the row is committed and watched; without one it is delivered here, behind those before it.
-    Raises InvalidValue (bad name, empty text, a wait that is none), UnknownSession, NotRunning and Refused (by state, or
-    too many messages wait), RecordUnreadable, StoreBroken.
+    Raises InvalidValue (bad name, empty text, a wait that is none), UnknownSession, NotRunning and Refused (by state,
+    or too many messages wait), RecordUnreadable, StoreBroken.
     """
     if not 0 <= wait <= _MOST_SECONDS:  # which no NaN is
         raise InvalidValue(f"cannot wait {wait} seconds", f"give 0 to {_MOST_SECONDS}")
