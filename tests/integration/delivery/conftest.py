@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from core.domain.activity import ActivityState
 from core.saying import say
 from core.standing.starting import start_standing
 from core.system import System
@@ -73,8 +74,16 @@ def typist(scribe: System, private: PrivateTmux) -> Iterator[Typist]:
 
 
 def open_dialog(system: System, private: PrivateTmux) -> Path:
-    """Make `scribe` ask for a permission, wait until its dialog takes keys, and return the marker that says so."""
+    """Make `scribe` ask for a permission and return its marker, once it takes keys and its report is in."""
     say(system, "scribe", "ask permission", actor=ACTOR)
     shown = "Escape: none"
     wait_until(lambda: shown in private.tmux("capture-pane", "-p", "-t", "=loop-standing-scribe:"), "the dialog shows")
-    return system.paths.session(record_of(system)[0]) / "asking"
+    uid, _ = record_of(system)
+
+    def told() -> bool:
+        system.ingest(uid)
+        activity = system.activities.get(uid)
+        return activity is not None and activity.state is ActivityState.PERMISSION
+
+    wait_until(told, "the dialog is reported, by a hook that runs beside it")
+    return system.paths.session(uid) / "asking"

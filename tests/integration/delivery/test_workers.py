@@ -17,7 +17,7 @@ from core.domain.message import MessageState
 from core.inbound import Inbound
 from core.mirroring import NullMirror
 from core.outbound import OutboundWorker
-from core.ports import Binding, IncomingReply
+from core.ports import Binding, IncomingReply, OutboundKind
 from core.presence import ServiceLock
 from core.saying import say
 from core.standing.starting import start_standing
@@ -281,7 +281,6 @@ def test_an_escape_that_no_hook_tells_of_ends_in_another_sources_word(scribe: Sy
     """After half a minute of silence the status file is asked, and a stale dialog marker goes."""
     uid, _ = record_of(scribe)
     asking = open_dialog(scribe, private)
-    scribe.ingest(uid)  # its reports, so that none comes after the opinion
     private.tmux("send-keys", "-t", TARGET, "Escape")
     clock = _Later()
     worker = ObserverWorker(replace(scribe, clock=clock), lambda _: None)
@@ -343,7 +342,8 @@ def test_reports_of_a_stopping_session_post_nothing(scribe: System, chat: Chat) 
 
     scribe.ingest(uid)
 
-    assert scribe.outbox.due("slack", datetime.now(UTC) + timedelta(days=1)) == ()
+    due = scribe.outbox.due("slack", datetime.now(UTC) + timedelta(days=1))
+    assert [row.post.kind for row in due] == [OutboundKind.ROOT_UPDATE]  # that it is stopped
     assert told(scribe, "standing.suppressed")
     assert not list(spool.glob("*.json"))
 

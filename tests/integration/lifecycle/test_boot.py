@@ -216,9 +216,12 @@ def test_first_start_announces_a_root_and_later_ones_reply(world: World) -> None
     system.bindings.bind(Binding("slack", "T1", "C1", "1.1", record.uid, "scribe", system.clock.now()))
 
     stop_standing(system, "scribe", ACTOR)
+    [stopped] = posts(system)
+    system.outbox.drop(record.uid, "posted by nobody: this test has no service")
     start_standing(system, "scribe", ACTOR)
 
     [reply] = posts(system)
+    assert (stopped.kind, "is stopped by cli:ann" in stopped.text) == (OutboundKind.ROOT_UPDATE, True)
     assert (root.kind, reply.kind, row.post.id) == (OutboundKind.ROOT, OutboundKind.BOOT, root.id)
     assert "standing session `scribe` is up — with a new conversation (started by cli:ann)" in root.text
     assert "standing:scribe" in root.text
@@ -236,7 +239,7 @@ def test_root_that_was_not_posted_yet_is_not_made_twice(world: World) -> None:
 
     uid = recorded(system, "scribe").uid
     assert [post.kind for post in posts(system)] == [OutboundKind.ROOT]
-    assert system.outbox.drop(uid, "count them") == 3  # root, reply, root's new state
+    assert system.outbox.drop(uid, "count them") == 4  # root, its stop, reply, its new state
 
 
 def test_session_without_a_thread_announces_nothing(system: System) -> None:

@@ -302,6 +302,7 @@ def test_resume_that_is_killed_keeps_its_conversation(system: System, number: si
     """A signal says nothing about the conversation: the row failed, and the next start resumes it."""
     before, opened = resuming(system)
     os.kill(opened.pane.pid, number)
+    wait_until(lambda: all(pane.dead for pane in system.runner.survey().panes), "the pane is dead")
 
     told = finish_all(system, {"scribe": opened})["scribe"]
 
