@@ -11,6 +11,7 @@ import pytest
 
 from core.asking import Requests
 from core.controlsocket import Peer
+from core.domain.activity import ActivityState
 from core.domain.asking import Request
 from core.domain.buttons import Role
 from core.ports import Binding, IncomingPress, PostState
@@ -50,6 +51,12 @@ class Hook:
         with self.ours, self.ours.makefile("rb") as stream:
             return [json.loads(line) for line in stream]
 
+    def wait_until_shown(self) -> None:
+        """Wait for the service's first word: from then on the hook is one of those that wait."""
+        self.ours.settimeout(20)
+        self.ours.recv(1, socket.MSG_PEEK)
+        self.ours.settimeout(None)
+
     def hang_up(self) -> None:
         """End as a hook does that its harness has ended."""
         self.ours.shutdown(socket.SHUT_RDWR)
@@ -67,7 +74,14 @@ def bound(world: World) -> System:
     assert start_standing(system, "scribe", ACTOR).ok
     uid, _ = record_of(system)
     system.bindings.bind(Binding("slack", "T1", "C1", THREAD, uid, "scribe", system.clock.now()))
+    wait_until(lambda: _is_idle(system, uid), "the first turn is over, and no report of it comes later")
     return system
+
+
+def _is_idle(system: System, uid: str) -> bool:
+    system.ingest(uid)
+    activity = system.activities.get(uid)
+    return activity is not None and activity.state is ActivityState.IDLE
 
 
 @pytest.fixture
@@ -216,6 +230,7 @@ def test_a_request_whose_time_is_up_says_so(bound: System, requests: Requests, p
 def test_the_same_hook_comes_back_to_the_same_request(bound: System, presses: Presses, hook: Hook) -> None:
     """One post, one row, and both get the answer: a connection may be lost while the other side does not know."""
     again = Hook(presses._requests, record_of(bound)[1], "k-1")
+    again.wait_until_shown()
     presses.press(pressed(bound))
 
     assert [lines[-1] for lines in (hook.lines(), again.lines())] == [{"answer": {"allowed": True}}] * 2
