@@ -45,6 +45,7 @@ class TmuxRunner:
         self._timeout = timeout
         self._remain_on_exit = remain_on_exit
         self._clock = clock or SystemClock()
+        self._words: tuple[str, ...] | None = None
         self._known: dict[str, _Known] = {}
         self._nudged: set[tuple[int | None, str]] = set()
         self._left: set[str] = set()  # buffers of writes whose end was not seen
@@ -53,6 +54,7 @@ class TmuxRunner:
 
     def survey(self) -> Survey:
         """See Runner."""
+        self._words = None
         at = self._clock.now()
         listing = self._list()
         return Survey(listing.panes, at, listing.typing(), listing.viewed(), listing.server)
@@ -157,11 +159,17 @@ class TmuxRunner:
 
     def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:
         """See Runner. The target is one word with its flag: a word that begins with `=` means something to zsh."""
-        return (*self._server.manual_command, "attach-session", *(() if write else ("-r",)), f"-t={target}:")
+        return (*self._manual(), "attach-session", *(() if write else ("-r",)), f"-t={target}:")
 
     def kill_command(self, target: str) -> tuple[str, ...]:
         """See Runner."""
-        return (*self._server.manual_command, "kill-session", f"-t={target}:")
+        return (*self._manual(), "kill-session", f"-t={target}:")
+
+    def _manual(self) -> tuple[str, ...]:
+        """Return how a person addresses the server; looked up once after each survey, since a list names it per row."""
+        if self._words is None:
+            self._words = self._server.manual_command
+        return self._words
 
     def close(self) -> None:
         """Let go of the transport; panes stay."""
