@@ -17,6 +17,7 @@ from core.domain.binding import Binding as Binding
 from core.domain.buttons import Button as Button
 from core.domain.buttons import Role as Role
 from core.domain.harness import HarnessEvent, Launch, Opinion, Report, SessionContext, Traits
+from core.domain.loop import Loop, LoopRun
 from core.domain.marking import Mark, MarkRow
 from core.domain.message import InboxRow, MessageState, NewMessage
 from core.domain.pane import Pane, Receipt, Spawn, Survey, Typing, Written
@@ -451,8 +452,71 @@ class RequestBook(Protocol):
         ...
 
 
+class Loops(Protocol):
+    """Loops and their runs. Every call may raise StoreBroken."""
+
+    def add(self, loop: Loop, most_open: int) -> bool:
+        """Store a new loop durably; False, and no change, if its session has `most_open` open ones (0: no limit)."""
+        ...
+
+    def get(self, loop_id: str) -> Loop | None:
+        """Return the loop of that id."""
+        ...
+
+    def of_session(self, uid: str) -> tuple[Loop, ...]:
+        """Return the session's loops, open ones first, each group oldest first."""
+        ...
+
+    def all_open(self) -> tuple[Loop, ...]:
+        """Return the open loops of all sessions."""
+        ...
+
+    def counts(self) -> Mapping[str, int]:
+        """Return by uid how many loops are open, in one query."""
+        ...
+
+    def holds_open(self, uid: str) -> bool:
+        """Tell whether the session has an active keep-alive loop."""
+        ...
+
+    def change(self, loop: Loop, **changes: Any) -> Loop | None:
+        """Change fields durably and return the loop as stored; None, and no change, if it has another revision."""
+        ...
+
+    def next_due(self) -> datetime | None:
+        """Return when the next active, unheld loop without an open run is due."""
+        ...
+
+    def claim(self, now: datetime, claimer: str, lease_until: datetime, most: int) -> tuple[tuple[Loop, LoopRun], ...]:
+        """Claim due runs in one durable transaction, and those of whose claim the lease has lapsed, under their old id.
+
+        A loop is due when it is active, not held, has no open run and its next_run_at has come; its next_run_at stays.
+        Taken in turns over the sessions, each session's loops by how long they have been due.
+        """
+        ...
+
+    def open_runs(self) -> tuple[LoopRun, ...]:
+        """Return the runs that are not over."""
+        ...
+
+    def move_run(self, run: LoopRun, **changes: Any) -> LoopRun | None:
+        """Change fields of a run and return it; None if it is no longer in the state that `run` shows.
+
+        Part of the open transaction where there is one, so that a tick's inbox row and its run move together.
+        """
+        ...
+
+    def forget(self, uid: str) -> None:
+        """Remove what is known of a session that is gone."""
+        ...
+
+    def prune(self, before: datetime) -> int:
+        """Remove runs that were over, and loops that had ended, before that time; return how many rows went."""
+        ...
+
+
 class Database(Protocol):
-    """Transactions over inbox, outbox, bindings and activities."""
+    """Transactions over inbox, outbox, bindings, loops and activities."""
 
     def transaction(self, *, durable: bool) -> AbstractContextManager[None]:
         """Run the calls of this thread's block as one transaction; `durable` syncs it to the disk before it returns."""
