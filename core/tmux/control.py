@@ -5,6 +5,7 @@ each command of a line in a block of its own, and how many those are depends on 
 never counted: a second line prints a token, and everything before the block with the token is the answer.
 """
 
+import fcntl
 import os
 import re
 import secrets
@@ -25,6 +26,7 @@ _ATTACH = ("-N", "-C", "attach-session", "-f", "no-output,ignore-size", "-t", f"
 _BUILD_SECONDS = 1.0  # what building a client may take of a call's time, and never more than half of it
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # between attempts to build one
 _LEFTOVER_AGE = 60.0  # seconds: no load takes as long
+_PIPE_BYTES = 1 << 20
 _FRAME = re.compile(rb"%(begin|end|error) (\d+ \d+) \d+")
 
 
@@ -171,24 +173,35 @@ def _with_path(line: Line, path: Path | None) -> Line:
 
 
 class _Client:
-    """One `tmux -C` process and the pipes to it."""
+    """One `tmux -C` process and the pipes to it.
+
+    The process has the reading end of its own output, too, so that the pipe never breaks: a server whose answer nobody
+    can read keeps it, and a client with an answer that is kept is never told to exit, whatever becomes of its input
+    (tmux 3.3a). So it ends with whoever holds it, even one that is killed in the middle of a line.
+    """
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._stdout, written = os.pipe()
+        _widen(self._stdout)
         try:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
+                stdout=written,
                 stderr=subprocess.DEVNULL,
                 env=dict(environ),
                 start_new_session=True,
                 bufsize=0,
+                pass_fds=(self._stdout,),
             )
         except OSError as error:
+            os.close(self._stdout)
             raise _Lost(f"{command[0]!r} could not be started: {error.strerror}") from error
-        if self._process.stdin is None or self._process.stdout is None:
-            raise _Lost("its pipes were not made")
-        self._stdin, self._stdout = self._process.stdin.fileno(), self._process.stdout.fileno()
+        finally:
+            os.close(written)
+        if self._process.stdin is None:
+            raise _Lost("its pipe was not made")
+        self._stdin = self._process.stdin.fileno()
         os.set_blocking(self._stdin, False)
         os.set_blocking(self._stdout, False)
         self._unread = b""
@@ -227,9 +240,9 @@ class _Client:
         """End the client; the server and its panes stay."""
         self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
+        os.close(self._stdout)
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
     def _block(self, end: float) -> tuple[bool, list[bytes]]:
         """Return whether the next command failed, and the lines that it printed."""
@@ -279,6 +292,13 @@ class _Client:
         poll.register(descriptor, event)
         if not poll.poll(max(0.0, end - time.monotonic()) * 1000):
             raise _Lost("it did not answer in time")
+
+
+def _widen(pipe: int) -> None:
+    """Let the pipe hold more than any answer, where the system can: nobody may be there to read it (Linux)."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with suppress(OSError):  # the user has many wide pipes already
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 def _text(lines: list[bytes]) -> str:

@@ -5,6 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.workspace.thread import WorkspaceThread
@@ -102,15 +103,18 @@ def _talk(workspace: WorkspaceThread, plan: Plan, people: Sequence[str], threads
 
 def _settled(running: Product, plan: Plan, said: Sequence[Said], threads: Mapping[str, str]) -> Verdict:
     """Return the verdict once nothing is lost or open any more, or when the time is over."""
-    end = time.monotonic() + plan.settle_seconds
-    while True:
+
+    def look() -> Verdict:
+        taken = {name: numbers_in(running.taken(name)) for name in threads}
+        return judge(said, taken, rows_of(running, threads))
+
+    def is_settled() -> bool:
         try:
-            taken = {name: numbers_in(running.taken(name)) for name in threads}
-            verdict = judge(said, taken, rows_of(running, threads))
-        except sqlite3.OperationalError:
-            if time.monotonic() > end:
-                raise
-            continue
-        if not (verdict.lost or verdict.open or verdict.unsaid) or time.monotonic() > end:
-            return verdict
-        time.sleep(0.5)
+            verdict = look()
+        except sqlite3.OperationalError:  # the service is writing
+            return False
+        return not (verdict.lost or verdict.open or verdict.unsaid)
+
+    with suppress(AssertionError):  # then the verdict says what is missing
+        wait_until(is_settled, "nothing is lost or open", plan.settle_seconds, every=0.5)
+    return look()

@@ -36,13 +36,13 @@ while True:
 """
 
 
-def wait_until(condition: Callable[[], object], what: str, seconds: float = 15.0) -> None:
-    """Wait for the condition. Raises AssertionError that names it once the time is over."""
+def wait_until(condition: Callable[[], object], what: str, seconds: float = 15.0, every: float = 0.01) -> None:
+    """Wait for the condition, looked at `every` so many seconds. Raises AssertionError once the time is over."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds:g} s: {what}")
-        time.sleep(0.01)
+        time.sleep(every)
 
 
 def soon(seconds: float = 5.0) -> datetime:

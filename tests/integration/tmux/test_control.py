@@ -1,8 +1,12 @@
 """The control client: cheaper, replaced when it dies, never a second delivery."""
 
+import fcntl
 import os
 import random
 import signal
+import subprocess
+import sys
+import termios
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -184,3 +188,68 @@ def test_folder_with_a_format_sign_takes_a_process(private: PrivateTmux, tmp_pat
 
     assert written is Written.DONE
     reader.wait_for(b"text")
+
+
+def test_client_of_a_killed_process_ends_by_itself(private: PrivateTmux) -> None:
+    """It ends although tmux still owes an answer that nobody will read, and another child of that process lives on."""
+    private.reading(private.runner())
+    with _holder(private) as (holder, client, other):
+        with private.frozen():
+            _begin_to_ask(holder, client)
+            holder.kill()
+            holder.wait()
+
+        wait_until(lambda: not alive(client), "the client of the killed process has ended")
+        assert alive(other)
+        assert "control-mode" not in private.tmux("list-clients")
+
+
+def test_idle_client_of_a_killed_process_ends_by_itself(private: PrivateTmux) -> None:
+    """Nothing was under way: the closed pipe is enough."""
+    private.reading(private.runner())
+    with _holder(private) as (holder, client, _):
+        holder.kill()
+        holder.wait()
+
+        wait_until(lambda: not alive(client), "the client of the killed process has ended")
+
+
+@contextmanager
+def _holder(private: PrivateTmux) -> Iterator[tuple[subprocess.Popen[str], int, int]]:
+    """Give a process that holds a control client, that client's pid, and the pid of another child of it."""
+    command = [sys.executable, "-m", "tests.integration.tmux.holder", private.server.socket_name]
+    with subprocess.Popen(
+        [*command, str(private.server.conf)],
+        env=private.environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        pids = [int(word) for word in _said(holder).split()]
+        try:
+            yield holder, pids[0], pids[1]
+        finally:
+            holder.kill()
+            for pid in pids:
+                if alive(pid):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def _begin_to_ask(holder: "subprocess.Popen[str]", client: int) -> None:
+    """Let it send its line, and wait until it has done so: the pipe to its client holds it."""
+    assert holder.stdin is not None
+    holder.stdin.write("\n")
+    holder.stdin.flush()
+    wait_until(lambda: _waiting(client) > 0, "the line is in the pipe")
+
+
+def _waiting(client: int) -> int:
+    """Return how many bytes wait in the pipe that the process reads."""
+    with open(f"/proc/{client}/fd/0", "rb", buffering=0) as pipe:
+        counted = fcntl.ioctl(pipe, termios.FIONREAD, b"\0" * 4)
+    return int.from_bytes(counted, sys.byteorder)
+
+
+def _said(holder: "subprocess.Popen[str]") -> str:
+    assert holder.stdout is not None
+    return holder.stdout.readline().strip()
