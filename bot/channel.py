@@ -192,9 +192,9 @@ class SlackChannel:
         """Ask Slack whether everything is in place."""
         return Check(self._settings, self._tokens).findings()
 
-    def manifest(self) -> str:
-        """Return the app manifest as YAML."""
-        return manifest.manifest()
+    def manifest(self, url: str = "") -> str:
+        """Return the app manifest as YAML, for the configured way of reading. Raises InvalidValue for a bad URL."""
+        return manifest.manifest(self._settings.read.mode, url)
 
 
 async def _watch(stopping: Callable[[], bool], stop: asyncio.Event) -> None:

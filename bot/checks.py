@@ -8,7 +8,8 @@ from slack_sdk.web.slack_response import SlackResponse
 from bot import manifest, payloads
 from bot.clients import web_client
 from bot.errors import SYNC_FAILURES, channel_error, header
-from bot.payloads import Identity
+from bot.http import PATH
+from bot.payloads import COMMAND, Identity
 from bot.settings import SlackSettings
 from bot.tokens import Tokens
 from core.errors import ChannelError
@@ -24,7 +25,7 @@ class Check:
 
     def findings(self) -> tuple[Finding, ...]:
         """Return every finding; a question that could not be asked is one that is not well."""
-        return (*self._of_the_bot(), *self._of_the_socket())
+        return (*self._of_the_bot(), *self._of_the_reading())
 
     def _of_the_bot(self) -> Iterator[Finding]:
         try:
@@ -46,7 +47,7 @@ class Check:
             yield Finding("bot", False, "the token belongs to no bot", "use the bot token (xoxb-…) of the app")
             return
         yield Finding("bot", True, f"{own.name} in team {own.team}")
-        yield _scopes(header(answer, "x-oauth-scopes"))
+        yield _scopes(header(answer, "x-oauth-scopes"), self._settings.read.mode)
         yield from self._channel(client)
         yield from self._nobody()
         for member in self._settings.everybody():
@@ -88,6 +89,30 @@ class Check:
                 "use a channel of your own workspace; outsiders can steer nothing in either case",
             )
 
+    def _of_the_reading(self) -> Iterator[Finding]:
+        """Look at what the mode of reading needs, and at nothing else."""
+        read = self._settings.read
+        if read.mode == "socket":
+            yield from self._of_the_socket()
+        elif read.mode == "http":
+            yield from self._of_the_requests()
+        elif read.mode == "poll":
+            told = f"poll: threads are read every {read.interval_seconds:g} s; commands and buttons do not arrive"
+            yield Finding("reading", True, told)
+        else:
+            yield Finding("reading", True, "off: posts only, nothing is read")
+
+    def _of_the_requests(self) -> Iterator[Finding]:
+        try:
+            secret = self._tokens.signing()
+        except ChannelError as error:
+            yield _failed("signing secret", error)
+        else:
+            yield Finding("signing secret", True, f"in {secret.variable}")
+        url = f"{manifest.PLACEHOLDER}{PATH}"
+        told = f"events, interactivity and {COMMAND} must be sent to {url}, which no call can ask Slack about"
+        yield Finding("request URLs", True, told)
+
     def _of_the_socket(self) -> Iterator[Finding]:
         try:
             token = self._tokens.app()
@@ -106,13 +131,14 @@ class Check:
         return web_client(self._settings, self._tokens.app())
 
 
-def _scopes(granted: str) -> Finding:
+def _scopes(granted: str, mode: str) -> Finding:
     given = {scope.strip() for scope in granted.split(",") if scope.strip()}
-    missing = [scope for scope in manifest.scopes() if scope not in given]
+    needed = manifest.scopes(mode)
+    missing = [scope for scope in needed if scope not in given]
     if missing:
         remedy = "paste the manifest (`the-loop slack manifest`) into the app's page and reinstall it"
         return Finding("scopes", False, f"missing: {', '.join(missing)}", remedy)
-    return Finding("scopes", True, ", ".join(manifest.scopes()))
+    return Finding("scopes", True, ", ".join(needed))
 
 
 def _member(client: WebClient, member: str, own: Identity) -> Finding:

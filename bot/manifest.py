@@ -2,15 +2,24 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
+from bot.http import PATH
 from bot.listeners import commands, replies
+from bot.settings import PRESSES
+from core.errors import InvalidValue
 
 NAME = "the-loop"
+PLACEHOLDER = "https://YOUR-HOST"
 _HEADER = """\
 # The Slack app of the-loop: paste this at https://api.slack.com/apps -> Create New App -> From a manifest.
 # Made by `the-loop slack manifest`; a test holds it to what the code listens to and calls.
+"""
+_PUT_YOURS = f"""\
+# Put the address at which Slack reaches your proxy in the place of {PLACEHOLDER}, or give it:
+# `the-loop slack manifest --url https://…`
 """
 
 #: The Web API methods that the bot calls -> the bot scopes that each needs. The app-level token has its own scope,
@@ -37,15 +46,21 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def scopes() -> tuple[str, ...]:
-    """Return the bot scopes that the app needs, sorted."""
+def scopes(mode: str = "socket") -> tuple[str, ...]:
+    """Return the bot scopes that the app needs in that `read.mode`, sorted."""
     called = {scope for needed in METHODS.values() for scope in needed}
-    heard = {scope for event in replies.EVENTS for scope in EVENTS[event]}
-    return tuple(sorted({*called, *heard, "commands"}))
+    heard = {scope for event in replies.EVENTS for scope in EVENTS[event]} if mode in PRESSES else set()
+    return tuple(sorted({*called, *heard, *(("commands",) if mode in PRESSES else ())}))
 
 
-def document() -> dict[str, Any]:
-    """Return the manifest."""
+def document(mode: str = "socket", url: str = "") -> dict[str, Any]:
+    """Return the manifest for that `read.mode`. `url`: where Slack reaches us over HTTP, which no other mode needs.
+
+    Where nothing arrives (poll, off) nothing is offered: a command or a button there would only fail. Raises
+    InvalidValue for a URL that is none of https.
+    """
+    request_url = f"{_base(url)}{PATH}" if mode == "http" else ""
+    arrives = mode in PRESSES
     return {
         "_metadata": {"major_version": 1, "minor_version": 1},
         "display_information": {
@@ -54,27 +69,48 @@ def document() -> dict[str, Any]:
         },
         "features": {
             "bot_user": {"display_name": NAME, "always_online": False},
-            "slash_commands": [
-                {
-                    "command": command,
-                    "description": "Standing sessions",
-                    "usage_hint": "status | list | say NAME TEXT | screen NAME | pause NAME | help",
-                    "should_escape": False,
-                }
-                for command in commands.COMMANDS
-            ],
+            **({"slash_commands": [_command(name, request_url) for name in commands.COMMANDS]} if arrives else {}),
         },
-        "oauth_config": {"scopes": {"bot": list(scopes())}},
+        "oauth_config": {"scopes": {"bot": list(scopes(mode))}},
         "settings": {
-            "event_subscriptions": {"bot_events": list(replies.EVENTS)},
-            "interactivity": {"is_enabled": True},
+            **({"event_subscriptions": {**_at(request_url), "bot_events": list(replies.EVENTS)}} if arrives else {}),
+            "interactivity": {"is_enabled": arrives, **_at(request_url)},
             "org_deploy_enabled": False,
-            "socket_mode_enabled": True,
+            "socket_mode_enabled": mode == "socket",
             "token_rotation_enabled": False,
         },
     }
 
 
-def manifest() -> str:
-    """Return the manifest as YAML."""
-    return _HEADER + yaml.safe_dump(document(), sort_keys=False, allow_unicode=True, width=100)
+def manifest(mode: str = "socket", url: str = "") -> str:
+    """Return the manifest as YAML. Raises InvalidValue; see `document`."""
+    header = _HEADER + (_PUT_YOURS if mode == "http" and not url else "")
+    return header + yaml.safe_dump(document(mode, url), sort_keys=False, allow_unicode=True, width=100)
+
+
+def _command(name: str, url: str) -> dict[str, Any]:
+    return {
+        "command": name,
+        **({"url": url} if url else {}),
+        "description": "Standing sessions",
+        "usage_hint": "status | list | say NAME TEXT | screen NAME | pause NAME | help",
+        "should_escape": False,
+    }
+
+
+def _at(url: str) -> dict[str, str]:
+    return {"request_url": url} if url else {}
+
+
+def _base(url: str) -> str:
+    """Return the address without a slash at its end."""
+    if not url:
+        return PLACEHOLDER
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme == "https" and bool(parts.hostname) and not (parts.query or parts.fragment)
+    except ValueError:
+        usable = False
+    if not usable or any(char.isspace() for char in url):
+        raise InvalidValue(f"{url!r} is no address at which Slack could call", "a URL such as https://loop.example.org")
+    return url.rstrip("/").removesuffix(PATH)

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from core.config.schema import Block, ChannelId, MemberId
 
 SLACK_API = "https://slack.com/api/"
+PRESSES = ("socket", "http")  #: the modes of reading in which buttons and commands arrive
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 

@@ -915,8 +915,11 @@ class Channel(Protocol):
         """Ask the other side whether everything is in place."""
         ...
 
-    def manifest(self) -> str:
-        """Return the app manifest as YAML."""
+    def manifest(self, url: str = "") -> str:
+        """Return the app manifest as YAML. `url`: the public address at which the chat calls us, where it does.
+
+        Raises InvalidValue for an address that cannot be one.
+        """
         ...
 
 

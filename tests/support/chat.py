@@ -108,7 +108,7 @@ class Chat:
         """Find nothing wrong."""
         return ()
 
-    def manifest(self) -> str:
+    def manifest(self, url: str = "") -> str:
         """Return no manifest."""
         return ""
 

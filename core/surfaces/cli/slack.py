@@ -14,13 +14,14 @@ def slack_group() -> None:
 
 
 @slack_group.command("manifest")
+@click.option("--url", default="", metavar="URL", help="With read.mode http: the https address at which Slack calls.")
 @output_options
 @click.pass_obj
-def manifest_command(session: Session) -> int:
+def manifest_command(session: Session, url: str) -> int:
     """Print the app manifest: what to paste into Slack's "create an app from a manifest"."""
     from core.wiring import load_channel
 
-    text = load_channel("slack", session.settings, session.environ).manifest()
+    text = load_channel("slack", session.settings, session.environ).manifest(url)
     if session.json:
         print_json({"manifest": text})
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot import manifest
 from bot.workspace.thread import WorkspaceThread
 from core.ports import Finding
@@ -84,3 +86,37 @@ def test_socket_mode_that_is_off_is_a_finding(workspace: WorkspaceThread) -> Non
     workspace.do(lambda c: c.set_socket_mode(False))
 
     assert "switch it on" in _bad(channel_on(workspace).check())["Socket Mode"].remedy
+
+
+@pytest.mark.parametrize("mode", ["poll", "off"])
+def test_without_a_connection_no_app_level_token_is_asked_for(workspace: WorkspaceThread, mode: str) -> None:
+    """The threads are read by the bot token, or not at all: what is missing for Socket Mode is missed by nobody."""
+    workspace.do(lambda c: c.set_socket_mode(False))
+
+    findings = channel_on(workspace, {"THE_LOOP_SLACK_APP_TOKEN": ""}, read={"mode": mode}).check()
+
+    assert _bad(findings) == {}
+    assert {"app-level token", "Socket Mode", "signing secret"}.isdisjoint(finding.name for finding in findings)
+    assert any(finding.name == "reading" and mode in finding.detail for finding in findings)
+
+
+def test_a_scope_that_brings_only_commands_is_not_missed_where_none_arrive(workspace: WorkspaceThread) -> None:
+    """In poll mode the app has no slash command, so that its token needs no scope for one."""
+    workspace.set_scopes([scope for scope in manifest.scopes() if scope != "commands"])
+
+    assert _bad(channel_on(workspace, read={"mode": "poll"}).check()) == {}
+    assert "commands" in _bad(channel_on(workspace).check())["scopes"].detail
+
+
+def test_over_http_the_signing_secret_is_looked_for_and_the_request_urls_are_told(workspace: WorkspaceThread) -> None:
+    """No app-level token is needed; what Slack has to be told is said, since no call can ask it."""
+    lacking = channel_on(workspace, {"THE_LOOP_SLACK_APP_TOKEN": ""}, read={"mode": "http"}).check()
+    secret = {"THE_LOOP_SLACK_APP_TOKEN": "", "THE_LOOP_SLACK_SIGNING_SECRET": "8f742231b10e8888"}
+    given = channel_on(workspace, secret, read={"mode": "http"}).check()
+
+    assert "THE_LOOP_SLACK_SIGNING_SECRET is not set" in _bad(lacking)["signing secret"].detail
+    assert _bad(given) == {}
+    assert "8f742231b10e8888" not in str(given)
+    [urls] = [finding.detail for finding in given if finding.name == "request URLs"]
+    assert "/channels/slack/events" in urls
+    assert all(word in urls for word in ("events", "interactivity", "/the-loop"))

@@ -22,6 +22,7 @@ from bot.tokens import Tokens
 from bot.views.buttons import button_blocks
 from core.clock import SystemClock
 from core.domain.buttons import Button, Press
+from core.errors import InvalidValue
 from tests.integration.bot.served import Door
 
 ROOT = Path(__file__).parents[3]
@@ -120,3 +121,46 @@ def test_every_button_has_a_listener(press: Press) -> None:
     found = _listener({"type": "block_actions", "actions": [action]})
 
     assert found == ["bot.listeners.actions"]
+
+
+def test_over_http_every_url_is_given_and_socket_mode_is_off() -> None:
+    """Events, buttons and the command all go to the one path that the service answers."""
+    made = yaml.safe_load(manifest.manifest("http", "https://loop.example.org/"))
+    url = "https://loop.example.org/channels/slack/events"
+
+    assert made["settings"]["socket_mode_enabled"] is False
+    assert made["settings"]["event_subscriptions"]["request_url"] == url
+    assert made["settings"]["interactivity"] == {"is_enabled": True, "request_url": url}
+    assert [command["url"] for command in made["features"]["slash_commands"]] == [url]
+    assert made["settings"]["event_subscriptions"]["bot_events"] == list(manifest.EVENTS)
+
+
+def test_without_a_public_address_the_place_for_it_is_marked() -> None:
+    """And the head of the file says what to put there."""
+    made = manifest.manifest("http")
+
+    assert yaml.safe_load(made)["settings"]["event_subscriptions"]["request_url"] == (
+        "https://YOUR-HOST/channels/slack/events"
+    )
+    assert "--url" in made.split("_metadata")[0]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://loop.example.org", "loop.example.org", "https://", "https://a b", "https://h?q"]
+)
+def test_a_url_that_slack_would_refuse_is_refused(url: str) -> None:
+    """Slack calls https alone; the path is ours."""
+    with pytest.raises(InvalidValue, match="https://"):
+        manifest.manifest("http", url)
+
+
+@pytest.mark.parametrize("mode", ["poll", "off"])
+def test_where_nothing_arrives_nothing_is_offered(mode: str) -> None:
+    """No command that nobody answers, no event that nobody takes, no button that nobody hears; no scope for them."""
+    made = yaml.safe_load(manifest.manifest(mode))
+
+    assert "slash_commands" not in made["features"]
+    assert "event_subscriptions" not in made["settings"]
+    assert made["settings"]["interactivity"]["is_enabled"] is False
+    assert made["settings"]["socket_mode_enabled"] is False
+    assert set(manifest.scopes()) - set(made["oauth_config"]["scopes"]["bot"]) == {"commands"}
