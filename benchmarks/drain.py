@@ -13,8 +13,8 @@ from typing import Any
 
 from benchmarks.measuring import Ratio, compare, report
 from benchmarks.stage import Stage, stage
-from core.delivery import Deliverer
-from core.deliveryworker import DeliveryWorker
+from core.delivery.deliverer import Deliverer
+from core.delivery.worker import DeliveryWorker
 from core.domain.message import Kind, MessageState, NewMessage
 from core.names import new_marker, new_message_id
 from core.standing.starting import start_standing

@@ -13,6 +13,7 @@ from typing import Any
 
 from core.clock import Deadline
 from core.controlsocket import Peer
+from core.delivery.situations import opinion_of
 from core.domain.activity import ASKING_STATES
 from core.domain.asking import (
     Asked,
@@ -33,7 +34,6 @@ from core.names import new_request_id
 from core.ports import NewPost, OutboundKind
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
-from core.situations import opinion_of
 from core.system import System
 from core.values import replace
 

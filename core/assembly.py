@@ -11,8 +11,8 @@ from core.catchingup import CatchingUp
 from core.changing import Changes
 from core.config.loading import load
 from core.config.settings import Settings
-from core.delivery import Deliverer
-from core.deliveryworker import DeliveryWorker
+from core.delivery.deliverer import Deliverer
+from core.delivery.worker import DeliveryWorker
 from core.domain.message import InboxRow
 from core.door import Door
 from core.finishing import Finisher

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from core.asking import went_on
+from core.delivery.evidence import settle_by, tell
 from core.domain.activity import Activity, ActivityState
 from core.domain.harness import (
     Ended,
@@ -23,7 +24,6 @@ from core.domain.message import InboxRow, Kind, MessageState
 from core.domain.observing import follow
 from core.domain.session import HoldKind, Phase, SessionRecord
 from core.errors import LockBusy, StoreBroken
-from core.evidence import settle_by, tell
 from core.harness.spool import discard, read_reports
 from core.noticing import keep_blocked, note_repeat, why_quiet
 from core.ports import NewPost, OutboundKind

@@ -8,7 +8,8 @@ from typing import Any
 
 from core.clock import Deadline
 from core.commands import exact_for
-from core.delivery import Deliverer, is_over, waits_long
+from core.delivery.deliverer import Deliverer, is_over, waits_long
+from core.delivery.situations import Looker, Sight
 from core.domain.framing import AGENT_WAY, clean
 from core.domain.gate import Action, Wake
 from core.domain.message import DELIVERED, EXIT_ZERO, InboxRow, Kind, MessageState, NewMessage
@@ -18,7 +19,6 @@ from core.names import new_marker, new_message_id
 from core.observer import ingest_record
 from core.presence import running_service
 from core.sessions import Known, definition_of
-from core.situations import Looker, Sight
 from core.system import System
 
 NO_SERVICE = "no service is running"

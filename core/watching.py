@@ -7,18 +7,18 @@ from datetime import datetime, timedelta
 
 from core.apart import each_apart
 from core.clock import Deadline
+from core.delivery.evidence import give_back
+from core.delivery.situations import modified, opinion_of
 from core.domain.activity import ASKING_STATES, Activity, ActivityState
 from core.domain.harness import Opinion
 from core.domain.observing import second_guess
 from core.domain.pane import Pane, Survey
 from core.domain.session import Live, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
-from core.evidence import give_back
 from core.launching import ASKING
 from core.names import target_for
 from core.observer import ingest_record
 from core.poke import Poke
-from core.situations import modified, opinion_of
 from core.store.files import remove_file
 from core.supervision.ends import Ends
 from core.system import System

@@ -2,13 +2,13 @@
 
 from datetime import datetime, timedelta
 
-from core.delivery import Deliverer, waits_long
+from core.delivery.deliverer import Deliverer, waits_long
+from core.delivery.evidence import give_back
 from core.domain.gate import HoldState, hold_state
 from core.domain.rows import Answer
 from core.domain.session import Live, Outcome, Phase, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, NotRunning, Refused
-from core.evidence import give_back
 from core.launching import clear_hold_file
 from core.names import target_for
 from core.presence import running_service

@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from core.clock import Deadline
+from core.delivery.evidence import give_back
 from core.domain.activity import Activity, ActivityState
 from core.domain.directive import compose_boot_prompt
 from core.domain.harness import Launch, SessionContext
@@ -13,7 +14,6 @@ from core.domain.pane import Pane, Spawn, Survey
 from core.domain.session import HoldKind, LastExit, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import CoreError, SpawnFailed, TmuxSilent
-from core.evidence import give_back
 from core.launching import (
     boot_argument,
     check_cwd,

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from core.delivery import Deliverer
+from core.delivery.deliverer import Deliverer
 from core.domain.message import Kind, MessageState
 from core.system import System
 from tests.support.talking import record_of

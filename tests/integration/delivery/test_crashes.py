@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.delivery import Deliverer, is_over
+from core.delivery.deliverer import Deliverer, is_over
 from core.domain.message import MessageState
 from core.effects import Effect
 from core.system import System

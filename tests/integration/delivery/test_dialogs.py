@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.delivery import Deliverer
+from core.delivery.deliverer import Deliverer
 from core.domain.activity import CUT_OFF, ActivityState
 from core.domain.message import MessageState
 from core.domain.pane import Receipt

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.delivery import Deliverer
+from core.delivery.deliverer import Deliverer
 from core.domain.message import MessageState
 from core.saying import say
 from core.standing.pausing import pause_standing

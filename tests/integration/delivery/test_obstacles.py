@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.delivery import Deliverer
+from core.delivery.deliverer import Deliverer
 from core.domain import delivering
 from core.domain.harness import Launch, SessionContext
 from core.domain.message import MessageState

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.delivery import Deliverer
-from core.deliveryworker import DeliveryWorker
+from core.delivery.deliverer import Deliverer
+from core.delivery.worker import DeliveryWorker
 from core.domain.activity import ActivityState
 from core.domain.message import MessageState
 from core.inbound import Inbound

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 
-from core.delivery import Deliverer
+from core.delivery.deliverer import Deliverer
 from core.domain.activity import ActivityState
 from core.domain.message import InboxRow, Kind, MessageState
 from core.saying import say

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from core import effects
-from core.delivery import Deliverer
+from core.delivery.deliverer import Deliverer
 from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState
 from core.domain.session import HoldKind, Live, SessionRecord
 from core.effects import Effect

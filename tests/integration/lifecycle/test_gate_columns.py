@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.delivery import Deliverer
+from core.delivery.deliverer import Deliverer
 from core.domain.activity import ActivityState
 from core.domain.gate import HoldState
 from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress

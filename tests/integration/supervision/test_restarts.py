@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from core.delivery.situations import Looker
 from core.domain.gate import Action, Observed, Wake
 from core.domain.message import MessageState
 from core.domain.session import Hold, HoldKind, Outcome, SessionRecord
 from core.ports import OutboundKind
 from core.saying import say
-from core.situations import Looker
 from core.standing.listing import get_standing
 from core.standing.pausing import pause_standing
 from core.standing.starting import start_standing

@@ -4,7 +4,7 @@ import logging
 import threading
 from datetime import datetime, timedelta
 
-from core.delivery import Deliverer
+from core.delivery.deliverer import Deliverer
 from core.errors import CoreError
 from core.system import System
 

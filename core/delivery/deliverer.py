@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from core.delivery.evidence import Transcripts
+from core.delivery.situations import Authorized, Looker, Sight, timing_of, traits_of
 from core.domain import delivering
 from core.domain.delivering import (
     Attempt,
@@ -32,12 +34,10 @@ from core.domain.pane import Receipt, Written
 from core.domain.session import Phase, SessionRecord
 from core.effects import Effect, effect
 from core.errors import InvalidValue, LockBusy, Refused, TmuxMissing, TmuxSilent
-from core.evidence import Transcripts
 from core.launching import clear_hold_file, has_hold_file
 from core.notes import note_of
 from core.observer import ingest_record
 from core.readiness import notice_reading
-from core.situations import Authorized, Looker, Sight, timing_of, traits_of
 from core.steering import chat_of
 from core.store.files import write_private
 from core.system import System

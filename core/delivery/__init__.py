@@ -1,0 +1,1 @@
+"""A message on its way from the inbox into a pane, and what proves that a turn took it."""
