@@ -23,7 +23,7 @@ from bot.middleware import Intake
 from bot.payloads import KIND
 from bot.poll import Poller
 from bot.reading import Reader, Standing
-from bot.settings import SlackSettings
+from bot.settings import PRESSES, SlackSettings
 from bot.tokens import Tokens
 from core.clock import Clock, SystemClock
 from core.config.channels import channel_settings
@@ -141,6 +141,10 @@ class SlackChannel:
     def sweeps(self) -> bool:
         """Tell whether threads are read at all."""
         return self._settings.read.mode != "off"
+
+    def presses(self) -> bool:
+        """Tell whether buttons reach us: they do by Slack's call or its socket."""
+        return self._settings.read.mode in PRESSES
 
     def default_channel(self) -> str:
         """Return the configured channel's id, "" if none is."""

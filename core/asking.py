@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from core.clock import Deadline
+from core.commands import exact_for
 from core.controlsocket import Peer
 from core.delivery.situations import opinion_of
 from core.domain.activity import ASKING_STATES
@@ -30,6 +31,7 @@ from core.domain.binding import CHANNEL
 from core.domain.harness import stamped
 from core.domain.session import SessionRecord
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
+from core.instead import attach_of
 from core.names import new_request_id
 from core.ports import NewPost, OutboundKind
 from core.redaction import redactor_of
@@ -54,8 +56,10 @@ ENDED = "the session has ended since"
 class Requests:
     """Answers the hooks and commands that ask. One a service; its methods may be called from any thread."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, *, replies: bool = True) -> None:
+        """`replies` tells whether what people write in the threads is read."""
         self._system = system
+        self._replies = replies
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
         self._changed = threading.Condition()
         self._waiting: dict[str, int] = {}  #: request -> how many clients wait for it
@@ -92,6 +96,8 @@ class Requests:
             return known, ""
         if not has_thread(system, record):
             return None, f"{record.name} has no thread in which somebody could answer"
+        if asked.kind is RequestKind.ASK and not self._replies:
+            return None, f"replies in the thread of {record.name} are not read (read.mode), so nobody could answer"
         return self._request(asked, record), ""
 
     def _opened(self, request: Request) -> Request:
@@ -100,7 +106,7 @@ class Requests:
         with system.database.transaction(durable=True):
             new = system.requests.add(request)
             if new:
-                system.outbox.add([post_of(request)])
+                system.outbox.add([post_of(request, self._terminal(request))])
         if new:
             system.events.emit(
                 "standing.asked", name=request.name, instance=request.instance, reason=request.kind.value,
@@ -128,6 +134,10 @@ class Requests:
             detail=view_of(_each_text(redact, asked.given)) if permission else "",
             questions=asked.questions,
         )
+
+    def _terminal(self, request: Request) -> str:
+        """Return the command by which a question is answered where no reply is read, "" elsewhere."""
+        return "" if self._replies else exact_for(self._system, attach_of(request.name))
 
     def _converse(self, request: Request, peer: Peer) -> None:
         left = (request.expires_at - self._system.clock.now()).total_seconds()
@@ -190,7 +200,7 @@ class Requests:
                 request, state=state, allowed=allowed, answers=answers, by=by, settled_at=now if over else None
             )
             if moved is not None and not over:
-                self._system.outbox.add([edit_of(moved)])
+                self._system.outbox.add([edit_of(moved, self._terminal(moved))])
         if moved is not None and over:
             word = {True: "allowed", False: "denied"}[allowed] if request.kind is RequestKind.PERMISSION else "answered"
             self._system.events.emit(
@@ -298,15 +308,15 @@ def has_thread(system: System, record: SessionRecord) -> bool:
     return record.definition.slack.enabled or system.bindings.of_session(record.uid, CHANNEL) is not None
 
 
-def post_of(request: Request) -> NewPost:
-    """Return the post that shows an open request."""
-    return _post(request, request.id, text_of(request))
+def post_of(request: Request, terminal: str = "") -> NewPost:
+    """Return the post that shows an open request; see `text_of`."""
+    return _post(request, request.id, text_of(request, terminal))
 
 
-def edit_of(request: Request) -> NewPost:
+def edit_of(request: Request, terminal: str = "") -> NewPost:
     """Return what that post becomes: the next question, or how the request ended."""
     suffix = f"{len(request.answers)}-{request.state.value}"
-    text = text_of(request) if request.state is RequestState.OPEN else ended_text(request)
+    text = text_of(request, terminal) if request.state is RequestState.OPEN else ended_text(request)
     return replace_post(_post(request, f"{request.id}-{suffix}", text), edits=f"p-{request.id}")
 
 

@@ -41,7 +41,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     """Put the service together: control client, channels, workers. Raises ConfigError, ChannelMissing."""
     system, events = _counted(build_system(settings, environ, persistent=True))
     channels = _enabled_channels(settings, environ)
-    requests = Requests(system)
+    requests = Requests(system, replies=any(channel.sweeps() for channel in channels))
     typed = {channel.kind: TypedAnswers(system, channel.holds, requests) for channel in channels}
     catching_up = CatchingUp(system.clock, system.bindings, *(channel.kind for channel in channels if channel.sweeps()))
     deliverer = Deliverer(system, _authorized(system, channels), _answering(typed), catching_up.holds)

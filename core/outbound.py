@@ -11,10 +11,13 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from core.clock import Deadline
+from core.commands import exact_for
 from core.domain.session import Phase, SessionRecord
 from core.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Refused
+from core.instead import without_buttons
 from core.ports import Binding, Channel, NewPost, OutboundKind, OutboxRow, Posted, PostState
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
@@ -132,6 +135,12 @@ class OutboundWorker:
             return True  # dropped meanwhile: the session was deleted
         return False
 
+    def _dressed(self, post: NewPost) -> NewPost:
+        """Return the post as this chat can show it: without buttons where no press arrives."""
+        if not post.buttons or self._channel.presses():
+            return post
+        return without_buttons(post, partial(exact_for, self._system), replies=self._channel.sweeps())
+
     def _redacted(self, post: NewPost) -> NewPost:
         return replace(post, text=self._redactor.redact(post.text))
 
@@ -200,7 +209,7 @@ class OutboundWorker:
         except Refused:
             return  # dropped meanwhile: the session was deleted
         try:
-            posted = self._posted(self._redacted(row.post), place)
+            posted = self._posted(self._redacted(self._dressed(row.post)), place)
         except ChannelError as error:
             self._troubled(sending, place, error, unclear=error.unclear)
             return

@@ -864,7 +864,11 @@ class Channel(Protocol):
         ...
 
     def sweeps(self) -> bool:
-        """Tell whether it reads, once it serves, what was missed before: what stands in the inbox waits for that."""
+        """Tell whether replies are read, and those missed before it serves: what stands in the inbox waits for that."""
+        ...
+
+    def presses(self) -> bool:
+        """Tell whether presses of buttons arrive; where they do not, posts have none."""
         ...
 
     def default_channel(self) -> str:

@@ -166,8 +166,11 @@ def _chosen(question: Question, word: str) -> str | None:
 # ---------------------------------------------------------------- what is shown, in Markdown
 
 
-def text_of(request: Request) -> str:
-    """Return the post of an open request."""
+def text_of(request: Request, terminal: str = "") -> str:
+    """Return the post of an open request. `terminal`: where no reply is read, what leads to the session's terminal.
+
+    Buttons speak for themselves, where there are any.
+    """
     if request.kind is RequestKind.PERMISSION:
         detail = f"\n{fenced(request.detail)}" if request.detail.strip() else ""
         return f"**{request.name}** asks for permission to use **{request.tool or 'a tool'}**{detail}"
@@ -179,7 +182,6 @@ def text_of(request: Request) -> str:
         f"{number}. {option.label}" + (f" — {option.description}" if option.description else "")
         for number, option in enumerate(question.options, 1)
     ]
-    how = "Press a button, or reply" if question.options else "Reply"
     what = (
         "with numbers such as `1, 3`"
         if question.several
@@ -188,7 +190,8 @@ def text_of(request: Request) -> str:
         else "in your words"
     )
     also = ", or in your own words" if question.options else ""
-    return "\n".join([f"**{request.name}** asks{place}: {question.text}", *lines, f"_{how} {what}{also}._"])
+    how = f"Replies are not read here: answer it at its terminal, {terminal}" if terminal else f"Reply {what}{also}"
+    return "\n".join([f"**{request.name}** asks{place}: {question.text}", *lines, f"_{how}._"])
 
 
 def buttons_of(request: Request) -> tuple[Button, ...]:

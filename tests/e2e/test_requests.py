@@ -156,3 +156,24 @@ def test_no_service_leaves_the_dialog_to_the_terminal(talking: Product) -> None:
     talking.tmux("send-keys", "-t", f"=loop-standing-{NAME}:", "1")
 
     wait_until(lambda: "I was allowed" in talking.screen(), "the answer at the terminal counts")
+
+
+def test_while_threads_are_polled_no_button_is_shown(talking: Product) -> None:
+    """A permission names the terminal; a question is answered by a reply; what waits names its commands."""
+    talking.configure(channels={"slack": talking.slack_block(read={"mode": "poll", "intervalSeconds": 1})})
+    talking.serve().wait_swept()
+    thread = talking.root()
+    talking.wait_reply(thread, "Ready.", 30)
+
+    talking.workspace.say("alice", "agents", "ask permission", thread)
+    asked = talking.wait_reply(thread, ASK, 30)
+    talking.tmux("send-keys", "-t", f"=loop-standing-{NAME}:", "1")
+    talking.wait_reply(thread, "I was allowed", 30)
+    talking.workspace.say("alice", "agents", "ask question Which? | red | blue", thread)
+    question = talking.wait_reply(thread, "Which?", 30)
+    talking.workspace.say("alice", "agents", "2", thread)
+    wait_text(talking, thread, question["ts"], "Answered* by alice")
+
+    assert f" standing attach {NAME} --write`" in asked["text"]
+    assert question["text"].endswith("_Reply with its number, or in your own words._")
+    assert not any(buttons(message) for message in talking.workspace.replies("agents", thread))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from core.domain.marking import Mark
 from core.domain.posting import OutboundKind
 from core.errors import ChannelError
-from core.ports import CoreDoor, Finding, NewPost, Posted, Role, WebHook
+from core.ports import Button, CoreDoor, Finding, NewPost, Posted, Role, WebHook
 
 TEAM, HOME = "T1", "C1"
 
@@ -31,6 +31,9 @@ class Chat:
     messages: list[Message] = field(default_factory=list)
     faults: list[tuple[str, ChannelError]] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
+    replies: bool = False  #: whether what people write here is read
+    buttons: bool = True  #: whether presses arrive
+    shown: dict[str, tuple[Button, ...]] = field(default_factory=dict)  #: the buttons of a message, by its ts
     unwanted: set[OutboundKind] = field(default_factory=set)
     reactions: dict[str, set[Mark]] = field(default_factory=dict)  #: by the message's ts
     statuses: list[tuple[str, str]] = field(default_factory=list)  #: thread and text, as they were shown
@@ -39,8 +42,12 @@ class Chat:
         """Listen to nobody."""
 
     def sweeps(self) -> bool:
-        """Sweep nothing."""
-        return False
+        """Sweep as the test says."""
+        return self.replies
+
+    def presses(self) -> bool:
+        """Let presses arrive as the test says."""
+        return self.buttons
 
     def default_channel(self) -> str:
         """Return the configured channel."""
@@ -59,6 +66,7 @@ class Chat:
         self._fault("post")
         message = Message(post.id, channel, thread, f"1700.{len(self.messages):06d}", post.text)
         self.messages.append(message)
+        self.shown[message.ts] = post.buttons
         self._fault("lost")
         return Posted(TEAM, channel, message.ts)
 
@@ -67,7 +75,7 @@ class Chat:
         self._fault("update")
         for message in self.messages:
             if (message.channel, message.ts) == (channel, ts):
-                message.text = post.text
+                message.text, self.shown[ts] = post.text, post.buttons
         return Posted(TEAM, channel, ts)
 
     def find(self, post_id: str, channel: str, thread: str) -> Posted | None:

@@ -1,37 +1,20 @@
 """Posts on their way into a chat, over the real outbox."""
 
-import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime
 
 import pytest
 
-from core.clock import SystemClock
 from core.domain.session import Phase, SessionRecord
 from core.errors import ChannelError
 from core.outbound import OutboundWorker
-from core.ports import NewPost, OutboundKind, PostState
+from core.ports import OutboundKind, PostState
 from core.system import System
 from tests.support.chat import HOME, Chat
+from tests.support.outgoing import HandClock, drain, events, post
 from tests.support.world import definition
 
 T0 = datetime(2026, 11, 29, tzinfo=UTC)
-
-
-class HandClock(SystemClock):
-    """A clock that a test moves on."""
-
-    def __init__(self) -> None:
-        self.ahead = 0.0
-
-    def now(self) -> datetime:
-        """Return the moved wall clock."""
-        return super().now() + timedelta(seconds=self.ahead)
-
-    def monotonic(self) -> float:
-        """Return the moved monotonic clock."""
-        return super().monotonic() + self.ahead
 
 
 @pytest.fixture
@@ -58,24 +41,6 @@ def chat() -> Chat:
 def worker(recorded: System, chat: Chat) -> OutboundWorker:
     """Give the worker."""
     return OutboundWorker(recorded, chat)
-
-
-def post(kind: OutboundKind, number: int = 0, uid: str = "s-1", **changes: Any) -> NewPost:
-    """Return a post."""
-    return NewPost(f"p-{kind.value}-{uid}-{number}", f"{kind.value}:{uid}:{number}", kind, uid, "scribe", "slack",
-                   f"{kind.value} {number}", **changes)  # fmt: skip
-
-
-def drain(worker: OutboundWorker, clock: HandClock, turns: int = 10) -> None:
-    """Take turns, each after what it asked to wait for."""
-    for _ in range(turns):
-        clock.ahead += worker.turn()
-
-
-def events(system: System) -> list[str]:
-    """Return the names of what was told."""
-    lines = system.paths.events.read_text().splitlines() if system.paths.events.exists() else []
-    return [json.loads(line)["event"] for line in lines]
 
 
 def test_the_root_is_bound_before_anything_is_posted_to_it(

@@ -235,3 +235,16 @@ def test_the_same_hook_comes_back_to_the_same_request(bound: System, presses: Pr
 
     assert [lines[-1] for lines in (hook.lines(), again.lines())] == [{"answer": {"allowed": True}}] * 2
     assert bound.requests.untold() == ()
+
+
+def test_where_no_reply_is_read_an_agents_question_is_not_asked(bound: System) -> None:
+    """Nobody could answer: the agent is told so at once, and the thread shows no question."""
+    ours, theirs = socket.socketpair()
+    question = {"questions": [{"question": "Which?", "options": []}]}
+    line = {"op": "ask", "instance": record_of(bound)[1], "key": "k-9", "input": question}
+    with ours, theirs:
+        Requests(bound, replies=False).talk(line, Peer(theirs))
+        told = json.loads(ours.recv(4096))
+
+    assert "read.mode" in told["undecided"]
+    assert bound.requests.open() == ()

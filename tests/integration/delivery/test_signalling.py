@@ -16,8 +16,8 @@ from core.signalling import SignalWorker
 from core.store.inbox import SqliteInbox
 from core.store.marks import SqliteMarks
 from core.system import System
-from tests.integration.delivery.test_outbound import HandClock
 from tests.support.chat import HOME, TEAM, Chat
+from tests.support.outgoing import HandClock
 
 T0 = datetime(2026, 11, 29, tzinfo=UTC)
 ROOT = "1.0"

@@ -138,3 +138,14 @@ def test_every_button_names_who_may_press_it() -> None:
     assert set(NEEDS) == set(Press)
     assert {press for press, role in NEEDS.items() if role is Role.OPERATOR} == {Press.START, Press.START_AND_SEND}
     assert {press for press, role in NEEDS.items() if role is Role.APPROVER} == {Press.ALLOW, Press.DENY, Press.OPTION}
+
+
+def test_where_no_reply_is_read_none_is_asked_for() -> None:
+    """A question then names the terminal as the place of its answer; elsewhere a reply, whatever buttons there are."""
+    asked = request(RequestKind.QUESTION, questions=(COLOURS,))
+
+    assert "_Reply with its number, or in your own words._" in text_of(asked)
+    assert (
+        text_of(asked, "`attach`").splitlines()[-1]
+        == "_Replies are not read here: answer it at its terminal, `attach`._"
+    )
