@@ -90,3 +90,13 @@ def new_request_id() -> str:
 def new_marker() -> str:
     """Return a short marker (`k3f9x2`): `#k3f9x2` in a framed message, looked for in the harness's records."""
     return _random(6)
+
+
+def new_loop_id() -> str:
+    """Return a new loop's id, short enough to be typed."""
+    return f"loop_{_random(6)}"
+
+
+def new_run_id() -> str:
+    """Return the id of a new run of a loop; no loop of any life of its session had it."""
+    return f"run_{_random(16)}"

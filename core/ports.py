@@ -456,7 +456,10 @@ class Loops(Protocol):
     """Loops and their runs. Every call may raise StoreBroken."""
 
     def add(self, loop: Loop, most_open: int) -> bool:
-        """Store a new loop durably; False, and no change, if its session has `most_open` open ones (0: no limit)."""
+        """Store a new loop durably; False, and no change, if its session has `most_open` open ones (0: no limit).
+
+        False also where its declaration has an open loop already.
+        """
         ...
 
     def get(self, loop_id: str) -> Loop | None:
@@ -484,14 +487,15 @@ class Loops(Protocol):
         ...
 
     def next_due(self) -> datetime | None:
-        """Return when the next active, unheld loop without an open run is due."""
+        """Return when the next active, unheld loop without an open run is due, or a claim lapses if that is earlier."""
         ...
 
     def claim(self, now: datetime, claimer: str, lease_until: datetime, most: int) -> tuple[tuple[Loop, LoopRun], ...]:
         """Claim due runs in one durable transaction, and those of whose claim the lease has lapsed, under their old id.
 
         A loop is due when it is active, not held, has no open run and its next_run_at has come; its next_run_at stays.
-        Taken in turns over the sessions, each session's loops by how long they have been due.
+        Taken in turns over the sessions, each session's loops by how long they have been due. A claim that lapsed and
+        whose loop no longer fires is over, outcome `lapsed`: nothing of it was sent.
         """
         ...
 
@@ -500,7 +504,7 @@ class Loops(Protocol):
         ...
 
     def move_run(self, run: LoopRun, **changes: Any) -> LoopRun | None:
-        """Change fields of a run and return it; None if it is no longer in the state that `run` shows.
+        """Change fields of a run and return it; None if it is no longer in the state and claim that `run` shows.
 
         Part of the open transaction where there is one, so that a tick's inbox row and its run move together.
         """
@@ -511,7 +515,10 @@ class Loops(Protocol):
         ...
 
     def prune(self, before: datetime) -> int:
-        """Remove runs that were over, and loops that had ended, before that time; return how many rows went."""
+        """Remove runs that were over, and loops that had ended, before that time; return how many rows went.
+
+        The latest loop of a declaration stays: it tells that its declaration was carried out.
+        """
         ...
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Harnesses,
         Inbox,
         Locks,
+        Loops,
         Marks,
         Outbox,
         Processes,
@@ -53,6 +54,7 @@ class System:
     activities: Activities
     watchbook: Watchbook
     requests: RequestBook
+    loops: Loops
     events: EventLog
     runner: Runner
     processes: Processes

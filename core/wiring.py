@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         EventLog,
         Harnesses,
         Locks,
+        Loops,
         Marks,
         Outbox,
         Progress,
@@ -91,6 +92,7 @@ def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: 
         activities=SqliteActivities(database),
         watchbook=deferred(lambda: _watchbook(database)),
         requests=deferred(lambda: _requests(database)),
+        loops=deferred(lambda: _loops(database, clock)),
         events=deferred(lambda: _events(settings, paths, clock)),
         runner=runner,
         processes=processes,
@@ -155,6 +157,12 @@ def _requests(database: SqliteDatabase) -> RequestBook:
     from core.store.requests import SqliteRequests
 
     return SqliteRequests(database)
+
+
+def _loops(database: SqliteDatabase, clock: Clock) -> Loops:
+    from core.store.loops import SqliteLoops
+
+    return SqliteLoops(database, clock)
 
 
 def _events(settings: Settings, paths: StatePaths, clock: Clock) -> EventLog:

@@ -191,6 +191,69 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE spoken (uid TEXT NOT NULL, at TEXT NOT NULL)",
         "CREATE INDEX spoken_of_session ON spoken (uid, at)",
     ),
+    (
+        """
+        CREATE TABLE loops (
+            id TEXT PRIMARY KEY,
+            uid TEXT NOT NULL,
+            name TEXT NOT NULL,
+            instruction TEXT NOT NULL,
+            mode TEXT NOT NULL,
+            created_by TEXT NOT NULL,
+            created_at TEXT NOT NULL,
+            interval_us INTEGER,
+            cron TEXT NOT NULL DEFAULT '',
+            time_zone TEXT NOT NULL DEFAULT '',
+            keep_alive INTEGER NOT NULL DEFAULT 0,
+            max_runs INTEGER,
+            status TEXT NOT NULL DEFAULT 'active',
+            held TEXT,
+            held_until TEXT,
+            run_count INTEGER NOT NULL DEFAULT 0,
+            deferrals INTEGER NOT NULL DEFAULT 0,
+            failures INTEGER NOT NULL DEFAULT 0,
+            last_run_at TEXT,
+            last_result TEXT NOT NULL DEFAULT '',
+            last_error TEXT NOT NULL DEFAULT '',
+            next_run_at TEXT,
+            reason TEXT NOT NULL DEFAULT '',
+            ended_at TEXT,
+            declared TEXT NOT NULL DEFAULT '',
+            digest TEXT NOT NULL DEFAULT '',
+            revision INTEGER NOT NULL DEFAULT 0,
+            claims INTEGER NOT NULL DEFAULT 0
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX loops_of_session ON loops (uid, created_at)",
+        "CREATE INDEX loops_open ON loops (uid) WHERE status IN ('active', 'paused')",
+        "CREATE INDEX loops_due ON loops (next_run_at) WHERE status = 'active' AND held IS NULL",
+        "CREATE INDEX loops_ended ON loops (ended_at) WHERE ended_at IS NOT NULL",
+        "CREATE UNIQUE INDEX loops_declared ON loops (uid, declared)"
+        " WHERE declared <> '' AND status IN ('active', 'paused')",
+        """
+        CREATE TABLE loop_runs (
+            id TEXT PRIMARY KEY,
+            loop_id TEXT NOT NULL,
+            uid TEXT NOT NULL,
+            slot TEXT NOT NULL,
+            number INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            claimer TEXT NOT NULL,
+            lease_until TEXT NOT NULL,
+            last INTEGER NOT NULL DEFAULT 0,
+            message_id TEXT NOT NULL DEFAULT '',
+            taken_at TEXT,
+            instance TEXT NOT NULL DEFAULT '',
+            outcome TEXT NOT NULL DEFAULT '',
+            detail TEXT NOT NULL DEFAULT '',
+            updated_at TEXT NOT NULL
+        ) WITHOUT ROWID
+        """,
+        "CREATE UNIQUE INDEX loop_runs_open ON loop_runs (loop_id) WHERE state <> 'over'",
+        "CREATE INDEX loop_runs_claimed ON loop_runs (lease_until) WHERE state = 'claimed'",
+        "CREATE INDEX loop_runs_of_session ON loop_runs (uid)",
+        "CREATE INDEX loop_runs_over ON loop_runs (updated_at) WHERE state = 'over'",
+    ),
 )
 
 

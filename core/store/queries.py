@@ -213,3 +213,80 @@ DROP_SPOKEN = "DELETE FROM spoken WHERE uid = ? AND at < ?"
 SPOKEN = "SELECT count(*) AS posts FROM spoken WHERE uid = ?"
 SPEAK = "INSERT INTO spoken (uid, at) VALUES (?, ?)"
 FORGET_SPOKEN = "DELETE FROM spoken WHERE uid = ?"
+
+# ---------------------------------------------------------------- loops
+
+_OPEN_LOOP = "status IN ('active', 'paused')"
+_FIRES = "status = 'active' AND held IS NULL"
+_IDLE_LOOP = "NOT EXISTS (SELECT 1 FROM loop_runs WHERE loop_id = loops.id AND state <> 'over')"
+_LAPSED = "loop_runs.state = 'claimed' AND loop_runs.lease_until <= :now"
+
+ADD_LOOP = f"""
+    INSERT INTO loops (id, uid, name, instruction, mode, created_by, created_at, interval_us, cron, time_zone,
+                       keep_alive, max_runs, status, held, held_until, run_count, deferrals, failures, last_run_at,
+                       last_result, last_error, next_run_at, reason, ended_at, declared, digest, revision)
+    SELECT :id, :uid, :name, :instruction, :mode, :created_by, :created_at, :interval_us, :cron, :time_zone,
+           :keep_alive, :max_runs, :status, :held, :held_until, :run_count, :deferrals, :failures, :last_run_at,
+           :last_result, :last_error, :next_run_at, :reason, :ended_at, :declared, :digest, :revision
+    WHERE (:most_open = 0 OR (SELECT count(*) FROM loops WHERE uid = :uid AND {_OPEN_LOOP}) < :most_open)
+        AND NOT EXISTS (
+            SELECT 1 FROM loops WHERE uid = :uid AND declared = :declared AND declared <> '' AND {_OPEN_LOOP}
+        )
+"""
+LOOP = "SELECT * FROM loops WHERE id = ?"
+LOOPS_OF_SESSION = f"SELECT * FROM loops WHERE uid = ? ORDER BY {_OPEN_LOOP} DESC, created_at, id"
+OPEN_LOOPS = f"SELECT * FROM loops WHERE {_OPEN_LOOP} ORDER BY uid, created_at, id"
+LOOP_COUNTS = f"SELECT uid, count(*) AS loops FROM loops WHERE {_OPEN_LOOP} GROUP BY uid"
+HOLDS_OPEN = f"SELECT 1 FROM loops WHERE uid = ? AND {_OPEN_LOOP} AND status = 'active' AND keep_alive = 1 LIMIT 1"
+CHANGE_LOOP = """
+    UPDATE loops SET name = :name, instruction = :instruction, mode = :mode, interval_us = :interval_us, cron = :cron,
+        time_zone = :time_zone, keep_alive = :keep_alive, max_runs = :max_runs, status = :status, held = :held,
+        held_until = :held_until, run_count = :run_count, deferrals = :deferrals, failures = :failures,
+        last_run_at = :last_run_at, last_result = :last_result, last_error = :last_error, next_run_at = :next_run_at,
+        reason = :reason, ended_at = :ended_at, declared = :declared, digest = :digest, revision = :revision + 1
+    WHERE id = :id AND revision = :revision
+"""
+NEXT_DUE = f"""
+    SELECT min(at) AS at FROM (
+        SELECT * FROM (
+            SELECT next_run_at AS at FROM loops INDEXED BY loops_due
+            WHERE {_FIRES} AND next_run_at IS NOT NULL AND {_IDLE_LOOP} ORDER BY next_run_at LIMIT 1
+        )
+        UNION ALL SELECT min(lease_until) FROM loop_runs INDEXED BY loop_runs_claimed WHERE state = 'claimed'
+    )
+"""
+DUE_LOOPS = f"""
+    SELECT *, row_number() OVER (PARTITION BY uid ORDER BY next_run_at, id) AS turn FROM loops INDEXED BY loops_due
+    WHERE {_FIRES} AND next_run_at <= :now AND {_IDLE_LOOP} ORDER BY turn, next_run_at, id LIMIT :most
+"""
+COUNT_CLAIM = "UPDATE loops SET claims = claims + 1 WHERE id = ?"
+ADD_RUN = """
+    INSERT INTO loop_runs (id, loop_id, uid, slot, number, state, claimer, lease_until, updated_at)
+    VALUES (:id, :loop_id, :uid, :slot, :number, :state, :claimer, :lease_until, :updated_at)
+"""
+LAPSED_RUNS = f"""
+    SELECT loop_runs.* FROM loop_runs INDEXED BY loop_runs_claimed JOIN loops ON loops.id = loop_runs.loop_id
+    WHERE {_LAPSED} AND {_FIRES} ORDER BY loop_runs.lease_until, loop_runs.id LIMIT :most
+"""
+DROP_LAPSED = f"""
+    UPDATE loop_runs SET state = 'over', outcome = 'lapsed', updated_at = :now
+    WHERE {_LAPSED} AND NOT EXISTS (SELECT 1 FROM loops WHERE loops.id = loop_runs.loop_id AND {_FIRES})
+"""
+ANY_LAPSED = "SELECT 1 FROM loop_runs WHERE state = 'claimed' AND lease_until <= :now LIMIT 1"
+OPEN_RUNS = "SELECT * FROM loop_runs WHERE state <> 'over' ORDER BY slot, id"
+RUN = "SELECT * FROM loop_runs WHERE id = ?"
+MOVE_RUN = """
+    UPDATE loop_runs SET state = :state, claimer = :claimer, lease_until = :lease_until, last = :last,
+        message_id = :message_id, taken_at = :taken_at, instance = :instance, outcome = :outcome, detail = :detail,
+        updated_at = :updated_at
+    WHERE id = :id AND state = :was_state AND claimer = :was_claimer AND lease_until = :was_lease
+"""
+FORGET_LOOPS = ("DELETE FROM loop_runs WHERE uid = ?", "DELETE FROM loops WHERE uid = ?")
+PRUNE_RUNS = "DELETE FROM loop_runs WHERE state = 'over' AND updated_at < ?"
+PRUNE_LOOPS = """
+    DELETE FROM loops WHERE ended_at IS NOT NULL AND ended_at < ?
+        AND (declared = '' OR digest = '' OR EXISTS (
+            SELECT 1 FROM loops AS later
+            WHERE later.uid = loops.uid AND later.declared = loops.declared AND later.created_at > loops.created_at
+        ))
+"""

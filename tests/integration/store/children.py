@@ -6,6 +6,7 @@ import resource
 import signal
 import sys
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 from core.clock import SystemClock
@@ -15,6 +16,7 @@ from core.store.database import SqliteDatabase
 from core.store.eventlog import JsonEventLog
 from core.store.inbox import SqliteInbox
 from core.store.locks import SessionLocks
+from core.store.loops import SqliteLoops
 from core.store.records import RecordFiles
 from tests.unit.store.samples import a_message, a_record
 
@@ -57,6 +59,25 @@ def die_in_transaction(root: str) -> None:
 def die_after_commit(root: str) -> None:
     """Die at once after `add` has returned."""
     SqliteInbox(database(root), SystemClock()).add([a_message(1), a_message(2)])
+    die()
+
+
+def claim(root: str, who: str) -> None:
+    """Claim due runs, a few at a time, until none is left, and tell the ids."""
+    loops = SqliteLoops(database(root), SystemClock())
+    say("ready")
+    sys.stdin.readline()
+    now = SystemClock().now()
+    while claimed := loops.claim(now, who, now + timedelta(hours=1), 7):
+        for loop, run in claimed:
+            say(f"{loop.id} {run.id}")
+    say("done")
+
+
+def die_with_claims(root: str) -> None:
+    """Die with every due run claimed for an hour."""
+    now = SystemClock().now()
+    SqliteLoops(database(root), SystemClock()).claim(now, "dead", now + timedelta(hours=1), 1000)
     die()
 
 

@@ -8,6 +8,7 @@ import pytest
 from core.paths import StatePaths
 from core.store.database import SqliteDatabase
 from core.store.inbox import SqliteInbox
+from core.store.loops import SqliteLoops
 from core.store.outbox import SqliteOutbox
 from core.store.records import RecordFiles
 from tests.unit.store.samples import StandingClock
@@ -49,3 +50,9 @@ def outbox(database: SqliteDatabase) -> SqliteOutbox:
 def records(paths: StatePaths) -> RecordFiles:
     """Return the records of an empty state root."""
     return RecordFiles(paths)
+
+
+@pytest.fixture
+def loops(database: SqliteDatabase, clock: StandingClock) -> SqliteLoops:
+    """Return the loops of an empty database."""
+    return SqliteLoops(database, clock)

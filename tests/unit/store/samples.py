@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from core.domain.activity import Activity, ActivityState
+from core.domain.loop import Loop, Mode
 from core.domain.message import Kind, NewMessage
 from core.domain.session import Definition, SessionRecord
 from core.ports import Binding, NewPost, OutboundKind
@@ -97,3 +98,19 @@ def a_record(name: str = "scribe", **changes: Any) -> SessionRecord:
         "created_at": NOON,
     }
     return SessionRecord(**{**values, **changes})
+
+
+def a_loop(number: int = 1, **changes: Any) -> Loop:
+    """Return a loop of five minutes that is due at noon."""
+    values: dict[str, Any] = {
+        "id": f"loop_{number}",
+        "uid": "s-scribe",
+        "name": "scribe",
+        "instruction": f"look at {number}",
+        "mode": Mode.INTERVAL,
+        "created_by": "agent:scribe",
+        "created_at": NOON - timedelta(minutes=5) + timedelta(microseconds=number),
+        "interval": timedelta(minutes=5),
+        "next_run_at": NOON,
+    }
+    return Loop(**{**values, **changes})

@@ -1,0 +1,238 @@
+"""Loops and their runs, as rows of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from core.clock import Clock, from_iso, iso
+from core.domain.loop import TRANSITIONS, Held, Loop, LoopRun, LoopStatus, Mode, RunState
+from core.names import new_run_id
+from core.store import queries
+from core.store.columns import from_column, to_column
+from core.values import replace
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from core.store.database import SqliteDatabase
+
+_FIXED = {"id", "uid", "created_by", "created_at", "revision"}
+_CHANGEABLE = frozenset(Loop.__match_args__) - _FIXED
+_RUN_FIXED = {"id", "loop_id", "uid", "slot", "number"}
+_RUN_CHANGEABLE = frozenset(LoopRun.__match_args__) - _RUN_FIXED
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class SqliteLoops:
+    """Implements Loops. A call inside an open transaction of this thread is part of it."""
+
+    def __init__(self, database: SqliteDatabase, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def add(self, loop: Loop, most_open: int) -> bool:
+        """See Loops."""
+        with self._database.transaction(durable=True):
+            return self._database.write(queries.ADD_LOOP, {**_columns(loop), "most_open": most_open}) == 1
+
+    def get(self, loop_id: str) -> Loop | None:
+        """See Loops."""
+        found = self._database.read(queries.LOOP, (loop_id,))
+        return _loop(found[0]) if found else None
+
+    def of_session(self, uid: str) -> tuple[Loop, ...]:
+        """See Loops."""
+        return tuple(map(_loop, self._database.read(queries.LOOPS_OF_SESSION, (uid,))))
+
+    def all_open(self) -> tuple[Loop, ...]:
+        """See Loops."""
+        return tuple(map(_loop, self._database.read(queries.OPEN_LOOPS)))
+
+    def counts(self) -> Mapping[str, int]:
+        """See Loops."""
+        return {found["uid"]: found["loops"] for found in self._database.read(queries.LOOP_COUNTS)}
+
+    def holds_open(self, uid: str) -> bool:
+        """See Loops."""
+        return bool(self._database.read(queries.HOLDS_OPEN, (uid,)))
+
+    def change(self, loop: Loop, **changes: Any) -> Loop | None:
+        """See Loops. Raises ValueError for a step that the table of states lacks, or a field that may not change."""
+        _check(f"loop {loop.id}", changes, _CHANGEABLE)
+        status = changes.get("status", loop.status)
+        if status is not loop.status and status not in TRANSITIONS[loop.status].values():
+            raise ValueError(f"loop {loop.id}: no step from {loop.status.value} to {status.value}")
+        with self._database.transaction(durable=True):
+            if not self._database.write(queries.CHANGE_LOOP, _columns(replace(loop, **changes))):
+                return None
+            return _loop(self._database.read(queries.LOOP, (loop.id,))[0])
+
+    def next_due(self) -> datetime | None:
+        """See Loops."""
+        found = self._database.read(queries.NEXT_DUE)
+        return from_column(found[0]["at"]) if found else None
+
+    def claim(self, now: datetime, claimer: str, lease_until: datetime, most: int) -> tuple[tuple[Loop, LoopRun], ...]:
+        """See Loops."""
+        if not self._anything_due(now):
+            return ()
+        with self._database.transaction(durable=True):
+            self._database.write(queries.DROP_LAPSED, {"now": iso(now)})
+            again = self._claim_again(now, claimer, lease_until, most)
+            return again + self._claim_new(now, claimer, lease_until, most - len(again))
+
+    def open_runs(self) -> tuple[LoopRun, ...]:
+        """See Loops."""
+        return tuple(map(_run, self._database.read(queries.OPEN_RUNS)))
+
+    def move_run(self, run: LoopRun, **changes: Any) -> LoopRun | None:
+        """See Loops. Raises ValueError for a field that may not change."""
+        _check(f"run {run.id}", changes, _RUN_CHANGEABLE)
+        moved = replace(run, **changes)
+        values = {
+            **_run_columns(moved),
+            "updated_at": iso(self._clock.now()),
+            "was_state": run.state.value,
+            "was_claimer": run.claimer,
+            "was_lease": iso(run.lease_until),
+        }
+        with self._database.transaction(durable=False):
+            if not self._database.write(queries.MOVE_RUN, values):
+                return None
+            return _run(self._database.read(queries.RUN, (run.id,))[0])
+
+    def forget(self, uid: str) -> None:
+        """See Loops."""
+        with self._database.transaction(durable=True):
+            for statement in queries.FORGET_LOOPS:
+                self._database.write(statement, (uid,))
+
+    def prune(self, before: datetime) -> int:
+        """See Loops."""
+        with self._database.transaction(durable=False):
+            runs = self._database.write(queries.PRUNE_RUNS, (iso(before),))
+            return runs + self._database.write(queries.PRUNE_LOOPS, (iso(before),))
+
+    # ------------------------------------------------------------ claims
+
+    def _anything_due(self, now: datetime) -> bool:
+        due = self.next_due()
+        return (due is not None and due <= now) or bool(self._database.read(queries.ANY_LAPSED, {"now": iso(now)}))
+
+    def _claim_again(
+        self, now: datetime, claimer: str, lease_until: datetime, most: int
+    ) -> tuple[tuple[Loop, LoopRun], ...]:
+        found = self._database.read(queries.LAPSED_RUNS, {"now": iso(now), "most": most})
+        runs = [self.move_run(_run(row), claimer=claimer, lease_until=lease_until) for row in found]
+        return tuple((self._stored(run.loop_id), run) for run in runs if run is not None)
+
+    def _claim_new(
+        self, now: datetime, claimer: str, lease_until: datetime, most: int
+    ) -> tuple[tuple[Loop, LoopRun], ...]:
+        found = self._database.read(queries.DUE_LOOPS, {"now": iso(now), "most": most})
+        return tuple((_loop(row), self._new_run(row, claimer, lease_until)) for row in found)
+
+    def _new_run(self, due: sqlite3.Row, claimer: str, lease_until: datetime) -> LoopRun:
+        self._database.write(queries.COUNT_CLAIM, (due["id"],))
+        run = LoopRun(
+            id=new_run_id(),
+            loop_id=due["id"],
+            uid=due["uid"],
+            slot=from_iso(due["next_run_at"]),
+            number=due["claims"] + 1,
+            state=RunState.CLAIMED,
+            claimer=claimer,
+            lease_until=lease_until,
+        )
+        self._database.write(queries.ADD_RUN, {**_run_columns(run), "updated_at": iso(self._clock.now())})
+        return run
+
+    def _stored(self, loop_id: str) -> Loop:
+        return _loop(self._database.read(queries.LOOP, (loop_id,))[0])
+
+
+def _check(what: str, changes: Mapping[str, Any], changeable: frozenset[str]) -> None:
+    if foreign := changes.keys() - changeable:
+        raise ValueError(f"{what}: {', '.join(sorted(foreign))} cannot be changed")
+
+
+def _columns(loop: Loop) -> dict[str, Any]:
+    interval = loop.interval and loop.interval // _MICROSECOND
+    return {
+        **loop.__dict__,
+        "mode": loop.mode.value,
+        "created_at": iso(loop.created_at),
+        "interval_us": interval,
+        "keep_alive": int(loop.keep_alive),
+        "status": loop.status.value,
+        "held": loop.held and loop.held.value,
+        "held_until": to_column(loop.held_until),
+        "last_run_at": to_column(loop.last_run_at),
+        "next_run_at": to_column(loop.next_run_at),
+        "ended_at": to_column(loop.ended_at),
+    }
+
+
+def _loop(found: sqlite3.Row) -> Loop:
+    interval = found["interval_us"]
+    return Loop(
+        id=found["id"],
+        uid=found["uid"],
+        name=found["name"],
+        instruction=found["instruction"],
+        mode=Mode(found["mode"]),
+        created_by=found["created_by"],
+        created_at=from_iso(found["created_at"]),
+        interval=None if interval is None else timedelta(microseconds=interval),
+        cron=found["cron"],
+        time_zone=found["time_zone"],
+        keep_alive=bool(found["keep_alive"]),
+        max_runs=found["max_runs"],
+        status=LoopStatus(found["status"]),
+        held=Held(found["held"]) if found["held"] else None,
+        held_until=from_column(found["held_until"]),
+        run_count=found["run_count"],
+        deferrals=found["deferrals"],
+        failures=found["failures"],
+        last_run_at=from_column(found["last_run_at"]),
+        last_result=found["last_result"],
+        last_error=found["last_error"],
+        next_run_at=from_column(found["next_run_at"]),
+        reason=found["reason"],
+        ended_at=from_column(found["ended_at"]),
+        declared=found["declared"],
+        digest=found["digest"],
+        revision=found["revision"],
+    )
+
+
+def _run_columns(run: LoopRun) -> dict[str, Any]:
+    return {
+        **run.__dict__,
+        "state": run.state.value,
+        "slot": iso(run.slot),
+        "lease_until": iso(run.lease_until),
+        "last": int(run.last),
+        "taken_at": to_column(run.taken_at),
+    }
+
+
+def _run(found: sqlite3.Row) -> LoopRun:
+    return LoopRun(
+        id=found["id"],
+        loop_id=found["loop_id"],
+        uid=found["uid"],
+        slot=from_iso(found["slot"]),
+        number=found["number"],
+        state=RunState(found["state"]),
+        claimer=found["claimer"],
+        lease_until=from_iso(found["lease_until"]),
+        last=bool(found["last"]),
+        message_id=found["message_id"],
+        taken_at=from_column(found["taken_at"]),
+        instance=found["instance"],
+        outcome=found["outcome"],
+        detail=found["detail"],
+    )
