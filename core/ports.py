@@ -104,7 +104,7 @@ class Inbox(Protocol):
         ...
 
     def unsettled(self, uid: str) -> tuple[InboxRow, ...]:
-        """Return the session's rows that are waiting or in flight: in flight first, then by order_us and seq."""
+        """Return the session's rows that are waiting or in flight: in flight first, ticks last, by order_us and seq."""
         ...
 
     def with_states(self, uid: str, states: Collection[MessageState], limit: int = 200) -> tuple[InboxRow, ...]:

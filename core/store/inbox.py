@@ -49,7 +49,7 @@ class SqliteInbox:
         return _row(found[0]) if found else None
 
     def unsettled(self, uid: str) -> tuple[InboxRow, ...]:
-        """Return the session's rows that are waiting or in flight: in flight first, then by order_us and seq."""
+        """Return the session's rows that are waiting or in flight: in flight first, ticks last, by order_us and seq."""
         return tuple(map(_row, self._database.read(queries.UNSETTLED, (uid,))))
 
     def with_states(self, uid: str, states: Collection[MessageState], limit: int = 200) -> tuple[InboxRow, ...]:

@@ -6,6 +6,7 @@ stands where it would rather take another one, which also leads through every se
 
 _WAITING = "state IN ('pending', 'queued')"
 _OPEN = "state IN ('pending', 'queued', 'claimed', 'pasted', 'submitted') AND final = 0"
+_TICK = "kind IN ('tick', 'keep-alive-tick')"
 _OPEN_POST = "state IN ('pending', 'sending')"
 
 # ---------------------------------------------------------------- inbox
@@ -20,7 +21,7 @@ ADD_MESSAGE = """
 MESSAGE = "SELECT * FROM inbox WHERE id = ?"
 MESSAGE_OF_KEY = "SELECT * FROM inbox WHERE key = ?"
 UNSETTLED = f"""
-    SELECT * FROM inbox INDEXED BY inbox_open WHERE uid = ? AND {_OPEN} ORDER BY {_WAITING}, order_us, seq
+    SELECT * FROM inbox INDEXED BY inbox_open WHERE uid = ? AND {_OPEN} ORDER BY {_WAITING}, {_TICK}, order_us, seq
 """
 WITH_STATES = "SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) ORDER BY seq DESC LIMIT ?"
 ATTEMPTED = """
