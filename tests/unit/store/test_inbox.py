@@ -91,7 +91,7 @@ def test_what_is_not_there_is_none(inbox: SqliteInbox) -> None:
 
 
 def test_ticks_come_after_what_people_say_and_in_turns(inbox: SqliteInbox) -> None:
-    """However long a tick has waited; the loop that was delivered least recently comes first, one never first of all."""
+    """However long a tick has waited; the loop that was delivered least recently comes first."""
     tick, kept = Kind.TICK, Kind.KEEP_ALIVE_TICK
     inbox.add([a_message(1, kind=tick, order_us=20), a_message(2, kind=kept, order_us=10)])
     inbox.add([a_message(3, kind=tick, order_us=0), a_message(4, order_us=90), a_message(5, kind=Kind.REPLY)])
