@@ -144,6 +144,12 @@ class StoreBroken(CoreError):
     code = "store_broken"
 
 
+class RowBroken(StoreBroken):
+    """One row of the database cannot be understood; the message names table, row and value."""
+
+    code = "row_broken"
+
+
 class LockBusy(CoreError):
     """Another process holds the session's lock, and did not let go before the deadline."""
 

@@ -52,15 +52,24 @@ def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
     sessions = every_session(system.settings, system.records)
     view = glance(system, sessions)
     rows = tuple(row_of(system, known, view) for known in sessions)
-    named = (*services, *_database_rows(view))
+    database = _database_rows(system, view)
     enabled = system.settings.standing.enabled
-    well = all(service.running for service in named) and all(_well(row, boots=enabled) for row in rows)
-    return StatusReport(named, rows, well)
+    running = not database and all(service.running for service in services)
+    well = running and all(_well(row, boots=enabled) for row in rows)
+    return StatusReport((*services, *database), rows, well)
 
 
-def _database_rows(view: Glance) -> tuple[ServiceRow, ...]:
-    """Return a row for the database where it cannot be read; one that can is taken for granted."""
-    return () if view.queued is not None else (ServiceRow("database", False, None, "; ".join(view.trouble)),)
+def _database_rows(system: System, view: Glance) -> tuple[ServiceRow, ...]:
+    """Return a row for the database where it, or a row of it, cannot be read; else it is taken for granted."""
+    if view.queued is None:
+        return (ServiceRow("database", False, None, "; ".join(view.trouble)),)
+    try:
+        system.inbox.check()
+        system.outbox.check()
+    except StoreBroken as error:
+        return (ServiceRow("database", False, None, str(error)),)
+    bad = system.database.bad_rows()
+    return (ServiceRow("database", True, None, "; ".join(bad)),) if bad else ()
 
 
 def _well(row: Row, *, boots: bool) -> bool:

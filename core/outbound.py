@@ -16,7 +16,7 @@ from functools import partial
 from core.clock import Deadline
 from core.commands import exact_for
 from core.domain.session import Phase, SessionRecord
-from core.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Refused
+from core.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Refused, RowBroken
 from core.instead import without_buttons
 from core.ports import Binding, Channel, NewPost, OutboundKind, OutboxRow, Posted, PostState
 from core.redaction import redactor_of
@@ -101,23 +101,27 @@ class OutboundWorker:
         for row in self._system.outbox.due(self._channel.kind, self._system.clock.now()):
             if stopping is not None and stopping.is_set():
                 break
-            if self._prepared(row):
-                rest = 0.0
-                continue
-            place = self._place(row.post)
-            if place is None:
-                if not self._coming(row):
-                    self._fail(row, _NO_THREAD)
-                continue
-            pause = self._pause_of(place.channel)
-            if pause > 0:
-                rest = min(rest, pause)
-                continue
-            self._send(row, place)
-            rest = 0.0
+            rest = min(rest, self._handled(row))
             if self._shut_out is not None:
                 return self._shut_out.remaining()
         return rest
+
+    def _handled(self, row: OutboxRow) -> float:
+        """Send the post if it may be sent now, and return the seconds until it is worth looking again."""
+        try:
+            if self._prepared(row):
+                return 0.0
+            place = self._place(row.post)
+        except RowBroken:  # the store has told it, once
+            return _REST_SECONDS
+        if place is None:
+            if not self._coming(row):
+                self._fail(row, _NO_THREAD)
+            return _REST_SECONDS
+        if (pause := self._pause_of(place.channel)) > 0:
+            return pause
+        self._send(row, place)
+        return 0.0
 
     def _prepared(self, row: OutboxRow) -> bool:
         """Leave out what the channel does not show, and put parts in the place of what it sends in parts."""

@@ -162,6 +162,10 @@ class Inbox(Protocol):
         """Cancel every waiting row of the session, durably, and return them."""
         ...
 
+    def check(self) -> None:
+        """Look at all that is not over, so that `Database.bad_rows` knows what of it nobody can understand."""
+        ...
+
 
 @dataclass(frozen=True)
 class NewPost:
@@ -247,6 +251,10 @@ class Outbox(Protocol):
 
     def drop(self, uid: str, detail: str) -> int:
         """Fail the session's open rows that are not CLOSING, and return how many."""
+        ...
+
+    def check(self) -> None:
+        """Look at all that is not over, so that `Database.bad_rows` knows what of it nobody can understand."""
         ...
 
 
@@ -535,6 +543,10 @@ class Database(Protocol):
 
     def forget_reports(self, instance: str) -> None:
         """Forget which reports of an instance were taken in, once its spool folder is gone."""
+        ...
+
+    def bad_rows(self) -> tuple[str, ...]:
+        """Return the rows that were found and not understood so far, each with its remedy."""
         ...
 
 

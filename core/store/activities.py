@@ -11,6 +11,7 @@ from core.clock import from_iso, iso
 from core.domain.activity import Activity, ActivityState
 from core.store import queries
 from core.store.columns import from_column, to_column
+from core.store.rows import Rows, column
 
 if TYPE_CHECKING:
     import sqlite3
@@ -23,15 +24,19 @@ class SqliteActivities:
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
+        self._rows = Rows(database, "activities", "uid", _activity)
+        self._messages = Rows(database, "last_messages", "uid", _last_message)
 
     def get(self, uid: str) -> Activity | None:
-        """Return the session's activity. Raises StoreBroken."""
-        found = self._database.read(queries.ACTIVITY, (uid,))
-        return _activity(found[0]) if found else None
+        """Return the session's activity; one that cannot be understood is none, until the next is put.
+
+        Raises StoreBroken.
+        """
+        return next(iter(self._rows.all(queries.ACTIVITY, (uid,))), None)
 
     def all(self) -> Mapping[str, Activity]:
         """Return all activities by uid, in one query. Raises StoreBroken."""
-        return {found["uid"]: _activity(found) for found in self._database.read(queries.ACTIVITIES)}
+        return {activity.uid: activity for activity in self._rows.all(queries.ACTIVITIES)}
 
     def put(self, activity: Activity) -> None:
         """Store it, in place of what was known. Raises StoreBroken."""
@@ -55,7 +60,7 @@ class SqliteActivities:
 
     def last_messages(self) -> Mapping[str, datetime]:
         """Return by uid when each session last got a message. Raises StoreBroken."""
-        return {found["uid"]: from_iso(found["at"]) for found in self._database.read(queries.LAST_MESSAGES)}
+        return dict(self._messages.all(queries.LAST_MESSAGES))
 
     def forget(self, uid: str) -> None:
         """Remove what is known of a session. Raises StoreBroken."""
@@ -64,14 +69,18 @@ class SqliteActivities:
             self._database.write(queries.FORGET_MESSAGE, (uid,))
 
 
+def _last_message(found: sqlite3.Row) -> tuple[str, datetime]:
+    return found["uid"], column(found, "at", from_iso)
+
+
 def _activity(found: sqlite3.Row) -> Activity:
     return Activity(
         uid=found["uid"],
         instance=found["instance"],
-        state=ActivityState(found["state"]),
-        since=from_iso(found["since"]),
-        pending_tasks=tuple(json.loads(found["pending_tasks"])),
+        state=column(found, "state", ActivityState),
+        since=column(found, "since", from_iso),
+        pending_tasks=tuple(column(found, "pending_tasks", json.loads)),
         detail=found["detail"],
-        turn_started_at=from_column(found["turn_started_at"]),
-        last_report_at=from_column(found["last_report_at"]),
+        turn_started_at=column(found, "turn_started_at", from_column),
+        last_report_at=column(found, "last_report_at", from_column),
     )

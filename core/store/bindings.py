@@ -8,6 +8,7 @@ from core.clock import from_iso, iso
 from core.domain.binding import Binding
 from core.errors import Refused
 from core.store import queries
+from core.store.rows import Rows, column
 
 if TYPE_CHECKING:
     import sqlite3
@@ -20,6 +21,7 @@ class SqliteBindings:
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
+        self._rows = Rows(database, "bindings", "uid", _binding)
 
     def bind(self, binding: Binding) -> None:
         """Bind, replacing an earlier binding of the session for that channel kind.
@@ -38,17 +40,15 @@ class SqliteBindings:
 
     def of_thread(self, channel_kind: str, team: str, channel: str, thread: str) -> Binding | None:
         """Return the binding of a thread. Raises StoreBroken."""
-        found = self._database.read(queries.BINDING_OF_THREAD, (channel_kind, team, channel, thread))
-        return _binding(found[0]) if found else None
+        return self._rows.one(queries.BINDING_OF_THREAD, (channel_kind, team, channel, thread))
 
     def of_session(self, uid: str, channel_kind: str) -> Binding | None:
         """Return the session's binding. Raises StoreBroken."""
-        found = self._database.read(queries.BINDING_OF_SESSION, (uid, channel_kind))
-        return _binding(found[0]) if found else None
+        return self._rows.one(queries.BINDING_OF_SESSION, (uid, channel_kind))
 
     def all(self, channel_kind: str) -> tuple[Binding, ...]:
         """Return every binding of that kind, by name. Raises StoreBroken."""
-        return tuple(map(_binding, self._database.read(queries.BINDINGS, (channel_kind,))))
+        return self._rows.all(queries.BINDINGS, (channel_kind,))
 
     def move_cursor(self, binding: Binding, ts: str) -> None:
         """Note that all of the thread up to that message was swept; never backwards, never for another binding."""
@@ -100,7 +100,7 @@ def _binding(found: sqlite3.Row) -> Binding:
         thread=found["thread"],
         uid=found["uid"],
         name=found["name"],
-        created_at=from_iso(found["created_at"]),
+        created_at=column(found, "created_at", from_iso),
         cursor=found["cursor"],
         shared=None if found["shared"] is None else bool(found["shared"]),
     )

@@ -57,6 +57,12 @@ class SqliteDatabase:
         self._local = threading.local()
         self._opening = threading.Lock()
         self._sessions: dict[threading.Thread, _Session] = {}
+        self._bad_rows: dict[str, str] = {}
+
+    @property
+    def path(self) -> Path:
+        """Return the database's file."""
+        return self._path
 
     @contextmanager
     def transaction(self, *, durable: bool) -> Iterator[None]:
@@ -93,6 +99,18 @@ class SqliteDatabase:
         """Forget which reports of an instance were taken in, once its spool folder is gone."""
         with self.transaction(durable=False):
             self.write(queries.FORGET_REPORTS, (instance,))
+
+    def tell_bad_row(self, place: str, told: str) -> None:
+        """Keep that a row cannot be understood, and log it the first time. `place`: its table and what names it."""
+        if place not in self._bad_rows:
+            import logging
+
+            self._bad_rows[place] = told
+            logging.getLogger(__name__).warning("a row of the database cannot be understood", extra={"reason": told})
+
+    def bad_rows(self) -> tuple[str, ...]:
+        """Return the rows that were found and not understood so far, each with its remedy."""
+        return tuple(self._bad_rows.values())
 
     def close(self) -> None:
         """Close every thread's connection. No thread may be inside a call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from core.domain.message import TRANSITIONS, InboxRow, Kind, MessageState, NewMe
 from core.errors import Refused
 from core.store import queries
 from core.store.columns import from_column, to_column
+from core.store.rows import Rows, column
 from core.values import replace
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ class SqliteInbox:
     def __init__(self, database: SqliteDatabase, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._rows = Rows(database, "inbox", "id", _row)
+        self._fetches = Rows(database, "attachments", "message", _fetch)
 
     def add(self, messages: Sequence[NewMessage]) -> tuple[bool, ...]:
         """Commit all in one durable transaction; each answer tells whether it was new. Raises StoreBroken."""
@@ -40,27 +44,25 @@ class SqliteInbox:
 
     def get(self, message_id: str) -> InboxRow | None:
         """Return one row. Raises StoreBroken."""
-        found = self._database.read(queries.MESSAGE, (message_id,))
-        return _row(found[0]) if found else None
+        return self._rows.one(queries.MESSAGE, (message_id,))
 
     def of_key(self, key: str) -> InboxRow | None:
         """Return the row of that key. Raises StoreBroken."""
-        found = self._database.read(queries.MESSAGE_OF_KEY, (key,))
-        return _row(found[0]) if found else None
+        return self._rows.one(queries.MESSAGE_OF_KEY, (key,))
 
     def unsettled(self, uid: str) -> tuple[InboxRow, ...]:
         """Return the session's rows that are waiting or in flight: in flight first, ticks last, by order_us and seq."""
-        return tuple(map(_row, self._database.read(queries.UNSETTLED, (uid,))))
+        return self._rows.all(queries.UNSETTLED, (uid,))
 
     def with_states(self, uid: str, states: Collection[MessageState], limit: int = 200) -> tuple[InboxRow, ...]:
         """Return the session's rows in these states, newest first."""
         query = queries.WITH_STATES.format(states=", ".join("?" * len(states)))
-        return tuple(map(_row, self._database.read(query, (uid, *(state.value for state in states), limit))))
+        return self._rows.all(query, (uid, *(state.value for state in states), limit))
 
     def attempted(self, uid: str, states: Collection[MessageState], limit: int) -> tuple[InboxRow, ...]:
         """Return the session's rows in these states that were attempted and are not final, newest first."""
         query = queries.ATTEMPTED.format(states=", ".join("?" * len(states)))
-        return tuple(map(_row, self._database.read(query, (uid, *(state.value for state in states), limit))))
+        return self._rows.all(query, (uid, *(state.value for state in states), limit))
 
     def busy_uids(self) -> tuple[str, ...]:
         """Return the uids that have waiting or in-flight rows."""
@@ -92,7 +94,7 @@ class SqliteInbox:
         with self._database.transaction(durable=state is MessageState.CANCELLED):
             if not self._database.write(queries.ADVANCE_MESSAGE, _step(row, moved)):
                 raise _overtaken(row, self.get(row.message.id))
-            return _row(self._database.read(queries.MESSAGE, (row.message.id,))[0])
+            return self._rows.decoded(self._database.read(queries.MESSAGE, (row.message.id,))[0])
 
     def edit(self, row: InboxRow, text: str) -> InboxRow:
         """Replace the text of a waiting row, durably, and return it as stored.
@@ -104,7 +106,7 @@ class SqliteInbox:
         with self._database.transaction(durable=True):
             if not self._database.write(queries.EDIT_TEXT, values):
                 raise _overtaken(row, self.get(row.message.id))
-            return _row(self._database.read(queries.MESSAGE, (row.message.id,))[0])
+            return self._rows.decoded(self._database.read(queries.MESSAGE, (row.message.id,))[0])
 
     def add_files(self, message_id: str, files: Sequence[Attachment]) -> None:
         """Note which files came with a message. Part of the open transaction."""
@@ -123,15 +125,19 @@ class SqliteInbox:
 
     def to_fetch(self, channel_kind: str) -> tuple[Fetch, ...]:
         """Return the messages of a chat that still wait for their files. Raises StoreBroken."""
-        found = self._database.read(queries.FILES_TO_FETCH, (channel_kind,))
-        return tuple(Fetch(entry["message"], entry["name"], decoded(entry["files"])) for entry in found)
+        return self._fetches.all(queries.FILES_TO_FETCH, (channel_kind,))
 
     def cancel_waiting(self, uid: str, detail: str) -> tuple[InboxRow, ...]:
         """Cancel every waiting row of the session, durably, and return them as stored."""
         with self._database.transaction(durable=True):
             ids = [found["id"] for found in self._database.read(queries.WAITING_IDS, (uid,))]
             self._database.write(queries.CANCEL_WAITING, (detail, iso(self._clock.now()), uid))
-            return tuple(_row(self._database.read(queries.MESSAGE, (message_id,))[0]) for message_id in ids)
+            found = (self._database.read(queries.MESSAGE, (message_id,))[0] for message_id in ids)
+            return self._rows.understood(found)[0]
+
+    def check(self) -> None:
+        """Look at all that is not over, for rows that nobody can understand. Raises StoreBroken."""
+        self._rows.all(queries.CHECK_MESSAGES, (json.dumps([state.value for state in MessageState]),))
 
 
 def _overtaken(row: InboxRow, now: InboxRow | None) -> Refused:
@@ -190,14 +196,14 @@ def _row(found: sqlite3.Row) -> InboxRow:
     return InboxRow(
         message=_message(found),
         seq=found["seq"],
-        state=MessageState(found["state"]),
+        state=column(found, "state", MessageState),
         detail=found["detail"],
-        updated_at=from_iso(found["updated_at"]),
+        updated_at=column(found, "updated_at", from_iso),
         instance=found["instance"],
         attempt=found["attempt"],
-        attempt_deadline=from_column(found["attempt_deadline"]),
-        pasted_at=from_column(found["pasted_at"]),
-        submitted_at=from_column(found["submitted_at"]),
+        attempt_deadline=column(found, "attempt_deadline", from_column),
+        pasted_at=column(found, "pasted_at", from_column),
+        submitted_at=column(found, "submitted_at", from_column),
         submits=found["submits"],
         stashed=bool(found["stashed"]),
         final=bool(found["final"]),
@@ -211,7 +217,7 @@ def _message(found: sqlite3.Row) -> NewMessage:
         uid=found["uid"],
         name=found["name"],
         generation=found["generation"],
-        kind=Kind(found["kind"]),
+        kind=column(found, "kind", Kind),
         actor=found["actor"],
         who=found["who"],
         via=found["via"],
@@ -219,9 +225,13 @@ def _message(found: sqlite3.Row) -> NewMessage:
         text=found["text"],
         raw=bool(found["raw"]),
         order_us=found["order_us"],
-        created_at=from_iso(found["created_at"]),
+        created_at=column(found, "created_at", from_iso),
         address=_address(found),
     )
+
+
+def _fetch(found: sqlite3.Row) -> Fetch:
+    return Fetch(found["message"], found["name"], column(found, "files", decoded))
 
 
 def _address(found: sqlite3.Row) -> ReplyAddress | None:

@@ -11,6 +11,7 @@ from core.domain.loop import TRANSITIONS, Held, Loop, LoopRun, LoopStatus, Mode,
 from core.names import new_run_id
 from core.store import queries
 from core.store.columns import from_column, to_column
+from core.store.rows import Rows, column
 from core.values import replace
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class SqliteLoops:
     def __init__(self, database: SqliteDatabase, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._loops = Rows(database, "loops", "id", _loop)
+        self._runs = Rows(database, "loop_runs", "id", _run)
 
     def add(self, loop: Loop, most_open: int) -> bool:
         """See Loops."""
@@ -39,16 +42,15 @@ class SqliteLoops:
 
     def get(self, loop_id: str) -> Loop | None:
         """See Loops."""
-        found = self._database.read(queries.LOOP, (loop_id,))
-        return _loop(found[0]) if found else None
+        return self._loops.one(queries.LOOP, (loop_id,))
 
     def of_session(self, uid: str) -> tuple[Loop, ...]:
         """See Loops."""
-        return tuple(map(_loop, self._database.read(queries.LOOPS_OF_SESSION, (uid,))))
+        return self._loops.all(queries.LOOPS_OF_SESSION, (uid,))
 
     def all_open(self) -> tuple[Loop, ...]:
         """See Loops."""
-        return tuple(map(_loop, self._database.read(queries.OPEN_LOOPS)))
+        return self._loops.all(queries.OPEN_LOOPS)
 
     def counts(self) -> Mapping[str, int]:
         """See Loops."""
@@ -67,7 +69,7 @@ class SqliteLoops:
         with self._database.transaction(durable=True):
             if not self._database.write(queries.CHANGE_LOOP, _columns(replace(loop, **changes))):
                 return None
-            return _loop(self._database.read(queries.LOOP, (loop.id,))[0])
+            return self._loops.decoded(self._database.read(queries.LOOP, (loop.id,))[0])
 
     def next_due(self) -> datetime | None:
         """See Loops."""
@@ -85,7 +87,7 @@ class SqliteLoops:
 
     def open_runs(self) -> tuple[LoopRun, ...]:
         """See Loops."""
-        return tuple(map(_run, self._database.read(queries.OPEN_RUNS)))
+        return self._runs.all(queries.OPEN_RUNS)
 
     def move_run(self, run: LoopRun, **changes: Any) -> LoopRun | None:
         """See Loops. Raises ValueError for a field that may not change."""
@@ -101,7 +103,7 @@ class SqliteLoops:
         with self._database.transaction(durable=False):
             if not self._database.write(queries.MOVE_RUN, values):
                 return None
-            return _run(self._database.read(queries.RUN, (run.id,))[0])
+            return self._runs.decoded(self._database.read(queries.RUN, (run.id,))[0])
 
     def forget(self, uid: str) -> None:
         """See Loops."""
@@ -124,15 +126,16 @@ class SqliteLoops:
     def _claim_again(
         self, now: datetime, claimer: str, lease_until: datetime, most: int
     ) -> tuple[tuple[Loop, LoopRun], ...]:
-        found = self._database.read(queries.LAPSED_RUNS, {"now": iso(now), "most": most})
-        runs = [self.move_run(_run(row), claimer=claimer, lease_until=lease_until) for row in found]
+        lapsed = self._runs.all(queries.LAPSED_RUNS, {"now": iso(now), "most": most})
+        runs = [self.move_run(run, claimer=claimer, lease_until=lease_until) for run in lapsed]
         return tuple((self._stored(run.loop_id), run) for run in runs if run is not None)
 
     def _claim_new(
         self, now: datetime, claimer: str, lease_until: datetime, most: int
     ) -> tuple[tuple[Loop, LoopRun], ...]:
         found = self._database.read(queries.DUE_LOOPS, {"now": iso(now), "most": most})
-        return tuple((_loop(row), self._new_run(row, claimer, lease_until)) for row in found)
+        loops = [(loop, row) for row in found for loop in self._loops.understood([row])[0]]
+        return tuple((loop, self._new_run(row, claimer, lease_until)) for loop, row in loops)
 
     def _new_run(self, due: sqlite3.Row, claimer: str, lease_until: datetime) -> LoopRun:
         self._database.write(queries.COUNT_CLAIM, (due["id"],))
@@ -150,7 +153,7 @@ class SqliteLoops:
         return run
 
     def _stored(self, loop_id: str) -> Loop:
-        return _loop(self._database.read(queries.LOOP, (loop_id,))[0])
+        return self._loops.decoded(self._database.read(queries.LOOP, (loop_id,))[0])
 
 
 def _check(what: str, changes: Mapping[str, Any], changeable: frozenset[str]) -> None:
@@ -175,6 +178,10 @@ def _columns(loop: Loop) -> dict[str, Any]:
     }
 
 
+def _held(text: str | None) -> Held | None:
+    return Held(text) if text else None
+
+
 def _loop(found: sqlite3.Row) -> Loop:
     interval = found["interval_us"]
     return Loop(
@@ -182,26 +189,26 @@ def _loop(found: sqlite3.Row) -> Loop:
         uid=found["uid"],
         name=found["name"],
         instruction=found["instruction"],
-        mode=Mode(found["mode"]),
+        mode=column(found, "mode", Mode),
         created_by=found["created_by"],
-        created_at=from_iso(found["created_at"]),
+        created_at=column(found, "created_at", from_iso),
         interval=None if interval is None else timedelta(microseconds=interval),
         cron=found["cron"],
         time_zone=found["time_zone"],
         keep_alive=bool(found["keep_alive"]),
         max_runs=found["max_runs"],
-        status=LoopStatus(found["status"]),
-        held=Held(found["held"]) if found["held"] else None,
-        held_until=from_column(found["held_until"]),
+        status=column(found, "status", LoopStatus),
+        held=column(found, "held", _held),
+        held_until=column(found, "held_until", from_column),
         run_count=found["run_count"],
         deferrals=found["deferrals"],
         failures=found["failures"],
-        last_run_at=from_column(found["last_run_at"]),
+        last_run_at=column(found, "last_run_at", from_column),
         last_result=found["last_result"],
         last_error=found["last_error"],
-        next_run_at=from_column(found["next_run_at"]),
+        next_run_at=column(found, "next_run_at", from_column),
         reason=found["reason"],
-        ended_at=from_column(found["ended_at"]),
+        ended_at=column(found, "ended_at", from_column),
         declared=found["declared"],
         digest=found["digest"],
         revision=found["revision"],
@@ -224,14 +231,14 @@ def _run(found: sqlite3.Row) -> LoopRun:
         id=found["id"],
         loop_id=found["loop_id"],
         uid=found["uid"],
-        slot=from_iso(found["slot"]),
+        slot=column(found, "slot", from_iso),
         number=found["number"],
-        state=RunState(found["state"]),
+        state=column(found, "state", RunState),
         claimer=found["claimer"],
-        lease_until=from_iso(found["lease_until"]),
+        lease_until=column(found, "lease_until", from_iso),
         last=bool(found["last"]),
         message_id=found["message_id"],
-        taken_at=from_column(found["taken_at"]),
+        taken_at=column(found, "taken_at", from_column),
         instance=found["instance"],
         outcome=found["outcome"],
         detail=found["detail"],

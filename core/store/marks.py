@@ -8,6 +8,7 @@ from core.clock import from_iso, iso
 from core.domain.marking import ENDED, FAILED, Mark, MarkRow
 from core.domain.message import MessageState
 from core.store import queries
+from core.store.rows import Rows, column
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,11 +25,11 @@ class SqliteMarks:
     def __init__(self, database: SqliteDatabase, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._rows = Rows(database, "inbox", "id", _row)
 
     def changed(self, channel_kind: str, since: datetime) -> tuple[MarkRow, ...]:
         """Return what has changed at or after that time, oldest first. Raises StoreBroken."""
-        found = self._database.read(queries.MARKS_CHANGED, {"kind": channel_kind, "since": iso(since)})
-        return tuple(map(_row, found))
+        return self._rows.all(queries.MARKS_CHANGED, {"kind": channel_kind, "since": iso(since)})
 
     def over(self, uid: str, since: datetime, *, failed: bool) -> None:
         """Note that the turn is over which took the session's messages since then."""
@@ -54,13 +55,17 @@ class SqliteMarks:
             self._database.write(queries.MARK_SHOWN, values)
 
 
+def _mark(text: str) -> Mark | None:
+    return Mark(text) if text else None
+
+
 def _row(found: sqlite3.Row) -> MarkRow:
     return MarkRow(
         message=found["id"],
         channel=found["from_channel"],
         ts=found["from_ts"],
-        state=MessageState(found["state"]),
+        state=column(found, "state", MessageState),
         over=found["over"],
-        shown=Mark(found["shown"]) if found["shown"] else None,
-        at=from_iso(found["at"]),
+        shown=column(found, "shown", _mark),
+        at=column(found, "at", from_iso),
     )

@@ -13,6 +13,7 @@ from core.errors import Refused
 from core.ports import NewPost, OutboundKind, OutboxRow, PostState
 from core.store import queries
 from core.store.columns import from_column, to_column
+from core.store.rows import Rows, column
 from core.values import replace
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class SqliteOutbox:
         """`exact` makes the commands that a text of ours names such that they can be typed."""
         self._database = database
         self._exact = exact
+        self._rows = Rows(database, "outbox", "id", _row)
 
     def add(self, posts: Sequence[NewPost]) -> tuple[bool, ...]:
         """Commit all durably; each answer tells whether it was new. Raises StoreBroken."""
@@ -47,16 +49,21 @@ class SqliteOutbox:
 
         Where the first one still has to wait, the session's later ones wait with it.
         """
-        return tuple(map(_row, self._database.read(queries.DUE_POSTS, (channel_kind, iso(now)))))
+        passed_over: list[int] = []
+        while True:
+            found = self._database.read(queries.DUE_POSTS, (channel_kind, json.dumps(passed_over), iso(now)))
+            rows, odd = self._rows.understood(found)
+            if not odd:
+                return rows
+            passed_over += [row["seq"] for row in odd]
 
     def get(self, post_id: str) -> OutboxRow | None:
         """Return the row of a post. Raises StoreBroken."""
-        found = self._database.read(queries.POST_OF_ID, (post_id,))
-        return _row(found[0]) if found else None
+        return self._rows.one(queries.POST_OF_ID, (post_id,))
 
     def with_buttons(self, channel_kind: str, ts: str) -> tuple[OutboxRow, ...]:
         """Return the posts with buttons that stand in the message of that time stamp. Raises StoreBroken."""
-        return tuple(map(_row, self._database.read(queries.POST_WITH_BUTTONS, (ts, channel_kind))))
+        return self._rows.all(queries.POST_WITH_BUTTONS, (ts, channel_kind))
 
     def tally(self) -> Mapping[str, int]:
         """Return how many rows are in each state, by the state's value; one that no row is in is missing."""
@@ -94,7 +101,7 @@ class SqliteOutbox:
                     f"post {row.post.id} is no longer {row.state.value} (attempt {row.attempts})",
                     "somebody else has moved it on; read what is due again",
                 )
-            return _row(self._database.read(queries.POST, (row.seq,))[0])
+            return self._rows.decoded(self._database.read(queries.POST, (row.seq,))[0])
 
     def split(self, row: OutboxRow, parts: Sequence[NewPost]) -> None:
         """Put the parts in the place of a pending row, all or none, durably.
@@ -110,6 +117,10 @@ class SqliteOutbox:
         """Fail the session's open rows that are not CLOSING, durably, and return how many."""
         with self._database.transaction(durable=True):
             return self._database.write(queries.DROP_POSTS, (detail, uid))
+
+    def check(self) -> None:
+        """Look at all that is not over, for rows that nobody can understand. Raises StoreBroken."""
+        self._rows.all(queries.CHECK_POSTS, (json.dumps([state.value for state in PostState]),))
 
 
 def _columns(post: NewPost) -> dict[str, str]:
@@ -149,23 +160,23 @@ def _row(found: sqlite3.Row) -> OutboxRow:
     post = NewPost(
         id=found["id"],
         key=found["key"],
-        kind=OutboundKind(found["kind"]),
+        kind=column(found, "kind", OutboundKind),
         uid=found["uid"],
         name=found["name"],
         channel_kind=found["channel_kind"],
         text=found["text"],
         channel=found["channel"],
         thread=found["thread"],
-        buttons=_buttons(found["buttons"]),
+        buttons=column(found, "buttons", _buttons),
         edits=found["edits"],
         path=found["path"],
     )
     return OutboxRow(
         post=post,
         seq=found["seq"],
-        state=PostState(found["state"]),
+        state=column(found, "state", PostState),
         attempts=found["attempts"],
-        not_before=from_column(found["not_before"]),
+        not_before=column(found, "not_before", from_column),
         ts=found["ts"],
         detail=found["detail"],
         part_of=found["part_of"],

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from core.domain.posting import SHOWN_STEPS, ProgressRow
 from core.store import queries
+from core.store.rows import Rows
 from core.values import replace
 
 if TYPE_CHECKING:
@@ -21,18 +22,19 @@ class SqliteProgress:
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
+        self._rows = Rows(database, "progress", "uid", _row)
 
     def note(self, uid: str, turn: str, line: str) -> None:
         """Add a line; another turn begins with none. Raises StoreBroken."""
         with self._database.transaction(durable=False):
             found = self._database.read(queries.PROGRESS, (uid,))
-            before = _row(found[0]) if found and found[0]["turn"] == turn else ProgressRow(uid, turn)
+            before = self._rows.decoded(found[0]) if found and found[0]["turn"] == turn else ProgressRow(uid, turn)
             lines = (*before.lines, " ".join(line.splitlines()))[-SHOWN_STEPS:]
             self._database.write(queries.PUT_PROGRESS, _columns(replace(before, lines=lines, steps=before.steps + 1)))
 
     def due(self) -> tuple[ProgressRow, ...]:
         """Return the turns with lines that were not told. Raises StoreBroken."""
-        return tuple(map(_row, self._database.read(queries.PROGRESS_DUE, ())))
+        return self._rows.all(queries.PROGRESS_DUE)
 
     def asked(self, row: ProgressRow) -> None:
         """Note durably that its message may stand in the thread. Raises StoreBroken."""

@@ -30,6 +30,9 @@ ATTEMPTED = """
 BUSY_UIDS = f"SELECT DISTINCT uid FROM inbox WHERE {_OPEN} ORDER BY uid"
 ACCEPTED_UIDS = "SELECT DISTINCT uid FROM inbox WHERE state = 'accepted' ORDER BY uid"
 WAITING_COUNTS = f"SELECT uid, count(*) AS waiting FROM inbox WHERE {_OPEN} AND {_WAITING} GROUP BY uid"
+CHECK_MESSAGES = f"""
+    SELECT * FROM inbox WHERE {_OPEN} OR state NOT IN (SELECT value FROM json_each(?)) ORDER BY seq
+"""
 MESSAGE_TALLY = "SELECT state, count(*) AS rows FROM inbox GROUP BY state"
 ADVANCE_MESSAGE = """
     UPDATE inbox SET state = :state, detail = :detail, updated_at = :updated_at, instance = :instance,
@@ -57,7 +60,7 @@ POST_WITH_BUTTONS = "SELECT * FROM outbox WHERE ts = ? AND buttons <> '' AND cha
 DUE_POSTS = f"""
     SELECT * FROM (
         SELECT *, row_number() OVER (PARTITION BY uid ORDER BY kind <> 'root', coalesce(part_of, seq), part) AS place
-        FROM outbox WHERE channel_kind = ? AND {_OPEN_POST}
+        FROM outbox WHERE channel_kind = ? AND {_OPEN_POST} AND seq NOT IN (SELECT value FROM json_each(?))
     )
     WHERE place = 1 AND (not_before IS NULL OR not_before <= ?)
     ORDER BY coalesce(part_of, seq), part
@@ -66,6 +69,7 @@ ADD_PART = """
     INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, state, part_of, part)
     VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, 'pending', :part_of, :part)
 """
+CHECK_POSTS = f"SELECT * FROM outbox WHERE {_OPEN_POST} OR state NOT IN (SELECT value FROM json_each(?)) ORDER BY seq"
 POST_TALLY = "SELECT state, count(*) AS rows FROM outbox GROUP BY state"
 ADVANCE_POST = """
     UPDATE outbox SET state = :state, ts = :ts, detail = :detail, not_before = :not_before, attempts = :attempts

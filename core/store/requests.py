@@ -11,6 +11,7 @@ from core.clock import from_iso, iso
 from core.domain.asking import Request, RequestKind, RequestState, payload_of, questions_of
 from core.store import queries
 from core.store.columns import from_column, to_column
+from core.store.rows import Rows, column
 
 if TYPE_CHECKING:
     import sqlite3
@@ -23,6 +24,7 @@ class SqliteRequests:
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
+        self._rows = Rows(database, "requests", "id", _request)
 
     def add(self, request: Request) -> bool:
         """See RequestBook."""
@@ -43,20 +45,19 @@ class SqliteRequests:
 
     def get(self, request_id: str) -> Request | None:
         """See RequestBook."""
-        return self._one(queries.REQUEST, request_id)
+        return self._rows.one(queries.REQUEST, (request_id,))
 
     def of_key(self, instance: str, key: str) -> Request | None:
         """See RequestBook."""
-        return self._one(queries.REQUEST_OF_KEY, instance, key)
+        return self._rows.one(queries.REQUEST_OF_KEY, (instance, key))
 
     def open(self, uid: str | None = None) -> tuple[Request, ...]:
         """See RequestBook."""
-        found = self._database.read(queries.OPEN_REQUESTS, {"uid": uid})
-        return tuple(map(_request, found))
+        return self._rows.all(queries.OPEN_REQUESTS, {"uid": uid})
 
     def untold(self) -> tuple[Request, ...]:
         """See RequestBook."""
-        return tuple(map(_request, self._database.read(queries.UNTOLD_REQUESTS)))
+        return self._rows.all(queries.UNTOLD_REQUESTS)
 
     def move(self, request: Request, **changes: Any) -> Request | None:
         """See RequestBook."""
@@ -92,17 +93,13 @@ class SqliteRequests:
             self._database.write(queries.FORGET_REQUESTS, (uid,))
             self._database.write(queries.FORGET_SPOKEN, (uid,))
 
-    def _one(self, query: str, *values: str) -> Request | None:
-        found = self._database.read(query, values)
-        return _request(found[0]) if found else None
-
 
 def _changed(request: Request, changes: Mapping[str, Any]) -> Request:
     return Request(**{**request.__dict__, **changes})
 
 
 def _request(found: sqlite3.Row) -> Request:
-    payload = json.loads(found["payload"])
+    payload = column(found, "payload", json.loads)
     return Request(
         id=found["id"],
         key=found["key"],
@@ -110,17 +107,17 @@ def _request(found: sqlite3.Row) -> Request:
         name=found["name"],
         instance=found["instance"],
         agent=found["agent"],
-        kind=RequestKind(found["kind"]),
-        asked_at=from_iso(found["asked_at"]),
-        expires_at=from_iso(found["expires_at"]),
+        kind=column(found, "kind", RequestKind),
+        asked_at=column(found, "asked_at", from_iso),
+        expires_at=column(found, "expires_at", from_iso),
         tool=payload["tool"],
         detail=payload["detail"],
         questions=questions_of(payload),
-        state=RequestState(found["state"]),
+        state=column(found, "state", RequestState),
         allowed=bool(found["allowed"]),
-        answers=tuple(json.loads(found["answers"])),
+        answers=tuple(column(found, "answers", json.loads)),
         by=found["answered_by"],
         reason=found["reason"],
-        settled_at=from_column(found["settled_at"]),
+        settled_at=column(found, "settled_at", from_column),
         told=bool(found["told"]),
     )

@@ -9,6 +9,7 @@ from core.clock import from_iso, iso
 from core.domain.watchbook import Announced, End
 from core.store import queries
 from core.store.columns import from_column, to_column
+from core.store.rows import Rows, column
 
 if TYPE_CHECKING:
     import sqlite3
@@ -23,15 +24,17 @@ class SqliteWatchbook:
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database
+        self._ends = Rows(database, "ends", "instance", _end)
+        self._restarts = Rows(database, "restarts", "at", _restart)
+        self._announced = Rows(database, "announced", "uid", _announced)
 
     def end(self, instance: str) -> End | None:
         """See Watchbook."""
-        found = self._database.read(queries.END, (instance,))
-        return _end(found[0]) if found else None
+        return self._ends.one(queries.END, (instance,))
 
     def due(self) -> tuple[End, ...]:
         """See Watchbook."""
-        return tuple(_end(row) for row in self._database.read(queries.DUE_ENDS))
+        return self._ends.all(queries.DUE_ENDS)
 
     def leave(self, instance: str, uid: str) -> None:
         """See Watchbook."""
@@ -62,12 +65,11 @@ class SqliteWatchbook:
 
     def restarts(self, uid: str, since: datetime) -> tuple[datetime, ...]:
         """See Watchbook."""
-        return tuple(from_iso(row["at"]) for row in self._database.read(queries.RESTARTS, (uid, iso(since))))
+        return self._restarts.all(queries.RESTARTS, (uid, iso(since)))
 
     def announced(self, uid: str) -> Announced | None:
         """See Watchbook."""
-        found = self._database.read(queries.ANNOUNCED, (uid,))
-        return _announced(found[0]) if found else None
+        return self._announced.one(queries.ANNOUNCED, (uid,))
 
     def announce(self, announced: Announced) -> None:
         """See Watchbook."""
@@ -87,11 +89,15 @@ def _end(row: sqlite3.Row) -> End:
         row["instance"],
         row["uid"],
         bool(row["by_person"]),
-        from_column(row["told_at"]),
-        from_column(row["due_at"]),
+        column(row, "told_at", from_column),
+        column(row, "due_at", from_column),
         bool(row["counted"]),
     )
 
 
+def _restart(row: sqlite3.Row) -> datetime:
+    return column(row, "at", from_iso)
+
+
 def _announced(row: sqlite3.Row) -> Announced:
-    return Announced(row["uid"], row["instance"], from_iso(row["idle_since"]), from_iso(row["at"]))
+    return Announced(row["uid"], row["instance"], column(row, "idle_since", from_iso), column(row, "at", from_iso))

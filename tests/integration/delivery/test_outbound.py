@@ -1,5 +1,6 @@
 """Posts on their way into a chat, over the real outbox."""
 
+import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -335,3 +336,20 @@ def test_a_failure_elsewhere_unbinds_nothing(
     drain(worker, clock)
 
     assert recorded.bindings.of_session("s-1", "slack") is not None
+
+
+def test_a_thread_that_nobody_understands_holds_up_no_other(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its posts wait and it is named; the other sessions' are sent."""
+    recorded.outbox.add([post(OutboundKind.ROOT), post(OutboundKind.ROOT, uid="s-2")])
+    drain(worker, clock)
+    with sqlite3.connect(recorded.paths.database) as connection:
+        connection.execute("UPDATE bindings SET created_at = 'never' WHERE uid = 's-1'")
+    recorded.outbox.add([post(OutboundKind.ANSWER), post(OutboundKind.NOTE, uid="s-2")])
+
+    drain(worker, clock)
+
+    assert chat.texts()[2:] == ["note 0"]
+    assert ["'never'" in vars(entry)["reason"] for entry in caplog.records] == [True]
+    assert [row.state for row in recorded.outbox.due("slack", clock.now())] == [PostState.PENDING]

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,6 +31,7 @@ from tests.support.chat import HOME, TEAM, Chat
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR
+from tests.unit.store.samples import a_message
 
 S = MessageState
 THREAD = "1700.000000"
@@ -122,6 +124,20 @@ def test_say_is_delivered_by_the_service(scribe: System, served: Served) -> None
 
     assert said.state is S.CONFIRMED
     assert times(scribe, "by the service") == 1
+
+
+def test_a_message_that_nobody_understands_holds_up_no_other(scribe: System, served: Served) -> None:
+    """It is passed over, however early it came, and what comes after it is delivered."""
+    uid, _ = record_of(scribe)
+    with sqlite3.connect(scribe.paths.database) as connection:  # none may see it as it should be
+        change = "UPDATE inbox SET kind = 'telepathy' WHERE id = 'm-1'"
+        connection.execute(f"CREATE TRIGGER spoil AFTER INSERT ON inbox WHEN NEW.id = 'm-1' BEGIN {change}; END")
+    scribe.inbox.add([a_message(1, uid=uid)])
+
+    said = say(scribe, "scribe", "after it", actor=ACTOR)
+
+    assert said.state is S.CONFIRMED
+    assert not served.failures
 
 
 def test_a_damaged_database_ends_no_worker(system: System, caplog: pytest.LogCaptureFixture) -> None:

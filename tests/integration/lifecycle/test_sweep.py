@@ -1,6 +1,7 @@
 """The boot's sweep and the one health answer."""
 
 import os
+import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,7 @@ from core.standing.stopping import stop_standing
 from core.system import System
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes, recorded
+from tests.unit.store.samples import a_message
 
 
 def test_boot_starts_what_is_declared_with_auto_start(system: System) -> None:
@@ -197,6 +199,23 @@ def test_status_is_not_well_with_a_damaged_database(system: System) -> None:
 
     assert not report.ok
     assert [row["name"] for row in report.to_json()["services"]] == ["database"]
+
+
+def test_status_is_not_well_with_a_row_that_nobody_understands(system: System) -> None:
+    """A message that is passed over for ever is somebody's trouble: it is named, with the command that removes it."""
+    start_all(system, ACTOR)
+    message = a_message(1, uid=recorded(system, "scribe").uid)
+    system.inbox.add([message])
+    assert status_all(system, ()).ok
+    with sqlite3.connect(system.paths.database) as connection:
+        connection.execute("UPDATE inbox SET state = 'limbo' WHERE id = ?", (message.id,))
+
+    report = status_all(system, ())
+
+    assert not report.ok
+    [database] = report.services
+    assert "'limbo'" in database.detail
+    assert "DELETE FROM inbox" in database.detail
 
 
 def test_status_does_not_count_what_no_boot_starts(system: System) -> None:

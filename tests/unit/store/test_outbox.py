@@ -103,7 +103,7 @@ def test_dropping_leaves_the_closing_note(outbox: SqliteOutbox) -> None:
 def test_open_posts_are_found_by_their_index(database: SqliteDatabase) -> None:
     """However many posts were sent, only the open ones are looked at."""
     with database.transaction(durable=False):
-        found = database.read(f"EXPLAIN QUERY PLAN {queries.DUE_POSTS}", ("slack", "2026"))
+        found = database.read(f"EXPLAIN QUERY PLAN {queries.DUE_POSTS}", ("slack", "[]", "2026"))
     plan = " ".join(step["detail"] for step in found)
 
     assert "INDEX outbox_open" in plan

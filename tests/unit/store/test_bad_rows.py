@@ -1,0 +1,153 @@
+"""Rows that nobody can understand: a later version's, or damaged. They are named, and hold up no other."""
+
+import logging
+from datetime import timedelta
+
+import pytest
+
+from core.domain.activity import Activity, ActivityState
+from core.errors import RowBroken, StoreBroken
+from core.store.activities import SqliteActivities
+from core.store.bindings import SqliteBindings
+from core.store.database import SqliteDatabase
+from core.store.inbox import SqliteInbox
+from core.store.loops import SqliteLoops
+from core.store.outbox import SqliteOutbox
+from core.store.watchbook import SqliteWatchbook
+from tests.unit.store.samples import NOON, a_binding, a_loop, a_message, a_post
+
+
+def _spoil(database: SqliteDatabase, statement: str) -> None:
+    with database.transaction(durable=False):
+        assert database.write(statement) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("kind = 'telepathy'", r"m-2.*inbox.*kind is 'telepathy'"),
+        ("created_at = 'noon'", r"m-2.*inbox.*created_at is 'noon'"),
+        ("updated_at = '2026-05-04T12:00:00'", r"m-2.*inbox.*updated_at is '2026-05-04T12:00:00'"),
+    ],
+)
+def test_a_message_with_an_impossible_value_is_named(
+    database: SqliteDatabase, inbox: SqliteInbox, change: str, words: str
+) -> None:
+    """The error names table, row and value, and the command that removes the row."""
+    inbox.add([a_message(1), a_message(2)])
+    _spoil(database, f"UPDATE inbox SET {change} WHERE id = 'm-2'")
+
+    with pytest.raises(RowBroken, match=words) as caught:
+        inbox.get("m-2")
+
+    assert isinstance(caught.value, StoreBroken)
+    assert "DELETE FROM inbox WHERE id = " in caught.value.remedy
+
+
+def test_an_impossible_message_is_passed_over_and_told_once(
+    database: SqliteDatabase, inbox: SqliteInbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The others of its session are delivered; the log has it once, and the database knows it for status."""
+    inbox.add([a_message(1), a_message(2), a_message(3)])
+    _spoil(database, "UPDATE inbox SET kind = 'telepathy' WHERE id = 'm-1'")
+
+    with caplog.at_level(logging.WARNING):
+        first = [row.message.id for row in inbox.unsettled("s-scribe")]
+        inbox.unsettled("s-scribe")
+
+    assert first == ["m-2", "m-3"]
+    assert [record.message for record in caplog.records] == ["a row of the database cannot be understood"]
+    assert len(database.bad_rows()) == 1
+    assert "telepathy" in database.bad_rows()[0]
+
+
+def test_a_long_value_is_not_repeated(database: SqliteDatabase, inbox: SqliteInbox) -> None:
+    """What may be a person's text is told by its length alone."""
+    inbox.add([a_message(1)])
+    _spoil(database, f"UPDATE inbox SET kind = '{'secret ' * 20}'")
+
+    with pytest.raises(RowBroken) as caught:
+        inbox.get("m-1")
+
+    assert "secret" not in str(caught.value)
+    assert "140 characters" in str(caught.value)
+
+
+@pytest.mark.parametrize("change", ["kind = 'song'", "buttons = 'no json'", """buttons = '[["dance", "m-1"]]'"""])
+def test_an_impossible_post_holds_up_no_other(database: SqliteDatabase, outbox: SqliteOutbox, change: str) -> None:
+    """What its session posts next is due, although it is first in line."""
+    outbox.add([a_post(1), a_post(2), a_post(3, uid="s-b")])
+    _spoil(database, f"UPDATE outbox SET {change} WHERE id = 'p-1'")
+
+    due = [row.post.id for row in outbox.due("slack", NOON + timedelta(seconds=1))]
+
+    assert due == ["p-2", "p-3"]
+    with pytest.raises(RowBroken, match=r"p-1.*outbox"):
+        outbox.get("p-1")
+
+
+def test_impossible_states_are_found(database: SqliteDatabase, inbox: SqliteInbox, outbox: SqliteOutbox) -> None:
+    """No queue has a row whose state nobody knows, so they are looked for."""
+    inbox.add([a_message(1), a_message(2)])
+    outbox.add([a_post(1)])
+    _spoil(database, "UPDATE inbox SET state = 'limbo' WHERE id = 'm-1'")
+    _spoil(database, "UPDATE outbox SET state = 'nirvana' WHERE id = 'p-1'")
+
+    inbox.check()
+    outbox.check()
+
+    told = database.bad_rows()
+    assert len(told) == 2
+    assert "limbo" in told[0]
+    assert "nirvana" in told[1]
+
+
+def test_an_impossible_activity_is_none(database: SqliteDatabase) -> None:
+    """Nothing is known of that session, and the others' are there; its next report writes it anew."""
+    activities = SqliteActivities(database)
+    for uid in ("s-a", "s-b"):
+        activities.put(Activity(uid, f"i-{uid}", ActivityState.IDLE, NOON))
+    _spoil(database, "UPDATE activities SET state = 'dreaming' WHERE uid = 's-a'")
+
+    assert activities.get("s-a") is None
+    assert set(activities.all()) == {"s-b"}
+    activities.put(Activity("s-a", "i-s-a", ActivityState.BUSY, NOON))
+    assert set(activities.all()) == {"s-a", "s-b"}
+
+
+def test_an_impossible_binding_hides_no_other(database: SqliteDatabase) -> None:
+    """A list lacks it; whoever asks for it is told, rather than that there is none."""
+    bindings = SqliteBindings(database)
+    bindings.bind(a_binding())
+    bindings.bind(a_binding(thread="17.9", uid="s-b", name="b"))
+    _spoil(database, "UPDATE bindings SET created_at = 'never' WHERE uid = 's-b'")
+
+    assert [binding.uid for binding in bindings.all("slack")] == ["s-scribe"]
+    with pytest.raises(RowBroken, match=r"s-b.*bindings.*created_at is 'never'"):
+        bindings.of_session("s-b", "slack")
+
+
+def test_an_impossible_end_hides_no_other(database: SqliteDatabase) -> None:
+    """The other session is brought back."""
+    watchbook = SqliteWatchbook(database)
+    watchbook.tell("i-1", "s-a", NOON, NOON)
+    watchbook.tell("i-2", "s-b", NOON, NOON)
+    _spoil(database, "UPDATE ends SET due_at = 'soon' WHERE instance = 'i-1'")
+
+    assert [end.instance for end in watchbook.due()] == ["i-2"]
+    with pytest.raises(RowBroken, match=r"i-1.*ends"):
+        watchbook.end("i-1")
+
+
+def test_an_impossible_loop_holds_up_no_other(database: SqliteDatabase, loops: SqliteLoops) -> None:
+    """The others come due, and whoever asks for it is told what is wrong with it."""
+    for number in (1, 2):
+        assert loops.add(a_loop(number, next_run_at=NOON), 0)
+    _spoil(database, "UPDATE loops SET mode = 'sometimes' WHERE id = 'loop_1'")
+
+    claimed = [loop.id for loop, _ in loops.claim(NOON, "one", NOON + timedelta(seconds=30), 10)]
+
+    assert claimed == ["loop_2"]
+    assert [loop.id for loop in loops.all_open()] == ["loop_2"]
+    with pytest.raises(RowBroken, match=r"loop_1.*loops.*mode is 'sometimes'"):
+        loops.get("loop_1")
