@@ -98,11 +98,18 @@ class Controls:
         place, message = self._message(channel, ts)
         self._refusable(lambda: self._ws.posting.unreact(place, message, name, self.user(user).id))
 
-    async def press(self, user: str, channel: str, ts: str, action_id: str, value: str | None = None) -> Outcome:
-        """Press a button of a message or of an ephemeral one; `value` tells equal action ids apart."""
+    async def press(
+        self, user: str, channel: str, ts: str, action_id: str, value: str | None = None, shown: Json | None = None
+    ) -> Outcome:
+        """Press a button of a message or of an ephemeral one; `value` tells equal action ids apart.
+
+        `shown`: the message as this person's client still shows it, where it has changed since.
+        """
         place, person = self._joined(channel, user), self.user(user)
-        message = self._ws.store.message(place.id, ts) or next(
-            (seen for seen in self._ws.store.ephemerals(place.id, person.id) if seen["ts"] == ts), None
+        message = (
+            shown
+            or self._ws.store.message(place.id, ts)
+            or next((seen for seen in self._ws.store.ephemerals(place.id, person.id) if seen["ts"] == ts), None)
         )
         for block in (message or {}).get("blocks", []):
             for element in (*block.get("elements", []), block.get("accessory", {})):

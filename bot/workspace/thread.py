@@ -176,9 +176,11 @@ class WorkspaceThread:
         """React as a person."""
         self.do(lambda c: c.react(user, channel, ts, name))
 
-    def press(self, user: str, channel: str, ts: str, action_id: str, value: str | None = None) -> Outcome:
-        """Press a button and wait for the acknowledgement (at most ack_seconds)."""
-        return self.do_async(lambda c: c.press(user, channel, ts, action_id, value))
+    def press(
+        self, user: str, channel: str, ts: str, action_id: str, value: str | None = None, shown: Json | None = None
+    ) -> Outcome:
+        """Press a button and wait for the acknowledgement (at most ack_seconds). See Controls.press."""
+        return self.do_async(lambda c: c.press(user, channel, ts, action_id, value, shown))
 
     def command(self, user: str, channel: str, line: str) -> Outcome:
         """Run a slash command and wait for the acknowledgement (at most ack_seconds)."""

@@ -8,8 +8,10 @@ The answer is `ECHO: <what was said last>`. Directives in that text make it do m
     [[bg CMD]]         call the shell tool in the background
     [[call NAME JSON]] call a tool with these arguments
     [[say TEXT]]       the final text
+    [[text NAME]]      the final text is the one that the test has put under that name
     [[error CODE]]     answer with that HTTP status
 
+In a directive `$FILE` is the path of the file that the text names, as a message does that came with one or is one.
 A prompt for a subagent, which stands inside a directive, writes `<<` and `>>` for the brackets.
 Tools are called one a request; when the last result is back the text is `DONE: <result>`. Text that was slipped into a
 running turn is added as `STEER: <text>`. Nothing is kept between requests: all is worked out from the conversation that
@@ -32,9 +34,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-_DIRECTIVE = re.compile(r"\[\[(sleep|drip|tool bash|bg|call|say|error)\s+(.*?)\]\]", re.DOTALL)
+_DIRECTIVE = re.compile(r"\[\[(sleep|drip|tool bash|bg|call|say|text|error)\s+(.*?)\]\]", re.DOTALL)
 _NOISE = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _STEER = re.compile(r"The user sent a new message while you were working:\n(.*?)(?:\n\nIMPORTANT|</|$)", re.DOTALL)
+_FILE = re.compile(r"(?:\(file: |Read all of it in )(/\S+) [,:]")
 _DRIP_PAUSE = 0.2
 
 
@@ -89,21 +92,23 @@ def parse(body: Mapping[str, Any]) -> Turn:
     return Turn(user, tuple(results), tuple(steers), tools, str(body.get("model", "")), bool(body.get("stream")))
 
 
-def decide(turn: Turn) -> Reply:
-    """Return the reply; it depends on the request alone."""
+def decide(turn: Turn, texts: Mapping[str, str]) -> Reply:
+    """Return the reply; it depends on the request, and on the texts that the test has given, alone."""
     if not turn.tools:
         return Reply(f"ECHO: {turn.user}"[:60])
     reply = Reply(f"ECHO: {turn.user}")
     calls: list[tuple[str, dict[str, Any]]] = []
     said = None
     obeyed = turn.user if "[[" in turn.user else turn.user.replace("<<", "[[").replace(">>", "]]")
-    for kind, argument in _DIRECTIVE.findall(obeyed):
+    named = _FILE.search(turn.user)
+    for kind, written in _DIRECTIVE.findall(obeyed):
+        argument = written.replace("$FILE", named[1]) if named else written
         if kind == "sleep":
             reply.sleep += 0.0 if turn.results else float(argument)
         elif kind == "drip":
             reply.drip = float(argument)
-        elif kind == "say":
-            said = argument
+        elif kind in ("say", "text"):
+            said = argument if kind == "say" else texts[argument]
         elif kind == "error":
             reply.error = int(argument)
         else:
@@ -177,7 +182,7 @@ def _events(message: Mapping[str, Any], drip: float = 0.0) -> Iterator[dict[str,
 
 
 class ModelServer(ThreadingHTTPServer):
-    """The server, and every request with tools that it has answered."""
+    """The server, the texts that it is to say, and every request with tools that it has answered."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -186,6 +191,7 @@ class ModelServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
         self._lock = threading.Lock()
         self._requests: list[Request] = []
+        self.texts: dict[str, str] = {}  #: for [[text NAME]]
 
     @property
     def url(self) -> str:
@@ -236,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, body: Mapping[str, Any]) -> None:
         turn = parse(body)
-        reply = decide(turn)
+        reply = decide(turn, self.server.texts)
         said = f"call {reply.call[0]}" if reply.call else reply.text
         self.server.note(Request(turn.user, said, tuple(sorted(turn.tools)), len(body.get("messages", [])), body))
         try:

@@ -114,6 +114,18 @@ class ClaudeProduct(Product):
             [(message,)] = database.execute("SELECT id FROM inbox WHERE text = ?", (text,)).fetchall()
         return [event["detail"] for event in self.events("standing.confirmed") if event["message"] == message]
 
+    def markers(self, *texts: str) -> list[str]:
+        """Return the marker by which the message of each text is found again in Claude Code's records."""
+        with closing(sqlite3.connect(self.paths.database, timeout=10)) as database:
+            rows = [database.execute("SELECT marker FROM inbox WHERE text = ?", (text,)).fetchall() for text in texts]
+        return [str(found[-1][0]) for found in rows]
+
+    def queued(self) -> list[str]:
+        """Return what Claude Code's own queue was given, by its conversations' files, in order."""
+        files = (self.folder / "home" / ".claude" / "projects").rglob("*.jsonl")
+        entries = [json.loads(line) for path in files for line in path.read_text().splitlines()]
+        return [entry["content"] for entry in entries if entry.get("operation") == "enqueue" and "content" in entry]
+
     def wait_request(self, part: str, count: int = 1) -> Request:
         """Return the latest request whose text holds the part, once there are so many."""
         wait_until(lambda: len(self.model.requests(part)) >= count, f"{count} requests with {part!r}", _TURN_SECONDS)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.harness.claude_product import ClaudeProduct
 from tests.harness.test_story_claude import number_of, serve
-from tests.support.asking import press, wait_buttons, wait_text
+from tests.support.asking import press, press_stale, wait_buttons, wait_text, whispered
 from tests.support.tmux import wait_until
 
 ASK = "asks for permission"
@@ -51,6 +51,28 @@ def test_a_button_answers_the_dialog(talking: ClaudeProduct, label: str, said: s
     assert made.exists() is (label == "Allow")
     if label == "Deny":
         assert "alice denied this in Slack" in json.dumps(talking.model.requests(TOUCH)[-1].body)
+
+
+@pytest.mark.parametrize(("first", "second"), [("Allow", "Deny"), ("Deny", "Allow")])
+def test_the_first_of_two_presses_decides(talking: ClaudeProduct, first: str, second: str) -> None:
+    """bob's screen still shows the buttons when alice has decided: he is told so, and nothing changes."""
+    people = [talking.workspace.user_id(name) for name in ("alice", "bob")]
+    talking.configure(channels={"slack": talking.slack_block(authorizedUsers=people)})
+    thread = serve(talking)
+    made = talking.folder / "work" / "made-by-test"
+    talking.workspace.say("alice", "agents", TOUCH, thread)
+    asked = wait_buttons(talking, thread, ASK, 60)
+    talking.wait_status("waiting")
+
+    press(talking, "alice", asked, first)
+    press_stale(talking, "bob", asked, second)
+    told = whispered(talking, "bob", "it already", 20)
+    talking.wait_status("idle")
+
+    word = {"Allow": "allowed", "Deny": "denied"}[first]
+    assert told == f"alice has {word} it already."
+    assert made.exists() is (first == "Allow")
+    assert [event["reason"] for event in talking.events("standing.answered")] == [word]
 
 
 @pytest.mark.parametrize("answer", ["Yes", "Escape"])

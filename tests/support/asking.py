@@ -34,6 +34,11 @@ def press(product: Product, who: str, message: Json, label: str) -> None:
     product.workspace.press(who, "agents", message["ts"], buttons(message)[label])
 
 
+def press_stale(product: Product, who: str, message: Json, label: str) -> None:
+    """Press the button of that label in the message as it was, as a person does whose client has not heard yet."""
+    product.workspace.press(who, "agents", message["ts"], buttons(message)[label], shown=message)
+
+
 def now(product: Product, thread: str, ts: str) -> str:
     """Return what the message says now."""
     [text] = [each["text"] for each in product.workspace.replies("agents", thread) if each["ts"] == ts]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 
@@ -14,6 +12,7 @@ from bot.workspace import shapes
 from bot.workspace.thread import WorkspaceThread
 from core.ports import Fetched
 from tests.integration.bot.served import Door, Served
+from tests.support.elsewhere import Elsewhere, somewhere_else
 
 
 def fetched(door: Door, ts: str) -> list[Fetched]:
@@ -87,47 +86,27 @@ def test_a_channel_that_cannot_read_tells_so_and_holds_nothing_up(workspace: Wor
     assert door.told[ts][0].problem
 
 
-class Elsewhere(BaseHTTPRequestHandler):
-    """A server of somebody else, which notes the tokens that it gets."""
-
-    seen: list[str] = []  # noqa: RUF012 - http.server makes an instance a request
-
-    def do_GET(self) -> None:
-        """Take note, and answer."""
-        self.seen.append(self.headers.get("Authorization", ""))
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"stolen")
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Say nothing."""
-
-
 @pytest.fixture
-def elsewhere() -> Iterator[str]:
-    """Give the address of a server that is not Slack's."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
-    Elsewhere.seen.clear()
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/x"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def elsewhere() -> Iterator[Elsewhere]:
+    """Give a server that is not Slack's."""
+    with somewhere_else() as server:
+        yield server
 
 
 def test_the_token_goes_nowhere_else(
-    workspace: WorkspaceThread, door: Door, served: Served, elsewhere: str, monkeypatch: pytest.MonkeyPatch
+    workspace: WorkspaceThread, door: Door, served: Served, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file object that names another host gets no request at all."""
     root = served.thread()
     view = shapes.file_view
-    monkeypatch.setattr(shapes, "file_view", lambda doc, base: view(doc, base) | {"url_private_download": elsewhere})
+    monkeypatch.setattr(
+        shapes, "file_view", lambda doc, base: view(doc, base) | {"url_private_download": elsewhere.url}
+    )
 
     ts = workspace.say("alice", "agents", "see", root, files={"notes.txt": "x"})
 
     assert "where the token must not go" in fetched(door, ts)[0].problem
-    assert Elsewhere.seen == []
+    assert elsewhere.seen == []
 
 
 def test_what_is_too_large_is_not_begun(
