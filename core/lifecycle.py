@@ -55,7 +55,9 @@ def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
     database = _database_rows(system, view)
     enabled = system.settings.standing.enabled
     running = not database and all(service.running for service in services)
-    well = running and all(_well(row, boots=enabled) for row in rows)
+    well = running and all(
+        _well(row, boots=enabled) or _sleeps(known, view) for known, row in zip(sessions, rows, strict=True)
+    )
     return StatusReport((*services, *database), rows, well)
 
 
@@ -80,6 +82,11 @@ def _well(row: Row, *, boots: bool) -> bool:
     if row.hold is not None:
         return row.hold.kind is not HoldKind.FAILED
     return row.running is True
+
+
+def _sleeps(known: Known, view: Glance) -> bool:
+    """Tell whether it was stopped for having nothing to do: a boot would start it, yet it is as people want it."""
+    return known.record is not None and known.record.instance_id in view.asleep
 
 
 # ---------------------------------------------------------------- the sweep

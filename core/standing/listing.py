@@ -37,6 +37,7 @@ class Glance:
     last_messages: Mapping[str, datetime] = field(default_factory=dict)
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     due: Mapping[str, datetime] = field(default_factory=dict)  #: by instance: when what has ended is brought back
+    asleep: frozenset[str] = frozenset()  #: the instances that were stopped because they had nothing to do
     trouble: tuple[str, ...] = ()
 
     def live(self, known: Known) -> Live:
@@ -89,6 +90,7 @@ def glance(system: System, sessions: tuple[Known, ...]) -> Glance:
             system.activities.last_messages(),
             {binding.uid: binding for binding in system.bindings.all(CHANNEL)},
             _due(system, sessions, survey),
+            _asleep(system, sessions),
             tuple(trouble),
         )
     except StoreBroken as error:
@@ -104,6 +106,17 @@ def _due(system: System, sessions: tuple[Known, ...], survey: Survey | None) -> 
     if all(record.instance_id in living for record in running):
         return {}
     return {end.instance: end.due_at for end in system.watchbook.due() if end.due_at is not None}
+
+
+def _asleep(system: System, sessions: tuple[Known, ...]) -> frozenset[str]:
+    """Return the instances that idle.stopAfter has stopped; of what runs or is held nobody is asked."""
+    down = (known.record for known in sessions if known.record and known.record.status is Status.STOPPED)
+    return frozenset(
+        record.instance_id
+        for record in down
+        if record.instance_id and record.hold is None and record.phase is Phase.SETTLED
+        if (announced := system.watchbook.announced(record.uid)) and announced.ended(record.instance_id)
+    )
 
 
 def _ingest_waiting(system: System, sessions: tuple[Known, ...], trouble: list[str]) -> None:
@@ -157,7 +170,8 @@ def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity |
     """Return what people should know of the session besides: what it asks, how it ended, that its entry is gone."""
     orphaned = "" if known.declared or not record.declared else _ENTRY_GONE.format(name=known.name)
     says = activity.detail.removeprefix(CUT_OFF).lstrip("; ") if activity else ""  # what whoever cut it off knows
-    return (says, _how_it_ended(row, record, view), orphaned)
+    asleep = _ASLEEP.format(name=known.name) if record.instance_id in view.asleep else ""
+    return (says, asleep, _how_it_ended(row, record, view), orphaned)
 
 
 def _how_it_ended(row: Row, record: SessionRecord, view: Glance) -> str:
@@ -174,6 +188,7 @@ def _how_it_ended(row: Row, record: SessionRecord, view: Glance) -> str:
     return f"{ended}; it is brought back at {due:%H:%M:%S} UTC" if due else ended
 
 
+_ASLEEP = "it had nothing to do and was stopped (idle.stopAfter); `the-loop standing start {name}` resumes it"
 _ENTRY_GONE = "its entry was removed from the configuration; `the-loop standing delete {name}` ends and forgets it"
 
 

@@ -20,7 +20,6 @@ from core.system import System
 from core.values import replace
 
 ACTOR = "collector"
-_TAKEN = "taken:"  #: before the instance of an announcement whose session is being stopped, until that is told
 
 
 class Collector:
@@ -63,8 +62,7 @@ class Collector:
             return None
         since = self._idle_since(record, activity)
         announced = self._system.watchbook.announced(record.uid)
-        ours = announced is not None and announced.instance.removeprefix(_TAKEN) == instance
-        same = ours and announced is not None and announced.idle_since == since
+        same = announced is not None and announced.is_of(instance) and announced.idle_since == since
         return Facts(
             stop_after=record.definition.idle.stop_after,
             runs=may_be_brought_back(record) and survey.live(target_for(record.name), instance) is Live.LIVE,
@@ -124,7 +122,7 @@ class Collector:
         announced = self._system.watchbook.announced(record.uid)
         with effect(Effect.WATCH_TELL), self._system.database.transaction(durable=True):
             if announced is not None:
-                self._system.watchbook.announce(replace(announced, instance=f"{_TAKEN}{record.instance_id}"))
+                self._system.watchbook.announce(announced.taken(record.instance_id or ""))
             self._system.events.emit(
                 "standing.collected",
                 name=record.name,
@@ -141,10 +139,11 @@ class Collector:
         if stop_after is None or record.status is not Status.STOPPED or record.phase is not Phase.SETTLED:
             return
         announced = self._system.watchbook.announced(record.uid)
-        if announced is None or announced.instance != f"{_TAKEN}{record.instance_id}":
+        instance = record.instance_id or ""
+        if announced is None or not announced.is_untold(instance):
             return
         with effect(Effect.WATCH_TELL), self._system.database.transaction(durable=True):
-            self._system.watchbook.announce(replace(announced, instance=record.instance_id or ""))
+            self._system.watchbook.announce(announced.told(instance))
             text = collected_text(record.name, stop_after)
-            add_note(self._system, record, f"idle-over-{record.instance_id}", text)
+            add_note(self._system, record, f"idle-over-{instance}", text)
         self._system.poke()

@@ -10,6 +10,7 @@ import pytest
 
 from core.domain.message import MessageState
 from core.domain.session import Idle, Outcome, Status
+from core.lifecycle import status_all
 from core.ports import OutboundKind
 from core.saying import say
 from core.standing.listing import get_standing
@@ -77,6 +78,30 @@ def test_it_is_announced_and_then_stopped_with_its_conversation(idle: System, cl
     assert len(notes(idle, "`scribe` is down; the next start", kind=OutboundKind.ROOT_UPDATE)) == 1
     assert start_standing(idle, "scribe", ACTOR).sessions[0].outcome is Outcome.RESUMED
     assert recorded(idle, "scribe").harness_session_id == before.harness_session_id
+
+
+def test_one_that_was_stopped_for_idleness_is_well(idle: System, clock: MovedClock) -> None:
+    """It sleeps because it was told to: status is well and says what wakes it; another stop is none."""
+    well = [status_all(idle, ()).ok]
+    clock.move(minutes=56)
+    look(idle)
+    clock.move(minutes=5)
+    look(idle)
+
+    asleep = status_all(idle, ())
+
+    start_standing(idle, "scribe", ACTOR)
+    settle(idle)
+    clock.move(minutes=56)
+    look(idle)
+    stop_standing(idle, None, ACTOR)
+    stopped = status_all(idle, ())
+    assert well == [True]
+    assert asleep.ok
+    assert "idle.stopAfter" in asleep.sessions[0].detail
+    assert "the-loop standing start scribe" in asleep.sessions[0].detail
+    assert not stopped.ok
+    assert "idle.stopAfter" not in stopped.sessions[0].detail
 
 
 def test_any_message_keeps_it(idle: System, clock: MovedClock) -> None:
