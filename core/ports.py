@@ -507,8 +507,20 @@ class Loops(Protocol):
         """
         ...
 
-    def open_runs(self) -> tuple[LoopRun, ...]:
-        """Return the runs that are not over."""
+    def held(self) -> tuple[Loop, ...]:
+        """Return the active loops that something keeps from firing."""
+        ...
+
+    def run(self, run_id: str) -> LoopRun | None:
+        """Return the run of that id."""
+        ...
+
+    def open_runs(self, uid: str | None = None) -> tuple[LoopRun, ...]:
+        """Return the runs that are not over, of one session or of all."""
+        ...
+
+    def settled_runs(self) -> tuple[LoopRun, ...]:
+        """Return the runs that are SENT and whose inbox row neither waits nor is in flight any more."""
         ...
 
     def move_run(self, run: LoopRun, **changes: Any) -> LoopRun | None:
@@ -522,9 +534,10 @@ class Loops(Protocol):
         """Remove what is known of a session that is gone."""
         ...
 
-    def prune(self, before: datetime) -> int:
-        """Remove runs that were over, and loops that had ended, before that time; return how many rows went.
+    def prune(self, before: datetime, ended_before: datetime | None = None) -> int:
+        """Remove runs that were over, and the inbox rows of such, before that time; return how many rows went.
 
+        Loops go that had ended before `ended_before`, or before that time without it.
         The latest loop of a declaration stays: it tells that its declaration was carried out.
         """
         ...

@@ -73,6 +73,7 @@ class Loop:
     status: LoopStatus = LoopStatus.ACTIVE
     held: Held | None = None
     held_until: datetime | None = None  #: when a hold ends by time alone
+    held_at: datetime | None = None  #: when the latest hold began: a session that has started since lifts a STOPPED
     run_count: int = 0  #: runs that a turn took, or may have taken
     deferrals: int = 0  #: how often a due run has had to wait for its session
     failures: int = 0  #: failed runs in a row
@@ -116,6 +117,14 @@ class LoopRun:
     detail: str = ""
 
 
+_KEY = "loop:"
+
+
 def run_key(run_id: str) -> str:
     """Return the key of the run's inbox row: a second commit of the same run is a no-op."""
-    return f"loop:{run_id}"
+    return f"{_KEY}{run_id}"
+
+
+def run_of_key(key: str) -> str:
+    """Return the run that an inbox row's key names, "" for a row that is no tick."""
+    return key.removeprefix(_KEY) if key.startswith(_KEY) else ""

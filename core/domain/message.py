@@ -18,6 +18,9 @@ class Kind(Enum):
     BOOT = "boot"
 
 
+TICKS = frozenset({Kind.TICK, Kind.KEEP_ALIVE_TICK})  #: what a loop fires: behind people's messages, and in no hurry
+
+
 class MessageState(Enum):
     """Where a message stands."""
 

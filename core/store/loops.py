@@ -85,9 +85,21 @@ class SqliteLoops:
             again = self._claim_again(now, claimer, lease_until, most)
             return again + self._claim_new(now, claimer, lease_until, most - len(again))
 
-    def open_runs(self) -> tuple[LoopRun, ...]:
+    def held(self) -> tuple[Loop, ...]:
         """See Loops."""
-        return self._runs.all(queries.OPEN_RUNS)
+        return self._loops.all(queries.HELD_LOOPS)
+
+    def run(self, run_id: str) -> LoopRun | None:
+        """See Loops."""
+        return self._runs.one(queries.RUN, (run_id,))
+
+    def open_runs(self, uid: str | None = None) -> tuple[LoopRun, ...]:
+        """See Loops."""
+        return self._runs.all(queries.OPEN_RUNS) if uid is None else self._runs.all(queries.OPEN_RUNS_OF, (uid,))
+
+    def settled_runs(self) -> tuple[LoopRun, ...]:
+        """See Loops."""
+        return self._runs.all(queries.SETTLED_RUNS)
 
     def move_run(self, run: LoopRun, **changes: Any) -> LoopRun | None:
         """See Loops. Raises ValueError for a field that may not change."""
@@ -111,11 +123,12 @@ class SqliteLoops:
             for statement in queries.FORGET_LOOPS:
                 self._database.write(statement, (uid,))
 
-    def prune(self, before: datetime) -> int:
+    def prune(self, before: datetime, ended_before: datetime | None = None) -> int:
         """See Loops."""
         with self._database.transaction(durable=False):
             runs = self._database.write(queries.PRUNE_RUNS, (iso(before),))
-            return runs + self._database.write(queries.PRUNE_LOOPS, (iso(before),))
+            ticks = self._database.write(queries.PRUNE_TICKS, (iso(before),))
+            return runs + ticks + self._database.write(queries.PRUNE_LOOPS, (iso(ended_before or before),))
 
     # ------------------------------------------------------------ claims
 
@@ -172,6 +185,7 @@ def _columns(loop: Loop) -> dict[str, Any]:
         "status": loop.status.value,
         "held": loop.held and loop.held.value,
         "held_until": to_column(loop.held_until),
+        "held_at": to_column(loop.held_at),
         "last_run_at": to_column(loop.last_run_at),
         "next_run_at": to_column(loop.next_run_at),
         "ended_at": to_column(loop.ended_at),
@@ -200,6 +214,7 @@ def _loop(found: sqlite3.Row) -> Loop:
         status=column(found, "status", LoopStatus),
         held=column(found, "held", _held),
         held_until=column(found, "held_until", from_column),
+        held_at=column(found, "held_at", from_column),
         run_count=found["run_count"],
         deferrals=found["deferrals"],
         failures=found["failures"],

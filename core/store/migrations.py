@@ -254,6 +254,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX loop_runs_of_session ON loop_runs (uid)",
         "CREATE INDEX loop_runs_over ON loop_runs (updated_at) WHERE state = 'over'",
     ),
+    (
+        "ALTER TABLE loops ADD COLUMN held_at TEXT",
+        "CREATE INDEX loops_held ON loops (uid) WHERE status = 'active' AND held IS NOT NULL",
+        "CREATE INDEX loop_runs_going ON loop_runs (uid) WHERE state <> 'over'",
+        "CREATE INDEX inbox_ticks ON inbox (updated_at) WHERE kind IN ('tick', 'keep-alive-tick')",
+    ),
 )
 
 

@@ -229,10 +229,11 @@ _LAPSED = "loop_runs.state = 'claimed' AND loop_runs.lease_until <= :now"
 ADD_LOOP = f"""
     INSERT INTO loops (id, uid, name, instruction, mode, created_by, created_at, interval_us, cron, time_zone,
                        keep_alive, max_runs, status, held, held_until, run_count, deferrals, failures, last_run_at,
-                       last_result, last_error, next_run_at, reason, ended_at, declared, digest, revision)
+                       last_result, last_error, next_run_at, reason, ended_at, declared, digest, revision, held_at)
     SELECT :id, :uid, :name, :instruction, :mode, :created_by, :created_at, :interval_us, :cron, :time_zone,
            :keep_alive, :max_runs, :status, :held, :held_until, :run_count, :deferrals, :failures, :last_run_at,
-           :last_result, :last_error, :next_run_at, :reason, :ended_at, :declared, :digest, :revision
+           :last_result, :last_error, :next_run_at, :reason, :ended_at, :declared, :digest, :revision,
+           :held_at
     WHERE (:most_open = 0 OR (SELECT count(*) FROM loops WHERE uid = :uid AND {_OPEN_LOOP}) < :most_open)
         AND NOT EXISTS (
             SELECT 1 FROM loops WHERE uid = :uid AND declared = :declared AND declared <> '' AND {_OPEN_LOOP}
@@ -248,7 +249,8 @@ CHANGE_LOOP = """
         time_zone = :time_zone, keep_alive = :keep_alive, max_runs = :max_runs, status = :status, held = :held,
         held_until = :held_until, run_count = :run_count, deferrals = :deferrals, failures = :failures,
         last_run_at = :last_run_at, last_result = :last_result, last_error = :last_error, next_run_at = :next_run_at,
-        reason = :reason, ended_at = :ended_at, declared = :declared, digest = :digest, revision = :revision + 1
+        reason = :reason, ended_at = :ended_at, declared = :declared, digest = :digest, revision = :revision + 1,
+        held_at = :held_at
     WHERE id = :id AND revision = :revision
 """
 NEXT_DUE = f"""
@@ -278,7 +280,15 @@ DROP_LAPSED = f"""
     WHERE {_LAPSED} AND NOT EXISTS (SELECT 1 FROM loops WHERE loops.id = loop_runs.loop_id AND {_FIRES})
 """
 ANY_LAPSED = "SELECT 1 FROM loop_runs WHERE state = 'claimed' AND lease_until <= :now LIMIT 1"
+HELD_LOOPS = "SELECT * FROM loops INDEXED BY loops_held WHERE status = 'active' AND held IS NOT NULL ORDER BY uid, id"
 OPEN_RUNS = "SELECT * FROM loop_runs WHERE state <> 'over' ORDER BY slot, id"
+OPEN_RUNS_OF = "SELECT * FROM loop_runs INDEXED BY loop_runs_going WHERE uid = ? AND state <> 'over' ORDER BY slot, id"
+SETTLED_RUNS = """
+    SELECT loop_runs.* FROM loop_runs INDEXED BY loop_runs_going JOIN inbox ON inbox.id = loop_runs.message_id
+    WHERE loop_runs.state <> 'over' AND loop_runs.state = 'sent'
+        AND NOT (inbox.state IN ('pending', 'queued', 'claimed', 'pasted', 'submitted') AND inbox.final = 0)
+    ORDER BY inbox.updated_at, loop_runs.id
+"""
 RUN = "SELECT * FROM loop_runs WHERE id = ?"
 MOVE_RUN = """
     UPDATE loop_runs SET state = :state, claimer = :claimer, lease_until = :lease_until, last = :last,
@@ -288,6 +298,10 @@ MOVE_RUN = """
 """
 FORGET_LOOPS = ("DELETE FROM loop_runs WHERE uid = ?", "DELETE FROM loops WHERE uid = ?")
 PRUNE_RUNS = "DELETE FROM loop_runs WHERE state = 'over' AND updated_at < ?"
+PRUNE_TICKS = f"""
+    DELETE FROM inbox WHERE {_TICK} AND updated_at < ? AND NOT ({_OPEN})
+        AND NOT EXISTS (SELECT 1 FROM loop_runs WHERE uid = inbox.uid AND state <> 'over' AND message_id = inbox.id)
+"""
 PRUNE_LOOPS = """
     DELETE FROM loops WHERE ended_at IS NOT NULL AND ended_at < ?
         AND (declared = '' OR digest = '' OR EXISTS (

@@ -1,13 +1,16 @@
 """Loops and their runs in the database."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from core.domain.loop import Held, Loop, LoopRun, LoopStatus, Mode, RunState
+from core.domain.loop import Held, Loop, LoopRun, LoopStatus, Mode, RunState, run_key
+from core.domain.message import Kind, MessageState
 from core.store.database import SqliteDatabase
+from core.store.inbox import SqliteInbox
 from core.store.loops import SqliteLoops
-from tests.unit.store.samples import NOON, StandingClock, a_loop
+from tests.unit.store.samples import NOON, StandingClock, a_loop, a_message
 
 LEASE = NOON + timedelta(seconds=30)
 LATER = NOON + timedelta(minutes=1)
@@ -40,6 +43,7 @@ def test_a_loop_comes_back_as_it_was_stored(loops: SqliteLoops) -> None:
         status=LoopStatus.STOPPED,
         held=Held.USAGE_LIMIT,
         held_until=LATER,
+        held_at=NOON,
         run_count=3,
         deferrals=2,
         failures=1,
@@ -278,6 +282,67 @@ def test_a_forgotten_session_leaves_no_loops(loops: SqliteLoops) -> None:
     assert loops.of_session("s-scribe") == ()
     assert [loop.id for loop in loops.all_open()] == ["loop_2"]
     assert [run.loop_id for run in loops.open_runs()] == ["loop_2"]
+
+
+def _sent(loops: SqliteLoops, inbox: SqliteInbox, number: int, **changes: Any) -> LoopRun:
+    """Return the run of a loop that is due, whose tick was committed."""
+    loops.add(a_loop(number, **changes), 0)
+    ((_, run),) = loops.claim(NOON, "one", LEASE, 10)
+    inbox.add([a_message(number, key=run_key(run.id), kind=Kind.TICK, uid=run.uid)])
+    sent = loops.move_run(run, state=RunState.SENT, message_id=f"m-{number}")
+    assert sent is not None
+    return sent
+
+
+def test_runs_whose_tick_is_settled_are_found(loops: SqliteLoops, inbox: SqliteInbox) -> None:
+    """Those whose row waits or is in flight are not; a final one is over, though it stays submitted."""
+    runs = [_sent(loops, inbox, number) for number in range(1, 6)]
+    rows = [inbox.get(f"m-{number}") for number in range(1, 6)]
+    waits, cancelled, proven, typed, final = [row for row in rows if row is not None]
+    inbox.advance(cancelled, MessageState.CANCELLED)
+    inbox.advance(inbox.advance(proven, MessageState.CLAIMED), MessageState.CONFIRMED)
+    for row, over in ((typed, False), (final, True)):
+        pasted = inbox.advance(inbox.advance(row, MessageState.CLAIMED), MessageState.PASTED)
+        inbox.advance(pasted, MessageState.SUBMITTED, final=over)
+
+    found = {run.message_id for run in loops.settled_runs()}
+
+    assert waits.state is MessageState.PENDING
+    assert found == {"m-2", "m-3", "m-5"}
+    assert loops.run(runs[0].id) == runs[0]
+    loops.move_run(runs[1], state=RunState.OVER)
+    assert {run.message_id for run in loops.settled_runs()} == {"m-3", "m-5"}
+
+
+def test_runs_and_holds_are_found_by_session(loops: SqliteLoops, inbox: SqliteInbox) -> None:
+    """What is over, paused or fires is not among them."""
+    mine, other = _sent(loops, inbox, 1), _sent(loops, inbox, 2, uid="s-other")
+    loops.add(a_loop(3, held=Held.STOPPED, held_at=NOON), 0)
+    loops.add(a_loop(4, held=Held.STOPPED, status=LoopStatus.PAUSED), 0)
+
+    assert loops.open_runs("s-scribe") == (mine,)
+    assert set(loops.open_runs()) == {mine, other}
+    assert [(loop.id, loop.held_at) for loop in loops.held()] == [("loop_3", NOON)]
+    assert loops.run("r-none") is None
+
+
+def test_ticks_are_pruned_with_their_runs(loops: SqliteLoops, inbox: SqliteInbox, clock: StandingClock) -> None:
+    """The row of a run that goes on stays, and so does whatever a person has said; ends may be kept for longer."""
+    over, taken = _sent(loops, inbox, 1), _sent(loops, inbox, 2)
+    inbox.add([a_message(3)])
+    for number in (1, 2, 3):
+        row = inbox.get(f"m-{number}")
+        assert row is not None
+        inbox.advance(inbox.advance(row, MessageState.CLAIMED), MessageState.CONFIRMED)
+    loops.move_run(over, state=RunState.OVER)
+    loops.move_run(taken, state=RunState.TAKEN)
+    loops.add(a_loop(4, status=LoopStatus.STOPPED, ended_at=NOON), 0)
+
+    removed = loops.prune(LATER, NOON)
+
+    assert removed == 2
+    assert [inbox.get(f"m-{number}") is None for number in (1, 2, 3)] == [True, False, False]
+    assert loops.get("loop_4") is not None
 
 
 def test_old_ends_are_pruned(loops: SqliteLoops) -> None:
