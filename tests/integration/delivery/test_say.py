@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.message import MessageState
+from core.delivery.deliverer import Deliverer
+from core.domain.message import Kind, MessageState, ReplyAddress
 from core.errors import InvalidValue
+from core.names import new_marker
 from core.saying import say
 from core.system import System
 from tests.support.talking import record_of, rows, taken, times
-from tests.support.tmux import wait_until
+from tests.support.tmux import soon, wait_until
 from tests.support.world import ACTOR
+from tests.unit.store.samples import a_message
 
 
 def test_say_is_confirmed_by_the_agents_own_record(scribe: System) -> None:
@@ -76,3 +79,30 @@ def test_a_wait_that_is_none_is_refused_before_anything_is_committed(scribe: Sys
         say(scribe, "scribe", "for how long", actor=ACTOR, wait=wait)
 
     assert all(row.message.text != "for how long" for row in rows(scribe))
+
+
+def test_a_say_without_a_service_lets_no_reply_in(scribe: System) -> None:
+    """A reply that came live over a gap waits for those that were missed before it, whoever else delivers meanwhile."""
+    uid, _ = record_of(scribe)
+    now = int(scribe.clock.now().timestamp() * 1_000_000)
+    thread = ReplyAddress("slack", "T1", "C1", "17.0", "17.2")
+    of_ann: dict[str, object] = {
+        "uid": uid,
+        "kind": Kind.REPLY,
+        "actor": "slack:U1",
+        "generation": 1,
+        "address": thread,
+    }
+    scribe.inbox.add([a_message(2, **of_ann, text="came live", marker=new_marker(), order_us=now - 1)])
+
+    said = say(scribe, "scribe", "from the terminal", actor=ACTOR)
+    before = len(taken(scribe))
+    scribe.inbox.add([a_message(1, **of_ann, text="was missed", marker=new_marker(), order_us=now - 2)])
+    Deliverer(scribe, lambda _: True).run(uid, said.message_id, soon(15))
+
+    assert said.state is MessageState.QUEUED
+    assert "no service is running" in " ".join(said.messages)
+    assert before == 1
+    wait_until(lambda: len(taken(scribe)) == 4, "all are in")
+    order = [text.split("] ", 1)[1].strip() for text in taken(scribe)[1:]]
+    assert order == ["was missed", "came live", "from the terminal"]
