@@ -1,9 +1,10 @@
 """The one place where the event loop and core meet: core's calls run in threads."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
+from bot.views.answers import Clean
 from core.ports import (
     BoundThread,
     CoreDoor,
@@ -18,6 +19,7 @@ from core.ports import (
     Verdict,
 )
 
+Drawn = TypeVar("Drawn")
 _ASKING = 2  # threads that questions may take, so that a slow one never keeps the intake waiting
 
 
@@ -76,6 +78,10 @@ class AsyncDoor:
         """Do what a command says. Raises CoreError."""
         async with self._ordering:
             return await asyncio.to_thread(self._door.order, order)
+
+    async def shown(self, draft: Callable[[Clean], Drawn]) -> Drawn:
+        """Return what a draft becomes once core has taken the secrets out of its texts."""
+        return await asyncio.to_thread(draft, self._door.shown)
 
     async def connected(self, kind: str, up: bool, detail: str) -> None:
         """Tell the service how the connection stands."""

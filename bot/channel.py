@@ -31,7 +31,7 @@ from core.domain.marking import Mark
 from core.domain.verbosity import Verbosity, shows
 from core.errors import ChannelError
 from core.ports import CoreDoor, Finding, NewPost, OutboundKind, Posted, Role, WebAnswer, WebHook
-from core.redaction import redactor_of
+from core.redaction import Redactor, redactor_of
 
 log = logging.getLogger(__name__)
 
@@ -163,6 +163,10 @@ class SlackChannel:
         if role is Role.APPROVER and settings.approvers is not None:
             return author in settings.approvers
         return member
+
+    def redact_with(self, redactor: Redactor) -> None:
+        """Take secrets out of all that goes out by this redactor."""
+        self._messenger.redact_with(redactor)
 
     def post(self, post: NewPost, channel: str, thread: str) -> Posted:
         """Post the text. Raises ChannelError."""

@@ -30,6 +30,7 @@ from core.errors import ChannelError
 from core.names import standing_ref
 from core.ports import Button, NewPost, Posted, Role
 from core.redaction import Redactor
+from core.values import replace as replace_fields
 
 _LOG = logging.getLogger(__name__)
 
@@ -56,6 +57,10 @@ class Messenger:
         self._status_works = True
         self._identity: Identity | None = None
         self._lock = threading.Lock()
+
+    def redact_with(self, redactor: Redactor) -> None:
+        """Take secrets out by this redactor from now on."""
+        self._redactor = redactor
 
     def post(self, post: NewPost, channel: str, thread: str) -> Posted:
         """Post into the thread, or into the channel where `thread` is "". Raises ChannelError."""
@@ -120,7 +125,9 @@ class Messenger:
             answer(
                 "assistant.threads.setStatus",
                 channel,
-                lambda: client.assistant_threads_setStatus(channel_id=channel, thread_ts=thread, status=text),
+                lambda: client.assistant_threads_setStatus(
+                    channel_id=channel, thread_ts=thread, status=self._redactor.redact(text)
+                ),
             )
         except ChannelError as error:
             self._status_works = error.reason != ChannelError.NOT_ALLOWED
@@ -157,17 +164,19 @@ class Messenger:
         return Posted(own.team, place or channel, ts)
 
     def _uploaded(self, client: WebClient, post: NewPost, channel: str, thread: str) -> Posted:
-        own = self.identity()
+        own, redact = self.identity(), self._redactor.redact
         if post.path:
-            upload(client, channel, thread, file_name(post.id, post.path), post.text, self._file(Path(post.path)))
-            return Posted(own.team, channel, "")
-        content = self._redactor.redact(post.text).encode()
-        upload(client, channel, thread, file_name(post.id), f"{post.name}: the whole answer", content)
+            path = Path(post.path)
+            name, title, content = file_name(post.id, redact(path.name)), redact(post.text), self._file(path)
+        else:
+            name, title, content = file_name(post.id), f"{post.name}: the whole answer", redact(post.text).encode()
+        upload(client, channel, thread, name, title, content)
         return Posted(own.team, channel, "")
 
     def _buttons(self, post: NewPost) -> tuple[Button, ...]:
-        """Return the post's buttons without those that nobody may press."""
-        return tuple(button for button in post.buttons if button.role is not Role.OPERATOR or self._settings.operators)
+        """Return the post's buttons without those that nobody may press; a label may be an agent's words."""
+        shown = (button for button in post.buttons if button.role is not Role.OPERATOR or self._settings.operators)
+        return tuple(replace_fields(button, label=self._redactor.redact(button.label)) for button in shown)
 
     def _text(self, post: NewPost, limit: int) -> str:
         text = self._redactor.redact(post.text)
@@ -181,12 +190,14 @@ class Messenger:
         try:
             content = path.read_bytes()
         except OSError as error:
-            reason = f"the file {path.name} cannot be read: {error.strerror}"
+            reason = f"the file {self._redactor.redact(path.name)} cannot be read: {error.strerror}"
             raise ChannelError(reason, "post it again", transient=False) from error
-        try:
-            return self._redactor.redact(content.decode()).encode()
-        except UnicodeDecodeError:
-            return content
+        redacted = self._redactor.redact_file(content)
+        if redacted is None:
+            named = self._redactor.redact(path.name)
+            reason = f"the file {named} holds a secret, and is no text that it could be taken out of"
+            raise ChannelError(reason, "post it without the secret, or as text", transient=False)
+        return redacted
 
     def _messages(self, channel: str, thread: str) -> Iterator[Post]:
         client, cursor = self._client(), ""

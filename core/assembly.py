@@ -24,6 +24,8 @@ from core.ordering import Orders
 from core.outbound import OutboundWorker
 from core.ports import Channel, WebHook
 from core.pressing import Presses
+from core.redaction import redactor_of
+from core.secretnames import secret_variables
 from core.service import Connections, Service, Worker
 from core.signalling import SignalWorker
 from core.steering import authorized_rows, chat_of
@@ -41,6 +43,8 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     """Put the service together: control client, channels, workers. Raises ConfigError, ChannelMissing."""
     system, events = _counted(build_system(settings, environ, persistent=True))
     channels = _enabled_channels(settings, environ)
+    for channel in channels:
+        channel.redact_with(redactor_of(environ, secret_variables(settings, environ)))
     requests = Requests(system, replies=any(channel.sweeps() for channel in channels))
     typed = {channel.kind: TypedAnswers(system, channel.holds, requests) for channel in channels}
     catching_up = CatchingUp(system.clock, system.bindings, *(channel.kind for channel in channels if channel.sweeps()))

@@ -37,10 +37,14 @@ def command_line(source: Path | None, environ: Mapping[str, str], *words: str) -
 
 
 def exact(text: str, source: Path | None, environ: Mapping[str, str]) -> str:
-    """Return the text with each command that it names as it can be typed; see `command_line`."""
+    """Return the text with each command that it names as it can be typed; see `command_line`.
+
+    A text that has passed here before comes out as it is.
+    """
     if _NAMED not in text:
         return text
-    return text.replace(_NAMED, f"`{command_line(source, environ)} ")
+    typed = f"`{command_line(source, environ)} "
+    return text.replace(typed, _NAMED).replace(_NAMED, typed)
 
 
 def exact_for(system: System, text: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from core.attaching import fetched, keep_file
 from core.catchingup import CatchingUp
 from core.changing import Changes
+from core.commands import exact_for
 from core.errors import Refused, StoreBroken
 from core.ordering import Orders
 from core.ports import (
@@ -118,6 +119,10 @@ class Door:
     def order(self, order: IncomingOrder) -> Told:
         """Do what a command says. Raises CoreError."""
         return self._orders.order(order)
+
+    def shown(self, text: str, *, verbatim: bool = False) -> str:
+        """Return a text as it may be shown: commands exact, then secrets taken out, those of a path among them."""
+        return self._redactor.redact(text if verbatim else exact_for(self._system, text))
 
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
         """Keep how the connection stands, and tell when it changed, or is up otherwise: with somebody beside us."""

@@ -22,6 +22,7 @@ from core.ports import Binding, Channel, NewPost, OutboundKind, OutboxRow, Poste
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
 from core.system import System
+from core.values import replace as replace_fields
 
 _LOG = logging.getLogger(__name__)
 _PACE_SECONDS = 1.0  # Slack allows about one message a second and channel
@@ -146,7 +147,10 @@ class OutboundWorker:
         return without_buttons(post, partial(exact_for, self._system), replies=self._channel.sweeps())
 
     def _redacted(self, post: NewPost) -> NewPost:
-        return replace(post, text=self._redactor.redact(post.text))
+        """Return the post without secrets; the label of a button may be an agent's words, too."""
+        redact = self._redactor.redact
+        buttons = tuple(replace_fields(button, label=redact(button.label)) for button in post.buttons)
+        return replace(post, text=redact(post.text), buttons=buttons)
 
     # ------------------------------------------------------------ where and when
 

@@ -26,6 +26,7 @@ from core.domain.posting import ProgressRow
 from core.domain.session import Definition, LastExit, SessionRecord
 from core.domain.watchbook import Announced, End
 from core.errors import RecordUnreadable
+from core.redaction import Redactor
 
 # ---------------------------------------------------------------- state
 
@@ -867,6 +868,13 @@ class CoreDoor(Protocol):
         """Do what a command says, if its author may, and return what to tell them. Raises CoreError."""
         ...
 
+    def shown(self, text: str, *, verbatim: bool = False) -> str:
+        """Return a text as it may be shown in a chat: without secrets, its commands such that they can be typed.
+
+        Every text that a channel shows besides what it is given to post passes here. `verbatim`: no command is changed.
+        """
+        ...
+
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
         """Tell the service how the channel's connection stands."""
         ...
@@ -913,6 +921,10 @@ class Channel(Protocol):
 
     def holds(self, author: str, role: Role) -> bool:
         """Tell whether somebody has that role now; MEMBER is what `authorized` tells."""
+        ...
+
+    def redact_with(self, redactor: Redactor) -> None:
+        """Take secrets out of all that goes out by this redactor; called once, before anything is posted."""
         ...
 
     def post(self, post: NewPost, channel: str, thread: str) -> Posted:

@@ -5,8 +5,10 @@ changes nothing.
 """
 
 import base64
+import codecs
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -14,6 +16,7 @@ from urllib.parse import quote, quote_plus
 HIDDEN = "[redacted]"
 SHORTEST = 8  #: characters; a shorter value would be found in innocent words
 _NAMED = re.compile(r"(?:^THE_LOOP_|TOKEN$|SECRET$|PASSWORD$|PASSWD$|API_?KEY$|(?:ACCESS|PRIVATE|SECRET)_KEY$)")
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  #: which no text has, whatever its encoding
 _OPEN = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG", "THE_LOOP_CRASH_AT"})
 
 _KEYS = r"(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|signing[_-]?secret|client[_-]?secret"
@@ -52,6 +55,7 @@ class Redactor:
         known = {form for value in values for form in _forms(value.strip())}
         longest_first = sorted(known, key=lambda form: (-len(form), form))
         self._known = re.compile("|".join(map(re.escape, longest_first))) if known else None
+        self._raw = [re.escape(raw) for form in longest_first for raw in _raw_forms(form)]
 
     def __repr__(self) -> str:
         return "Redactor()"
@@ -63,6 +67,19 @@ class Redactor:
         for look in _looks():
             text = look.sub(_hidden, text)
         return text
+
+    def redact_file(self, content: bytes) -> bytes | None:
+        """Return a file's content without secrets; None where it holds a known one that cannot be taken out.
+
+        Text is redacted in its own encoding, all else of it kept byte for byte. What is no text is only looked through
+        for the known values, as UTF-8, UTF-16, UTF-32 or Latin-1 has them.
+        """
+        encoding = _encoding_of(content)
+        if encoding is not None:
+            text = content.decode(encoding)
+            redacted = self.redact(text)
+            content = content if redacted == text else redacted.encode(encoding)
+        return None if self._raw and re.search(b"|".join(self._raw), content) else content
 
     def redact_all(self, document: Any) -> Any:
         """Return a JSON document with every text in it redacted; the names of its members stay."""
@@ -79,6 +96,44 @@ def redactor_of(environ: Mapping[str, str], names: Iterable[str] = ()) -> Redact
     """Return a redactor for the variables of these names, for ours, and for all that are called a key or a secret."""
     wanted = {name for name in environ if _NAMED.search(name)} | set(names)
     return Redactor(environ[name] for name in wanted - _OPEN if name in environ)
+
+
+def _encoding_of(content: bytes) -> str | None:
+    """Return the encoding in which the bytes are a text that comes back as the same bytes; None for a binary.
+
+    UTF-16 and UTF-32 are known by their byte order mark, UTF-16 also by every other byte being zero.
+    """
+    marks = (
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+        (codecs.BOM_UTF32_BE, "utf-32-be"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    )
+    found = next((name for mark, name in marks if content.startswith(mark)), None)
+    if found is None and b"\0" in content:
+        first, second = content[::2].count(0), content[1::2].count(0)
+        if max(first, second) * 4 < len(content):
+            return None
+        found = "utf-16-le" if second > first else "utf-16-be"
+    if found is not None:
+        return found if _decodes(content, found) and not _CONTROLS.search(content.decode(found).encode()) else None
+    if _decodes(content, "utf-8"):
+        return "utf-8"
+    return None if _CONTROLS.search(content) else "latin-1"
+
+
+def _decodes(content: bytes, encoding: str) -> bool:
+    try:
+        return content.decode(encoding).encode(encoding) == content
+    except UnicodeError:
+        return False
+
+
+def _raw_forms(form: str) -> Iterator[bytes]:
+    """Yield the bytes that a text is in each encoding that has it."""
+    for encoding in ("utf-8", "latin-1", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
+        with suppress(UnicodeEncodeError):
+            yield form.encode(encoding)
 
 
 def _forms(value: str) -> set[str]:

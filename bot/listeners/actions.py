@@ -14,7 +14,7 @@ from bot.bridge import AsyncDoor
 from bot.directory import Directory
 from bot.listeners.responding import respond
 from bot.settings import SlackSettings
-from bot.views.answers import View, plain_view, told_view
+from bot.views.answers import Draft, plain_view, told_view
 from bot.views.buttons import PREFIX
 from core.errors import ChannelError, CoreError
 from core.ports import IncomingPress
@@ -39,14 +39,14 @@ def register(app: AsyncApp, buttons: Buttons) -> None:
 
     async def run(ack: AsyncAck, body: dict[str, Any]) -> None:
         await ack()
-        view = await pressed(body, buttons)
-        if view is not None:
-            await respond(payloads.response_url(body), view)
+        draft = await pressed(body, buttons)
+        if draft is not None:
+            await respond(buttons.door, payloads.response_url(body), draft)
 
     app.action(re.compile(f"^{re.escape(PREFIX)}"))(run)
 
 
-async def pressed(body: payloads.Document, buttons: Buttons) -> View | None:
+async def pressed(body: payloads.Document, buttons: Buttons) -> Draft | None:
     """Do what the button is for, and return what is told to whoever pressed it; None where all can see what it did."""
     own = buttons.identity()
     press = payloads.press(body, own) if own is not None else None

@@ -12,7 +12,7 @@ from bot import payloads
 from bot.bridge import AsyncDoor
 from bot.listeners.responding import respond
 from bot.payloads import COMMAND, KIND, Command
-from bot.views.answers import View, help_view, list_view, plain_view, refusal_view, status_view, told_view
+from bot.views.answers import Draft, help_view, list_view, plain_view, refusal_view, status_view, told_view
 from core.errors import CoreError
 from core.ports import IncomingOrder, Role
 
@@ -51,12 +51,12 @@ def register(app: AsyncApp, sessions: Sessions) -> None:
     async def run(ack: AsyncAck, body: dict[str, Any]) -> None:
         await ack()
         asked = payloads.command(body)
-        await respond(asked.response_url, await answer(asked, sessions))
+        await respond(sessions.door, asked.response_url, await answer(asked, sessions))
 
     app.command(COMMAND)(run)
 
 
-async def answer(asked: Command, sessions: Sessions) -> View:
+async def answer(asked: Command, sessions: Sessions) -> Draft:
     """Return what the caller gets to see; no data without permission."""
     if not sessions.permits(asked):
         log.info("a slash command was refused", extra={"author": asked.user, "team": asked.team})
@@ -74,13 +74,13 @@ async def answer(asked: Command, sessions: Sessions) -> View:
         return plain_view(f"{what}: {error}")
 
 
-_LISTS: Mapping[str, Callable[[tuple[Mapping[str, Any], ...]], View]] = {
+_LISTS: Mapping[str, Callable[[tuple[Mapping[str, Any], ...]], Draft]] = {
     "status": status_view,
     "list": list_view,
 }
 
 
-async def _ordered(verb: str, asked: Command, sessions: Sessions) -> View:
+async def _ordered(verb: str, asked: Command, sessions: Sessions) -> Draft:
     role, more = ORDERS[verb]
     if not sessions.holds(asked.user, role):
         return plain_view(f"{verb} is for the operators of this the-loop (channels.slack.operators) alone.")

@@ -2,15 +2,17 @@
 
 import logging
 
+from bot.bridge import AsyncDoor
 from bot.clients import response_client
 from bot.errors import ASYNC_FAILURES, channel_error
-from bot.views.answers import View
+from bot.views.answers import Draft
 
 log = logging.getLogger(__name__)
 
 
-async def respond(url: str, view: View) -> None:
-    """Show the view to the caller alone, beside the message; what fails is logged, for nobody waits for it."""
+async def respond(door: AsyncDoor, url: str, draft: Draft) -> None:
+    """Show the draft to the caller alone, beside the message; what fails is logged, for nobody waits for it."""
+    view = await door.shown(draft)
     try:
         answered = await response_client(url).send(
             text=view.text, blocks=list(view.blocks), response_type="ephemeral", replace_original=False

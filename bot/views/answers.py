@@ -1,9 +1,12 @@
-"""What the slash command answers: rows -> blocks and the text that stands for them. Pure."""
+"""What one person alone is shown: rows, words -> blocks and the text that stands for them. Pure.
+
+Each function returns a Draft, which becomes a View only by what takes secrets out of every text before it is cut.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from bot.mrkdwn import escape
 from bot.payloads import COMMAND
@@ -26,24 +29,43 @@ class View:
     blocks: tuple[Block, ...]
 
 
-def plain_view(text: str) -> View:
+class Clean(Protocol):
+    """Takes secrets out of a text; CoreDoor.shown is one."""
+
+    def __call__(self, text: str, *, verbatim: bool = False) -> str:
+        """Return the text as it may be shown; `verbatim`: nothing else is changed in it."""
+        ...
+
+
+Draft = Callable[[Clean], View]
+
+
+def plain_view(text: str) -> Draft:
     """Return a message of one plain text."""
-    shown = _cut(text, _SECTION // 2)
-    return View(escape(shown), (_section(escape(shown)),))
+
+    def drawn(clean: Clean) -> View:
+        shown = escape(_cut(clean(text), _SECTION // 2))
+        return View(shown, (_section(shown),))
+
+    return drawn
 
 
-def refusal_view() -> View:
+def refusal_view() -> Draft:
     """Return what somebody gets who may not ask; it tells nothing of the sessions."""
     return plain_view("You are not on the list of people who may use this command here.")
 
 
-def told_view(told: Told) -> View:
+def told_view(told: Told) -> Draft:
     """Return what core tells somebody; code is shown as it is, its beginning cut where it is too long."""
-    text = escape(_cut(told.text, _SECTION // 2))
     if not told.code:
-        return View(text, (_section(text),))
-    code = escape(told.code[-_CODE:].replace("```", "'''"))
-    return View(text, (_section(text), _section(f"```\n{code[-_SECTION + 10 :]}\n```")))
+        return plain_view(told.text)
+
+    def drawn(clean: Clean) -> View:
+        text = escape(_cut(clean(told.text), _SECTION // 2))
+        code = escape(clean(told.code, verbatim=True)[-_CODE:].replace("```", "'''"))
+        return View(text, (_section(text), _section(f"```\n{code[-_SECTION + 10 :]}\n```")))
+
+    return drawn
 
 
 _MEMBERS = (
@@ -62,41 +84,61 @@ _OPERATORS = (
 )
 
 
-def help_view(unknown: str, *, operator: bool = False) -> View:
+def help_view(unknown: str, *, operator: bool = False) -> Draft:
     """Return the verbs that the caller may use; an unknown one is named."""
-    verbs = (*_MEMBERS, *(_OPERATORS if operator else ()), ("help", "this"))
-    lines = [f"`{COMMAND} {verb}`: {what}" for verb, what in verbs]
-    lines.append("To speak to a session, reply in its thread.")
-    typed = escape(_cut(f"{COMMAND} {unknown}".replace("`", ""), _FIELD))
-    named = f"There is no command `{typed}`. " if unknown else ""
-    words = ", ".join(verb.split()[0] for verb, _ in verbs)
-    return View(
-        f"{named}Commands: {words}", (_section("\n".join([f"{named}These can be used:", *lines] if named else lines)),)
-    )
+
+    def drawn(clean: Clean) -> View:
+        verbs = (*_MEMBERS, *(_OPERATORS if operator else ()), ("help", "this"))
+        lines = [f"`{COMMAND} {verb}`: {what}" for verb, what in verbs]
+        lines.append("To speak to a session, reply in its thread.")
+        typed = escape(_cut(f"{COMMAND} {clean(unknown)}".replace("`", ""), _FIELD))
+        named = f"There is no command `{typed}`. " if unknown else ""
+        words = ", ".join(verb.split()[0] for verb, _ in verbs)
+        whole = "\n".join([f"{named}These can be used:", *lines] if named else lines)
+        return View(f"{named}Commands: {words}", (_section(whole),))
+
+    return drawn
 
 
-def status_view(rows: Sequence[Row]) -> View:
+def status_view(rows: Sequence[Row]) -> Draft:
     """Return one line a session."""
     return _rows_view(rows, _status_line)
 
 
-def list_view(rows: Sequence[Row]) -> View:
+def list_view(rows: Sequence[Row]) -> Draft:
     """Return two lines a session."""
     return _rows_view(rows, _list_line)
 
 
-def _rows_view(rows: Sequence[Row], line: Callable[[Row], str]) -> View:
+def _rows_view(rows: Sequence[Row], line: Callable[[Row], str]) -> Draft:
     if not rows:
         return plain_view("There are no standing sessions yet.")
     running = sum(1 for row in rows if row.get("running") is True)
     text = f"{running} of {len(rows)} sessions running"
     if len(rows) == 1:
         text = "1 session, running" if running else "1 session, not running"
-    return View(text, (_section(f"*{text}*"), *_sections([line(row) for row in rows])))
+
+    def drawn(clean: Clean) -> View:
+        lines = [line(_cleaned(row, clean)) for row in rows]
+        more = escape(clean("`the-loop standing list` shows all"))
+        return View(text, (_section(f"*{text}*"), *_sections(lines, more)))
+
+    return drawn
 
 
-def _sections(lines: Sequence[str]) -> list[Block]:
-    """Return the lines in as many sections as they need; those beyond what one message holds are counted instead."""
+def _cleaned(row: Row, clean: Clean) -> Row:
+    """Return the row with every text in it as it may be shown."""
+    return {
+        key: clean(value) if isinstance(value, str) else _cleaned(value, clean) if isinstance(value, Mapping) else value
+        for key, value in row.items()
+    }
+
+
+def _sections(lines: Sequence[str], all_shown: str) -> list[Block]:
+    """Return the lines in as many sections as they need; those beyond what one message holds are counted instead.
+
+    `all_shown` says where all of them are.
+    """
     blocks: list[Block] = []
     shown = 0
     for line in lines:
@@ -107,7 +149,7 @@ def _sections(lines: Sequence[str]) -> list[Block]:
             break
         blocks, shown = candidate, shown + 1
     if shown < len(lines):
-        blocks.append(_section(f"… and {len(lines) - shown} more: `the-loop standing list` shows all"))
+        blocks.append(_section(f"… and {len(lines) - shown} more: {all_shown}"))
     return blocks
 
 

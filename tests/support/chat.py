@@ -7,6 +7,7 @@ from core.domain.marking import Mark
 from core.domain.posting import OutboundKind
 from core.errors import ChannelError
 from core.ports import Button, CoreDoor, Finding, NewPost, Posted, Role, WebHook
+from core.redaction import Redactor
 
 TEAM, HOME = "T1", "C1"
 
@@ -60,6 +61,9 @@ class Chat:
     def holds(self, author: str, role: Role) -> bool:
         """Tell whether somebody has the role: here every member has each but an operator's."""
         return self.authorized(author) and role is not Role.OPERATOR
+
+    def redact_with(self, redactor: Redactor) -> None:
+        """Keep nothing secret."""
 
     def post(self, post: NewPost, channel: str, thread: str) -> Posted:
         """Post, or fail as told."""

@@ -78,3 +78,17 @@ def test_demo_is_told_commands_that_address_the_demo(environ: dict[str, str], tm
 
     assert told == f"start it: {whole}"
     assert posts == {OutboundKind.NOTE: f"start it: {whole}", OutboundKind.ANSWER: text}
+
+
+def test_a_text_that_passes_twice_names_the_configuration_once(environ: dict[str, str], tmp_path: Path) -> None:
+    """A note that is edited, or an answer that several hands pass on."""
+    linked = tmp_path / "bin"
+    linked.mkdir()
+    (linked / "the-loop").symlink_to(OWN)
+    around = {**environ, "PATH": f"/usr/bin:{linked}"}
+    source = tmp_path / "c.yaml"
+
+    once = exact("`the-loop standing start scribe`", source, around)
+
+    assert once == f"`the-loop --config {source} standing start scribe`"
+    assert exact(once, source, around) == once

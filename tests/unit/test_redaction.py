@@ -117,3 +117,64 @@ def test_every_text_of_a_document_is_redacted() -> None:
     shown = Redactor((SECRET,)).redact_all(row)
 
     assert shown == {**row, "detail": HIDDEN, "runs": [{"error": HIDDEN, "count": 3}]}
+
+
+ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252"]
+UMLAUT = "Schlüssel-äöü-1234"
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_text_file_is_redacted_in_its_own_encoding(encoding: str) -> None:
+    """By value and by look; what stands around it is kept, its line ends and its byte order mark too."""
+    text = "Zeile\r\nkey: {} und ghp_{} für später\r\n" + "mehr Text. " * 20
+    content = text.format(SECRET, BODY).encode(encoding)
+
+    shown = Redactor([SECRET]).redact_file(content)
+
+    hidden = f"Zeile\r\nkey: {HIDDEN} und {HIDDEN} für später\r\n" + "mehr Text. " * 20
+    assert shown == hidden.encode(encoding)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16-le", "utf-16-be", "utf-32-le"])
+@pytest.mark.parametrize("secret", [SECRET, UMLAUT])
+@pytest.mark.parametrize("shift", [0, 1])
+def test_a_binary_with_a_known_secret_is_refused(encoding: str, secret: str, shift: int) -> None:
+    """Nothing can be taken out of it without breaking it."""
+    content = (
+        b"\x7fELF\x02\x01\x01"
+        + b"\x00\x03\x00\x00\x3e\x00\x01"
+        + b"\xff" * shift
+        + secret.encode(encoding)
+        + b"\x00\x02\xfe\xff\xc3"
+    )
+
+    assert Redactor([secret]).redact_file(content) is None
+
+
+def test_a_value_in_another_encoding_than_its_file_is_refused() -> None:
+    """The text is one, and the value in it is not of it."""
+    content = "Grüße ".encode() + UMLAUT.encode("latin-1") + UMLAUT.encode()
+
+    assert Redactor([UMLAUT]).redact_file(content) is None
+
+
+@given(st.binary(max_size=400) | st.text(max_size=200).map(lambda text: text.encode("utf-16")))
+def test_any_file_without_a_secret_is_kept_byte_for_byte(content: bytes) -> None:
+    """Whatever it is taken for."""
+    assert Redactor([SECRET]).redact_file(content) == content
+
+
+@given(
+    st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1"]),
+    st.text(max_size=60),
+    st.text(max_size=60),
+    st.binary(max_size=6),
+)
+def test_no_file_that_is_let_through_holds_the_value(encoding: str, before: str, after: str, junk: bytes) -> None:
+    """In whatever encoding it stood there, and whatever stood around it."""
+    content = junk + (before + SECRET + after).encode(encoding, "replace") + junk
+
+    shown = Redactor([SECRET]).redact_file(content)
+
+    forms = [SECRET.encode(each) for each in ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")]
+    assert shown is None or not any(form in shown for form in forms)

@@ -43,7 +43,7 @@ def test_fifty_sessions_fit_one_answer(workspace: WorkspaceThread, door: Door, s
     workspace.command("alice", "agents", "/the-loop list")
 
     seen = workspace.wait_for_ephemeral("alice", lambda message: "sessions running" in message["text"])
-    assert "more: `the-loop standing list`" in str(seen["blocks"])
+    assert "more: `/opt/the-loop standing list`" in str(seen["blocks"])
 
 
 def test_an_unknown_verb_is_answered_with_the_known_ones(

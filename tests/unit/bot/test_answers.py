@@ -5,11 +5,35 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.views.answers import help_view, list_view, plain_view, refusal_view, status_view
+from bot.views.answers import (
+    Draft,
+    View,
+    help_view,
+    list_view,
+    plain_view,
+    refusal_view,
+    status_view,
+    told_view,
+)
 from bot.workspace.limits import check_blocks
+from core.ports import Told
+
+SECRET = "hunter2<&>and-more"
+
+
+def hidden(text: str, *, verbatim: bool = False) -> str:
+    """Take one word for a secret."""
+    return text.replace(SECRET, "[redacted]")
+
+
+def drawn(draft: Draft) -> View:
+    """Return what a draft shows."""
+    return draft(hidden)
+
 
 _ROW = st.fixed_dictionaries(
     {"name": st.text(max_size=40)},
@@ -30,7 +54,7 @@ _ROW = st.fixed_dictionaries(
 @given(st.lists(_ROW, max_size=60))
 def test_any_rows_make_a_message_that_slack_takes(rows: list[dict[str, Any]]) -> None:
     """Whatever the rows hold, blocks keep their limits and nothing in them can ping."""
-    for view in (status_view(rows), list_view(rows)):
+    for view in (drawn(status_view(rows)), drawn(list_view(rows))):
         check_blocks(json.loads(json.dumps(list(view.blocks))))
         assert view.text
         assert "<" not in json.dumps(view.blocks)
@@ -40,7 +64,7 @@ def test_fifty_sessions_are_all_in_the_status() -> None:
     """A common number of sessions needs no cutting."""
     rows = [{"name": f"session-number-{n}", "running": True, "activity": "idle", "queued": 1} for n in range(50)]
 
-    shown = str(status_view(rows).blocks)
+    shown = str(drawn(status_view(rows)).blocks)
 
     assert all(f"session-number-{n}" in shown for n in range(50))
     assert "more:" not in shown
@@ -56,19 +80,19 @@ def test_states_are_told_apart() -> None:
         {"name": "e", "running": False, "status": "stopped", "live": "absent"},
     ]
 
-    lines = status_view(rows).blocks[1]["text"]["text"].splitlines()
+    lines = drawn(status_view(rows)).blocks[1]["text"]["text"].splitlines()
 
     assert lines == ["● *a* busy", "● *b* running", "○ *c* failed", "○ *d* foreign", "○ *e* stopped"]
 
 
 def test_no_sessions_is_said() -> None:
     """An empty answer would look like a fault."""
-    assert "no standing sessions" in status_view([]).text
+    assert "no standing sessions" in drawn(status_view([])).text
 
 
 def test_an_unknown_verb_cannot_break_out_of_its_quotes() -> None:
     """What was typed comes back as text."""
-    shown = str(help_view("`<!channel>`" + "x" * 500).blocks)
+    shown = str(drawn(help_view("`<!channel>`" + "x" * 500)).blocks)
 
     assert "<!channel>" not in shown
     assert "x" * 300 not in shown
@@ -76,7 +100,35 @@ def test_an_unknown_verb_cannot_break_out_of_its_quotes() -> None:
 
 def test_a_refusal_says_no_more_than_that() -> None:
     """Its text and its block are the same short line."""
-    view = refusal_view()
+    view = drawn(refusal_view())
 
     assert view.blocks[0]["text"]["text"] == view.text
-    assert len(plain_view("y" * 100_000).text) < 3_000
+    assert len(drawn(plain_view("y" * 100_000)).text) < 3_000
+
+
+@pytest.mark.parametrize("padding", [0, 160, 190, 1_440, 2_395])
+def test_no_view_shows_a_secret_whole_or_cut(padding: int) -> None:
+    """It is taken out before a text is cut or escaped, wherever the cut would have fallen."""
+    text = "x" * padding + SECRET
+    row = {"name": "scribe", "running": True, **dict.fromkeys(("activity", "cwd", "detail", "description"), text)}
+    drafts = (
+        plain_view(text),
+        help_view(text),
+        told_view(Told(text)),
+        told_view(Told(text, SECRET + text)),
+        status_view([row, {"name": text, "hold": {"kind": text}}]),
+        list_view([row]),
+    )
+
+    shown = [str(drawn(draft)) for draft in drafts]
+
+    assert not [view for view in shown if "hunter2" in view]
+
+
+def test_the_command_that_shows_all_sessions_is_as_it_can_be_typed() -> None:
+    """As every command that a person is told."""
+    view = list_view([{"name": f"s-{n}", "cwd": "d" * 300} for n in range(200)])(
+        lambda text, *, verbatim=False: text.replace("`the-loop ", "`/opt/the-loop ")
+    )
+
+    assert "`/opt/the-loop standing list`" in str(view.blocks[-1])
