@@ -6,6 +6,8 @@ from pathlib import Path
 
 from core.clock import Clock, Deadline, SystemClock
 from core.errors import Refused, StoreBroken
+from core.plainfiles import open_plain
+from core.store.files import broken
 
 _ASKERS_SECONDS = 2.0
 _ASKER_SECONDS = 0.001
@@ -17,18 +19,17 @@ def running_service(lock: Path) -> int | None:
     Raises StoreBroken where the file is there and cannot be asked.
     """
     try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+        opened = open_plain(lock)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise StoreBroken(f"cannot tell whether a service runs: {lock}: {error.strerror}", "see its owner") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        text = os.read(descriptor, 32).decode("ascii", "replace").strip()
-        return int(text) if text.isdigit() else 0
-    finally:
-        os.close(descriptor)
+    with opened:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            text = opened.read(32).decode("ascii", "replace").strip()
+            return int(text) if text.isdigit() else 0
     return None
 
 
@@ -52,6 +53,9 @@ class ServiceLock:
             self._hold(descriptor)
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            os.close(descriptor)
+            raise broken(error, self._lock, "write our pid to it") from error
         except BaseException:
             os.close(descriptor)
             raise

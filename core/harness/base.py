@@ -1,12 +1,10 @@
 """What the adapters share: file names of a session's folder, private writes, a look at PATH, safe access to JSON."""
 
-import errno
 import os
 import shutil
-import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from core.domain.harness import SessionContext
 from core.errors import HarnessNotInstalled, TrustFailed
@@ -32,17 +30,6 @@ def write_private(path: Path, text: str, mode: int = 0o600) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def open_plain(path: Path) -> BinaryIO:
-    """Open a plain file for reading. What else may stand under its name, a folder or a FIFO, is refused, and waited for
-    never. Raises OSError.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    raise OSError(errno.EINVAL, "it is no plain file", str(path))
 
 
 def make_folders(context: SessionContext) -> None:

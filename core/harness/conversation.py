@@ -9,8 +9,9 @@ from typing import Any
 
 from core.domain.harness import HarnessEvent, TextQueued, TurnEnded, TurnStarted
 from core.errors import StoreBroken, TrustFailed
-from core.harness.base import object_of, open_plain, text_of
+from core.harness.base import object_of, text_of
 from core.harness.events import NOTIFICATION, is_internal
+from core.plainfiles import open_plain
 
 _INTERRUPTED = "[Request interrupted by user"  #: also "… for tool use]"
 _CHUNK = 1 << 16

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.domain.harness import Report
-from core.harness.base import open_plain
+from core.plainfiles import open_plain
 
 BLOCKED_SUFFIX = ".blocked.json"  #: the turn gate blocked the turn that this report is about
 BAD = "bad"  #: folder beside the reports that could not be understood

@@ -14,7 +14,8 @@ from typing import Any
 
 from core.domain.activity import BETWEEN_TURNS, ActivityState
 from core.domain.harness import Opinion
-from core.harness.base import open_plain, text_of
+from core.harness.base import text_of
+from core.plainfiles import open_plain
 
 _STATES = {
     "idle": ActivityState.IDLE,

@@ -1,5 +1,6 @@
 """logs: what a session's terminal showed last, of the instance that lives and of the one that ended before."""
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from core.domain.session import LastExit, Live, SessionRecord
 from core.errors import NotRunning, StoreBroken
 from core.launching import output_path
 from core.names import target_for
+from core.plainfiles import open_plain
 from core.sessions import definition_of
 from core.system import System
 from core.values import dataclass
@@ -86,7 +88,9 @@ def _kept(system: System, record: SessionRecord, lines: int) -> EndedOutput | No
 
 def _read(path: Path) -> tuple[str, datetime] | None:
     try:
-        return path.read_text(encoding="utf-8"), datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        with open_plain(path) as stream:
+            at = datetime.fromtimestamp(os.fstat(stream.fileno()).st_mtime, UTC)
+            return stream.read().decode(errors="replace"), at
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -4,6 +4,7 @@ from core.domain.session import Live
 from core.errors import NotRunning
 from core.launching import output_path
 from core.names import target_for
+from core.plainfiles import read_plain
 from core.sessions import Known, definition_of
 from core.system import System
 
@@ -43,7 +44,7 @@ def _kept_output(system: System, known: Known) -> str | None:
     if known.record is None:
         return None
     try:
-        return output_path(system.paths, known.record.uid).read_text(encoding="utf-8")
+        return read_plain(output_path(system.paths, known.record.uid)).decode(errors="replace")
     except OSError:
         return None  # none was kept
 

@@ -10,9 +10,11 @@ from core.clock import Deadline, SystemClock
 from core.errors import LockBusy
 from core.names import check_name
 from core.paths import StatePaths
+from core.plainfiles import read_plain
 from core.store.files import broken, private_folder, secure_root
 
 _POLL = 0.01  # seconds between two attempts
+_NOTE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO: an error
 
 
 class SessionLocks:
@@ -68,7 +70,7 @@ def _locked(descriptor: int, path: Path, seconds: float) -> bool:
 def _note(holder: Path, purpose: str) -> None:
     """Write who holds the lock and for what. A full disk costs that message only, never the lock."""
     try:
-        descriptor = os.open(holder, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(holder, _NOTE_FLAGS, 0o600)
         try:
             os.write(descriptor, f"{os.getpid()} {purpose}\n".encode())
         finally:
@@ -93,7 +95,7 @@ def _report(what: str, holder: Path, error: OSError) -> None:
 def _busy(name: str, seconds: float, holder: Path) -> LockBusy:
     """Return the error that names the holder, as far as its note can be read and is not a dead one's."""
     try:
-        pid, _, purpose = holder.read_text(errors="replace").strip().partition(" ")
+        pid, _, purpose = read_plain(holder).decode(errors="replace").strip().partition(" ")
         os.kill(int(pid), 0)
     except PermissionError:
         who = "held by another user's process"

@@ -7,6 +7,7 @@ from core.domain.session import SessionRecord
 from core.errors import InvalidValue, RecordUnreadable
 from core.names import check_name
 from core.paths import StatePaths
+from core.plainfiles import read_plain
 from core.store.files import broken, private_folder, remove_file, write_private
 from core.store.recordcodec import Malformed, decode_record, encode_record
 
@@ -23,7 +24,7 @@ class RecordFiles:
         """Return the record, or None if there is none. Raises RecordUnreadable, InvalidValue."""
         path = self._path(name)
         try:
-            return decode_record(path.read_bytes(), name)
+            return decode_record(read_plain(path), name)
         except FileNotFoundError:
             return None
         except (Malformed, OSError) as error:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from core.plainfiles import read_plain
 from core.tmux.language import Line
 from core.tmux.place import Place, place_of
 from core.tmux.transport import ProcessTransport, Reply, base_environment, our_environment, silent
@@ -134,7 +135,7 @@ class TmuxServer:
     def _noted(self) -> tuple[int, str, str] | None:
         """Return the pid, start and socket of the last server that was noted, dead or alive."""
         try:
-            pid, start, socket = self._memory.read_text().rstrip("\n").split(" ", 2)
+            pid, start, socket = read_plain(self._memory).decode().rstrip("\n").split(" ", 2)
             return int(pid), start, socket
         except (OSError, ValueError):  # none was noted, or not by us: nothing is known
             return None

@@ -86,3 +86,14 @@ def test_what_cannot_be_asked_is_not_no(tmp_path: Path) -> None:
         running_service(tmp_path / "file" / "service.lock")
     with pytest.raises(StoreBroken, match=r"service\.lock"):
         ServiceLock(tmp_path / "file" / "service.lock", SystemClock()).take()
+
+
+@pytest.mark.timeout(20)
+def test_a_fifo_in_its_place_tells_nothing(tmp_path: Path) -> None:
+    """Whoever asks, or would be the service, is told at once that this is no lock file."""
+    os.mkfifo(tmp_path / "service.lock")
+
+    with pytest.raises(StoreBroken, match=r"service\.lock.*no plain file"):
+        running_service(tmp_path / "service.lock")
+    with pytest.raises(StoreBroken, match=r"service\.lock"):
+        ServiceLock(tmp_path / "service.lock", SystemClock()).take()

@@ -1,15 +1,19 @@
 """logs: what a session showed, of the instance that lives and of the one that ended before."""
 
+import os
+
 import pytest
 
 from core.domain.session import LastExit, Live
-from core.errors import NotRunning
+from core.errors import NotRunning, StoreBroken
+from core.launching import output_path
 from core.standing.recalling import logs_of
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
+from core.standing.viewing import screen
 from core.system import System
 from tests.integration.lifecycle.held import kill
-from tests.support.world import ACTOR
+from tests.support.world import ACTOR, recorded
 
 
 def test_a_live_session_shows_its_screen(system: System) -> None:
@@ -76,3 +80,24 @@ def test_lines_are_limited_and_a_session_that_never_ran_is_refused(system: Syste
 
     assert logs.ended is not None
     assert len(logs.ended.output.splitlines()) == 1
+
+
+@pytest.mark.timeout(30)
+def test_what_the_agent_put_in_the_outputs_place_holds_nobody_up(system: System) -> None:
+    """Its folder is its own: a FIFO there is named, and text that is none is shown as far as it goes."""
+    start_standing(system, "scribe", ACTOR)
+    stop_standing(system, "scribe", ACTOR)
+    kept = output_path(system.paths, recorded(system, "scribe").uid)
+
+    kept.write_bytes(b"READY \xff")
+    shown = logs_of(system, "scribe", 50), screen(system, "scribe", 50)
+    kept.unlink()
+    os.mkfifo(kept)
+
+    assert shown[0].ended is not None
+    assert "READY" in shown[0].ended.output
+    assert "READY" in shown[1]
+    with pytest.raises(StoreBroken, match=r"last-output.*no plain file"):
+        logs_of(system, "scribe", 50)
+    with pytest.raises(NotRunning):
+        screen(system, "scribe", 50)

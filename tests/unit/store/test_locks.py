@@ -2,6 +2,8 @@
 
 import os
 import threading
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -77,11 +79,14 @@ def test_lock_files_are_private_and_stay(locks: SessionLocks, paths: StatePaths)
     assert [path.name for path in paths.locks.iterdir()] == ["scribe"]
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("stands", [os.mkdir, os.mkfifo], ids=["folder", "fifo"])
 def test_a_note_that_cannot_be_written_costs_no_lock(
-    locks: SessionLocks, paths: StatePaths, caplog: pytest.LogCaptureFixture
+    locks: SessionLocks, paths: StatePaths, caplog: pytest.LogCaptureFixture, stands: Callable[[Path], None]
 ) -> None:
     """Where the note has no place, the lock is held all the same and the log says why there is no note."""
-    (paths.locks / "scribe.holder").mkdir(parents=True)
+    paths.locks.mkdir(parents=True)
+    stands(paths.locks / "scribe.holder")
 
     with locks.hold("scribe", "stop", 1), pytest.raises(LockBusy), locks.hold("scribe", "say", 0.02):
         pass

@@ -48,6 +48,21 @@ def test_files_that_are_no_records_are_left_out(records: RecordFiles, paths: Sta
     assert records.all() == (a_record(),)
 
 
+@pytest.mark.timeout(20)
+def test_what_is_no_plain_file_is_unreadable_and_waited_for_never(records: RecordFiles, paths: StatePaths) -> None:
+    """A FIFO or a folder in a record's place hides no other record and holds nobody up."""
+    records.write(a_record())
+    os.mkfifo(paths.records / "pipe.json")
+    (paths.records / "folder.json").mkdir()
+
+    folder, pipe, scribe = records.all()
+
+    assert isinstance(folder, RecordUnreadable)
+    assert isinstance(pipe, RecordUnreadable)
+    assert str(paths.records / "pipe.json") in str(pipe)
+    assert scribe == a_record()
+
+
 @pytest.mark.parametrize("content", [b"{", b'{"version": 99}', b"\x00"])
 def test_an_unreadable_file_is_never_touched(records: RecordFiles, paths: StatePaths, content: bytes) -> None:
     """Neither a write nor a removal changes a file that cannot be understood."""
