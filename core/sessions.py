@@ -71,7 +71,7 @@ def _known(settings: Settings, name: str, record: SessionRecord | None, unreadab
     if declared is not None:
         return Known(declared, True, record, unreadable)
     if record is not None:
-        return Known(record.definition, False, record)
+        return Known(record.definition, record.declared and not settings.whole, record)
     if unreadable is not None:
         return Known(Definition(name), False, None, unreadable)
     raise UnknownSession(name)

@@ -28,6 +28,7 @@ def salvage(path: Path, defaults: Settings, env: Mapping[str, str]) -> Settings:
         state_root=Path(root) if root else defaults.state_root,
         routing=defaults.routing._replace(tmux=tmux_from(tmux)),
         source=path,
+        whole=False,
     )
 
 

@@ -105,7 +105,10 @@ class ServiceSettings(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """The whole configuration. `source` is the file it came from; None: there is none, and all are defaults."""
+    """The whole configuration. `source` is the file it came from; None: there is none, and all are defaults.
+
+    `whole` False: the file cannot be used, and this is what could be read of it; nobody knows what it declares.
+    """
 
     state_root: Path
     routing: Routing = Routing()
@@ -116,6 +119,7 @@ class Settings(NamedTuple):
     event_log: EventLogSettings = EventLogSettings()
     service: ServiceSettings = ServiceSettings()
     source: Path | None = None
+    whole: bool = True
 
     def channel(self, name: str) -> ChannelBlock:
         """Return the channel's block; one that is not in the file is disabled and empty."""

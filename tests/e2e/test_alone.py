@@ -133,6 +133,8 @@ def test_stop_works_with_a_broken_configuration(alone: Product) -> None:
     assert (stopped.code, stopped.row["outcome"]) == (0, "stopped")
     assert "autoStrat" in stopped.err
     assert not alive(pid)
+    assert stopped.row["declared"]  # what cannot be read says nothing about entries that were removed
+    assert "removed" not in stopped.row["detail"]
 
 
 def test_the_lifecycle_stop_works_with_a_broken_configuration(alone: Product) -> None:

@@ -41,6 +41,7 @@ def test_what_can_be_read_is_kept_and_the_error_said(folder: ConfigFolder, broke
     assert found.routing.tmux.socket_name == "mine"
     assert found.routing.tmux.harness_kill_grace_seconds == 9
     assert found.standing.sessions == ()
+    assert not found.whole
     assert found.source == folder.path
 
 
