@@ -398,11 +398,16 @@ class Deliverer:
             following = self.advance(uid)
             row = self._system.inbox.get(until_row)
             now = self._now()
-            if row is None or is_over(row) or waits_long(row) or now >= deadline:
+            if row is None or is_over(row) or waits_long(row) or self._only_served(uid) or now >= deadline:
                 return row
             if following is not None and following > now:
                 pause = min(following, deadline, now + _EVIDENCE_POLL) - now
                 self._system.clock.pause(max(0.0, pause.total_seconds()))
+
+    def _only_served(self, uid: str) -> bool:
+        """Tell whether what goes in first needs a service, and all behind it with it."""
+        rows = self._rows(uid)
+        return bool(rows) and rows[0].detail == delivering.NEEDS_SERVICE
 
 
 def is_over(row: InboxRow) -> bool:

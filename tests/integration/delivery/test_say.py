@@ -11,7 +11,7 @@ from core.names import new_marker
 from core.saying import say
 from core.system import System
 from tests.support.talking import record_of, rows, taken, times
-from tests.support.tmux import soon, wait_until
+from tests.support.tmux import wait_until
 from tests.support.world import ACTOR
 from tests.unit.store.samples import a_message
 
@@ -95,14 +95,17 @@ def test_a_say_without_a_service_lets_no_reply_in(scribe: System) -> None:
     }
     scribe.inbox.add([a_message(2, **of_ann, text="came live", marker=new_marker(), order_us=now - 1)])
 
-    said = say(scribe, "scribe", "from the terminal", actor=ACTOR)
+    began = scribe.clock.monotonic()
+    said = say(scribe, "scribe", "from the terminal", actor=ACTOR, wait=60)
+    waited = scribe.clock.monotonic() - began
     before = len(taken(scribe))
     scribe.inbox.add([a_message(1, **of_ann, text="was missed", marker=new_marker(), order_us=now - 2)])
-    Deliverer(scribe, lambda _: True).run(uid, said.message_id, soon(15))
+    service = Deliverer(scribe, lambda _: True)
+    wait_until(lambda: (service.advance(uid), len(taken(scribe)))[1] == 4, "all are in")
 
     assert said.state is MessageState.QUEUED
     assert "no service is running" in " ".join(said.messages)
     assert before == 1
-    wait_until(lambda: len(taken(scribe)) == 4, "all are in")
+    assert waited < 30, "it waited for what only a service can do"
     order = [text.split("] ", 1)[1].strip() for text in taken(scribe)[1:]]
     assert order == ["was missed", "came live", "from the terminal"]
