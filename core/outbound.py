@@ -22,6 +22,7 @@ from core.ports import Binding, Channel, NewPost, OutboundKind, OutboxRow, Poste
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
 from core.system import System
+from core.unsent import note_unsent
 from core.values import replace as replace_fields
 
 _LOG = logging.getLogger(__name__)
@@ -117,7 +118,7 @@ class OutboundWorker:
             return _REST_SECONDS
         if place is None:
             if not self._coming(row):
-                self._fail(row, _NO_THREAD)
+                self._fail(row, _NO_THREAD, gone=True)
             return _REST_SECONDS
         if (pause := self._pause_of(place.channel)) > 0:
             return pause
@@ -210,7 +211,7 @@ class OutboundWorker:
                     self._sent(row, found)
                     return
         except ChannelError as error:
-            self._troubled(row, place, error, unclear=True)  # as unclear as it was before we looked
+            self._troubled(row, place, error, unclear=True, tried=row.attempts + 1)  # as unclear as it was before
             return
         try:
             sending = self._system.outbox.advance(row, PostState.SENDING)
@@ -219,7 +220,7 @@ class OutboundWorker:
         try:
             posted = self._posted(self._redacted(self._dressed(row.post)), place)
         except ChannelError as error:
-            self._troubled(sending, place, error, unclear=error.unclear)
+            self._troubled(sending, place, error, unclear=error.unclear, tried=sending.attempts)
             return
         self._sent(sending, posted)
 
@@ -267,41 +268,49 @@ class OutboundWorker:
 
     # ------------------------------------------------------------ trouble
 
-    def _troubled(self, row: OutboxRow, place: Place, error: ChannelError, *, unclear: bool) -> None:
-        """Let a post wait that may succeed later, and fail one that cannot. An unclear one stays SENDING."""
+    def _troubled(self, row: OutboxRow, place: Place, error: ChannelError, *, unclear: bool, tried: int) -> None:
+        """Let a post wait that may succeed later, and fail one that cannot. An unclear one stays SENDING.
+
+        `tried`: how many attempts it has had, this one included.
+        """
         if error.reason == ChannelError.SHUT_OUT:
-            self._wait_outside(row, error, unclear=unclear)
+            self._wait_outside(row, error, unclear=unclear, tried=tried - 1)
             return
         self._let_in()
         if not error.transient and not error.unclear:
-            self._fail(row, str(error))
+            self._fail(row, str(error), gone=error.reason in _LOST)
             self._unbind(row.post, place, error)
             return
-        if row.attempts >= _MAX_ATTEMPTS:
-            self._fail(row, f"given up after {row.attempts} attempts: {error}")
+        if tried >= _MAX_ATTEMPTS:
+            self._fail(row, f"given up after {tried} attempts: {error}")
             return
-        seconds = min(2.0 ** min(row.attempts, 10), _MAX_PAUSE_SECONDS)
+        seconds = min(2.0 ** min(tried, 10), _MAX_PAUSE_SECONDS)
         if error.retry_after is not None:
             seconds = error.retry_after
             self._hold_back(place.channel, seconds)
-        self._put_off(row, error, unclear=unclear, until=self._system.clock.now() + timedelta(seconds=seconds))
+        until = self._system.clock.now() + timedelta(seconds=seconds)
+        self._put_off(row, error, unclear=unclear, tried=tried, until=until)
 
-    def _put_off(self, row: OutboxRow, error: ChannelError, *, unclear: bool, until: datetime | None) -> None:
+    def _put_off(
+        self, row: OutboxRow, error: ChannelError, *, unclear: bool, tried: int, until: datetime | None
+    ) -> None:
         state = PostState.SENDING if unclear else PostState.PENDING
         try:
-            self._system.outbox.advance(row, state, detail=str(error), not_before=until)
+            self._system.outbox.advance(row, state, detail=str(error), not_before=until, attempts=tried)
         except Refused:
             return  # dropped meanwhile
 
-    def _wait_outside(self, row: OutboxRow, error: ChannelError, *, unclear: bool) -> None:
-        """Keep all posts until the token counts again, or a service with another one comes; told once."""
+    def _wait_outside(self, row: OutboxRow, error: ChannelError, *, unclear: bool, tried: int) -> None:
+        """Keep all posts until the token counts again, or a service with another one comes; told once.
+
+        That is no attempt of the post: it waits for as long as it takes, or until its session is deleted.
+        """
+        waiting = f"posts wait: {error}"
         if self._shut_out is None:
-            self._system.events.emit(
-                "channel.disconnected", level="error", channel=self._channel.kind, detail=f"posts wait: {error}"
-            )
+            self._system.events.emit("channel.disconnected", level="error", channel=self._channel.kind, detail=waiting)
         self._shut_out = Deadline(self._system.clock, _SHUT_OUT_SECONDS)
-        self._tell_shut_out(self._channel.kind, str(error))
-        self._put_off(row, error, unclear=unclear, until=None)
+        self._tell_shut_out(self._channel.kind, waiting)
+        self._put_off(row, error, unclear=unclear, tried=tried, until=None)
 
     def _let_in(self) -> None:
         if self._shut_out is None:
@@ -310,9 +319,13 @@ class OutboundWorker:
         self._tell_shut_out(self._channel.kind, "")
         self._system.events.emit("channel.connected", channel=self._channel.kind, detail="posts are taken again")
 
-    def _fail(self, row: OutboxRow, reason: str) -> None:
+    def _fail(self, row: OutboxRow, reason: str, *, gone: bool = False) -> None:
+        """Fail a post for good, and say so in its thread unless that is `gone`."""
+        note = None if gone else note_unsent(self._system, self._redactor, row, reason)
         try:
-            self._system.outbox.advance(row, PostState.FAILED, detail=reason)
+            with self._system.database.transaction(durable=False):
+                self._system.outbox.advance(row, PostState.FAILED, detail=reason)
+                self._system.outbox.add([note] if note is not None else [])
         except Refused:
             return  # dropped meanwhile
         event = "standing.announce_failed" if row.post.kind in _ANNOUNCEMENTS else "channel.post_failed"

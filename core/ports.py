@@ -230,6 +230,10 @@ class Outbox(Protocol):
         """Return the row of a post."""
         ...
 
+    def whole(self, row: OutboxRow) -> OutboxRow:
+        """Return the row that a part was made from, and any other row as it is."""
+        ...
+
     def with_buttons(self, channel_kind: str, ts: str) -> tuple[OutboxRow, ...]:
         """Return the posts with buttons that stand in the message of that time stamp, the latest first."""
         ...
@@ -242,8 +246,9 @@ class Outbox(Protocol):
         ts: str | None = None,
         detail: str = "",
         not_before: datetime | None = None,
+        attempts: int | None = None,
     ) -> OutboxRow:
-        """Move a row on; SENDING counts an attempt."""
+        """Move a row on; SENDING counts an attempt, unless `attempts` says how many there were."""
         ...
 
     def split(self, row: OutboxRow, parts: Sequence[NewPost]) -> None:

@@ -61,6 +61,11 @@ class SqliteOutbox:
         """Return the row of a post. Raises StoreBroken."""
         return self._rows.one(queries.POST_OF_ID, (post_id,))
 
+    def whole(self, row: OutboxRow) -> OutboxRow:
+        """Return the row that a part was made from, and any other row as it is. Raises StoreBroken."""
+        found = [] if row.part_of is None else self._database.read(queries.POST, (row.part_of,))
+        return _row(found[0]) if found else row
+
     def with_buttons(self, channel_kind: str, ts: str) -> tuple[OutboxRow, ...]:
         """Return the posts with buttons that stand in the message of that time stamp. Raises StoreBroken."""
         return self._rows.all(queries.POST_WITH_BUTTONS, (ts, channel_kind))
@@ -77,8 +82,11 @@ class SqliteOutbox:
         ts: str | None = None,
         detail: str = "",
         not_before: datetime | None = None,
+        attempts: int | None = None,
     ) -> OutboxRow:
-        """Move a row on and return it as stored; SENDING counts an attempt. `ts` None keeps the one it has.
+        """Move a row on and return it as stored; SENDING counts an attempt, unless `attempts` says how many there were.
+
+        `ts` None keeps the one it has.
 
         SENDING is durable, for the post that follows cannot be taken back. Raises Refused if the row is no longer as
         `row` shows it, ValueError for one that is sent or failed: both are final.
@@ -93,7 +101,7 @@ class SqliteOutbox:
             "ts": ts or row.ts,
             "detail": detail,
             "not_before": to_column(not_before),
-            "attempts": row.attempts + (state is PostState.SENDING),
+            "attempts": row.attempts + (state is PostState.SENDING) if attempts is None else attempts,
         }
         with self._database.transaction(durable=state is PostState.SENDING):
             if not self._database.write(queries.ADVANCE_POST, step):

@@ -66,7 +66,9 @@ class Chat:
         """Keep nothing secret."""
 
     def post(self, post: NewPost, channel: str, thread: str) -> Posted:
-        """Post, or fail as told."""
+        """Post, or fail as told; a file fails as "file" as well."""
+        if post.kind is OutboundKind.FILE:
+            self._fault("file")
         self._fault("post")
         message = Message(post.id, channel, thread, f"1700.{len(self.messages):06d}", post.text)
         self.messages.append(message)
