@@ -4,13 +4,15 @@ import logging
 import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from core.apart import each_apart
 from core.clock import Deadline
 from core.delivery.evidence import give_back
 from core.delivery.situations import modified, opinion_of
+from core.dialogs import SETTLED, SILENT_TURN, drop_marker, is_over, says_none_is_open, waiting_agents
 from core.domain.activity import ASKING_STATES, Activity, ActivityState
-from core.domain.harness import Opinion
+from core.domain.asking import MAIN
 from core.domain.observing import second_guess
 from core.domain.pane import Pane, Survey
 from core.domain.session import Live, Phase, SessionRecord, Status
@@ -19,18 +21,19 @@ from core.launching import ASKING
 from core.names import target_for
 from core.observer import ingest_record
 from core.poke import Poke
-from core.store.files import remove_file
+from core.store.files import is_there
 from core.supervision.ends import Ends
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
 _SURVEY_SECONDS = 5.0
 _SOON_SECONDS = 0.1  #: until the next survey while an end waits to be told
-_SILENT_TURN = timedelta(seconds=30)
-_LEFT_DIALOG = timedelta(seconds=5)  #: a harness that is between turns shows a dialog long before
+_DIALOG_SECONDS = 0.5  #: until the next look at an open dialog, which needs no tmux
+_ROUNDED = timedelta(milliseconds=1)  #: a file's time is finer than ours
 _AT_WORK = ASKING_STATES | {ActivityState.BUSY}
 
 Wake = Callable[[str | None], None]
+T = TypeVar("T")
 
 
 class ObserverWorker:
@@ -54,6 +57,7 @@ class ObserverWorker:
         self._soon = False
         self._watched: dict[str, Callable[[], None]] = {}
         self._looked_at: set[str | None] = set()
+        self._survey: Survey | None = None  #: the latest
         self._given_back: dict[str, tuple[str | None, str | None]] = {}
         self._silent = False
         self._died = threading.Event()
@@ -68,8 +72,10 @@ class ObserverWorker:
                 self._guarded(self.survey)
                 self._guarded(self.take_in)
                 deadline = Deadline(self._system.clock, _SOON_SECONDS if self._soon else _SURVEY_SECONDS)
-                while not stopping.is_set() and not self._died.is_set() and poke.wait(deadline.remaining()):
-                    self._guarded(self.take_in)
+                while not stopping.is_set() and not self._died.is_set() and not deadline.passed():
+                    open_dialogs = self._guarded(self.look_at_dialogs)
+                    if poke.wait(min(deadline.remaining(), _DIALOG_SECONDS if open_dialogs else _SURVEY_SECONDS)):
+                        self._guarded(self.take_in)
         finally:
             for unwatch in self._watched.values():
                 unwatch()
@@ -114,9 +120,11 @@ class ObserverWorker:
         try:
             survey = self._system.runner.survey()
         except (TmuxSilent, TmuxMissing) as error:
+            self._survey = None
             self._tmux(silent=True, reason=str(error))
             return
         self._tmux(silent=False, reason="")
+        self._survey = survey
         records = self._records()
         self._looked_at = {record.instance_id for record in records}
         self._release(records, survey)
@@ -127,6 +135,20 @@ class ObserverWorker:
         self._soon = self._ends.look([record for record in running if not _lives(record, survey)], survey)
         each_apart(running, lambda record: self._ask_again(record, survey.of_instance(record.instance_id or "")))
         each_apart(settled, lambda record: self._give_back(record, survey))
+
+    def look_at_dialogs(self) -> bool:
+        """Ask again about each open dialog, and tell whether there is one: no hook tells of a key that ends it."""
+        survey, activities = self._survey, self._system.activities.all()
+        asking = [record for record in self._records() if self._asks(record, activities.get(record.uid))]
+        if survey is not None:
+            each_apart(asking, lambda record: self._ask_again(record, survey.of_instance(record.instance_id or "")))
+        return bool(asking)
+
+    def _asks(self, record: SessionRecord, activity: Activity | None) -> bool:
+        if record.phase is not Phase.SETTLED or record.status is not Status.RUNNING:
+            return False
+        told = activity is not None and activity.instance == record.instance_id and activity.state in ASKING_STATES
+        return told or is_there(self._system.paths.session(record.uid) / ASKING)
 
     def _release(self, records: list[SessionRecord], survey: Survey) -> None:
         """Let go of what has ended or was replaced: each live pane has one watch, and nothing else has."""
@@ -172,22 +194,27 @@ class ObserverWorker:
             return
         before, now = self._system.activities.get(record.uid), self._system.clock.now()
         known = before if before is not None and before.instance == record.instance_id else None
-        silent = known is not None and known.state in _AT_WORK and _silent_for(known, now) >= _SILENT_TURN
-        left_for = self._dialog_left_for(record, now)
-        if not silent and left_for < _LEFT_DIALOG:
+        silent = known is not None and known.state in _AT_WORK and _silent_for(known, now) >= SILENT_TURN
+        marker = self._system.paths.session(record.uid) / ASKING
+        marked_at = modified(marker, now)
+        told = known is not None and known.state in ASKING_STATES
+        if not silent and marked_at is None and not told:
             return
         opinion = opinion_of(self._system, record, pane.pid)
-        left = _is_left(opinion, left_for)
-        if left:
-            remove_file(self._system.paths.session(record.uid) / ASKING)
+        if marked_at is None:  # what told of a dialog came late: the marker, which comes first, has gone since
+            over = told and known is not None and says_none_is_open(opinion) and _silent_for(known, now) >= SETTLED
+        else:
+            over = not self._background_asks(record) and is_over(opinion, marked_at, waiting_agents(marker), now)
+        if over and marked_at is not None:
+            drop_marker(marker, marked_at + _ROUNDED)
             self._wake(record.uid)
-        if known is not None and (silent or (left and known.state in ASKING_STATES)):
+        if known is not None and (silent or (over and told)):
             self._replace(known, second_guess(known, opinion, now))
 
-    def _dialog_left_for(self, record: SessionRecord, now: datetime) -> timedelta:
-        """Return for how long the marker of a dialog has stood untouched; no time where there is none."""
-        at = modified(self._system.paths.session(record.uid) / ASKING, now)
-        return now - at if at is not None else timedelta()
+    def _background_asks(self, record: SessionRecord) -> bool:
+        """Tell whether a background agent's hook waits for an answer: its dialog shows once that has given up."""
+        opened = self._system.requests.open(record.uid)
+        return any(request.instance == record.instance_id and request.agent != MAIN for request in opened)
 
     def _replace(self, before: Activity, after: Activity) -> None:
         """Store the activity and wake its deliveries, unless a report has told more meanwhile."""
@@ -221,12 +248,13 @@ class ObserverWorker:
             self._wake(None)
 
     @staticmethod
-    def _guarded(look: Callable[[], None]) -> None:
+    def _guarded(look: Callable[[], T]) -> T | None:
         """Look; trouble with the state on the disk is told and looked at again, and ends no worker."""
         try:
-            look()
+            return look()
         except CoreError as error:
             _LOG.warning("cannot observe", extra={"reason": str(error)})
+            return None
 
 
 def _lives(record: SessionRecord, survey: Survey) -> bool:
@@ -236,10 +264,3 @@ def _lives(record: SessionRecord, survey: Survey) -> bool:
 def _silent_for(activity: Activity, now: datetime) -> timedelta:
     """Return for how long the harness has told nothing."""
     return now - max(activity.since, activity.last_report_at or activity.since)
-
-
-def _is_left(opinion: Opinion | None, left_for: timedelta) -> bool:
-    """Tell whether a dialog whose marker has stood for so long was left without its harness's word (Escape)."""
-    if opinion is None or opinion.state in ASKING_STATES:
-        return False
-    return left_for >= (_LEFT_DIALOG if opinion.turn_over else _SILENT_TURN)

@@ -8,9 +8,9 @@ deliveries to empty that line before the next paste.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from core.clock import Deadline
+from core.dialogs import drop_marker
 from core.domain.activity import Activity, ActivityState
 from core.domain.harness import Opinion, SessionContext, TurnEnded
 from core.domain.observing import second_guess
@@ -26,7 +26,6 @@ from core.sessions import resolve
 from core.standing.admitting import running_record
 from core.standing.common import Told, foreign, lock, take_reports, told_of
 from core.standing.listing import rows_told
-from core.store.files import broken, remove_file
 from core.system import System
 
 _SETTLE_SECONDS = 3.0  #: Claude Code 2.1.197 tells of an Escape within 0.7 s; a busy machine needs more
@@ -220,7 +219,7 @@ def _take_down(system: System, pressed: Pressed) -> None:
         with system.locks.hold(record.name, "interrupt", _RECORD_SECONDS), effect(Effect.INTERRUPT_SETTLE):
             opinion = pressed.harness.second_opinion(pressed.context, pressed.pane.pid)
             if opinion is not None and opinion.turn_over:
-                _drop_asking(system.paths.session(record.uid) / ASKING, pressed.at)
+                drop_marker(system.paths.session(record.uid) / ASKING, pressed.at)
             before = _activity(system, record)
             if before is not None:
                 with system.database.transaction(durable=False):
@@ -228,18 +227,3 @@ def _take_down(system: System, pressed: Pressed) -> None:
                         system.activities.put(second_guess(before, opinion, system.clock.now()))
     except (LockBusy, StoreBroken):
         return
-
-
-def _drop_asking(marker: Path, pressed_at: datetime) -> None:
-    """Remove the marker of a dialog that was open when the key was pressed; what was asked since is kept."""
-    aside = marker.with_name(f"{marker.name}.interrupted")
-    try:
-        marker.rename(aside)
-        if aside.stat().st_mtime > pressed_at.timestamp():
-            with marker.open("ab") as stream:
-                stream.write(aside.read_bytes())
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise broken(error, marker, "see whether a dialog was opened since") from error
-    remove_file(aside)

@@ -7,6 +7,7 @@ import pytest
 from tests.harness.claude_product import ClaudeProduct
 from tests.harness.test_story_claude import number_of, serve
 from tests.support.asking import press, press_stale, wait_buttons, wait_text, whispered
+from tests.support.product import NAME
 from tests.support.tmux import wait_until
 
 ASK = "asks for permission"
@@ -104,6 +105,49 @@ def test_a_press_after_an_enter_at_the_terminal_decides_nothing(talking: ClaudeP
 
     assert not talking.events("standing.answered")
     assert (talking.folder / "work" / "made-by-test").exists()
+
+
+@pytest.mark.parametrize("who", ["thread", "terminal"])
+def test_an_allowed_tool_is_work_while_it_runs(talking: ClaudeProduct, who: str) -> None:
+    """No hook tells of the answer until the tool is over; Claude Code's own file does, and messages go in meanwhile."""
+    thread = serve(talking)
+    talking.workspace.say("alice", "agents", "[[tool bash touch made-by-test && sleep 45]]", thread)
+    asked = wait_buttons(talking, thread, ASK, 60)
+    talking.wait_status("waiting")
+    asking = talking.activity()
+
+    if who == "thread":
+        press(talking, "alice", asked, "Allow")
+    else:
+        talking.keys(number_of(talking, "Yes$"))
+    talking.wait_activity("busy", seconds=8)
+    talking.workspace.say("alice", "agents", "while it runs", thread)
+    wait_until(lambda: talking.state_of("while it runs") == "accepted", "its queue has it", 8)
+
+    assert asking == "permission"
+    assert (talking.folder / "work" / "made-by-test").exists()
+    assert talking.status() == "busy"
+
+
+@pytest.mark.parametrize("how", ["the person's Escape", "interrupt"])
+def test_a_dialog_that_was_left_frees_the_queue_at_once(talking: ClaudeProduct, how: str) -> None:
+    """Escape fires no hook; what waits goes in when Claude Code's own file says that it waits for nobody."""
+    thread = serve(talking)
+    talking.workspace.say("alice", "agents", TOUCH, thread)
+    talking.wait_status("waiting")
+    talking.workspace.say("alice", "agents", "behind the dialog", thread)
+    talking.wait_state("behind the dialog", "queued")
+
+    if how == "interrupt":
+        talking.cli("standing", "interrupt", NAME)
+    else:
+        talking.keys("Escape")
+    talking.wait_status("idle")
+    wait_until(lambda: talking.state_of("behind the dialog") != "queued", "it goes in", 4)
+    talking.wait_reply(thread, "behind the dialog", 60)
+
+    assert talking.moves("behind the dialog")[-1] == "confirmed"
+    assert talking.activity() in ("idle", "busy")
 
 
 @pytest.mark.parametrize("how", ["buttons", "typing"])

@@ -20,7 +20,7 @@ def serve(product: ClaudeProduct, **env: str) -> str:
 
 def number_of(product: ClaudeProduct, option: str) -> str:
     """Return the digit that picks this option of the open dialog."""
-    found = re.findall(rf"(\d)\. {option}", product.screen())
+    found = re.findall(rf"(?m)(\d)\. {option}", product.screen())
     assert found, product.screen()
     return str(found[-1])
 
@@ -86,7 +86,7 @@ def test_an_open_permission_dialog_gets_no_enter(talking: ClaudeProduct, answer:
 
     assert before == (False, "waiting", "queued")
     assert made.exists() is (answer == "Yes")
-    assert talking.moves("not an answer") == ["confirmed"]
+    assert talking.moves("not an answer") in (["confirmed"], ["accepted", "confirmed"])  # the turn may run on
 
 
 @pytest.mark.parametrize("command", ["/model", "/cost"])

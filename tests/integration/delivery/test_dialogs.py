@@ -11,6 +11,7 @@ import pytest
 
 from core.delivery.deliverer import Deliverer
 from core.domain.activity import CUT_OFF, ActivityState
+from core.domain.asking import Request, RequestKind
 from core.domain.message import MessageState
 from core.domain.pane import Receipt
 from core.saying import say
@@ -150,6 +151,92 @@ def test_an_escape_at_a_dialog_frees_the_queue(scribe: System, private: PrivateT
     assert (activity.state, marker.exists()) == (ActivityState.IDLE, False)
     Deliverer(scribe).run(uid, said.message_id, scribe.clock.now() + _seconds(12))
     assert times(scribe, "after the no") == 1
+
+
+def write_status(system: System, private: PrivateTmux, status: str, seconds: float) -> None:
+    """Let the harness have told this so many seconds ago."""
+    path = status_file(system, private)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "status": status}))
+    age(path, seconds)
+
+
+def test_a_dialog_answered_at_the_terminal_is_over_while_its_tool_runs(scribe: System, private: PrivateTmux) -> None:
+    """The harness has said since that it is at work, and no longer that it waits."""
+    uid, _ = record_of(scribe)
+    marker = open_dialog(scribe, private)
+    age(marker, 2)
+    write_status(scribe, private, "busy", 1)
+
+    woken = survey(scribe)
+
+    activity = scribe.activities.get(uid)
+    assert activity is not None
+    assert (activity.state, marker.exists()) == (ActivityState.BUSY, False)
+    assert uid in woken
+
+
+def test_a_word_from_before_the_dialog_ends_nothing(scribe: System, private: PrivateTmux) -> None:
+    """The harness was at work when the dialog opened, and has not told of it yet."""
+    marker = open_dialog(scribe, private)
+    age(marker, 2)
+    write_status(scribe, private, "busy", 3)
+
+    survey(scribe)
+
+    assert marker.exists()
+
+
+@pytest.mark.parametrize("asks", [True, False], ids=["its hook waits", "its hook gave up"])
+def test_the_dialog_of_a_background_agent_is_not_ended_by_the_main_turn(
+    scribe: System, private: PrivateTmux, asks: bool
+) -> None:
+    """Claude Code 2.1.197 calls itself busy while that agent's hook waits, and shows its dialog once it gave up."""
+    uid, instance = record_of(scribe)
+    marker = scribe.paths.session(uid) / "asking"
+    marker.write_text("\n+a1b2\n")
+    if asks:
+        now = scribe.clock.now()
+        asked = Request("r-1", "1-2-Asked", uid, "scribe", instance, "a1b2", RequestKind.PERMISSION, now, now)
+        scribe.requests.add(asked)
+    age(marker, 40)
+    write_status(scribe, private, "busy", 39)
+
+    survey(scribe)
+
+    assert marker.exists() is asks
+
+
+def test_a_report_that_comes_after_the_end_of_its_dialog_is_found_out(scribe: System, private: PrivateTmux) -> None:
+    """Its marker went with the dialog, so nothing else could tell that nobody asks."""
+    uid, _ = record_of(scribe)
+    before = scribe.activities.get(uid)
+    assert before is not None
+    then = scribe.clock.now() - _seconds(1)
+    scribe.activities.put(replace(before, state=ActivityState.PERMISSION, since=then, last_report_at=then))
+
+    survey(scribe)
+
+    after = scribe.activities.get(uid)
+    assert after is not None
+    assert after.state is ActivityState.IDLE
+
+
+def test_an_open_dialog_is_looked_at_between_surveys(scribe: System, private: PrivateTmux) -> None:
+    """Without tmux, and for as long as it is open."""
+    uid, _ = record_of(scribe)
+    woken: list[str | None] = []
+    worker = ObserverWorker(scribe, woken.append)
+    marker = open_dialog(scribe, private)
+    worker.survey()
+    age(marker, 2)
+    open_before = worker.look_at_dialogs()
+    write_status(scribe, private, "busy", 1)
+
+    worker.look_at_dialogs()
+    open_after = worker.look_at_dialogs()
+
+    assert (open_before, open_after) == (True, False)
+    assert uid in woken
 
 
 def test_a_turn_that_was_cut_off_leaves_an_input_line_to_be_emptied(scribe: System, private: PrivateTmux) -> None:
