@@ -37,6 +37,7 @@ from core.ports import NewPost, OutboundKind
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
 from core.system import System
+from core.threads import has_thread
 from core.values import replace
 
 _LOG = logging.getLogger(__name__)
@@ -299,13 +300,6 @@ def record_of_instance(system: System, instance: str) -> SessionRecord | None:
     """Return the record whose present instance this is."""
     records = (entry for entry in system.records.all() if isinstance(entry, SessionRecord))
     return next((record for record in records if record.instance_id == instance), None)
-
-
-def has_thread(system: System, record: SessionRecord) -> bool:
-    """Tell whether the session has a thread, or is about to: its root may still be on its way."""
-    if not system.settings.channel(CHANNEL).enabled:
-        return False
-    return record.definition.slack.enabled or system.bindings.of_session(record.uid, CHANNEL) is not None
 
 
 def post_of(request: Request, terminal: str = "") -> NewPost:

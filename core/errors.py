@@ -47,6 +47,15 @@ class UnknownMessage(CoreError, LookupError):
         )
 
 
+class UnknownLoop(CoreError, LookupError):
+    """No loop has that id, as far as the asker may know."""
+
+    code = "unknown_loop"
+
+    def __init__(self, loop_id: str) -> None:
+        super().__init__(f"no loop has the id {loop_id[:40]!r}", "look at the ids that `the-loop loop list` shows")
+
+
 class Refused(CoreError):
     """The request is well formed, but the state of the session does not allow it."""
 
@@ -75,6 +84,15 @@ class NotPermitted(Refused):
     """The actor may not use this verb: an agent never starts, stops, creates or deletes."""
 
     code = "not_permitted"
+
+
+class OtherSession(NotPermitted, LookupError):
+    """An agent asked for the loops of a session that is not its own."""
+
+    code = "other_session"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"an agent has loops in its own session alone, and {name[:40]!r} is another", "leave NAME out")
 
 
 class TmuxSilent(CoreError):

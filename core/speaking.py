@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.askclient import Undecided, wait_for_answer
-from core.asking import has_thread, record_of_instance
+from core.asking import record_of_instance
 from core.domain.binding import CHANNEL
 from core.domain.framing import clean
 from core.domain.session import SessionRecord
@@ -20,6 +20,7 @@ from core.presence import running_service
 from core.sessions import definition_of, resolve
 from core.store.files import broken, private_folder
 from core.system import System
+from core.threads import has_thread
 
 POSTS_AN_HOUR = 20  #: of one agent, questions among them
 MOST_BYTES = 20 * 1024 * 1024  #: of a file

@@ -17,7 +17,14 @@ from typing import Any
 from core.config.location import xdg
 
 _KEPT = 16  #: files; more than this many configurations on one machine are demos and tests of the past
-_ELSEWHERE = ("names.py", "domain/durations.py", "harness/claude/arguments.py")  #: what validates outside this folder
+#: what validates outside this folder
+_ELSEWHERE = (
+    "names.py",
+    "domain/durations.py",
+    "domain/loopspec.py",
+    "domain/schedule.py",
+    "harness/claude/arguments.py",
+)
 _NAMES = ("HOME", "XDG_STATE_HOME")  #: variables that the resolved form depends on
 
 

@@ -27,7 +27,8 @@ def check_together(document: Document) -> None:
     _prompts(document)
 
 
-def _at(document: Document, *path: str) -> Any:
+def value_at(document: Document, *path: str) -> Any:
+    """Return the plain value at that path, None where there is none."""
     value: Any = document.data
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
@@ -38,8 +39,9 @@ def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _sessions(document: Document) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
-    declared = _at(document, "standingSessions", "sessions")
+def declared_sessions(document: Document) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
+    """Yield each declared session that is a mapping, with its path."""
+    declared = value_at(document, "standingSessions", "sessions")
     for index, session in enumerate(declared if isinstance(declared, list) else []):
         if isinstance(session, dict):
             yield (*SESSIONS, index), session
@@ -59,9 +61,9 @@ def _harness_keys(document: Document) -> None:
 def _harness_names(document: Document) -> None:
     known = (*BUILT_IN_HARNESSES, *_mapping(document.data.get("harnesses")))
     chosen: list[tuple[KeyPath, Any]] = [
-        (("routing", "defaultHarness"), _at(document, "routing", "defaultHarness")),
-        *((("routing", "harnessArgs", key), key) for key in _mapping(_at(document, "routing", "harnessArgs"))),
-        *(((*path, "harness"), session.get("harness")) for path, session in _sessions(document)),
+        (("routing", "defaultHarness"), value_at(document, "routing", "defaultHarness")),
+        *((("routing", "harnessArgs", key), key) for key in _mapping(value_at(document, "routing", "harnessArgs"))),
+        *(((*path, "harness"), session.get("harness")) for path, session in declared_sessions(document)),
     ]
     for path, name in chosen:
         if not isinstance(name, str) or name in known or (not name and path[0] == SESSIONS[0]):
@@ -74,12 +76,12 @@ def _harness_names(document: Document) -> None:
 
 def _owned_flags(document: Document) -> None:
     declared = _mapping(document.data.get("harnesses"))
-    default = _at(document, "routing", "defaultHarness") or Routing().default_harness
+    default = value_at(document, "routing", "defaultHarness") or Routing().default_harness
     given: list[tuple[KeyPath, Any, Any]] = [
         (("routing", "harnessArgs", key), key, args)
-        for key, args in _mapping(_at(document, "routing", "harnessArgs")).items()
+        for key, args in _mapping(value_at(document, "routing", "harnessArgs")).items()
     ]
-    for path, session in _sessions(document):
+    for path, session in declared_sessions(document):
         given.append(((*path, "harnessArgs"), session.get("harness") or default, session.get("harnessArgs")))
     for path, harness, args in given:
         if harness not in declared and isinstance(args, list):
@@ -111,7 +113,7 @@ def _resume_ids(document: Document) -> None:
 
 def _session_names(document: Document) -> None:
     places: dict[str, list[KeyPath]] = {}
-    for path, session in _sessions(document):
+    for path, session in declared_sessions(document):
         if isinstance(name := session.get("name"), str):
             places.setdefault(name, []).append((*path, "name"))
     for name, paths in places.items():
@@ -124,7 +126,7 @@ def _session_names(document: Document) -> None:
 
 
 def _prompts(document: Document) -> None:
-    for path, session in _sessions(document):
+    for path, session in declared_sessions(document):
         if session.get("prompt") is not None and session.get("promptFile") is not None:
             document.add(
                 (*path, "promptFile"),

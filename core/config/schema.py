@@ -14,18 +14,20 @@ from core.config.settings import (
     HarnessDeclaration,
     HarnessTrust,
     Limits,
+    LoopSettings,
     Routing,
     ServiceSettings,
     Standing,
     TmuxSettings,
     key_bytes,
 )
-from core.domain.durations import RULE, parse_duration
+from core.domain.durations import INTERVAL_RULE, RULE, duration_text, parse_duration
 from core.domain.session import Definition, SlackBinding
 from core.errors import InvalidValue
 from core.names import check_name
 
 _TMUX, _TRUST, _ROUTING, _STANDING = TmuxSettings(), HarnessTrust(), Routing(), Standing()
+_LOOPS = LoopSettings()
 _LIMITS, _EVENT_LOG, _HARNESS, _SERVICE = Limits(), EventLogSettings(), HarnessDeclaration("", ()), ServiceSettings()
 NAME_RULE = "1 to 40 of a-z, 0-9 and `-`, beginning with a letter or digit"
 
@@ -234,6 +236,26 @@ class IdleBlock(Block):
     )
 
 
+class LoopBlock(Block):
+    """A loop that the session is to have. The service makes it, replaces it where it changes, ends it where it goes."""
+
+    name: Name = Field(description=f"{NAME_RULE}; unique within the session")
+    instruction: str = Field(description="What is to be done at each run; at most 4,000 characters")
+    interval: str | None = Field(default=None, description=f"How far apart its runs are: {INTERVAL_RULE}")
+    cron: str | None = Field(
+        default=None,
+        description="Five fields, in quotes, instead of an interval; neither: its agent names each run",
+    )
+    time_zone: str | None = Field(default=None, description="Of `cron`: an IANA name such as Europe/Berlin; null: UTC")
+    keep_alive: bool = Field(
+        default=False,
+        description="It never becomes too old, and its session is brought back after a crash; needs a cadence",
+    )
+    max_runs: int | None = Field(
+        default=None, ge=1, le=1_000_000, description="It is complete after so many runs; null: no limit"
+    )
+
+
 class SessionBlock(Block):
     """One standing session."""
 
@@ -252,6 +274,9 @@ class SessionBlock(Block):
     )
     idle: IdleBlock = Field(default_factory=IdleBlock)
     slack: SlackBlock = Field(default_factory=SlackBlock)
+    loops: list[LoopBlock] = Field(
+        default_factory=list, description="What it is prompted with again and again; at most loops.maxOpenPerSession"
+    )
 
 
 class StandingBlock(Block):
@@ -281,6 +306,26 @@ class LimitsBlock(Block):
         ge=1,
         le=86_400,
         description="How long a permission request or a question can be answered in its thread, not the terminal alone",
+    )
+
+
+class LoopsBlock(Block):
+    """How often loops may run, how old they become, and how many there may be."""
+
+    min_interval: Duration = Field(
+        duration_text(_LOOPS.min_interval), description="How close two runs of a loop may be, at least"
+    )
+    max_interval: Duration = Field(
+        duration_text(_LOOPS.max_interval), description="How far apart two runs of a loop with an interval may be"
+    )
+    max_age_days: int = Field(
+        _LOOPS.max_age_days,
+        ge=0,
+        le=3650,
+        description="An older loop runs once more and ends, unless it is a keep-alive one; 0: never",
+    )
+    max_open_per_session: int = Field(
+        _LOOPS.max_open_per_session, ge=1, le=100, description="Loops of a session that have not ended"
     )
 
 
@@ -319,6 +364,7 @@ class ConfigFile(Block):
     channels: dict[str, ChannelModel] = Field(default_factory=dict, description="Where sessions are spoken with")
     standing_sessions: StandingBlock = Field(default_factory=StandingBlock)
     limits: LimitsBlock = Field(default_factory=LimitsBlock)
+    loops: LoopsBlock = Field(default_factory=LoopsBlock)
     event_log: EventLogBlock = Field(default_factory=EventLogBlock)
     service: ServiceBlock = Field(default_factory=ServiceBlock)
 

@@ -8,6 +8,7 @@ Named tuples, not dataclasses: making a frozen dataclass costs a starting proces
 """
 
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -68,11 +69,24 @@ class ChannelBlock(NamedTuple):
     raw: Mapping[str, Any] = MappingProxyType({})
 
 
+class DeclaredLoop(NamedTuple):
+    """A loop that a session is to have, as the file words it; `core.domain.loopspec` understands it."""
+
+    name: str
+    instruction: str
+    interval: str | None = None
+    cron: str | None = None
+    time_zone: str | None = None
+    keep_alive: bool = False
+    max_runs: int | None = None
+
+
 class Standing(NamedTuple):
     """The declared sessions; `enabled` says whether a boot starts any."""
 
     enabled: bool = False
     sessions: tuple[Definition, ...] = ()
+    loops: Mapping[str, tuple[DeclaredLoop, ...]] = MappingProxyType({})  #: by session; one without any is left out
 
     def get(self, name: str) -> Definition | None:
         """Return the declared session of that name, or None."""
@@ -86,6 +100,20 @@ class Limits(NamedTuple):
     message_expiry_minutes: float = 60.0
     restarts_per_hour: int = 5
     approval_wait_seconds: float = 600.0
+
+
+class LoopSettings(NamedTuple):
+    """How often loops may run, how old they become, and how many a session may have open."""
+
+    min_interval: timedelta = timedelta(seconds=30)
+    max_interval: timedelta = timedelta(days=7)
+    max_age_days: int = 7  #: 0: they never become too old
+    max_open_per_session: int = 5
+
+    @property
+    def max_age(self) -> timedelta | None:
+        """How old an ordinary loop may become, None where it may be of any age."""
+        return timedelta(days=self.max_age_days) if self.max_age_days else None
 
 
 class EventLogSettings(NamedTuple):
@@ -116,6 +144,7 @@ class Settings(NamedTuple):
     channels: Mapping[str, ChannelBlock] = MappingProxyType({})
     standing: Standing = Standing()
     limits: Limits = Limits()
+    loops: LoopSettings = LoopSettings()
     event_log: EventLogSettings = EventLogSettings()
     service: ServiceSettings = ServiceSettings()
     source: Path | None = None
@@ -149,7 +178,7 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
     """Build the settings from a complete resolved form; see the module's docstring. Raises KeyError on any other."""
     routing, tmux, trust = resolved["routing"], resolved["routing"]["tmux"], resolved["routing"]["harnessTrust"]
     standing, limits, log = resolved["standingSessions"], resolved["limits"], resolved["eventLog"]
-    service = resolved["service"]
+    service, loops = resolved["service"], resolved["loops"]
     return Settings(
         state_root=Path(resolved["state"]["root"]),
         routing=Routing(
@@ -161,12 +190,22 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
         ),
         harnesses={key: _harness(key, block) for key, block in resolved["harnesses"].items()},
         channels={name: ChannelBlock(name, raw["enabled"], raw) for name, raw in resolved["channels"].items()},
-        standing=Standing(standing["enabled"], tuple(_definition(session) for session in standing["sessions"])),
+        standing=Standing(
+            standing["enabled"],
+            tuple(_definition(session) for session in standing["sessions"]),
+            {session["name"]: _declared_loops(session) for session in standing["sessions"] if session["loops"]},
+        ),
         limits=Limits(
             limits["queuedPerSession"],
             limits["messageExpiryMinutes"],
             limits["restartsPerHour"],
             limits["approvalWaitSeconds"],
+        ),
+        loops=LoopSettings(
+            parse_duration(loops["minInterval"]),
+            parse_duration(loops["maxInterval"]),
+            loops["maxAgeDays"],
+            loops["maxOpenPerSession"],
         ),
         event_log=EventLogSettings(log["maxBytes"], log["keep"], log["includeText"]),
         service=ServiceSettings(service["host"], service["port"], service["tokenEnv"]),
@@ -222,4 +261,19 @@ def _definition(block: Mapping[str, Any]) -> Definition:
             block["slack"]["channel"],
             None if block["slack"]["authorizedUsers"] is None else tuple(block["slack"]["authorizedUsers"]),
         ),
+    )
+
+
+def _declared_loops(session: Mapping[str, Any]) -> tuple[DeclaredLoop, ...]:
+    return tuple(
+        DeclaredLoop(
+            name=block["name"],
+            instruction=block["instruction"],
+            interval=block["interval"],
+            cron=block["cron"],
+            time_zone=block["timeZone"],
+            keep_alive=block["keepAlive"],
+            max_runs=block["maxRuns"],
+        )
+        for block in session["loops"]
     )

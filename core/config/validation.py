@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from core.config.checks import check_together
 from core.config.document import read_document
+from core.config.loopchecks import check_loops
 from core.config.problems import ConfigError, in_order
 from core.config.resolving import resolve
 from core.config.schema import ConfigFile
@@ -24,6 +25,7 @@ def validate(text: str, path: Path, env: Mapping[str, str]) -> dict[str, Any]:
         except ValidationError as error:
             add_schema_problems(document, error, ConfigFile)
         check_together(document)
+        check_loops(document)
     resolved = resolve(config, document, path.parent, env) if config is not None else {}
     if document.problems:
         raise ConfigError(in_order(document.problems))

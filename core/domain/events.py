@@ -53,6 +53,17 @@ class Event(StrEnum):
     CHANNEL_CONNECTED = "channel.connected"
     CHANNEL_DISCONNECTED = "channel.disconnected"
 
+    LOOP_CREATED = "loop.created"
+    LOOP_FIRED = "loop.fired"  #: a turn took its tick, or may have
+    LOOP_DEFERRED = "loop.deferred"  #: a due run waits for its session; told once a run
+    LOOP_HELD = "loop.held"  #: something keeps it from firing, which `reason` names
+    LOOP_FAILED = "loop.failed"  #: a run failed, or a declared loop could not be made
+    LOOP_PAUSED = "loop.paused"
+    LOOP_RESUMED = "loop.resumed"
+    LOOP_STOPPED = "loop.stopped"
+    LOOP_COMPLETED = "loop.completed"  #: it has run as often as it was to
+    LOOP_EXPIRED = "loop.expired"  #: it was too old
+
     JOB_STARTED = "job.started"
     JOB_FINISHED = "job.finished"
 

@@ -140,7 +140,7 @@ def test_all_problems_come_at_once_in_the_order_of_the_file(folder: ConfigFolder
         ("standing-sessions: {}", "standing-sessions", "`standingSessions`"),
         ("socketName: a", "socketName", "`routing.tmux`"),
         ("zzz: 1", "zzz", "remove it"),
-        ("loops: {minInterval: 30s}", "loops", "remove it"),
+        ("loop: {minInterval: 30s}", "loop", "`loops`"),
         ("harnesses: {a: {start: [x], setleMs: 1}}", "harnesses.a.setleMs", "`settleMs`"),
         ("standingSessions: {sessions: [{name: a, promptfile: x}]}", "standingSessions.sessions[0].promptfile",
          "`promptFile`"),

@@ -1,0 +1,302 @@
+"""What people and agents may do with loops. Every surface calls these and prints what they answer.
+
+An agent has the loops of its own session, and to it no others exist; an operator has all of them.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from core.domain.durations import interval_text, parse_delay
+from core.domain.loop import OPEN, Held, Loop, LoopStatus, Mode
+from core.domain.loopspec import Asked, Bounds, Spec, check_reason, understood
+from core.domain.schedule import first_slot, rearmed_slot
+from core.domain.session import Phase, SessionRecord
+from core.domain.tick import cadence
+from core.errors import InvalidValue, OtherSession, Refused, UnknownLoop
+from core.loops.answers import LoopAnswer, when
+from core.loops.ending import cancel_runs, end_loop
+from core.loops.telling import tell
+from core.names import new_loop_id
+from core.sessions import definition_of
+from core.system import System
+from core.values import dataclass, replace
+
+_TRIES = 5  #: of a change that somebody else overtakes
+
+
+class TooManyLoops(Refused):
+    """The session has as many open loops as it may have."""
+
+    code = "too_many_loops"
+
+    def __init__(self, name: str, most: int) -> None:
+        super().__init__(
+            f"{name} has {most} open loops, which is all that a session may have (loops.maxOpenPerSession)",
+            "stop one that is no longer needed: `the-loop loop list` shows them",
+        )
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who asks. `uid` is the session of an agent, None for an operator, who may ask about any."""
+
+    actor: str  #: `agent:builder`, `cli:ann`
+    uid: str | None = None
+
+
+def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAnswer:
+    """Make a loop in a session; an agent leaves `name` "" or gives its own.
+
+    Raises InvalidValue (what was asked), UnknownSession, OtherSession, TooManyLoops, Refused for a session that was
+    never started or is being deleted, StoreBroken.
+    """
+    record = _session(system, asker, name)
+    now = system.clock.now()
+    spec = understood(asked, bounds_of(system), now)
+    if record.phase is Phase.DELETING:
+        raise Refused(f"{record.name} is being deleted", "make the loop in another session")
+    loop = new_loop(system, record, spec, asker.actor)
+    most = system.settings.loops.max_open_per_session
+    if not system.loops.add(loop, most):
+        raise TooManyLoops(record.name, most)
+    tell(system, "loop.created", loop, actor=asker.actor, detail=cadence(loop))
+    system.poke()
+    first = when(loop.next_run_at, now) if loop.next_run_at else "not planned"
+    return _answer(system, loop, f"{loop.id} runs {cadence(loop)}, first at {first}; {_until(system, loop)}")
+
+
+def list_loops(system: System, asker: Asker, name: str = "") -> LoopAnswer:
+    """Return the loops of a session, those that have ended last; for an operator without `name` the open ones of all.
+
+    Raises UnknownSession, OtherSession, StoreBroken.
+    """
+    if asker.uid is None and not name:
+        loops = system.loops.all_open()
+        return LoopAnswer(None, loops, _count(loops, "open"))
+    if asker.uid is not None:
+        loops = system.loops.of_session(_session(system, asker, name).uid)
+    else:
+        known = definition_of(system.settings, system.records, name)
+        loops = system.loops.of_session(known.record.uid) if known.record else ()
+    return LoopAnswer(None, loops, _count(tuple(loop for loop in loops if loop.status in OPEN), "open"))
+
+
+def stop_loop(system: System, asker: Asker, loop_id: str, reason: str = "") -> LoopAnswer:
+    """End a loop for good; one that has ended stays as it is. Raises UnknownLoop, StoreBroken."""
+    why = check_reason(reason) or f"stopped by {asker.actor}"
+    for _ in range(_TRIES):
+        loop = _loop(system, asker, loop_id)
+        if loop.status not in OPEN:
+            return _answer(system, loop, f"{loop.id} had ended before: it is {_ended(loop)}")
+        ended = end_loop(system, loop, LoopStatus.STOPPED, why, asker.actor)
+        if ended is not None:
+            return _answer(system, ended, f"{ended.id} is stopped: {why}")
+    raise _overtaken(loop_id)
+
+
+def pause_loop(system: System, asker: Asker, loop_id: str, reason: str = "") -> LoopAnswer:
+    """Let a loop fire no more until it is resumed; what waits of it is cancelled.
+
+    Raises UnknownLoop, Refused for one that has ended, StoreBroken.
+    """
+    why = check_reason(reason) or f"paused by {asker.actor}"
+
+    def pause(loop: Loop) -> Loop | None:
+        if loop.status is LoopStatus.PAUSED:
+            return None
+        cancel_runs(system, loop, "its loop was paused")
+        return _changed(system, loop, status=LoopStatus.PAUSED, reason=why)
+
+    loop, changed = _step(system, asker, loop_id, "paused", pause)
+    if changed:
+        tell(system, "loop.paused", loop, actor=asker.actor, reason=why)
+    said = f"is paused; `the-loop loop resume {loop.id}` lets it go on" if changed else "was paused before"
+    return _answer(system, loop, f"{loop.id} {said}")
+
+
+def resume_loop(system: System, asker: Asker, loop_id: str, reason: str = "") -> LoopAnswer:
+    """Let a paused loop go on, or one that failures hold; nothing is caught up.
+
+    Raises UnknownLoop, Refused for one that has ended, StoreBroken.
+    """
+
+    def resume(loop: Loop) -> Loop | None:
+        if loop.status is not LoopStatus.PAUSED and loop.held is not Held.FAILURES:
+            return None
+        now = system.clock.now()
+        changes = {"next_run_at": rearmed_slot(loop, now) or now, "reason": check_reason(reason), **_unfailed(loop)}
+        return _changed(system, loop, status=LoopStatus.ACTIVE, **changes)
+
+    loop, changed = _step(system, asker, loop_id, "resumed", resume)
+    if changed:
+        tell(system, "loop.resumed", loop, actor=asker.actor, reason=reason)
+    said = f"goes on, next at {_next(system, loop)}" if changed else "was not paused"
+    return _answer(system, loop, f"{loop.id} {said}{_but_held(loop)}")
+
+
+def run_loop_now(system: System, asker: Asker, loop_id: str) -> LoopAnswer:
+    """Make a loop due at once; it goes in as soon as its session is idle. Failures hold it no more.
+
+    Raises UnknownLoop, Refused for one that is paused or has ended, StoreBroken.
+    """
+
+    def run(loop: Loop) -> Loop | None:
+        if loop.status is LoopStatus.PAUSED:
+            raise Refused(f"{loop.id} is paused", f"resume it first: `the-loop loop resume {loop.id}`")
+        if any(run.loop_id == loop.id for run in system.loops.open_runs(loop.uid)):
+            return None
+        return _changed(system, loop, next_run_at=system.clock.now(), **_unfailed(loop))
+
+    loop, changed = _step(system, asker, loop_id, "run", run)
+    said = "is due now, and goes in once its session is idle" if changed else "has a run under way, so none was added"
+    return _answer(system, loop, f"{loop.id} {said}{_but_held(loop)}")
+
+
+def schedule_next_run(system: System, asker: Asker, loop_id: str, delay: str | float, reason: str = "") -> LoopAnswer:
+    """Plan the next run of a dynamic loop. `delay` is a span or seconds, brought within the bounds of intervals.
+
+    Raises UnknownLoop, InvalidValue, Refused for a loop with a cadence and for one that has ended, StoreBroken.
+    """
+    bounds = bounds_of(system)
+    span, brought = parse_delay(delay, bounds.least, bounds.most)
+
+    def schedule(loop: Loop) -> Loop | None:
+        if loop.mode is not Mode.DYNAMIC:
+            raise Refused(f"{loop.id} runs {cadence(loop)} by itself", "only a loop without a cadence is scheduled")
+        return _changed(system, loop, next_run_at=system.clock.now() + span, reason=check_reason(reason))
+
+    loop, _ = _step(system, asker, loop_id, "scheduled", schedule)
+    limits = f"{interval_text(bounds.least)} to {interval_text(bounds.most)}"
+    said = f"{loop.id} runs again in {interval_text(span)}, at {_next(system, loop)}"
+    asked = f" ({str(delay)[:40]} was asked for, and {limits} is allowed)" if brought else ""
+    return _answer(system, loop, f"{said}{asked}{_but_held(loop)}")
+
+
+# ---------------------------------------------------------------- shared with declared loops
+
+
+def bounds_of(system: System) -> Bounds:
+    """Return how close and how far apart runs may be."""
+    return Bounds(system.settings.loops.min_interval, system.settings.loops.max_interval)
+
+
+def new_loop(
+    system: System, record: SessionRecord, spec: Spec, actor: str, declared: str = "", digest: str = ""
+) -> Loop:
+    """Return a new loop of the session, its first run planned; it is not stored."""
+    now = system.clock.now()
+    loop = Loop(
+        id=new_loop_id(),
+        uid=record.uid,
+        name=record.name,
+        instruction=spec.instruction,
+        mode=spec.mode,
+        created_by=actor,
+        created_at=now,
+        interval=spec.interval,
+        cron=spec.cron,
+        time_zone=spec.time_zone,
+        keep_alive=spec.keep_alive,
+        max_runs=spec.max_runs,
+        declared=declared,
+        digest=digest,
+    )
+    return replace(loop, next_run_at=first_slot(loop, now))
+
+
+# ---------------------------------------------------------------- steps
+
+
+def _step(
+    system: System, asker: Asker, loop_id: str, what: str, change: Callable[[Loop], Loop | None]
+) -> tuple[Loop, bool]:
+    """Change an open loop in one transaction; return it as it is now, and whether it was changed."""
+    with system.database.transaction(durable=True):
+        loop = _loop(system, asker, loop_id)
+        if loop.status not in OPEN:
+            raise Refused(f"{loop.id} cannot be {what}: it is {_ended(loop)}", "make a new one")
+        changed = change(loop)
+    if changed is not None:
+        system.poke()
+    return changed or loop, changed is not None
+
+
+def _changed(system: System, loop: Loop, **changes: object) -> Loop:
+    """Change a loop that was read in the same transaction, so that nobody else can have changed it since."""
+    changed = system.loops.change(loop, **changes)
+    if changed is None:
+        raise _overtaken(loop.id)
+    return changed
+
+
+def _overtaken(loop_id: str) -> Refused:
+    return Refused(f"{loop_id} is changed by somebody else all the time", "try again")
+
+
+def _unfailed(loop: Loop) -> dict[str, object]:
+    if loop.held is not Held.FAILURES:
+        return {}
+    return {"held": None, "held_until": None, "failures": 0}
+
+
+def _loop(system: System, asker: Asker, loop_id: str) -> Loop:
+    """Return the loop, if it is one that the asker may know of. Raises UnknownLoop."""
+    loop = system.loops.get(loop_id)
+    if loop is None or (asker.uid is not None and loop.uid != asker.uid):
+        raise UnknownLoop(loop_id)
+    return loop
+
+
+def _session(system: System, asker: Asker, name: str) -> SessionRecord:
+    if asker.uid is not None:
+        entries = system.records.all()
+        record = next((entry for entry in entries if isinstance(entry, SessionRecord) and entry.uid == asker.uid), None)
+        if record is None:
+            raise Refused("this agent's session is gone", "make the loop in a session that runs")
+        if name and name != record.name:
+            raise OtherSession(name)
+        return record
+    if not name:
+        raise InvalidValue("no session is named", "say whose loop it is: NAME")
+    known = definition_of(system.settings, system.records, name)
+    if known.unreadable is not None:
+        raise known.unreadable
+    if known.record is None:
+        raise Refused(f"{name} was never started", f"start it: `the-loop standing start {name}`")
+    return known.record
+
+
+# ---------------------------------------------------------------- words
+
+
+def _answer(system: System, loop: Loop, said: str) -> LoopAnswer:
+    return LoopAnswer(loop, system.loops.of_session(loop.uid), said)
+
+
+def _until(system: System, loop: Loop) -> str:
+    """Return what ends the loop, besides whoever stops it."""
+    ends = [f"after {loop.max_runs} runs"] if loop.max_runs is not None else []
+    days = system.settings.loops.max_age_days
+    if not loop.keep_alive and days:
+        ends.append(f"after {interval_text(timedelta(days=days))}")
+    if loop.mode is Mode.DYNAMIC:
+        ends.append("with a turn of its own that schedules no next run")
+    return f"it ends {' or '.join(ends)}, or when it is stopped" if ends else "it goes on until it is stopped"
+
+
+def _ended(loop: Loop) -> str:
+    return f"{loop.status.value} ({loop.reason})" if loop.reason else loop.status.value
+
+
+def _next(system: System, loop: Loop) -> str:
+    return when(loop.next_run_at, system.clock.now()) if loop.next_run_at else "no time yet"
+
+
+def _but_held(loop: Loop) -> str:
+    if loop.status is LoopStatus.PAUSED:
+        return ", but it is paused"
+    return f", but it is held ({loop.held.value}) until that is over" if loop.held else ""
+
+
+def _count(loops: tuple[Loop, ...], what: str) -> str:
+    return f"1 {what} loop" if len(loops) == 1 else f"{len(loops) or 'no'} {what} loops"

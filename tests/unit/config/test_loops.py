@@ -1,0 +1,100 @@
+"""What is wrong with the loops that a file declares."""
+
+from datetime import timedelta
+
+import pytest
+
+from core.config.settings import DeclaredLoop, LoopSettings
+from tests.unit.config.conftest import ConfigFolder
+
+AT = "standingSessions.sessions[0].loops"
+
+
+def test_declared_loops_are_read(folder: ConfigFolder) -> None:
+    """By their session; what is left out has its default."""
+    found = folder.load(
+        """
+        loops: {minInterval: 1m, maxInterval: 2d, maxAgeDays: 0, maxOpenPerSession: 2}
+        standingSessions:
+          sessions:
+            - name: scribe
+              loops:
+                - {name: builds, instruction: look at the builds, interval: 1.5 hours, keepAlive: true, maxRuns: 3}
+                - {name: morning, instruction: good morning, cron: "0 9 * * MON-FRI", timeZone: Europe/Berlin}
+            - name: other
+        """
+    )
+
+    assert found.loops == LoopSettings(timedelta(minutes=1), timedelta(days=2), 0, 2)
+    assert found.loops.max_age is None
+    assert found.standing.loops == {
+        "scribe": (
+            DeclaredLoop("builds", "look at the builds", interval="1.5 hours", keep_alive=True, max_runs=3),
+            DeclaredLoop("morning", "good morning", cron="0 9 * * MON-FRI", time_zone="Europe/Berlin"),
+        )
+    }
+
+
+def test_all_that_is_wrong_is_told_at_once(folder: ConfigFolder) -> None:
+    """Each thing at its key."""
+    found = folder.problems(
+        """\
+        standingSessions:
+          sessions:
+            - name: scribe
+              loops:
+                - {name: a, instruction: "", interval: 5s}
+                - {name: a, instruction: x, cron: "61 * * * *", timeZone: Mars}
+                - {name: b, instruction: x, keepAlive: true}
+                - {name: c, instruction: x, interval: 5m, cron: "* * * * *", maxRuns: 0}
+                - {name: d, interval: soon, colour: red}
+                - {name: E, instruction: x, timeZone: UTC}
+        """
+    )
+
+    assert set(found) == {
+        AT,
+        f"{AT}[0].instruction",
+        f"{AT}[0].interval",
+        f"{AT}[1].name",
+        f"{AT}[1].cron",
+        f"{AT}[1].timeZone",
+        f"{AT}[2]",
+        f"{AT}[3]",
+        f"{AT}[3].maxRuns",
+        f"{AT}[4]",
+        f"{AT}[4].interval",
+        f"{AT}[4].colour",
+        f"{AT}[5]",
+        f"{AT}[5].name",
+    }
+    assert found[AT].found == "6 loops"
+    assert found[f"{AT}[2]"].found.startswith("a keep-alive loop needs an interval or a cron expression")
+    assert found[f"{AT}[0].interval"].allowed == "30s to 7d (loops.minInterval, loops.maxInterval)"
+    assert "on line 5" in found[f"{AT}[1].name"].found
+
+
+def test_the_bounds_of_the_file_count(folder: ConfigFolder) -> None:
+    """Its own minInterval, and not the default."""
+    text = (
+        "standingSessions: {{sessions: [{{name: a, loops: [{{name: b, instruction: x, interval: 9s}}]}}]}}\nloops: {}"
+    )
+
+    assert list(folder.problems(text.format("{}"))) == [f"{AT}[0].interval"]
+    assert folder.load(text.format("{minInterval: 9s}")).standing.loops["a"][0].interval == "9s"
+
+
+def test_bounds_the_wrong_way_round_are_refused(folder: ConfigFolder) -> None:
+    """No interval would be allowed."""
+    found = folder.problems("loops: {minInterval: 2h, maxInterval: 1h}")
+
+    assert found["loops"].found == "loops between 2h and 1h apart"
+
+
+@pytest.mark.parametrize(
+    "loops",
+    ["1", "{a: b}", "[1, null, []]", "[{name: 1, instruction: [], interval: 5, cron: {}, timeZone: 1}]"],
+)
+def test_values_of_a_wrong_type_are_the_schemas_to_report(folder: ConfigFolder, loops: str) -> None:
+    """They are told, and nothing fails on them."""
+    assert folder.problems(f"standingSessions: {{sessions: [{{name: a, loops: {loops}}}]}}\nloops: {{minInterval: 1}}")

@@ -1,0 +1,42 @@
+"""A the-loop with two recorded sessions and a clock that the test sets; nothing runs in it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.config.settings import ChannelBlock, Settings
+from core.domain.session import Definition, SessionRecord, SlackBinding, Status
+from core.store.database import SqliteDatabase
+from core.store.inbox import SqliteInbox
+from core.store.loops import SqliteLoops
+from core.system import System
+from core.values import replace
+from core.wiring import build_system
+from tests.unit.store.samples import NOON, StandingClock
+
+
+def a_session(name: str) -> SessionRecord:
+    """Return the record of a session with a thread that should run."""
+    definition = Definition(name, slack=SlackBinding(True))
+    return SessionRecord(name, f"s-{name}", definition, NOON, instance_id=f"i-{name}", status=Status.RUNNING)
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    """Return a clock that stands still."""
+    return StandingClock()
+
+
+@pytest.fixture
+def system(tmp_path: Path, clock: StandingClock) -> Iterator[System]:
+    """Return the ports of a the-loop with the sessions scribe and other."""
+    settings = Settings(tmp_path / "state", channels={"slack": ChannelBlock("slack", True)})
+    built = build_system(settings, {})
+    database = built.database
+    assert isinstance(database, SqliteDatabase)
+    system = replace(built, clock=clock, inbox=SqliteInbox(database, clock), loops=SqliteLoops(database, clock))
+    for name in ("scribe", "other"):
+        system.records.write(a_session(name))
+    yield system
+    system.close()
