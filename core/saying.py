@@ -9,16 +9,20 @@ from typing import Any
 from core.clock import Deadline
 from core.commands import exact_for
 from core.delivery.deliverer import Deliverer, is_over, waits_long
+from core.delivery.lookagain import ask_again
 from core.delivery.situations import Looker, Sight
+from core.domain.activity import ASKING_STATES
 from core.domain.framing import AGENT_WAY, clean
 from core.domain.gate import Action, Wake
 from core.domain.message import DELIVERED, EXIT_ZERO, InboxRow, Kind, MessageState, NewMessage
 from core.domain.session import SessionRecord
-from core.errors import InvalidValue, LockBusy, NotPermitted, NotRunning, Refused
+from core.errors import InvalidValue, LockBusy, NotPermitted, NotRunning, Refused, TmuxMissing, TmuxSilent
+from core.launching import ASKING
 from core.names import new_marker, new_message_id
 from core.observer import ingest_record
 from core.presence import running_service
 from core.sessions import Known, definition_of
+from core.store.files import is_there
 from core.system import System
 
 NO_SERVICE = "no service is running"
@@ -95,10 +99,21 @@ def _lock_if_needed(system: System, known: Known, *, needed: bool) -> Iterator[b
     with ExitStack() as held:
         if needed and known.record is not None:
             ingest_record(system, known.record)  # may need the lock itself
+            _look_again(system, known.record)
             with suppress(LockBusy):
                 held.enter_context(system.locks.hold(known.name, "take a message", 0.0))
                 locked = True
         yield locked
+
+
+def _look_again(system: System, record: SessionRecord) -> None:
+    """Find out whether a dialog is over of which no hook tells: without a service nobody else does."""
+    activity = system.activities.get(record.uid)
+    told = activity is not None and activity.state in ASKING_STATES
+    if not told and not is_there(system.paths.session(record.uid) / ASKING):
+        return
+    with suppress(TmuxSilent, TmuxMissing):
+        ask_again(system, record, system.runner.survey().of_instance(record.instance_id or ""))
 
 
 def _accepting(system: System, known: Known) -> tuple[SessionRecord, Sight]:

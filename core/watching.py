@@ -3,17 +3,13 @@
 import logging
 import threading
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from typing import TypeVar
 
 from core.apart import each_apart
 from core.clock import Deadline
 from core.delivery.evidence import give_back
-from core.delivery.situations import modified, opinion_of
-from core.dialogs import SETTLED, SILENT_TURN, drop_marker, is_over, says_none_is_open, waiting_agents
-from core.domain.activity import ASKING_STATES, Activity, ActivityState
-from core.domain.asking import MAIN
-from core.domain.observing import second_guess
+from core.delivery.lookagain import ask_again
+from core.domain.activity import ASKING_STATES, Activity
 from core.domain.pane import Pane, Survey
 from core.domain.session import Live, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
@@ -29,8 +25,6 @@ _LOG = logging.getLogger(__name__)
 _SURVEY_SECONDS = 5.0
 _SOON_SECONDS = 0.1  #: until the next survey while an end waits to be told
 _DIALOG_SECONDS = 0.5  #: until the next look at an open dialog, which needs no tmux
-_ROUNDED = timedelta(milliseconds=1)  #: a file's time is finer than ours
-_AT_WORK = ASKING_STATES | {ActivityState.BUSY}
 
 Wake = Callable[[str | None], None]
 T = TypeVar("T")
@@ -189,42 +183,8 @@ class ObserverWorker:
             self._given_back[record.uid] = seen
 
     def _ask_again(self, record: SessionRecord, pane: Pane | None) -> None:
-        """Ask another source what a session does whose harness was silent for long; a key like Escape fires no hook."""
-        if pane is None or pane.dead:
-            return
-        before, now = self._system.activities.get(record.uid), self._system.clock.now()
-        known = before if before is not None and before.instance == record.instance_id else None
-        silent = known is not None and known.state in _AT_WORK and _silent_for(known, now) >= SILENT_TURN
-        marker = self._system.paths.session(record.uid) / ASKING
-        marked_at = modified(marker, now)
-        told = known is not None and known.state in ASKING_STATES
-        if not silent and marked_at is None and not told:
-            return
-        opinion = opinion_of(self._system, record, pane.pid)
-        if marked_at is None:  # what told of a dialog came late: the marker, which comes first, has gone since
-            over = told and known is not None and says_none_is_open(opinion) and _silent_for(known, now) >= SETTLED
-        else:
-            over = not self._background_asks(record) and is_over(opinion, marked_at, waiting_agents(marker), now)
-        if over and marked_at is not None:
-            drop_marker(marker, marked_at + _ROUNDED)
+        if ask_again(self._system, record, pane):
             self._wake(record.uid)
-        if known is not None and (silent or (over and told)):
-            self._replace(known, second_guess(known, opinion, now))
-
-    def _background_asks(self, record: SessionRecord) -> bool:
-        """Tell whether a background agent's hook waits for an answer: its dialog shows once that has given up."""
-        opened = self._system.requests.open(record.uid)
-        return any(request.instance == record.instance_id and request.agent != MAIN for request in opened)
-
-    def _replace(self, before: Activity, after: Activity) -> None:
-        """Store the activity and wake its deliveries, unless a report has told more meanwhile."""
-        if after == before:
-            return
-        with self._system.database.transaction(durable=False):
-            if self._system.activities.get(before.uid) != before:
-                return
-            self._system.activities.put(after)
-        self._wake(before.uid)
 
     # ------------------------------------------------------------ small things
 
@@ -259,8 +219,3 @@ class ObserverWorker:
 
 def _lives(record: SessionRecord, survey: Survey) -> bool:
     return survey.live(target_for(record.name), record.instance_id) is Live.LIVE
-
-
-def _silent_for(activity: Activity, now: datetime) -> timedelta:
-    """Return for how long the harness has told nothing."""
-    return now - max(activity.since, activity.last_report_at or activity.since)

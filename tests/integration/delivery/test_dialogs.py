@@ -221,6 +221,20 @@ def test_a_report_that_comes_after_the_end_of_its_dialog_is_found_out(scribe: Sy
     assert after.state is ActivityState.IDLE
 
 
+def test_a_dialog_that_was_left_is_found_out_without_a_service(scribe: System, private: PrivateTmux) -> None:
+    """Nobody observes; whoever says something asks the second source, and the message goes in."""
+    marker = open_dialog(scribe, private)
+    private.tmux("send-keys", "-t", TARGET, "Escape")
+    _wait_status(scribe, private, "idle")
+    age(marker, 2)
+    age(status_file(scribe, private), 1)
+
+    said = say(scribe, "scribe", "after the no", actor=ACTOR)
+
+    assert (said.state, marker.exists()) == (S.CONFIRMED, False)
+    assert times(scribe, "after the no") == 1
+
+
 def test_an_open_dialog_is_looked_at_between_surveys(scribe: System, private: PrivateTmux) -> None:
     """Without tmux, and for as long as it is open."""
     uid, _ = record_of(scribe)
