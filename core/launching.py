@@ -72,7 +72,22 @@ def grants(environ: Mapping[str, str], *, has_thread: bool) -> tuple[Grant, ...]
         Grant(f"{command} standing logs NAME", "what one showed before it ended, and how it ended"),
         Grant(f"{command} standing queue NAME", "what waits for one of them"),
         Grant(f"{command} standing say NAME --text TEXT", "a message to another session"),
+        *_loop_grants(command),
         *(_thread_grants(command) if has_thread else ()),
+    )
+
+
+def _loop_grants(command: str) -> tuple[Grant, ...]:
+    return (
+        Grant(
+            f"{command} loop create --instruction TEXT --interval 5m --keep-alive",
+            "a loop: you are prompted with TEXT again and again, until you stop it. That is how work goes on which "
+            "outlasts your turn. Without --keep-alive it ends after some days; without --interval it goes on only "
+            "where each of its turns schedules the next",
+        ),
+        Grant(f"{command} loop list", "your loops"),
+        Grant(f"{command} loop stop ID --reason TEXT", "the end of one, once its work is done or given up"),
+        Grant(f"{command} loop schedule ID --in 10m --reason TEXT", "the next run of one without an interval"),
     )
 
 

@@ -5,6 +5,9 @@ from collections.abc import Callable, Mapping
 from core.domain.buttons import Role
 from core.domain.rows import Answer
 from core.errors import InvalidValue, NotPermitted, UnknownSession
+from core.loops.answers import line_of
+from core.loops.telling import summary
+from core.loops.verbs import Asker, list_loops
 from core.names import check_name
 from core.ports import IncomingOrder, Told
 from core.redaction import redactor_of
@@ -22,11 +25,13 @@ from core.system import System
 
 Holds = Callable[[str, Role], bool]
 _LINES = 40  #: of a screen
+_LOOPS = 20  #: that are shown; those that have ended stand last
 _SAY_SECONDS = 3.0  #: that somebody waits for their message's first fate
 
 VERBS: Mapping[str, Role] = {
     "say": Role.MEMBER,
     "screen": Role.MEMBER,
+    "loops": Role.MEMBER,
     "pause": Role.MEMBER,
     "resume": Role.MEMBER,
     "interrupt": Role.MEMBER,
@@ -56,6 +61,8 @@ class Orders:
             case "screen":
                 shown = self._redactor.redact(screen(system, name, _LINES)).rstrip()
                 return Told(f"{name}:", "\n".join(line.rstrip() for line in shown.splitlines()) or "(nothing)")
+            case "loops":
+                return self._loops(name, actor)
             case "pause":
                 return _told(pause_standing(system, name, actor))
             case "resume":
@@ -68,6 +75,12 @@ class Orders:
                 return _told(stop_standing(system, name, actor))
             case _:
                 return _told(restart_standing(system, name, actor))
+
+    def _loops(self, name: str, actor: str) -> Told:
+        now = self._system.clock.now()
+        answer = list_loops(self._system, Asker(actor), name)
+        lines = [f"{line_of(loop, now)}\n    {summary(loop)}" for loop in answer.loops[:_LOOPS]]
+        return Told(f"{name}: {answer.said}", self._redactor.redact("\n".join(lines)))
 
     def _check(self, order: IncomingOrder, name: str) -> None:
         """Raise InvalidValue for no verb, NotPermitted without the right: the session's own list counts, too."""

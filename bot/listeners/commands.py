@@ -12,7 +12,7 @@ from bot import payloads
 from bot.bridge import AsyncDoor
 from bot.listeners.responding import respond
 from bot.payloads import COMMAND, KIND, Command
-from bot.views.answers import Draft, help_view, list_view, plain_view, refusal_view, status_view, told_view
+from bot.views.answers import Draft, help_view, list_view, loops_view, plain_view, refusal_view, status_view, told_view
 from core.errors import CoreError
 from core.ports import IncomingOrder, Role
 
@@ -23,6 +23,7 @@ COMMANDS = (COMMAND,)
 ORDERS: Mapping[str, tuple[Role, bool]] = {
     "say": (Role.MEMBER, True),
     "screen": (Role.MEMBER, False),
+    "loops": (Role.MEMBER, False),
     "pause": (Role.MEMBER, False),
     "resume": (Role.MEMBER, False),
     "interrupt": (Role.MEMBER, False),
@@ -64,7 +65,7 @@ async def answer(asked: Command, sessions: Sessions) -> Draft:
     verb = asked.words[0].lower() if asked.words else "help"
     operator = sessions.holds(asked.user, Role.OPERATOR)
     try:
-        if verb in _LISTS:
+        if verb in _LISTS and not (verb == _LOOPS and len(asked.words) > 1):
             return _LISTS[verb](await sessions.door.rows())
         if verb not in ORDERS:
             return help_view("" if verb == "help" else verb, operator=operator)
@@ -74,9 +75,11 @@ async def answer(asked: Command, sessions: Sessions) -> Draft:
         return plain_view(f"{what}: {error}")
 
 
+_LOOPS = "loops"  #: of one session where a name follows
 _LISTS: Mapping[str, Callable[[tuple[Mapping[str, Any], ...]], Draft]] = {
     "status": status_view,
     "list": list_view,
+    _LOOPS: loops_view,
 }
 
 

@@ -73,6 +73,7 @@ _MEMBERS = (
     ("list", "all sessions with their details"),
     ("say NAME TEXT", "a message into its terminal"),
     ("screen NAME", "the end of what its terminal shows, secrets taken out"),
+    ("loops [NAME]", "how many loops the sessions have; those of one"),
     ("pause NAME", "its turn ends, and what comes in waits"),
     ("resume NAME", "what waits goes in, in order"),
     ("interrupt NAME", "its turn is cut off"),
@@ -110,6 +111,23 @@ def list_view(rows: Sequence[Row]) -> Draft:
     return _rows_view(rows, _list_line)
 
 
+def loops_view(rows: Sequence[Row]) -> Draft:
+    """Return how many open loops each session has."""
+    looping = [row for row in rows if row.get("loops")]
+    if not looping:
+        return plain_view("No session has an open loop.")
+    return _lines_view(looping, _loops_line, _open_loops(sum(row["loops"] for row in looping)))
+
+
+def _loops_line(row: Row) -> str:
+    name = _value(row, "name")
+    return f"*{name}*: {_open_loops(row['loops'])}; `{COMMAND} loops {name}` shows them"
+
+
+def _open_loops(count: int) -> str:
+    return "1 open loop" if count == 1 else f"{count} open loops"
+
+
 def _rows_view(rows: Sequence[Row], line: Callable[[Row], str]) -> Draft:
     if not rows:
         return plain_view("There are no standing sessions yet.")
@@ -117,7 +135,10 @@ def _rows_view(rows: Sequence[Row], line: Callable[[Row], str]) -> Draft:
     text = f"{running} of {len(rows)} sessions running"
     if len(rows) == 1:
         text = "1 session, running" if running else "1 session, not running"
+    return _lines_view(rows, line, text)
 
+
+def _lines_view(rows: Sequence[Row], line: Callable[[Row], str], text: str) -> Draft:
     def drawn(clean: Clean) -> View:
         lines = [line(_cleaned(row, clean)) for row in rows]
         more = escape(clean("`the-loop standing list` shows all"))

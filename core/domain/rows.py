@@ -35,7 +35,7 @@ class Row:
     activity: ActivityState | None = None
     pending_tasks: tuple[str, ...] = ()
     queued: int | None = None
-    loops: int = 0
+    loops: int | None = 0
     harness_session_id: str | None = None
     slack_channel: str | None = None
     slack_thread: str | None = None

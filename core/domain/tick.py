@@ -8,7 +8,7 @@ operator or of another message. No I/O.
 import re
 from datetime import timedelta
 
-from core.domain.durations import duration_text
+from core.domain.durations import interval_text
 from core.domain.framing import clean, frame_name
 from core.domain.loop import Loop, Mode
 from core.values import dataclass
@@ -70,7 +70,7 @@ def quoted(instruction: str) -> str:
 def cadence(loop: Loop) -> str:
     """Return the loop's pace in words: `every 5m`, `at "0 9 * * 1-5" (Europe/Paris)`, `at its own pace`."""
     if loop.mode is Mode.INTERVAL:
-        return f"every {duration_text(loop.interval or timedelta())}"
+        return f"every {interval_text(loop.interval or timedelta())}"
     if loop.mode is Mode.CRON:
         return f'at "{loop.cron}" ({loop.time_zone or "UTC"})'
     return "at its own pace"

@@ -44,6 +44,19 @@ class Asker:
     uid: str | None = None
 
 
+def asker_of(system: System, actor: str, instance: str | None) -> Asker:
+    """Return who asks: the agent whose pane that instance is, an operator where there is none.
+
+    Raises Refused for a process of a session that has ended or was started anew since.
+    """
+    if instance is None:
+        return Asker(actor)
+    for entry in system.records.all():
+        if isinstance(entry, SessionRecord) and entry.instance_id == instance:
+            return Asker(actor, entry.uid)
+    raise Refused("this process belongs to no session that runs now", "only a running session has loops of its own")
+
+
 def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAnswer:
     """Make a loop in a session; an agent leaves `name` "" or gives its own.
 
@@ -134,7 +147,7 @@ def resume_loop(system: System, asker: Asker, loop_id: str, reason: str = "") ->
     return _answer(system, loop, f"{loop.id} {said}{_but_held(loop)}")
 
 
-def run_loop_now(system: System, asker: Asker, loop_id: str) -> LoopAnswer:
+def run_loop_now(system: System, asker: Asker, loop_id: str, reason: str = "") -> LoopAnswer:
     """Make a loop due at once; it goes in as soon as its session is idle. Failures hold it no more.
 
     Raises UnknownLoop, Refused for one that is paused or has ended, StoreBroken.
@@ -145,7 +158,7 @@ def run_loop_now(system: System, asker: Asker, loop_id: str) -> LoopAnswer:
             raise Refused(f"{loop.id} is paused", f"resume it first: `the-loop loop resume {loop.id}`")
         if any(run.loop_id == loop.id for run in system.loops.open_runs(loop.uid)):
             return None
-        return _changed(system, loop, next_run_at=system.clock.now(), **_unfailed(loop))
+        return _changed(system, loop, next_run_at=system.clock.now(), reason=check_reason(reason), **_unfailed(loop))
 
     loop, changed = _step(system, asker, loop_id, "run", run)
     said = "is due now, and goes in once its session is idle" if changed else "has a run under way, so none was added"

@@ -33,6 +33,7 @@ class Glance:
 
     survey: Survey | None = None
     queued: Mapping[str, int] | None = None
+    loops: Mapping[str, int] | None = None  #: open ones
     activities: Mapping[str, Activity] = field(default_factory=dict)
     last_messages: Mapping[str, datetime] = field(default_factory=dict)
     bindings: Mapping[str, Binding] = field(default_factory=dict)
@@ -86,6 +87,7 @@ def glance(system: System, sessions: tuple[Known, ...]) -> Glance:
         return Glance(
             survey,
             system.inbox.counts(),
+            system.loops.counts(),
             system.activities.all(),
             system.activities.last_messages(),
             {binding.uid: binding for binding in system.bindings.all(CHANNEL)},
@@ -205,6 +207,7 @@ def _with_record(row: Row, known: Known, record: SessionRecord, view: Glance) ->
         activity=current.state if current else None,
         pending_tasks=current.pending_tasks if current else (),
         queued=None if view.queued is None else view.queued.get(record.uid, 0),
+        loops=None if view.loops is None else view.loops.get(record.uid, 0),
         harness_session_id=record.harness_session_id,
         slack_channel=binding.channel if binding else record.slack_channel,
         slack_thread=binding.thread if binding else record.slack_thread,

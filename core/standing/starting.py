@@ -11,6 +11,7 @@ from core.domain.rows import Answer
 from core.domain.session import HoldKind, LastExit, Live, Outcome, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import CoreError, NotRunning, TmuxSilent
+from core.loops.declaring import carry_out_first
 from core.names import target_for
 from core.sessions import Known, definition_of, every_session
 from core.standing.announcing import announce_start, lacks_thread
@@ -178,6 +179,7 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
         with effect(Effect.START_READY):
             mark_lives(system, record)
     _settle(system, record)
+    carry_out_first(system, record)
     system.events.emit(
         "standing.resumed" if opened.resumed else "standing.started",
         name=record.name,

@@ -1,4 +1,7 @@
-"""Tells when the configuration says something else of a session than what it was started with: once for each change."""
+"""Tells when the configuration says something else of a session than what it was started with: once for each change.
+
+Declared loops are no such thing: they are made to be as the file says, while the session runs on.
+"""
 
 import hashlib
 import logging
@@ -7,6 +10,7 @@ from collections.abc import Callable
 from core.config.settings import Settings
 from core.domain.rows import drift
 from core.errors import CoreError
+from core.loops.declaring import carry_out
 from core.sessions import Known, every_session
 from core.system import System
 
@@ -27,6 +31,8 @@ class Drift:
         """Look at every session. Raises StoreBroken."""
         self._follow_file()
         for known in every_session(self._settings, self._system.records):
+            if known.record is not None:
+                carry_out(self._system, self._settings, known.record)
             if known.record is not None and known.record.instance_id is not None:
                 self._look(known, known.record.instance_id)
 

@@ -10,6 +10,7 @@ from core.logs import log_to_stderr
 from core.surfaces.cli.configuring import config_group
 from core.surfaces.cli.demonstrating import demo_command
 from core.surfaces.cli.lifecycle import restart_command, serve_command, start_command, status_command, stop_command
+from core.surfaces.cli.loops import loop_group
 from core.surfaces.cli.observing import events_command
 from core.surfaces.cli.printing import EXIT_USAGE, warn
 from core.surfaces.cli.session import Session, output_options
@@ -32,6 +33,7 @@ def root(context: click.Context, config: Path | None, as_operator: bool) -> None
 
 for command in (
     standing_group,
+    loop_group,
     start_command,
     stop_command,
     restart_command,

@@ -10,9 +10,10 @@ from core.errors import CoreError, Refused
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 _REASON = 60  #: characters of a mark's reason that a table shows
-_COLUMNS = ("name", "status", "live", "activity", "queued", "harness", "outcome", "detail")
+_COLUMNS = ("name", "status", "live", "activity", "queued", "loops", "harness", "outcome", "detail")
 
 
+_LOOP_COLUMNS = ("id", "session", "cadence", "status", "held", "runs", "last", "next", "instruction")
 _QUEUE_COLUMNS = ("id", "kind", "actor", "age", "state", "length", "detail", "text")
 
 
@@ -127,6 +128,27 @@ def print_queue(queue: Mapping[str, Any]) -> None:
     print_line(f"{queue['name']}: {len(queue['messages'])} (at most {queue['limit']} may wait)")
     rows = [{**message, "age": f"{message['ageSeconds']} s"} for message in queue["messages"]]
     _print_table(rows, _QUEUE_COLUMNS)
+
+
+def print_loops(answer: Mapping[str, Any]) -> None:
+    """Print what was done, or how many loops there are, and the loops as a table where a list was asked for."""
+    print_line(answer["said"])
+    if answer["loop"] is None and answer["loops"]:
+        _print_table([_loop_row(loop) for loop in answer["loops"]], _LOOP_COLUMNS)
+
+
+def _loop_row(loop: Mapping[str, Any]) -> Mapping[str, Any]:
+    cadence = loop["interval"] or loop["cron"] or "dynamic"
+    instruction = " ".join(loop["instruction"].split())
+    most = f" of {loop['maxRuns']}" if loop["maxRuns"] else ""
+    return {
+        **loop,
+        "cadence": f"{cadence}, keep-alive" if loop["keepAlive"] else cadence,
+        "runs": f"{loop['runCount']}{most}",
+        "last": loop["lastResult"],
+        "next": (loop["nextRunAt"] or "")[:19].replace("T", " "),
+        "instruction": instruction if len(instruction) <= _REASON else f"{instruction[:_REASON]}…",
+    }
 
 
 def print_logs(logs: Mapping[str, Any]) -> None:

@@ -75,3 +75,15 @@ def test_sessions_that_cannot_be_listed_are_said(workspace: WorkspaceThread, doo
 
     seen = workspace.wait_for_ephemeral("alice", lambda message: "could not be listed" in message["text"])
     assert "tmux did not answer" in seen["text"]
+
+
+def test_loops_are_shown_of_all_sessions_or_of_one(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Without a name they are counted; with one core is asked for them."""
+    door.sessions = [{**ROWS[0], "loops": 2}]
+
+    workspace.command("alice", "agents", "/the-loop loops")
+    workspace.wait_for_ephemeral("alice", lambda message: message["text"] == "2 open loops")
+    workspace.command("alice", "agents", "/the-loop loops scribe")
+
+    workspace.wait_for_ephemeral("alice", lambda message: message["text"] == "loops done")
+    assert [(order.verb, order.name) for order in door.orders] == [("loops", "scribe")]

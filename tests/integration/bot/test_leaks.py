@@ -17,7 +17,7 @@ import pytest
 from bot.bridge import AsyncDoor
 from bot.channel import SlackChannel
 from bot.listeners.responding import respond
-from bot.views.answers import help_view, list_view, plain_view, status_view, told_view
+from bot.views.answers import help_view, list_view, loops_view, plain_view, status_view, told_view
 from core.domain.buttons import Button, Press
 from core.domain.posting import OutboundKind
 from core.errors import ChannelError
@@ -156,13 +156,14 @@ def test_the_status_lets_no_secret_through(sink: Sink, channel: SlackChannel) ->
 
 def test_no_answer_to_one_person_lets_a_secret_through(sink: Sink) -> None:
     """Words of core, errors, screens, rows, and what the person typed."""
-    row = {"name": "scribe", "running": True, **dict.fromkeys(("activity", "cwd", "detail"), SECRET)}
+    row = {"name": "scribe", "running": True, "loops": 1, **dict.fromkeys(("activity", "cwd", "detail"), SECRET)}
     drafts = (
         plain_view(SECRET),
         told_view(Told(SECRET, SECRET)),
         help_view(SECRET),
         status_view([row]),
         list_view([row]),
+        loops_view([{**row, "name": SECRET}]),
     )
 
     async def answer() -> None:

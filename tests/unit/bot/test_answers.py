@@ -14,6 +14,7 @@ from bot.views.answers import (
     View,
     help_view,
     list_view,
+    loops_view,
     plain_view,
     refusal_view,
     status_view,
@@ -43,6 +44,7 @@ _ROW = st.fixed_dictionaries(
         "live": st.sampled_from(["live", "dead", "absent", "foreign", "unknown"]),
         "activity": st.none() | st.text(max_size=400),
         "queued": st.integers() | st.none(),
+        "loops": st.integers(0) | st.none(),
         "hold": st.none() | st.text(max_size=10) | st.fixed_dictionaries({"kind": st.text(max_size=10)}),
         "detail": st.text(max_size=5000),
         "cwd": st.text(max_size=5000),
@@ -54,7 +56,7 @@ _ROW = st.fixed_dictionaries(
 @given(st.lists(_ROW, max_size=60))
 def test_any_rows_make_a_message_that_slack_takes(rows: list[dict[str, Any]]) -> None:
     """Whatever the rows hold, blocks keep their limits and nothing in them can ping."""
-    for view in (drawn(status_view(rows)), drawn(list_view(rows))):
+    for view in (drawn(status_view(rows)), drawn(list_view(rows)), drawn(loops_view(rows))):
         check_blocks(json.loads(json.dumps(list(view.blocks))))
         assert view.text
         assert "<" not in json.dumps(view.blocks)
@@ -132,3 +134,17 @@ def test_the_command_that_shows_all_sessions_is_as_it_can_be_typed() -> None:
     )
 
     assert "`/opt/the-loop standing list`" in str(view.blocks[-1])
+
+
+def test_loops_are_counted_by_session() -> None:
+    """A session without any is left out, and none at all is said."""
+    rows = [{"name": "scribe", "loops": 2}, {"name": "digger", "loops": 0}, {"name": "builder", "loops": 1}]
+
+    view = drawn(loops_view(rows))
+
+    assert view.text == "3 open loops"
+    shown = json.dumps(view.blocks)
+    assert "*scribe*: 2 open loops; `/the-loop loops scribe` shows them" in shown
+    assert "*builder*: 1 open loop;" in shown
+    assert "digger" not in shown
+    assert drawn(loops_view(rows[1:2])).text == "No session has an open loop."

@@ -1,0 +1,46 @@
+"""`/the-loop loops NAME`: a look, by a member."""
+
+import pytest
+
+from core.domain.buttons import Role
+from core.domain.loop import LoopStatus
+from core.domain.loopspec import Asked
+from core.errors import UnknownSession
+from core.loops.verbs import Asker, create_loop, stop_loop
+from core.ordering import Orders
+from core.ports import IncomingOrder
+from core.system import System
+
+ANN = Asker("cli:ann")
+
+
+def _holds(author: str, role: Role) -> bool:
+    return author == "U1" and role is Role.MEMBER
+
+
+def _order(author: str) -> IncomingOrder:
+    return IncomingOrder("slack", author, author, "loops", "scribe", "")
+
+
+def test_a_member_looks_at_the_loops_of_a_session(system: System) -> None:
+    """Each with its cadence, where it stands and how its instruction begins; those that have ended last."""
+    ended = create_loop(system, ANN, "scribe", Asked("look", cron="0 9 * * *")).loop
+    kept = create_loop(system, ANN, "scribe", Asked("tell\n" * 60, interval="5m", keep_alive=True)).loop
+    assert ended is not None
+    assert kept is not None
+    stop_loop(system, ANN, ended.id, "enough")
+
+    told = Orders(system, _holds).order(_order("U1"))
+
+    assert told.text == "scribe: 1 open loop"
+    lines = told.code.splitlines()
+    assert lines[0] == f"{kept.id} every 5m, keep-alive: active, next 12:05:00 UTC, 0 runs"
+    assert lines[1] == f'    "{"tell " * 15}tell…"'
+    assert lines[2] == f'{ended.id} at "0 9 * * *" (UTC): stopped (enough), 0 runs'
+    assert [loop.status for loop in system.loops.of_session("s-scribe")] == [LoopStatus.ACTIVE, LoopStatus.STOPPED]
+
+
+def test_nobody_else_learns_that_the_session_is_there(system: System) -> None:
+    """As with every look."""
+    with pytest.raises(UnknownSession):
+        Orders(system, _holds).order(_order("U2"))
