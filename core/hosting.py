@@ -16,6 +16,7 @@ from core.domain.services import ServiceRow
 from core.errors import CoreError, TmuxMissing, TmuxSilent
 from core.hostchecks import host_findings
 from core.lifecycle import start_all, status_all, stop_all
+from core.names import INSTANCE_VARIABLE
 from core.presence import running_service
 from core.service import NOT_YET
 from core.store.files import private_folder, secure_root
@@ -152,6 +153,7 @@ def _check_alive(system: System, child: "subprocess.Popen[bytes] | None") -> Non
 
 
 def _detach(system: System) -> "subprocess.Popen[bytes]":
+    """Run the service as a process of its own: where an operator starts it inside of a pane, not one of that agent."""
     config = system.settings.source
     argv = [sys.executable, "-m", "core.surfaces.cli", *(["--config", str(config)] if config else []), "serve"]
     secure_root(system.paths.root)
@@ -164,7 +166,7 @@ def _detach(system: System) -> "subprocess.Popen[bytes]":
             stdout=log,
             stderr=log,
             cwd=system.paths.local,
-            env=dict(system.environ),
+            env={name: value for name, value in system.environ.items() if name != INSTANCE_VARIABLE},
             start_new_session=True,
         )
 

@@ -8,6 +8,7 @@ from core.values import dataclass
 
 STANDING_PREFIX = "standing:"
 TARGET_PREFIX = "loop-standing-"
+INSTANCE_VARIABLE = "THE_LOOP_INSTANCE"  #: in the environment of every process of an instance
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _WORK_ITEM = (  # compiled at its first use, which most commands have none of
     r"(?P<provider>github):(?:(?P<host>[a-z0-9.-]+\.[a-z0-9.-]+)/)?"

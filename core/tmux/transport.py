@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from core.errors import TmuxMissing, TmuxSilent
+from core.names import INSTANCE_VARIABLE
 from core.tmux.language import Line, arguments
 from core.values import dataclass
 
@@ -160,7 +161,7 @@ def base_environment(environ: Mapping[str, str], without: frozenset[str]) -> dic
     return kept
 
 
-MARKER = "THE_LOOP_INSTANCE"  #: in the environment of every process of an instance
+MARKER = INSTANCE_VARIABLE
 
 
 def our_environment() -> Mapping[str, str]:

@@ -14,10 +14,10 @@ from core.commands import exact
 from core.config.location import locate
 from core.config.settings import Settings
 from core.domain.rights import ActorKind, Verb, require
+from core.names import INSTANCE_VARIABLE
 from core.system import System
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-INSTANCE_VARIABLE = "THE_LOOP_INSTANCE"
 
 
 @dataclass

@@ -64,6 +64,20 @@ def test_start_brings_up_a_service_that_outlives_it(alone: Product) -> None:
     assert alone.paths.service_log.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_service_that_is_started_inside_of_a_pane_is_no_part_of_its_agent(alone: Product) -> None:
+    """An operator may type the start there: the service comes up, and outlives a stop of that session."""
+    alone.cli("standing", "start", NAME)
+    inside = {"THE_LOOP_INSTANCE": alone.record()["instanceId"]}
+
+    started = alone.cli("--as-operator", "start", "--json", env=inside)
+    stopped = alone.cli("standing", "stop", NAME, "--json")
+
+    service = started.services["service"]
+    assert (started.code, service["running"]) == (0, True)
+    assert stopped.row["outcome"] == "stopped"
+    assert running_service(alone.paths.service_lock) == service["pid"]
+
+
 def test_start_returns_when_all_of_it_is_up(talking: Product) -> None:
     """What it connects to has had its moment, so that a status right behind it is well."""
     started = talking.cli("start", "--json")
