@@ -22,7 +22,7 @@ from core.config.settings import (
 )
 from core.domain.message import WAITING, Kind, NewMessage
 from core.domain.rows import Answer
-from core.domain.session import Definition, HoldKind, Outcome, Phase, SessionRecord, SlackBinding
+from core.domain.session import Definition, HoldKind, Outcome, Phase, Restart, SessionRecord, SlackBinding
 from core.lifecycle import start_all, stop_all
 from core.names import new_marker, new_message_id, target_for
 from core.reconcile import reconcile
@@ -57,6 +57,7 @@ class World:
     grace_seconds: float = 2.0
     start_seconds: float = 15.0
     harness: str = "script"  #: or bundled
+    restart: str = "never"  #: or on-failure, of those that are declared
 
     @property
     def store(self) -> Path:
@@ -109,8 +110,11 @@ class World:
             channels={
                 "slack": ChannelBlock("slack", self.slack, {"enabled": self.slack, "botTokenEnv": "SECRET_OF_TESTS"})
             },
-            standing=Standing(self.enabled, tuple(definition(name, slack=self.slack) for name in self.declared)),
+            standing=Standing(self.enabled, tuple(self._definition(name) for name in self.declared)),
         )
+
+    def _definition(self, name: str) -> Definition:
+        return definition(name, slack=self.slack, restart=Restart(self.restart))
 
     def environ(self) -> dict[str, str]:
         """Return the environment in which the verbs run."""

@@ -1,7 +1,8 @@
-"""A whole the-loop under whatever may happen to it, with what must hold after each step. No service runs in it.
+"""A whole the-loop under whatever may happen to it, with what must hold after each step. No service runs by itself.
 
 Its agents are bundled ones in real panes. Verbs are cut short between their effects as SIGKILL would; what a service
-would do besides, giving steps to deliveries and looking at the panes, is a rule like the others.
+does besides, giving steps to deliveries, looking at the panes and bringing back what has crashed, is a rule like the
+others, and so is the next service in its place.
 """
 
 import json
@@ -26,14 +27,18 @@ from core.reconcile import reconcile
 from core.saying import say
 from core.standing.cancelling import cancel_message
 from core.standing.listing import get_standing
+from core.supervision.worker import Supervisor
 from core.system import System
 from core.watching import ObserverWorker
 from tests.support.tmux import private_tmux, wait_until
 from tests.support.world import ACTOR, VERBS, World, check_consistent
 
 NAMES = ("scribe", "extra")
-LIFTS_A_STOP = {"start", "delete"}
-LIFTS_A_PAUSE = {"resume", "stop", "delete"}
+LIFTS = {
+    HoldKind.STOPPED: {"start", "delete"},
+    HoldKind.FAILED: {"start", "stop", "delete"},
+    HoldKind.PAUSED: {"resume", "stop", "delete"},
+}
 POINTS = [f"{effect.value}:{side}" for effect in Effect for side in ("before", "after")]
 STEPS = sorted(set(VERBS) - {"cancel"})
 _SOON = 3.0  #: seconds within which what can be delivered is
@@ -64,16 +69,21 @@ class Lifecycle(RuleBasedStateMachine):
         folder = Path(tempfile.mkdtemp(prefix="lm-"))
         self.stack.callback(shutil.rmtree, folder, ignore_errors=True)
         world = World(folder, self.private.server.socket_name, self.private.folder, declared=("scribe",))
-        self.world = replace(world, slack=True, command_seconds=2.0, harness="bundled", grace_seconds=1.0)
+        self.world = replace(
+            world, slack=True, command_seconds=2.0, harness="bundled", grace_seconds=1.0, restart="on-failure"
+        )
         self.world.cwd.mkdir()
         self.number = 0
         self.marks: dict[str, Seen] = {}
         self.instances: dict[str, set[str]] = {}
         for verb, name in (("start", "scribe"), ("create", "extra")):
             assert not run(self.world.system(), verb, name, "")
+        self.service = Service(self.world.system())
 
     def teardown(self) -> None:
         """End the run's tmux server, which ends its agents, and remove its files."""
+        if hasattr(self, "service"):
+            self.service.system.close()
         if hasattr(self, "stack"):
             run(self.world.system(), "stop-all", "", "")
             self.stack.close()
@@ -124,11 +134,24 @@ class Lifecycle(RuleBasedStateMachine):
 
     @rule()
     def let_a_service_work(self) -> None:
-        """What a service does meanwhile: a look at every pane, and steps for every message, until all is at rest."""
-        system = self.world.system()
-        ObserverWorker(system, lambda _: None).survey()
+        """What a service does meanwhile: a look at every pane, what is due brought back, steps for every message."""
+        before = {each: self.service.system.records.read(each) for each in NAMES}
+
+        self.service.work()
+
         for name in NAMES:
-            deliver(system, name)
+            check_mark(self.service.system, name, before[name], "")
+        self.service.check_subscriptions()
+
+    @rule()
+    def begin_another_service(self) -> None:
+        """The service is gone, and the next one adopts what lives."""
+        self.service.system.close()
+        self.service = Service(self.world.system())
+
+        self.service.observer.survey()
+
+        self.service.check_subscriptions()
 
     @rule()
     def kill_the_agents(self) -> None:
@@ -208,6 +231,35 @@ class Lifecycle(RuleBasedStateMachine):
             assert kind is not HoldKind.PAUSED
 
 
+class Service:
+    """What a service does of its own accord, when it is told to."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.observer = ObserverWorker(system, lambda _: None)
+        self._supervisor = Supervisor(system, lambda: system.settings)
+
+    def work(self) -> None:
+        """Look, take in, bring back and deliver, for as long as anything is about to follow."""
+        end = self.system.clock.monotonic() + _SOON
+        while True:
+            self.observer.survey()
+            self.observer.take_in()
+            if self._supervisor.turn() >= 1.0 or self.system.clock.monotonic() > end:
+                break
+            self.system.clock.pause(0.02)
+        for name in NAMES:
+            deliver(self.system, name)
+        self.observer.survey()
+
+    def check_subscriptions(self) -> None:
+        """Assert that each live pane is watched, once, and nothing else is."""
+        living = {pane.tag for pane in self.system.runner.survey().panes if not pane.dead}
+        recorded = {record.instance_id for name in NAMES if (record := self.system.records.read(name))}
+        assert self.observer.watching() == len(living & recorded)
+        assert all(self.observer.watches(instance or "") for instance in living & recorded)
+
+
 class crashing:
     """Raises Killed at one point, within the block."""
 
@@ -254,8 +306,7 @@ def check_mark(system: System, name: str, before: SessionRecord | None, verb: st
     hold = before.hold
     if hold is None:
         return
-    lifts = LIFTS_A_STOP if hold.kind is HoldKind.STOPPED else LIFTS_A_PAUSE
-    if verb in lifts:
+    if verb in LIFTS[hold.kind]:
         return
     if hold.kind is HoldKind.PAUSED and hold.policy == "soft" and verb == "pause-hard":
         assert after.hold is not None
