@@ -20,7 +20,7 @@ from core.domain.harness import HarnessEvent, Launch, Opinion, Report, SessionCo
 from core.domain.loop import Loop, LoopRun
 from core.domain.marking import Mark, MarkRow
 from core.domain.message import InboxRow, MessageState, NewMessage
-from core.domain.pane import Pane, Receipt, Spawn, Survey, Typing, Written
+from core.domain.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, Written
 from core.domain.posting import OutboundKind as OutboundKind
 from core.domain.posting import ProgressRow
 from core.domain.session import Definition, LastExit, SessionRecord
@@ -104,7 +104,7 @@ class Inbox(Protocol):
         """Return the row of that key."""
         ...
 
-    def unsettled(self, uid: str) -> tuple[InboxRow, ...]:
+    def unsettled(self, uid: str, limit: int = -1) -> tuple[InboxRow, ...]:
         """Return the session's rows that are waiting or in flight: in flight first, ticks last, by order_us and seq."""
         ...
 
@@ -588,6 +588,19 @@ class Runner(Protocol):
 
     def write(self, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime) -> Written:
         """Paste bytes into the pane that carries the tag, guarded in the server, and leave the receipt on the pane."""
+        ...
+
+    def recent(self, seconds: float) -> Survey | None:
+        """Return the latest survey of this process if it is no older: tmux answered then. What is pasted by it is
+        guarded by it (`Paste.seen`).
+        """
+        ...
+
+    def paste_all(self, pastes: Sequence[Paste]) -> tuple[Written | None, ...]:
+        """Paste messages into the panes that carry their tags, in one piece, each guarded by itself in the server.
+
+        None where it is not known what became of one: the receipt tells, once its deadline has passed.
+        """
         ...
 
     def typing(self, instance: str) -> tuple[Typing, ...]:

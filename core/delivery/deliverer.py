@@ -1,15 +1,20 @@
-"""Takes a session's messages into its pane, one step at a time. The only code that pastes.
+"""Takes the sessions' messages into their panes, one step at a time.
 
 A step is done under the session's lock, which is not held while anything is waited for: `advance` does one and says
 when the next is due. Every change outside this process is an effect, and any process may go on where another died.
+Where several sessions have a message to paste, those are pasted together, under the locks of all of them: each lock is
+taken without waiting, so that nobody waits for two.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.delivery.evidence import Transcripts
+from core.delivery.recording import Recorder
 from core.delivery.situations import Authorized, Looker, Sight, timing_of, traits_of
+from core.delivery.writing import LOOK, Plan, Writer
 from core.domain import delivering
 from core.domain.delivering import (
     Attempt,
@@ -21,43 +26,28 @@ from core.domain.delivering import (
     Settle,
     Situation,
     Stash,
+    Step,
     Submit,
     Wait,
     resting_until,
     step,
-    submit_token,
 )
-from core.domain.framing import SUBMIT, compose, provable
+from core.domain.framing import provable
 from core.domain.gate import Action, HoldState, Observed, hold_state, wake_of
 from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState
-from core.domain.pane import Receipt, Written
-from core.domain.session import Phase, SessionRecord
-from core.effects import Effect, effect
-from core.errors import InvalidValue, LockBusy, Refused, TmuxMissing, TmuxSilent
-from core.launching import clear_hold_file, has_hold_file
-from core.notes import note_of
+from core.domain.session import SessionRecord
+from core.errors import CoreError, LockBusy, Refused, TmuxMissing, TmuxSilent
 from core.observer import ingest_record
 from core.readiness import notice_reading
 from core.steering import chat_of
-from core.store.files import write_private
 from core.system import System
 
-_LOOK = timedelta(seconds=5)  #: how long a change that nobody told of may go unseen
 _EVIDENCE_POLL = timedelta(milliseconds=50)
 _HELD_POLL = timedelta(milliseconds=500)  #: whoever ends the wait wakes us, but for its limit
 _LOCK_SECONDS = 0.05  #: whoever holds it works on the session; the others are not held up by waiting here
 _LOCK_RETRY = timedelta(milliseconds=200)
-_CLOSED = "its pane's input is switched off"
 Answering = Callable[[Sequence[InboxRow]], InboxRow | None]
-_EVENTS = {
-    MessageState.CONFIRMED: "standing.confirmed",
-    MessageState.REFUSED: "standing.refused",
-    MessageState.EXPIRED: "standing.refused",
-    MessageState.CANCELLED: "standing.refused",
-    MessageState.FAILED: "standing.refused",
-    MessageState.UNKNOWN: "standing.unconfirmed",
-    MessageState.SUBMITTED: "standing.unconfirmed",
-}
+Outcome = datetime | CoreError | None  #: when the next step is due, None: nothing is to be delivered; or what failed
 
 
 def without_chat(system: System) -> Callable[[InboxRow], bool | None]:
@@ -84,35 +74,39 @@ class Deliverer:
         self._held = held
         self._looker = Looker(system, authorized or without_chat(system))
         self._transcripts = Transcripts(system)
+        self._recorder = Recorder(system)
+        self._writer = Writer(system, self._looker, self._transcripts, self._recorder)
         self.followed: set[str] = set()  #: sessions whose conversation may still tell of a message
-        self._not_before: dict[str, datetime] = {}  #: by row: a CR whose line may still run in a silent server
 
     def advance(self, uid: str) -> datetime | None:
         """Do one step for the session and return when the next is due, None if it has nothing to deliver.
 
         Raises StoreBroken, and RecordUnreadable for a record that cannot be understood.
         """
-        rows = self._rows(uid)
-        if not rows:
-            return self._read_on(uid)
-        self.followed.add(uid)
-        record = self._record(rows)
-        if record is None:
-            return self._void(rows)
-        if self._held(rows[0]):
-            return self._now() + _HELD_POLL
-        if (early := self._resting(rows[0], record)) is not None:
-            return early
-        try:
-            with self._system.locks.hold(record.name, "deliver a message", _LOCK_SECONDS):
-                return self._step(uid)
-        except LockBusy:
-            return self._now() + _LOCK_RETRY
-        except (TmuxSilent, TmuxMissing):
-            self._looker.was_silent()
-            return self._now() + delivering.SILENCE_RETRY
-        except Refused:
-            return self._now()  # another process has moved the row on
+        outcome = self.advance_all([uid])[uid]
+        if isinstance(outcome, CoreError):
+            raise outcome
+        return outcome
+
+    def advance_all(self, uids: Sequence[str]) -> Mapping[str, Outcome]:
+        """Do one step for each of the sessions. Raises StoreBroken where that is the trouble of all of them."""
+        outcomes: dict[str, Outcome] = {}
+        plans: list[Plan] = []
+        with ExitStack() as locks:
+            for uid in uids:
+                try:
+                    following = self._approach(uid, locks, 0.0 if plans else _LOCK_SECONDS)
+                except CoreError as error:
+                    outcomes[uid] = error
+                    continue
+                if isinstance(following, Plan):
+                    plans.append(following)
+                else:
+                    outcomes[uid] = following
+            if plans:
+                due = self._writer.attempt(plans)
+                outcomes |= {plan.record.uid: at for plan, at in zip(plans, due, strict=True)}
+        return outcomes
 
     def follow(self, uids: Iterable[str]) -> None:
         """Take on the sessions whose harness had messages in its own queue when an earlier service ended."""
@@ -127,7 +121,9 @@ class Deliverer:
         if [row.message.id for row in rows] != [message_id]:
             return
         try:
-            self._act(rows, record, sight)
+            following = self._act(rows[0], record, sight)
+            if isinstance(following, Plan):
+                self._writer.attempt([following])
         except (TmuxSilent, TmuxMissing):
             self._looker.was_silent()
         except Refused:
@@ -142,11 +138,45 @@ class Deliverer:
         """Return what is in flight and what may go in, in order: what a person must confirm first is left out."""
         return tuple(row for row in self._system.inbox.unsettled(uid) if not delivering.awaits_confirmation(row))
 
-    def _record(self, rows: Sequence[InboxRow]) -> SessionRecord | None:
-        """Return the record that the rows are meant for, None if it is gone. Raises RecordUnreadable."""
-        message = rows[0].message
-        record = self._system.records.read(message.name)
-        return record if record is not None and record.uid == message.uid else None
+    def _first(self, uid: str) -> InboxRow | None:
+        """Return the first of those rows, None if there is none; the others are not read."""
+        first = self._system.inbox.unsettled(uid, 1)
+        plain = first and not delivering.awaits_confirmation(first[0])  # none: or one that nobody understands
+        rows = first if plain else self._rows(uid)
+        return rows[0] if rows else None
+
+    def _record(self, row: InboxRow) -> SessionRecord | None:
+        """Return the record that the row is meant for, None if it is gone. Raises RecordUnreadable."""
+        record = self._system.records.read(row.message.name)
+        return record if record is not None and record.uid == row.message.uid else None
+
+    def _approach(self, uid: str, locks: ExitStack, lock_seconds: float) -> Plan | datetime | None:
+        """Do one step, or plan it where it pastes a message: then `locks` holds the session's, until it is pasted."""
+        row = self._first(uid)
+        if row is None:
+            return self._read_on(uid)
+        self.followed.add(uid)
+        record = self._record(row)
+        if record is None:
+            return self._void(uid)
+        if self._held(row):
+            return self._now() + _HELD_POLL
+        if (early := self._resting(row, record)) is not None:
+            return early
+        try:
+            with ExitStack() as lock:
+                lock.enter_context(self._system.locks.hold(record.name, "deliver a message", lock_seconds))
+                following = self._step(uid)
+                if isinstance(following, Plan):
+                    locks.push(lock.pop_all())
+                return following
+        except LockBusy:
+            return self._now() + _LOCK_RETRY
+        except (TmuxSilent, TmuxMissing):
+            self._looker.was_silent()
+            return self._now() + delivering.SILENCE_RETRY
+        except Refused:
+            return self._now()  # another process has moved the row on
 
     def _read_on(self, uid: str) -> datetime | None:
         """Read the conversation while the harness's own queue holds a message of ours.
@@ -154,9 +184,9 @@ class Deliverer:
         One that it slips into a running turn fires no hook (Claude Code 2.1.197): only the conversation tells of it.
         """
         accepted = self._system.inbox.with_states(uid, {MessageState.ACCEPTED}, 1)
-        record = self._record(accepted) if accepted else None
+        record = self._record(accepted[0]) if accepted else None
         if record is not None and accepted[0].instance == record.instance_id and self._transcripts.read(record):
-            return self._now() + _LOOK
+            return self._now() + LOOK
         self._transcripts.forget(uid)
         self.followed.discard(uid)
         return None
@@ -170,8 +200,9 @@ class Deliverer:
             return None
         self._transcripts.read(record)
         now = self._now()
-        if self._not_before.get(row.message.id, now) > now:
-            return self._not_before[row.message.id]
+        written = self._writer.not_before(row)
+        if written is not None and written > now:
+            return written
         traits = traits_of(self._system, record)
         until = resting_until(row, provable(row.message, traits), traits, timing_of(self._system))
         if until is None or now >= until:
@@ -181,214 +212,88 @@ class Deliverer:
             return now
         return min(until, now + _EVIDENCE_POLL)
 
-    def _step(self, uid: str) -> datetime | None:
+    def _step(self, uid: str) -> Plan | datetime | None:
         """Look again, now that nobody else can move anything, and do what the situation asks for."""
-        rows = self._rows(uid)
-        record = self._record(rows) if rows else None
-        if record is None:
+        row = self._first(uid)
+        record = self._record(row) if row else None
+        if row is None or record is None:
             return self._now()
-        sight = self._look(record)
+        sight = self._look(row, record)
         if hold_state(record) is HoldState.NONE and self._looker.has_question(record, sight):
-            answered = self._answering(rows)
+            answered = self._answering(self._rows(uid))
             if answered is not None:
                 self._system.activities.touch_message(uid, self._now())
-                self._tell(answered, MessageState.CONFIRMED, answered.detail)
+                self._recorder.tell(answered, MessageState.CONFIRMED, answered.detail)
                 return self._now()
-        return self._act(rows, record, sight)
+        return self._act(row, record, sight)
 
-    def _look(self, record: SessionRecord) -> Sight:
+    def _look(self, row: InboxRow, record: SessionRecord) -> Sight:
+        """Look; a recent look of somebody else's does where nobody can be asked a question, and only for a paste."""
+        if not delivering.looks_anew(row):
+            sight = self._looker.see(record.name, record, remembering=True)
+            if sight.remembered and isinstance(self._next(row, record, sight)[1], Attempt):
+                return sight
         sight = self._looker.see(record.name, record)
         if sight.observed is Observed.STARTING and notice_reading(self._system, record):
             return self._looker.see(record.name, record)
         return sight
 
-    def _act(self, rows: Sequence[InboxRow], record: SessionRecord, sight: Sight) -> datetime | None:
-        row = rows[0]
+    def _next(self, row: InboxRow, record: SessionRecord, sight: Sight) -> tuple[Situation, Step]:
         durable = row.state in IN_FLIGHT and self._durable(record, row)
-        now = self._now()
         situation = self._looker.situation(row, record, sight, durable=durable)
-        chosen = step(situation, now)
-        match chosen:
-            case Attempt():
-                return self._attempt(situation, record, chosen)
-            case Stash() | Clear():
-                return self._prepare(situation, record, chosen)
-            case Submit(number=number):
-                return self._submit(situation, record, sight, number)
-            case MarkPasted():
-                return self._mark_pasted(row)
-            case MarkSubmitted(number=number):
-                return self._mark_submitted(situation, number)
-            case Settle():
-                return self._settle(row, chosen)
-            case Queue():
-                return self._queue(rows, record, sight, chosen)
-            case BackToPending(detail=detail):
-                self._move(row, MessageState.PENDING, detail)
-                return now
-            case Wait(until=until):
-                return min(until, now + _LOOK) if until else now + _LOOK
+        return situation, step(situation, self._now())
 
     def _durable(self, record: SessionRecord, row: InboxRow) -> bool:
         return self._transcripts.read(record) and self._transcripts.knows_all_since(record, row)
 
-    def _void(self, rows: Sequence[InboxRow]) -> datetime | None:
+    # ------------------------------------------------------------ acting
+
+    def _act(self, row: InboxRow, record: SessionRecord, sight: Sight) -> Plan | datetime | None:
+        situation, chosen = self._next(row, record, sight)
+        now = self._now()
+        match chosen:
+            case Attempt():
+                return self._writer.plan(situation, record, sight, chosen) or now
+            case Stash() | Clear():
+                return self._writer.prepare(situation, record, chosen)
+            case Submit(number=number):
+                return self._writer.submit(situation, record, sight, number)
+            case MarkPasted():
+                self._recorder.pasted([row])
+            case MarkSubmitted(number=number):
+                self._recorder.submitted(row, number, final=not situation.provable)
+                self._writer.over(row)
+            case Settle():
+                self._settle(row, chosen)
+            case Queue():
+                return self._queue(row, record, sight, chosen)
+            case BackToPending(detail=detail):
+                self._recorder.move(row, MessageState.PENDING, detail)
+            case Wait(until=until):
+                return min(until, now + LOOK) if until else now + LOOK
+        return self._now()
+
+    def _void(self, uid: str) -> datetime | None:
         """Cancel what was meant for a session that is gone; what was in flight cannot be told."""
-        for row in rows:
+        for row in self._rows(uid):
             state = MessageState.CANCELLED if row.state in WAITING else MessageState.UNKNOWN
             self._settle(row, Settle(state, "the session was deleted"))
         return None
 
-    # ------------------------------------------------------------ writing
+    def _settle(self, row: InboxRow, settle: Settle) -> None:
+        self._recorder.settle(row, settle)
+        self._writer.over(row)
 
-    def _attempt(self, situation: Situation, record: SessionRecord, attempt: Attempt) -> datetime:
-        system, row, traits = self._system, situation.row, situation.traits
-        self._drop_stale_hold(record)
-        try:
-            composed = compose(row.message, traits, system.paths.session(record.uid))
-        except InvalidValue as error:
-            return self._settle(row, Settle(MessageState.FAILED, error.message, error.remedy, note=True))
-        if composed.file is not None:
-            write_private(composed.file, composed.content.encode())
-        self._transcripts.open(record)
-        instance = record.instance_id or ""
-        with effect(Effect.DELIVERY_CLAIM):
-            claimed = system.inbox.advance(
-                row,
-                MessageState.CLAIMED,
-                instance=instance,
-                attempt=row.attempt + 1,
-                attempt_deadline=attempt.deadline,
-                pasted_at=None,
-                submitted_at=None,
-                submits=0,
-            )
-        with effect(Effect.DELIVERY_PASTE):
-            written = system.runner.write(instance, composed.data, Receipt.PASTED, claimed.token, attempt.deadline)
-        if written is Written.DONE:
-            return self._mark_pasted(claimed)
-        if written is Written.CLOSED:
-            self._move(claimed, MessageState.QUEUED, _CLOSED)
-            return self._now() + _LOOK
-        self._move(claimed, MessageState.PENDING, delivering.SILENT if written is Written.LATE else "")
-        return self._now()
-
-    def _prepare(self, situation: Situation, record: SessionRecord, step: Stash | Clear) -> datetime:
-        """Write the keys that make the input line ready, in a write of their own and a moment before the paste."""
-        row, instance, traits = situation.row, record.instance_id or "", situation.traits
-        stashing = isinstance(step, Stash)
-        with effect(Effect.DELIVERY_STASH if stashing else Effect.DELIVERY_CLEAR):
-            marked = self._system.inbox.advance(
-                row,
-                MessageState.QUEUED,
-                delivering.STASHING if stashing else delivering.CLEARING,
-                instance=instance,
-                attempt=row.attempt + 1,
-                attempt_deadline=step.deadline,
-                stashed=row.stashed or stashing,
-            )
-            keys = traits.stash if stashing else traits.clear
-            receipt = Receipt.STASHED if stashing else Receipt.CLEARED
-            self._system.runner.write(instance, keys or b"", receipt, marked.token, step.deadline)
-        return self._now() + timedelta(seconds=traits.settle)
-
-    def _submit(self, situation: Situation, record: SessionRecord, sight: Sight, number: int) -> datetime:
-        row, now = situation.row, self._now()
-        tool_at = self._looker.tool_at(record.uid)  # both are read last: an Enter would answer a dialog
-        if self._looker.asking(record, sight.survey) or (
-            tool_at is not None and now < tool_at + delivering.TOOL_MARGIN
-        ):
-            return now + delivering.TOOL_MARGIN
-        deadline = now + situation.timing.command
-        try:
-            with effect(Effect.DELIVERY_SUBMIT):
-                written = self._system.runner.write(
-                    record.instance_id or "", SUBMIT, Receipt.SUBMITTED, submit_token(row, number), deadline
-                )
-        except TmuxSilent:
-            self._not_before[row.message.id] = deadline
-            raise
-        if written is Written.DONE:
-            return self._mark_submitted(situation, number)
-        return now + (_LOOK if written is Written.CLOSED else delivering.TOOL_MARGIN)
-
-    def _drop_stale_hold(self, record: SessionRecord) -> None:
-        """Remove the file that blocks turns where a verb died before its mark: no turn would take the message."""
-        unheld = record.hold is None and record.phase is Phase.SETTLED
-        if unheld and has_hold_file(self._system.paths, record.uid):
-            with effect(Effect.RESUME_UNBLOCK):
-                clear_hold_file(self._system.paths, record.uid)
-
-    # ------------------------------------------------------------ recording
-
-    def _mark_pasted(self, row: InboxRow) -> datetime:
-        with effect(Effect.DELIVERY_PASTED):
-            self._system.inbox.advance(row, MessageState.PASTED, row.detail, pasted_at=self._now())
-        return self._now()
-
-    def _mark_submitted(self, situation: Situation, number: int) -> datetime:
-        row, final = situation.row, not situation.provable
-        with effect(Effect.DELIVERY_SUBMITTED):
-            moved = self._system.inbox.advance(
-                row, MessageState.SUBMITTED, submitted_at=self._now(), submits=number, final=final
-            )
-        self._not_before.pop(row.message.id, None)
-        if final:
-            self._system.activities.touch_message(row.message.uid, self._now())
-            self._tell(moved, MessageState.SUBMITTED, "this harness cannot prove more")
-        return self._now()
-
-    def _settle(self, row: InboxRow, settle: Settle) -> datetime:
-        changes = {"final": True} if settle.state is MessageState.SUBMITTED else {}
-        with effect(Effect.DELIVERY_SETTLE), self._system.database.transaction(durable=False):
-            moved = self._system.inbox.advance(row, settle.state, settle.detail, **changes)
-            if settle.note:
-                self._note(moved, settle.state, settle.detail, settle.remedy)
-        self._not_before.pop(row.message.id, None)
-        self._tell(moved, settle.state, settle.detail)
-        return self._now()
-
-    def _queue(self, rows: Sequence[InboxRow], record: SessionRecord, sight: Sight, queue: Queue) -> datetime:
-        self._make_wait(rows[0], queue.detail, queue.remedy, note=queue.note)
-        for ahead, row in enumerate(rows[1:], start=1):
-            decision = self._looker.gate(wake_of(row.message.kind), sight, record.name, record, ahead)
-            if row.state is MessageState.PENDING and decision.action is Action.QUEUE:
-                self._make_wait(row, decision.reason, decision.remedy, note=decision.note)
-        return queue.until or self._now() + _LOOK
-
-    def _make_wait(self, row: InboxRow, detail: str, remedy: str, *, note: bool) -> None:
-        if row.state is MessageState.QUEUED and row.detail == detail:
-            return
-        with effect(Effect.DELIVERY_SETTLE), self._system.database.transaction(durable=False):
-            moved = self._system.inbox.advance(row, MessageState.QUEUED, detail)
-            if note:
-                self._note(moved, MessageState.QUEUED, detail, remedy)
-        self._emit("standing.queued", moved, detail)
-
-    def _move(self, row: InboxRow, state: MessageState, detail: str) -> None:
-        with effect(Effect.DELIVERY_SETTLE):
-            self._system.inbox.advance(row, state, detail)
-
-    def _note(self, row: InboxRow, state: MessageState, reason: str, remedy: str) -> None:
-        post = note_of(row, state, reason, remedy)
-        if post is not None:
-            self._system.outbox.add([post])
-            self._system.poke()
-
-    def _tell(self, row: InboxRow, state: MessageState, detail: str) -> None:
-        self._emit(_EVENTS[state], row, detail)
-
-    def _emit(self, event: str, row: InboxRow, reason: str) -> None:
-        self._system.events.emit(
-            event,
-            name=row.message.name,
-            actor=row.message.actor,
-            reason=reason,
-            detail=row.state.value,
-            instance=row.instance,
-            generation=row.message.generation,
-            message=row.message.id,
-        )
+    def _queue(self, first: InboxRow, record: SessionRecord, sight: Sight, queue: Queue) -> datetime:
+        """Let the first row wait, and those behind it that the gate would let wait."""
+        behind = [row for row in self._rows(record.uid) if row.message.id != first.message.id]
+        self._recorder.wait(first, queue.detail, queue.remedy, note=queue.note)
+        for ahead, row in enumerate(behind, start=1):
+            if row.state is MessageState.PENDING:
+                decision = self._looker.gate(wake_of(row.message.kind), sight, record.name, record, ahead)
+                if decision.action is Action.QUEUE:
+                    self._recorder.wait(row, decision.reason, decision.remedy, note=decision.note)
+        return queue.until or self._now() + LOOK
 
     # ------------------------------------------------------------ without a service
 

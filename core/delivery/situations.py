@@ -28,6 +28,7 @@ _MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.
 _GONE = frozenset({Observed.DEAD, Observed.LOST})
 _LIVE = frozenset({*_MASKABLE, Observed.PERMISSION, Observed.QUESTION})
 _COARSE = timedelta(seconds=1)  #: a file system's clock and ours may differ by less
+_RECENT_SECONDS = 6.0  #: the service looks at all panes every five
 _SILENCE = timedelta(seconds=2)  #: after a silence tmux is not asked again for that long
 
 
@@ -43,7 +44,7 @@ def timing_of(system: System) -> Timing:
 
 def traits_of(system: System, record: SessionRecord) -> Traits:
     """Return the traits of the record's harness. Raises UnsupportedHarness."""
-    return system.harnesses.get(resolve(record.definition, system.settings).harness).traits
+    return system.harnesses.get(record.definition.harness or system.settings.routing.default_harness).traits
 
 
 def opinion_of(system: System, record: SessionRecord, pane_pid: int) -> Opinion | None:
@@ -60,8 +61,10 @@ class Sight:
     observed: Observed
     survey: Survey | None  #: None: tmux did not answer
     asking: bool
+    activity: Activity | None = None  #: what the harness told of itself
     between_turns: bool = False  #: busy with background tasks alone
     opinion: Opinion | None = None  #: what another source of the harness says
+    remembered: bool = False  #: tmux was asked a moment ago, for another reason: what is written asks it again
 
 
 class Looker:
@@ -70,16 +73,23 @@ class Looker:
     def __init__(self, system: System, authorized: Authorized) -> None:
         self._system = system
         self._authorized = authorized
+        self._timing = timing_of(system)
         self._silent_until: datetime | None = None
+        self._distrusted: dict[str, datetime] = {}  #: by instance: since when surveys have been belied
 
     def was_silent(self) -> None:
         """Take note that tmux did not answer."""
         self._silent_until = self._system.clock.now() + _SILENCE
 
-    def see(self, name: str, record: SessionRecord | None) -> Sight:
-        """Look at a session once."""
-        survey = self._survey()
+    def distrust(self, record: SessionRecord) -> None:
+        """Take note that the pane is not as it was seen: the next look is one."""
+        self._distrusted[record.instance_id or ""] = self._system.clock.now()
+
+    def see(self, name: str, record: SessionRecord | None, *, remembering: bool = False) -> Sight:
+        """Look at a session once. `remembering`: the pane's latest look will do, if it is recent."""
         instance = record.instance_id if record else None
+        recent = self._recent(instance) if remembering and instance else None
+        survey = recent or self._survey()
         live = survey.live(target_for(name), instance) if survey else Live.UNKNOWN
         activity = self._system.activities.get(record.uid) if record else None
         observed = observe(record, live, activity)
@@ -88,7 +98,7 @@ class Looker:
         if asking and observed in _MASKABLE:
             observed = Observed.PERMISSION
         between = observed is Observed.BUSY and activity is not None and activity.between_turns
-        return Sight(observed, survey, asking, between, opinion)
+        return Sight(observed, survey, asking, activity, between, opinion, remembered=recent is not None)
 
     def gate(self, wake: Wake, sight: Sight, name: str, record: SessionRecord | None, ahead: int = 0) -> Decision:
         """Ask the gate about a message.
@@ -107,7 +117,7 @@ class Looker:
     def situation(self, row: InboxRow, record: SessionRecord, sight: Sight, *, durable: bool) -> Situation:
         """Return how things stand for a row of the record's session. `durable`: see Situation."""
         pane, state = self._pane(row, record, sight.survey)
-        activity = self._system.activities.get(record.uid)
+        activity = sight.activity
         traits = traits_of(self._system, record)
         return Situation(
             row=row,
@@ -115,7 +125,7 @@ class Looker:
             decision=self.gate(wake_of(row.message.kind), sight, record.name, record),
             traits=traits,
             provable=provable(row.message, traits),
-            timing=timing_of(self._system),
+            timing=self._timing,
             pane=state,
             receipts=pane.receipts if pane else {},
             durable=durable,
@@ -152,6 +162,15 @@ class Looker:
     def tool_at(self, uid: str) -> datetime | None:
         """Return when the latest tool call began."""
         return modified(self._system.paths.session(uid) / TOOL, self._system.clock.now())
+
+    def _recent(self, instance: str) -> Survey | None:
+        """Return a recent survey by which the pane lives, with nobody at it."""
+        survey = self._system.runner.recent(_RECENT_SECONDS) if self._silent_until is None else None
+        pane = survey.of_instance(instance) if survey else None
+        if survey is None or pane is None or pane.dead or instance in survey.viewed or survey.typing.get(instance):
+            return None
+        belied = self._distrusted.get(instance)
+        return survey if belied is None or survey.at > belied else None
 
     def _survey(self) -> Survey | None:
         if self._silent_until is not None and self._system.clock.now() < self._silent_until:

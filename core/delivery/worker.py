@@ -10,6 +10,7 @@ from core.system import System
 
 _LOG = logging.getLogger(__name__)
 _LOOK = timedelta(seconds=5)
+_TOGETHER = 64  #: sessions whose messages are pasted together: their verbs wait for their locks meanwhile
 _IDLE_SECONDS = 0.5  #: the longest rest: a row that nobody told of is seen within it
 
 
@@ -60,22 +61,23 @@ class DeliveryWorker:
         self._take_wakes()
         uids = set(self._system.inbox.busy_uids()) | self._deliverer.followed
         self._due = {uid: due for uid, due in self._due.items() if uid in uids}
-        for uid in uids:
-            now = self._system.clock.now()
-            due = self._due.get(uid, now)
-            if due <= now or due > now + 2 * _LOOK:  # the latter: the clock was set back
-                self._due[uid] = self._stepped(uid)
+        now = self._system.clock.now()
+        due = [uid for uid in uids if self._is_due(self._due.get(uid, now), now)]
+        for begin in range(0, len(due), _TOGETHER):
+            self._step(due[begin : begin + _TOGETHER])
         now = self._system.clock.now()
         rest = min((due - now for due in self._due.values()), default=timedelta(seconds=_IDLE_SECONDS))
         return min(max(0.0, rest.total_seconds()), _IDLE_SECONDS)
 
-    def _stepped(self, uid: str) -> datetime:
-        try:
-            following = self._deliverer.advance(uid)
-        except CoreError as error:
-            _LOG.warning("message cannot be moved on", extra={"session": uid, "reason": str(error)})
-            following = None
-        return following if following is not None else self._system.clock.now() + _LOOK
+    @staticmethod
+    def _is_due(due: datetime, now: datetime) -> bool:
+        return due <= now or due > now + 2 * _LOOK  # the latter: the clock was set back
+
+    def _step(self, uids: list[str]) -> None:
+        for uid, outcome in self._deliverer.advance_all(uids).items():
+            if isinstance(outcome, CoreError):
+                _LOG.warning("message cannot be moved on", extra={"session": uid, "reason": str(outcome)})
+            self._due[uid] = outcome if isinstance(outcome, datetime) else self._system.clock.now() + _LOOK
 
     def _take_wakes(self) -> None:
         with self._lock:

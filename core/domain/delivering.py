@@ -83,9 +83,13 @@ class Situation:
 
 @dataclass(frozen=True)
 class Attempt:
-    """Claim the row, then paste it; the server refuses the paste after `deadline`."""
+    """Claim the row, then paste it; the server refuses the paste after `deadline`.
+
+    `enter`: the harness needs no moment, so the CR follows in the same turn of the server.
+    """
 
     deadline: datetime
+    enter: bool = False
 
 
 @dataclass(frozen=True)
@@ -258,7 +262,7 @@ def _deliverable(s: Situation, now: datetime) -> Step:
     if half_typed and (not s.row.stashed or s.row.detail == STASHING):
         return Stash(_deadline(s, now))
     restored = s.cut_off_at is not None and s.traits.clear is not None and not half_typed
-    return Clear(_deadline(s, now)) if doubt or restored else Attempt(_deadline(s, now))
+    return Clear(_deadline(s, now)) if doubt or restored else _attempt(s, now)
 
 
 _PREPARING = {STASHING: Receipt.STASHED, CLEARING: Receipt.CLEARED}
@@ -273,10 +277,20 @@ def _prepared(s: Situation, now: datetime) -> Step:
             return Wait(ready, row.detail)
         if s.typed_at is not None and s.typed_at > row.updated_at:
             return Queue(HALF_TYPED, _TYPIST, note=True)
-        return Attempt(_deadline(s, now))
+        return _attempt(s, now)
     if row.attempt_deadline is not None and now <= row.attempt_deadline:
         return Wait(row.attempt_deadline, row.detail)
     return _deliverable(s, now)
+
+
+def _attempt(s: Situation, now: datetime) -> Attempt:
+    tool_rests = s.tool_at is None or now >= s.tool_at + TOOL_MARGIN
+    return Attempt(_deadline(s, now), enter=s.traits.settle == 0 and not s.asking and tool_rests)
+
+
+def looks_anew(row: InboxRow) -> bool:
+    """Tell whether what stands on the pane for the row decides its next step: no earlier look will do."""
+    return row.state not in WAITING or row.detail in _PREPARING
 
 
 def _deadline(s: Situation, now: datetime) -> datetime:

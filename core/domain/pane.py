@@ -54,6 +54,24 @@ class Written(Enum):
     CLOSED = "closed"  #: the pane takes no input
     LATE = "late"  #: the deadline had passed in the server; nothing was written
     ABSENT = "absent"  #: no pane carries that instance's tag
+    CHANGED = "changed"  #: it is no more as the remembered look showed it; nothing was written
+
+
+@dataclass(frozen=True)
+class Paste:
+    """A message's bytes for the pane that carries the tag, with what is left there once they are written.
+
+    The server refuses them after `deadline`.
+    """
+
+    instance: str
+    data: bytes
+    token: str  #: the receipt of the paste
+    deadline: datetime
+    enter: str = ""  #: the receipt of the Enter that follows in the same turn of the server; "": none follows
+    seen: Pane | None = (
+        None  #: how an earlier look showed the pane: refused unless nobody watches it, nor interrupted it
+    )
 
 
 @dataclass(frozen=True)

@@ -50,9 +50,12 @@ class SqliteInbox:
         """Return the row of that key. Raises StoreBroken."""
         return self._rows.one(queries.MESSAGE_OF_KEY, (key,))
 
-    def unsettled(self, uid: str) -> tuple[InboxRow, ...]:
-        """Return the session's rows that are waiting or in flight: in flight first, ticks last, by order_us and seq."""
-        return self._rows.all(queries.UNSETTLED, (uid,))
+    def unsettled(self, uid: str, limit: int = -1) -> tuple[InboxRow, ...]:
+        """Return the session's rows that are waiting or in flight: in flight first, ticks last, by order_us and seq.
+
+        The first `limit` of them; -1: all.
+        """
+        return self._rows.all(queries.UNSETTLED, (uid, limit))
 
     def with_states(self, uid: str, states: Collection[MessageState], limit: int = 200) -> tuple[InboxRow, ...]:
         """Return the session's rows in these states, newest first."""

@@ -22,6 +22,7 @@ MESSAGE = "SELECT * FROM inbox WHERE id = ?"
 MESSAGE_OF_KEY = "SELECT * FROM inbox WHERE key = ?"
 UNSETTLED = f"""
     SELECT * FROM inbox INDEXED BY inbox_open WHERE uid = ? AND {_OPEN} ORDER BY {_WAITING}, {_TICK}, order_us, seq
+    LIMIT ?
 """
 WITH_STATES = "SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) ORDER BY seq DESC LIMIT ?"
 ATTEMPTED = """

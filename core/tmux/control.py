@@ -20,13 +20,14 @@ from pathlib import Path
 from core.errors import TmuxSilent
 from core.tmux.language import DATA, Line, spell
 from core.tmux.server import CONTROL_SESSION, TmuxServer
-from core.tmux.transport import Reply, silent
+from core.tmux.transport import Job, Reply, silent
 
 _ATTACH = ("-N", "-C", "attach-session", "-f", "no-output,ignore-size", "-t", f"={CONTROL_SESSION}:")
 _BUILD_SECONDS = 1.0  # what building a client may take of a call's time, and never more than half of it
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # between attempts to build one
 _LEFTOVER_AGE = 60.0  # seconds: no load takes as long
 _PIPE_BYTES = 1 << 20
+_LONGEST_END = 200  #: bytes of a block's last line and the one before it, where that is the token
 _FRAME = re.compile(rb"%(begin|end|error) (\d+ \d+) \d+")
 
 
@@ -45,6 +46,7 @@ class ControlTransport:
         self._server = server
         self._process = server.process()
         self._folder = server.conf.parent / "load"
+        self._folder_name = str(self._folder)
         self._lock = threading.Lock()
         self._client: _Client | None = None
         self._pause = _FIRST_PAUSE
@@ -53,17 +55,21 @@ class ControlTransport:
 
     def run(self, line: Line, timeout: float, data: bytes | None = None) -> Reply:
         """See Transport. The data goes by a file of its own, since a control client has no other way."""
+        return self.run_all([(line, data)], timeout)
+
+    def run_all(self, jobs: Sequence[Job], timeout: float) -> Reply:
+        """See Transport. All go out in one piece, so that tmux waits for nobody between them."""
         end = time.monotonic() + timeout
         if not self._lock.acquire(timeout=timeout):
             raise silent(f"no answer to an earlier command within {timeout:g} s")
         try:
             client = self._ready(end)
-            path = self._written(data) if client is not None and data is not None else None
-            if client is not None and (data is None or path is not None):
-                return self._exchanged(client, line, path, end)
+            written = None if client is None else self._with_files(jobs)
+            if client is not None and written is not None:
+                return self._exchanged(client, *written, end)
         finally:
             self._lock.release()
-        return self._process.run(line, end - time.monotonic(), data)
+        return self._process.run_all(jobs, end - time.monotonic())
 
     def close(self) -> None:
         """See Transport."""
@@ -76,15 +82,15 @@ class ControlTransport:
         client = self._client
         return client.pid if client else None
 
-    def _exchanged(self, client: "_Client", line: Line, path: Path | None, end: float) -> Reply:
+    def _exchanged(self, client: "_Client", lines: Sequence[Line], paths: Sequence[str], end: float) -> Reply:
         try:
-            return client.exchange(_with_path(line, path), end)
+            return client.exchange(lines, end)
         except _Lost as error:
             self._drop()
-            raise silent(f"the control client was lost during {line[0][0]}: {error}") from error
+            raise silent(f"the control client was lost during {lines[0][0][0]}: {error}") from error
         finally:
-            if path is not None:
-                path.unlink(missing_ok=True)
+            for path in paths:
+                _remove(path)
 
     def _ready(self, end: float) -> "_Client | None":
         """Return a living client, built if need be, or None where none can be had now."""
@@ -116,7 +122,7 @@ class ControlTransport:
             raise _Lost(made.err.strip())
         client = _Client((*self._server.command, *_ATTACH), self._server.environment())
         try:
-            client.exchange([], end)
+            client.exchange((), end)
         except _Lost:
             client.end()
             raise
@@ -127,19 +133,33 @@ class ControlTransport:
             self._client.end()
             self._client = None
 
-    def _written(self, data: bytes) -> Path | None:
+    def _with_files(self, jobs: Sequence[Job]) -> tuple[list[Line], list[str]] | None:
+        """Return the lines and the files that they load; None where those cannot be written, or tmux not read them."""
+        lines: list[Line] = []
+        paths: list[str] = []
+        for line, data in jobs:
+            path = None if data is None else self._written(data)
+            if data is not None and path is None:
+                for written in paths:
+                    _remove(written)
+                return None
+            lines.append(_with_path(line, path))
+            paths += [path] if path else []
+        return lines, paths
+
+    def _written(self, data: bytes) -> str | None:
         """Write the data to a new file that only we can read; None where that cannot be done, or tmux not read it.
 
         tmux expands the path as a format, so it must not hold a `#`.
         """
-        if "#" in str(self._folder):
+        if "#" in self._folder_name:
             return None
-        path = self._folder / f"load-{secrets.token_hex(8)}"
+        path = f"{self._folder_name}/load-{secrets.token_hex(8)}"
         try:
             _write_new(path, data)
         except OSError:  # a full disk, say: the process that takes the line instead needs no file
             with suppress(OSError):  # what there is of it, if there is any
-                path.unlink()
+                os.unlink(path)
             return None
         return path
 
@@ -152,24 +172,31 @@ class ControlTransport:
                     path.unlink()
 
 
-def _write_new(path: Path, data: bytes) -> None:
+def _write_new(path: str, data: bytes) -> None:
     """Write a file that only we can read, and its folder where that is missing. Raises OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileNotFoundError:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, flags, 0o600)
-    with open(descriptor, "wb", buffering=0) as file:
+    try:
         rest = memoryview(data)
         while rest:
-            rest = rest[file.write(rest) :]
+            rest = rest[os.write(descriptor, rest) :]
+    finally:
+        os.close(descriptor)
 
 
-def _with_path(line: Line, path: Path | None) -> Line:
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _with_path(line: Line, path: str | None) -> Line:
     if path is None:
         return line
-    return [[str(path) if word == DATA else word for word in command] for command in line]
+    return [[path if word == DATA else word for word in command] for command in line]
 
 
 class _Client:
@@ -222,19 +249,12 @@ class _Client:
             return False
         return True
 
-    def exchange(self, line: Line, end: float) -> Reply:
-        """Send the line and return its answer. Raises _Lost once `end` (monotonic) is past, or if the client ends."""
+    def exchange(self, lines: Sequence[Line], end: float) -> Reply:
+        """Send the lines and return what they answered. Raises _Lost once `end` (monotonic) is past, or at its end."""
         token = f"the-loop-{secrets.token_hex(8)}"
-        lines = [spell(part) for part in (line, [("display-message", "-p", token)]) if part]
-        self._send("".join(f"{text}\n" for text in lines).encode(errors="surrogateescape"), end)
-        out: list[bytes] = []
-        err: list[bytes] = []
-        while True:
-            failed, body = self._block(end)
-            if not failed and body == [token.encode()]:
-                break
-            (err if failed else out).extend(body)
-        return Reply(1 if err else 0, _text(out), _text(err))
+        sent = [spell(line) for line in (*lines, [("display-message", "-p", token)])]
+        self._send("".join(f"{text}\n" for text in sent).encode(errors="surrogateescape"), end)
+        return _answered(self._through(token.encode(), end))
 
     def end(self) -> None:
         """End the client; the server and its panes stay."""
@@ -244,28 +264,16 @@ class _Client:
         if self._process.stdin is not None:
             self._process.stdin.close()
 
-    def _block(self, end: float) -> tuple[bool, list[bytes]]:
-        """Return whether the next command failed, and the lines that it printed."""
-        while True:
-            frame = _FRAME.fullmatch(self._line(end))
-            if frame is not None and frame[1] == b"begin":
-                break
-        body: list[bytes] = []
-        while True:
-            line = self._line(end)
-            closing = _FRAME.fullmatch(line)
-            if closing is not None and closing[1] != b"begin" and closing[2] == frame[2]:
-                return closing[1] == b"error", body
-            body.append(line)
-
-    def _line(self, end: float) -> bytes:
-        searched = 0
-        while (found := self._unread.find(b"\n", searched)) < 0:
-            searched = len(self._unread)
+    def _through(self, token: bytes, end: float) -> list[bytes]:
+        """Return the lines up to the block with the token, which nothing else can hold. Raises _Lost."""
+        last = re.compile(rb"(?:^|\n)%s\n%%end [^\n]*\n" % token)
+        begun = 0
+        while (found := last.search(self._unread, begun)) is None:
+            begun = max(0, len(self._unread) - _LONGEST_END)
             if not self._read():
                 self._wait(self._stdout, select.POLLIN, end)
-        line, self._unread = self._unread[:found], self._unread[found + 1 :]
-        return line
+        seen, self._unread = self._unread[: found.start()], self._unread[found.end() :]
+        return seen.split(b"\n")
 
     def _read(self) -> bool:
         """Read what is there and tell whether that was anything. Raises _Lost at the client's end."""
@@ -299,6 +307,24 @@ def _widen(pipe: int) -> None:
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         with suppress(OSError):  # the user has many wide pipes already
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
+def _answered(lines: list[bytes]) -> Reply:
+    """Return what the blocks hold: each ends with the number that it began with, whatever stands between."""
+    out: list[bytes] = []
+    err: list[bytes] = []
+    number, body = b"", out
+    for line in lines:
+        frame = _FRAME.fullmatch(line) if line.startswith(b"%") else None
+        if not number:
+            if frame is not None and frame[1] == b"begin":
+                number, body = frame[2], []
+        elif frame is not None and frame[1] != b"begin" and frame[2] == number:
+            (err if frame[1] == b"error" else out).extend(body)
+            number = b""
+        else:
+            body.append(line)
+    return Reply(1 if err else 0, _text(out), _text(err))
 
 
 def _text(lines: list[bytes]) -> str:

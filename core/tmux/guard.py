@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from core.domain.pane import Receipt, Spawn
+from core.domain.pane import Pane, Paste, Receipt, Spawn
 from core.tmux.language import DATA, Line, literal_format, spell
 from core.tmux.transport import MARKER
 
@@ -20,6 +20,7 @@ REFUSED = "@the_loop_refused"  #: token of the latest write that the guard refus
 ANSWER = "the-loop:"  #: begins the words by which a guarded line tells what it did
 
 DONE, DEAD, ALIVE, CLOSED, LATE, ABSENT = "done", "dead", "alive", "closed", "late", "absent"
+CHANGED = "changed"
 
 _CLOCK = "@the_loop_clock"
 _SET_CLOCK = ("set-option", "-s", _CLOCK, "%s")
@@ -28,6 +29,7 @@ _PANE_ID = re.compile(r"%[0-9]+")
 _SESSION_ID = re.compile(r"\$[0-9]+")
 _LIVING = "#{W:#{P:#{?pane_dead,,x}}}"  #: expands to nothing where every pane of every window is dead
 _COLUMNS, _ROWS = "200", "50"  # tmux's own default of 80x24 makes full-screen programs wrap and cut their text
+_ENTER = "\r"
 _RUN_IN = 'cd -- "$1" && shift && exec "$@"'
 
 
@@ -51,6 +53,33 @@ def write_line(
         ["if-shell", "-F", "-t", pane_id, _carries(instance), mark],
     ]
     return [["load-buffer", "-b", buffer, DATA], _SET_CLOCK, _guarded(pane_id, verdict, act, refuse)]
+
+
+def paste_line(pane_id: str, paste: Paste, buffer: str, *, keep_controls: bool) -> Line:
+    """Return the line that pastes a message as `write_line` does, and tells its receipt behind the outcome.
+
+    The Enter, where one follows, is pasted in the same turn from a buffer of its own: programs see the two apart by the
+    markers of a bracketed paste. No text of a person's is ever an argument, which tmux would keep in its log.
+    """
+    _checked(_PANE_ID, pane_id)
+    for word in (paste.instance, buffer, paste.token):
+        _checked(_SAFE, word)
+    verdict = _verdict(paste.instance, paste.deadline, input_wanted=True, also=_unchanged(paste.seen))
+    flags = ["-d", "-r", *(["-S"] if keep_controls else [])]
+    act = [["paste-buffer", *flags, "-b", buffer, "-t", pane_id], _receipt(pane_id, Receipt.PASTED.value, paste.token)]
+    if paste.enter:
+        act += [
+            ["set-buffer", "-b", buffer, _ENTER],
+            ["paste-buffer", *flags, "-b", buffer, "-t", pane_id],
+            _receipt(pane_id, Receipt.SUBMITTED.value, _checked(_SAFE, paste.enter)),
+        ]
+    refuse = [
+        ["delete-buffer", "-b", buffer],
+        _tell(f"{verdict} {paste.token}", pane_id),
+        ["if-shell", "-F", "-t", pane_id, _carries(paste.instance), spell([_receipt(pane_id, REFUSED, paste.token)])],
+    ]
+    guarded = _guarded(pane_id, verdict, [*act, _tell(f"{DONE} {paste.token}")], refuse)
+    return [["load-buffer", "-b", buffer, DATA], _SET_CLOCK, guarded]
 
 
 def end_line(pane_id: str, session_id: str | None, instance: str, deadline: datetime) -> Line:
@@ -114,6 +143,12 @@ def screen_line(pane_id: str, instance: str, lines: int) -> Line:
     return [["if-shell", "-F", "-t", pane_id, _carries(instance), capture, spell([_tell(ABSENT)])]]
 
 
+def outcomes(out: str) -> dict[str, str]:
+    """Return what became of each of several pastes, by the token of its receipt; none of one that gave no answer."""
+    answers = (line.removeprefix(ANSWER).split() for line in out.splitlines() if line.startswith(ANSWER))
+    return {answer[1]: answer[0] for answer in answers if len(answer) == 2}
+
+
 def told(out: str) -> list[str]:
     """Return the words of a guarded line's answer; none where it gave none."""
     for line in out.splitlines():
@@ -126,12 +161,35 @@ def _guarded(target: str, verdict: str, act: Line, refuse: Line) -> list[str]:
     return ["if-shell", "-F", "-t", target, f"#{{==:{verdict},{DONE}}}", spell(act), spell(refuse)]
 
 
-def _verdict(instance: str, deadline: datetime, *, input_wanted: bool) -> str:
-    """Return the format that expands to `done` where the line may act, else to the reason why not."""
+def _verdict(instance: str, deadline: datetime, *, input_wanted: bool, also: str = "") -> str:
+    """Return the format that expands to `done` where the line may act, else to the reason why not.
+
+    `also` is a further condition, by which the pane would be as it was seen.
+    """
     verdict = f"#{{?{_before(deadline)},{DONE},{LATE}}}"
+    if also:
+        verdict = f"#{{?{also},{verdict},{CHANGED}}}"
     if input_wanted:
         verdict = f"#{{?pane_dead,{DEAD},#{{?pane_input_off,{CLOSED},{verdict}}}}}"
     return f"#{{?{_carries(instance)},{verdict},{ABSENT}}}"
+
+
+def _unchanged(seen: Pane | None) -> str:
+    """Return the condition that nobody watches the pane, who might type, and nobody interrupted it since; "": none.
+
+    A window that several sessions show counts as watched: who is attached to the others is not asked here.
+    """
+    if seen is None:
+        return ""
+    interrupted = seen.receipts.get(Receipt.INTERRUPTED, "")
+    if interrupted:
+        _checked(_SAFE, interrupted)
+    alone = "#{session_attached}.#{window_linked_sessions}"
+    return f"#{{==:{alone}.#{{{Receipt.INTERRUPTED.value}}},0.1.{interrupted}}}"
+
+
+def _receipt(pane_id: str, option: str, token: str) -> list[str]:
+    return ["set-option", "-p", "-t", pane_id, option, token]
 
 
 def _carries(instance: str) -> str:

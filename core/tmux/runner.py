@@ -2,17 +2,18 @@
 
 import itertools
 import os
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Never
 
 from core.clock import Clock, Deadline, SystemClock
-from core.domain.pane import Pane, Receipt, Spawn, Survey, Typing, Written
+from core.domain.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, Written
 from core.errors import NotRunning, SpawnFailed, TmuxSilent
 from core.tmux import guard
 from core.tmux.language import Line
 from core.tmux.listing import EMPTY, LIST, Listing, read_listing
 from core.tmux.server import TmuxServer
-from core.tmux.transport import Reply, Transport, check_version, silent
+from core.tmux.transport import OLDEST, Reply, Transport, check_version, silent
 from core.values import dataclass
 
 _SCREEN_LINES = 2000  #: the most that is ever captured: the server serves nobody else meanwhile
@@ -47,6 +48,7 @@ class TmuxRunner:
         self._clock = clock or SystemClock()
         self._words: tuple[str, ...] | None = None
         self._known: dict[str, _Known] = {}
+        self._latest: Survey | None = None
         self._nudged: set[tuple[int | None, str]] = set()
         self._left: set[str] = set()  # buffers of writes whose end was not seen
         self._prefix = f"the-loop-{os.getpid()}-{os.urandom(4).hex()}"  # of names of buffers: unique on the server
@@ -54,10 +56,16 @@ class TmuxRunner:
 
     def survey(self) -> Survey:
         """See Runner."""
-        self._words = None
+        self._words = self._latest = None
         at = self._clock.now()
         listing = self._list()
-        return Survey(listing.panes, at, listing.typing(), listing.viewed(), listing.server)
+        self._latest = Survey(listing.panes, at, listing.typing(), listing.viewed(), listing.server)
+        return self._latest
+
+    def recent(self, seconds: float) -> Survey | None:
+        """See Runner."""
+        latest = self._latest
+        return latest if latest and timedelta() <= self._clock.now() - latest.at <= timedelta(seconds=seconds) else None
 
     def spawn(self, spawn: Spawn) -> Pane:
         """See Runner."""
@@ -111,6 +119,15 @@ class TmuxRunner:
         if known is None:
             return Written.ABSENT
         return self._write(known, instance, data, receipt, token, deadline)
+
+    def paste_all(self, pastes: Sequence[Paste]) -> tuple[Written | None, ...]:
+        """See Runner. Raises TmuxSilent where that is not known of any."""
+        self._delete_left()
+        if any(paste.instance not in self._known for paste in pastes):
+            self._list()
+        there = [(paste, self._known.get(paste.instance)) for paste in pastes]
+        outcomes = self._pasted([(paste, known) for paste, known in there if known is not None])
+        return tuple(outcomes.get(paste.token) if known else Written.ABSENT for paste, known in there)
 
     def typing(self, instance: str) -> tuple[Typing, ...]:
         """See Runner. Clients of sessions that are grouped with it or show its window count as well."""
@@ -216,21 +233,16 @@ class TmuxRunner:
     def _listed(self) -> Listing:
         reply = self._look(LIST)
         if reply.rc != 0:
+            self._known = {}
             return EMPTY if _nothing(reply) else _refused(reply)
         listing = read_listing(reply.out)
-        if listing.panes:
-            check_version(listing.version)
+        version = check_version(listing.version) if listing.panes else OLDEST
+        self._known = {pane.tag: _Known(pane.pane_id, version) for pane in reversed(listing.panes) if pane.tag}
         return listing
 
     def _find(self, instance: str) -> _Known | None:
-        listing = self._list()
-        pane = listing.tagged(instance)
-        if pane is None:
-            self._known.pop(instance, None)
-            return None
-        known = _Known(pane.pane_id, check_version(listing.version))
-        self._known[instance] = known
-        return known
+        self._list()
+        return self._known.get(instance)
 
     # ------------------------------------------------------------ acting
 
@@ -265,6 +277,27 @@ class TmuxRunner:
             self._left.add(buffer)
             raise
         return Written(answer[0])
+
+    def _pasted(self, pastes: Sequence[tuple[Paste, _Known]]) -> dict[str, Written]:
+        """Return what became of each, by its token, as far as that is known. Raises TmuxSilent if it is of none."""
+        if not pastes:
+            return {}
+        buffers = [f"{self._prefix}-{next(self._numbers)}" for _ in pastes]
+        jobs = [
+            (guard.paste_line(known.pane_id, paste, buffer, keep_controls=known.version >= (3, 7)), paste.data)
+            for (paste, known), buffer in zip(pastes, buffers, strict=True)
+        ]
+        try:
+            reply = self._transport.run_all(jobs, self._timeout)
+            if reply.no_server:
+                return {paste.token: Written.ABSENT for paste, _ in pastes}
+            outcomes = guard.outcomes(reply.out) or _refused(reply)
+        except TmuxSilent:
+            self._left.update(buffers)
+            raise
+        told = [paste.token in outcomes for paste, _ in pastes]
+        self._left.update(buffer for buffer, known in zip(buffers, told, strict=True) if not known)
+        return {token: Written(outcome) for token, outcome in outcomes.items()}
 
     def _delete_left(self) -> None:
         """Delete the buffers of writes whose end was not seen: text of somebody's, and one more thing not to happen."""

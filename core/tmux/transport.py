@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -41,6 +42,9 @@ class Reply:
         return _NOT_ALLOWED in self.err
 
 
+Job = tuple[Line, bytes | None]  #: a line, and what its `load-buffer -b NAME DATA` loads
+
+
 class Transport(Protocol):
     """Runs tmux command lines. One line is run in one turn of the server, unless a command of it waits."""
 
@@ -49,6 +53,13 @@ class Transport(Protocol):
 
         Raises TmuxSilent if there was no answer within `timeout` seconds, and then the line may still be run later;
         TmuxMissing if there is no tmux.
+        """
+        ...
+
+    def run_all(self, jobs: Sequence[Job], timeout: float) -> Reply:
+        """Run lines that do not depend on one another, one behind the other, and return all that they answered.
+
+        Raises as `run` does; then any of them may have been run.
         """
         ...
 
@@ -73,6 +84,12 @@ class ProcessTransport:
             _kill(process)
             raise silent(f"no answer to {line[0][0]} within {timeout:g} s") from error
         return Reply(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+    def run_all(self, jobs: Sequence[Job], timeout: float) -> Reply:
+        """See Transport. All of them together have that time."""
+        end = time.monotonic() + timeout
+        replies = [self.run(line, end - time.monotonic(), data) for line, data in jobs]
+        return joined(replies)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -102,6 +119,15 @@ class ProcessTransport:
             raise missing(f"{words[0]!r} cannot be run: {error.strerror}") from error
         except OSError as error:
             raise silent(f"{words[0]!r} could not be started: {error.strerror}") from error
+
+
+def joined(replies: Sequence[Reply]) -> Reply:
+    """Return several answers as one: it failed where one of them did."""
+    return Reply(
+        max(reply.rc for reply in replies),
+        "".join(reply.out for reply in replies),
+        "".join(reply.err for reply in replies),
+    )
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -1,6 +1,6 @@
 """A whole the-loop whose agent is the bundled one, for tests of messages; also as a process that can be killed.
 
-`python -m tests.support.talking WORLD.json NAME TEXT [WAIT]` says something and prints the answer.
+`python -m tests.support.talking WORLD.json NAME TEXT [WAIT [HARNESS]]` says something and prints the answer.
 """
 
 import json
@@ -24,7 +24,11 @@ def settings_of(world: World, harness: str = "bundled") -> Settings:
     )
     return plain._replace(
         routing=plain.routing._replace(default_harness=harness),
-        harnesses={**plain.harnesses, "mute": mute._replace(ready="READY")},
+        harnesses={
+            **plain.harnesses,
+            "mute": mute._replace(ready="READY"),
+            "brisk": mute._replace(ready="READY", settle_ms=0),
+        },
     )
 
 
@@ -68,9 +72,10 @@ def times(system: System, text: str, name: str = "scribe") -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Say something in the described world and print the answer."""
-    path, name, text, *wait = arguments
-    system = talking(load(Path(path)))
-    said = say(system, name, text, actor=ACTOR, wait=float(wait[0]) if wait else 10.0)
+    path, name, text, *options = arguments
+    wait, harness = (*options, *("10", "bundled")[len(options) :])
+    system = talking(load(Path(path)), harness)
+    said = say(system, name, text, actor=ACTOR, wait=float(wait))
     print(json.dumps(said.to_json()))
     return 0
 

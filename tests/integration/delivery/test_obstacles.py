@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ from core.delivery.deliverer import Deliverer
 from core.domain import delivering
 from core.domain.harness import Launch, SessionContext
 from core.domain.message import MessageState
-from core.domain.pane import Receipt, Written
+from core.domain.pane import Paste, Receipt, Written
 from core.errors import InvalidValue, NotPermitted, NotRunning, Refused, UnknownSession
 from core.harness.bundled import BundledHarness
 from core.launching import TOOL
@@ -41,6 +42,11 @@ class FreezingRunner(TmuxRunner):
         """Stop the server, then write."""
         os.kill(self.pid, signal.SIGSTOP)
         return super().write(instance, data, receipt, token, deadline)
+
+    def paste_all(self, pastes: Sequence[Paste]) -> tuple[Written | None, ...]:
+        """Stop the server, then paste."""
+        os.kill(self.pid, signal.SIGSTOP)
+        return super().paste_all(pastes)
 
 
 class NumbHarness(BundledHarness):

@@ -79,6 +79,7 @@ def watch(world: World, system: System, monkeypatch: pytest.MonkeyPatch) -> Iter
         (TmuxRunner, "spawn"),
         (TmuxRunner, "end"),
         (TmuxRunner, "write"),
+        (TmuxRunner, "paste_all"),
         (LocalProcesses, "end_tree"),
     ):
         _WATCH.wrap(monkeypatch, owner, name)

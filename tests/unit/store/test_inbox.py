@@ -224,7 +224,7 @@ def test_cancelling_takes_what_waits_and_nothing_else(inbox: SqliteInbox) -> Non
 @pytest.mark.parametrize("query", [queries.UNSETTLED, queries.WAITING_IDS, queries.BUSY_UIDS, queries.WAITING_COUNTS])
 def test_open_rows_are_found_by_their_index(database: SqliteDatabase, query: str) -> None:
     """However many settled rows there are, only the open ones are looked at."""
-    parameters = ("s-scribe",) if "?" in query else ()
+    parameters = {0: (), 1: ("s-scribe",), 2: ("s-scribe", 1)}[query.count("?")]
 
     with database.transaction(durable=False):
         plan = " ".join(step["detail"] for step in database.read(f"EXPLAIN QUERY PLAN {query}", parameters))

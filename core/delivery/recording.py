@@ -1,0 +1,125 @@
+"""Writes down what became of messages: the row, the note to its sender, the event."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from core.domain.delivering import Settle
+from core.domain.message import InboxRow, MessageState
+from core.effects import Effect, effect
+from core.errors import Refused
+from core.notes import note_of
+from core.system import System
+
+UNPROVEN = "this harness cannot prove more"
+_EVENTS = {
+    MessageState.CONFIRMED: "standing.confirmed",
+    MessageState.REFUSED: "standing.refused",
+    MessageState.EXPIRED: "standing.refused",
+    MessageState.CANCELLED: "standing.refused",
+    MessageState.FAILED: "standing.refused",
+    MessageState.UNKNOWN: "standing.unconfirmed",
+    MessageState.SUBMITTED: "standing.unconfirmed",
+}
+
+
+class Recorder:
+    """Moves rows on; raises Refused, and tells nothing, where another process has done so meanwhile.
+
+    But for what is on the panes: evidence may be faster than its receipt, and then that is what stands.
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+
+    def claim(self, row: InboxRow, instance: str, deadline: datetime) -> InboxRow:
+        """An attempt begins, which the server refuses after `deadline`. Part of the open transaction."""
+        return self._system.inbox.advance(
+            row,
+            MessageState.CLAIMED,
+            instance=instance,
+            attempt=row.attempt + 1,
+            attempt_deadline=deadline,
+            pasted_at=None,
+            submitted_at=None,
+            submits=0,
+        )
+
+    def pasted(self, rows: Sequence[InboxRow]) -> None:
+        """The receipts of their pastes are on the panes."""
+        now = self._system.clock.now()
+        with effect(Effect.DELIVERY_PASTED), self._system.database.transaction(durable=False):
+            for row in rows:
+                with suppress(Refused):  # the harness's records were faster
+                    self._system.inbox.advance(row, MessageState.PASTED, row.detail, pasted_at=now)
+
+    def submitted(self, row: InboxRow, number: int, *, final: bool) -> None:
+        """The receipt of its Enter is on the pane. `final`: nothing will ever prove more."""
+        self.entered([(row, final)], number)
+
+    def entered(self, rows: Sequence[tuple[InboxRow, bool]], number: int) -> None:
+        """The receipts of their Enters are on the panes; with each row whether that is all that will be known."""
+        moved: list[InboxRow] = []
+        with effect(Effect.DELIVERY_SUBMITTED), self._system.database.transaction(durable=False):
+            for row, final in rows:
+                with suppress(Refused):  # the harness's records were faster
+                    after = self._entered(row, number, final=final)
+                    moved += [after] if final else []
+        for row in moved:
+            self.tell(row, MessageState.SUBMITTED, UNPROVEN)
+
+    def _entered(self, row: InboxRow, number: int, *, final: bool) -> InboxRow:
+        now = self._system.clock.now()
+        at = row.pasted_at or now
+        after = self._system.inbox.advance(
+            row, MessageState.SUBMITTED, pasted_at=at, submitted_at=now, submits=number, final=final
+        )
+        if final:
+            self._system.activities.touch_message(row.message.uid, now)
+        return after
+
+    def settle(self, row: InboxRow, settle: Settle) -> None:
+        """The row is over."""
+        changes = {"final": True} if settle.state is MessageState.SUBMITTED else {}
+        with effect(Effect.DELIVERY_SETTLE), self._system.database.transaction(durable=False):
+            moved = self._system.inbox.advance(row, settle.state, settle.detail, **changes)
+            if settle.note:
+                self._note(moved, settle.state, settle.detail, settle.remedy)
+        self.tell(moved, settle.state, settle.detail)
+
+    def wait(self, row: InboxRow, detail: str, remedy: str, *, note: bool) -> None:
+        """The row waits for what `detail` says; nothing is written where that is known."""
+        if row.state is MessageState.QUEUED and row.detail == detail:
+            return
+        with effect(Effect.DELIVERY_SETTLE), self._system.database.transaction(durable=False):
+            moved = self._system.inbox.advance(row, MessageState.QUEUED, detail)
+            if note:
+                self._note(moved, MessageState.QUEUED, detail, remedy)
+        self._emit("standing.queued", moved, detail)
+
+    def move(self, row: InboxRow, state: MessageState, detail: str) -> None:
+        """The row is in that state; nobody is told."""
+        with effect(Effect.DELIVERY_SETTLE):
+            self._system.inbox.advance(row, state, detail)
+
+    def tell(self, row: InboxRow, state: MessageState, detail: str) -> None:
+        """Emit the event of a row that reached that state."""
+        self._emit(_EVENTS[state], row, detail)
+
+    def _note(self, row: InboxRow, state: MessageState, reason: str, remedy: str) -> None:
+        post = note_of(row, state, reason, remedy)
+        if post is not None:
+            self._system.outbox.add([post])
+            self._system.poke()
+
+    def _emit(self, event: str, row: InboxRow, reason: str) -> None:
+        self._system.events.emit(
+            event,
+            name=row.message.name,
+            actor=row.message.actor,
+            reason=reason,
+            detail=row.state.value,
+            instance=row.instance,
+            generation=row.message.generation,
+            message=row.message.id,
+        )

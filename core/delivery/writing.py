@@ -1,0 +1,199 @@
+"""Writes into panes what was decided: the only code that pastes.
+
+All of it under the session's lock, each change an effect of its own, and nothing begun that a deadline in the server
+does not end.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from core.delivery.evidence import Transcripts
+from core.delivery.recording import Recorder
+from core.delivery.situations import Looker, Sight
+from core.domain import delivering
+from core.domain.delivering import Attempt, Clear, Settle, Situation, Stash, submit_token
+from core.domain.framing import SUBMIT, compose
+from core.domain.message import InboxRow, MessageState
+from core.domain.pane import Paste, Receipt, Written
+from core.domain.session import Phase, SessionRecord
+from core.effects import Effect, effect
+from core.errors import CoreError, InvalidValue, Refused, TmuxMissing, TmuxSilent
+from core.launching import clear_hold_file, has_hold_file
+from core.store.files import write_private
+from core.system import System
+
+LOOK = timedelta(seconds=5)  #: how long a change that nobody told of may go unseen
+_CLOSED = "its pane's input is switched off"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An attempt that was decided under the session's lock, which is held until it is over."""
+
+    record: SessionRecord
+    situation: Situation
+    sight: Sight
+    attempt: Attempt
+    data: bytes  #: what is pasted
+
+
+class Writer:
+    """Pastes messages, prepares the input line for them, and enters them."""
+
+    def __init__(self, system: System, looker: Looker, transcripts: Transcripts, recorder: Recorder) -> None:
+        self._system = system
+        self._looker = looker
+        self._transcripts = transcripts
+        self._recorder = recorder
+        self._not_before: dict[str, datetime] = {}  #: by row: a CR whose line may still run in a silent server
+
+    def not_before(self, row: InboxRow) -> datetime | None:
+        """Return until when a CR that was written for the row may still arrive."""
+        return self._not_before.get(row.message.id)
+
+    def over(self, row: InboxRow) -> None:
+        """Nothing more is written for the row."""
+        self._not_before.pop(row.message.id, None)
+
+    # ------------------------------------------------------------ pasting
+
+    def plan(self, situation: Situation, record: SessionRecord, sight: Sight, attempt: Attempt) -> Plan | None:
+        """Make ready what an attempt needs; None where there is nothing to paste, and the row is settled.
+
+        Raises StoreBroken.
+        """
+        row = situation.row
+        self._drop_stale_hold(record)
+        try:
+            composed = compose(row.message, situation.traits, self._system.paths.session(record.uid))
+        except InvalidValue as error:
+            self._recorder.settle(row, Settle(MessageState.FAILED, error.message, error.remedy, note=True))
+            return None
+        if composed.file is not None:
+            write_private(composed.file, composed.content.encode())
+        self._transcripts.open(record)
+        return Plan(record, situation, sight, attempt, composed.data)
+
+    def attempt(self, plans: Sequence[Plan]) -> tuple[datetime, ...]:
+        """Claim and paste a message of each of several sessions, and return when each is due again.
+
+        One transaction, one exchange with tmux, one transaction: what a process leaves behind that dies in between is
+        the same for each as if it had been alone. Raises StoreBroken.
+        """
+        with effect(Effect.DELIVERY_CLAIM), self._system.database.transaction(durable=False):
+            claimed = [self._claimed(plan) for plan in plans]
+        begun = [(plan, row, self._paste(plan, row)) for plan, row in zip(plans, claimed, strict=True) if row]
+        outcomes = self._written([paste for _, _, paste in begun])
+        due = self._recorded([(*one, outcome) for one, outcome in zip(begun, outcomes, strict=True)])
+        now = self._system.clock.now()
+        return tuple(due.get(plan.record.uid, now) for plan in plans)
+
+    def _claimed(self, plan: Plan) -> InboxRow | None:
+        """Let the attempt begin; None where another process has moved the row on."""
+        row, instance = plan.situation.row, plan.record.instance_id or ""
+        try:
+            return self._recorder.claim(row, instance, plan.attempt.deadline)
+        except Refused:
+            return None
+
+    def _paste(self, plan: Plan, row: InboxRow) -> Paste:
+        """Return the paste. The marks of a dialog are read last, and no Enter follows while one may open."""
+        sight, instance = plan.sight, plan.record.instance_id or ""
+        try:
+            enter = plan.attempt.enter and self._no_dialog(plan.record, sight)
+        except CoreError:  # of this session alone: the step that enters it tells of it
+            enter = False
+        seen = sight.survey.of_instance(instance) if sight.remembered and sight.survey else None
+        token = submit_token(row, 1) if enter else ""
+        return Paste(instance, plan.data, row.token, plan.attempt.deadline, token, seen)
+
+    def _written(self, pastes: Sequence[Paste]) -> tuple[Written | None, ...]:
+        try:
+            with effect(Effect.DELIVERY_PASTE):
+                outcomes = self._system.runner.paste_all(pastes) if pastes else ()
+        except (TmuxSilent, TmuxMissing):
+            outcomes = (None,) * len(pastes)
+        if None in outcomes:
+            self._looker.was_silent()
+        return outcomes
+
+    def _recorded(self, written: Sequence[tuple[Plan, InboxRow, Paste, Written | None]]) -> dict[str, datetime]:
+        """Write down what became of the pastes, and return by uid when the sessions are due, if not at once."""
+        done = [(plan, row, paste) for plan, row, paste, outcome in written if outcome is Written.DONE]
+        if pasted := [row for _, row, paste in done if not paste.enter]:
+            self._recorder.pasted(pasted)
+        if entered := [(row, not plan.situation.provable) for plan, row, paste in done if paste.enter]:
+            self._recorder.entered(entered, 1)
+        now = self._system.clock.now()
+        due: dict[str, datetime] = {}
+        for plan, row, _, outcome in written:
+            if outcome is None:
+                due[plan.record.uid] = now + delivering.SILENCE_RETRY
+            elif outcome is Written.CLOSED:
+                self._moved(row, MessageState.QUEUED, _CLOSED)
+                due[plan.record.uid] = now + LOOK
+            elif outcome is not Written.DONE:
+                self._moved(row, MessageState.PENDING, delivering.SILENT if outcome is Written.LATE else "")
+                self._looker.distrust(plan.record)
+        return due
+
+    def _moved(self, row: InboxRow, state: MessageState, detail: str) -> None:
+        with suppress(Refused):  # another process has moved the row on
+            self._recorder.move(row, state, detail)
+
+    # ------------------------------------------------------------ keys
+
+    def prepare(self, situation: Situation, record: SessionRecord, step: Stash | Clear) -> datetime:
+        """Write the keys that make the input line ready, in a write of their own and a moment before the paste."""
+        row, instance, traits = situation.row, record.instance_id or "", situation.traits
+        stashing = isinstance(step, Stash)
+        with effect(Effect.DELIVERY_STASH if stashing else Effect.DELIVERY_CLEAR):
+            marked = self._system.inbox.advance(
+                row,
+                MessageState.QUEUED,
+                delivering.STASHING if stashing else delivering.CLEARING,
+                instance=instance,
+                attempt=row.attempt + 1,
+                attempt_deadline=step.deadline,
+                stashed=row.stashed or stashing,
+            )
+            keys = traits.stash if stashing else traits.clear
+            receipt = Receipt.STASHED if stashing else Receipt.CLEARED
+            self._system.runner.write(instance, keys or b"", receipt, marked.token, step.deadline)
+        return self._system.clock.now() + timedelta(seconds=traits.settle)
+
+    def submit(self, situation: Situation, record: SessionRecord, sight: Sight, number: int) -> datetime:
+        """Write the Enter, unless it might answer a dialog."""
+        row, now = situation.row, self._system.clock.now()
+        if not self._no_dialog(record, sight):
+            return now + delivering.TOOL_MARGIN
+        deadline = now + situation.timing.command
+        try:
+            with effect(Effect.DELIVERY_SUBMIT):
+                written = self._system.runner.write(
+                    record.instance_id or "", SUBMIT, Receipt.SUBMITTED, submit_token(row, number), deadline
+                )
+        except TmuxSilent:
+            self._not_before[row.message.id] = deadline
+            raise
+        if written is Written.DONE:
+            self._recorder.submitted(row, number, final=not situation.provable)
+            self.over(row)
+            return self._system.clock.now()
+        return now + (LOOK if written is Written.CLOSED else delivering.TOOL_MARGIN)
+
+    def _no_dialog(self, record: SessionRecord, sight: Sight) -> bool:
+        """Tell whether no dialog is open or about to be: an Enter would answer it. Read right before one is written."""
+        tool_at = self._looker.tool_at(record.uid)
+        if tool_at is not None and self._system.clock.now() < tool_at + delivering.TOOL_MARGIN:
+            return False
+        return not self._looker.asking(record, sight.survey)
+
+    def _drop_stale_hold(self, record: SessionRecord) -> None:
+        """Remove the file that blocks turns where a verb died before its mark: no turn would take the message."""
+        unheld = record.hold is None and record.phase is Phase.SETTLED
+        if unheld and has_hold_file(self._system.paths, record.uid):
+            with effect(Effect.RESUME_UNBLOCK):
+                clear_hold_file(self._system.paths, record.uid)

@@ -1,0 +1,143 @@
+"""Messages of several sessions in one turn, and those whose Enter follows in the same turn of the server."""
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from core.delivery.deliverer import Deliverer
+from core.domain.message import MessageState
+from core.effects import Effect
+from core.errors import CoreError, StoreBroken
+from core.standing.starting import start_standing
+from core.system import System
+from tests.support.talking import record_of, rows, talking, times
+from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.typist import Typist
+from tests.support.world import ACTOR, World, waiting_message
+
+S = MessageState
+POINTS = [
+    f"{effect.value}:{side}"
+    for effect in (Effect.DELIVERY_CLAIM, Effect.DELIVERY_PASTE, Effect.DELIVERY_SUBMITTED)
+    for side in ("before", "after")
+]
+
+
+@pytest.fixture
+def brisk(world: World) -> System:
+    """Give the ports with `scribe` started, of a harness that needs no moment before the Enter and tells nothing."""
+    system = talking(world, "brisk")
+    assert start_standing(system, "scribe", ACTOR).ok
+    return system
+
+
+def heard(world: World) -> bytes:
+    """Return what the program has read."""
+    path: Path = world.folder / "heard"
+    return path.read_bytes() if path.exists() else b""
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_message_entered_at_once_survives_a_kill_at_every_point(brisk: System, world: World, point: str) -> None:
+    """It is read once, with one Enter behind it, and its row is over."""
+    command = [sys.executable, "-m", "tests.support.talking", str(world.save()), "scribe", "survive this", "4", "brisk"]
+    ended = subprocess.run(
+        command, env={**os.environ, "THE_LOOP_CRASH_AT": point}, capture_output=True, timeout=60, check=False
+    ).returncode
+
+    uid, _ = record_of(brisk)
+    row = Deliverer(brisk).run(uid, rows(brisk)[-1].message.id, brisk.clock.now() + timedelta(seconds=12))
+
+    assert ended == -9
+    assert row is not None
+    assert (row.state, row.final, row.submits) == (S.SUBMITTED, True, 1)
+    wait_until(lambda: heard(world).endswith(b"\r"), "the text was read with its Enter")
+    _, *after = heard(world).split(b"survive this")
+    assert after == [b" \x1b[201~\r"]
+
+
+def test_no_enter_follows_while_a_dialog_may_open(brisk: System, world: World) -> None:
+    """A tool call came between the decision and the paste: the text is pasted, and entered once the moment is over."""
+    uid, _ = record_of(brisk)
+    message = waiting_message(brisk, "scribe")
+    deliverer = Deliverer(brisk)
+    (brisk.paths.session(uid) / "tool").touch()
+
+    deliverer.advance(uid)
+    pasted = brisk.inbox.get(message.id)
+    row = deliverer.run(uid, message.id, brisk.clock.now() + timedelta(seconds=5))
+
+    assert pasted is not None
+    assert pasted.state is S.PASTED
+    assert row is not None
+    assert row.state is S.SUBMITTED
+    wait_until(lambda: heard(world).endswith(b"\x1b[201~\r"), "it was entered")
+
+
+def test_sessions_are_pasted_to_in_one_step(scribe: System) -> None:
+    """Each takes its own message, once; none waits for the other's."""
+    assert start_standing(scribe, "scribe-two", ACTOR).ok
+    names = ("scribe", "scribe-two")
+    messages = {name: waiting_message(scribe, name) for name in names}
+    uids = {name: record_of(scribe, name)[0] for name in names}
+    deliverer = Deliverer(scribe)
+    wait_until(lambda: all(_idle(scribe, uid) for uid in uids.values()), "both are idle")
+
+    outcomes = deliverer.advance_all(list(uids.values()))
+    states = {name: rows(scribe, name)[-1].state for name in names}
+
+    assert set(outcomes) == set(uids.values())
+    assert set(states.values()) == {S.PASTED}
+    for name in names:
+        row = deliverer.run(uids[name], messages[name].id, scribe.clock.now() + timedelta(seconds=10))
+        assert row is not None
+        assert row.state is S.CONFIRMED
+        assert times(scribe, messages[name].text, name) == 1
+
+
+def test_a_session_that_cannot_be_read_holds_up_none_beside_it(scribe: System) -> None:
+    """Its trouble is told as its own, and the other's message is pasted."""
+    assert start_standing(scribe, "scribe-two", ACTOR).ok
+    uid, other = record_of(scribe)[0], record_of(scribe, "scribe-two")[0]
+    waiting_message(scribe, "scribe")
+    waiting_message(scribe, "scribe-two")
+    wait_until(lambda: _idle(scribe, other), "the other is idle")
+    (scribe.paths.records / "scribe.json").write_text("no record")
+
+    outcomes = Deliverer(scribe).advance_all([uid, other])
+
+    assert isinstance(outcomes[uid], CoreError)
+    assert not isinstance(outcomes[uid], StoreBroken)
+    assert rows(scribe, "scribe-two")[-1].state is S.PASTED
+
+
+def test_who_has_come_since_the_latest_look_is_seen_before_a_paste(scribe: System, private: PrivateTmux) -> None:
+    """A look that another has made serves while nobody is at the terminal; the server itself refuses it after that."""
+    uid, _ = record_of(scribe)
+    scribe.runner.survey()
+    person = Typist(private, "loop-standing-scribe")
+    person.type("half a thought")
+    message = waiting_message(scribe, "scribe")
+    deliverer = Deliverer(scribe)
+
+    deliverer.advance(uid)
+    refused = scribe.inbox.get(message.id)
+    deliverer.advance(uid)
+
+    row = scribe.inbox.get(message.id)
+    person.close()
+    assert refused is not None
+    assert (refused.state, refused.attempt) == (S.PENDING, 1)
+    assert row is not None
+    assert row.state is S.QUEUED
+    assert "typing" in row.detail
+
+
+def _idle(system: System, uid: str) -> bool:
+    system.ingest(uid)
+    activity = system.activities.get(uid)
+    return activity is not None and activity.state.value == "idle"
