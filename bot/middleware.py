@@ -66,9 +66,16 @@ class Intake:
         return ticket.committed
 
     async def run(self) -> None:
-        """Consume until cancelled."""
-        while True:
-            await self._commit(await self._batch())
+        """Consume until cancelled, or until core fails; then what waits is given up: Slack sends it again."""
+        batch: list[Ticket] = []
+        try:
+            while True:
+                batch = await self._batch()
+                await self._commit(batch)
+        finally:
+            for ticket in (*batch, *self._rest()):
+                if not ticket.committed.done():
+                    ticket.committed.set_result(None)
 
     async def warm(self) -> None:
         """Learn who the listed people are, so that a moment in which Slack does not say costs nobody a reply."""
@@ -76,10 +83,12 @@ class Intake:
         await self._directory.names(listed, _ASK_SECONDS)
 
     async def _batch(self) -> list[Ticket]:
-        batch = [await self._waiting.get()]
-        while len(batch) < _BATCH and not self._waiting.empty():
-            batch.append(self._waiting.get_nowait())
-        return batch
+        return [await self._waiting.get(), *self._rest(_BATCH - 1)]
+
+    def _rest(self, most: int | None = None) -> list[Ticket]:
+        """Return what waits, without waiting for more."""
+        count = self._waiting.qsize() if most is None else min(most, self._waiting.qsize())
+        return [self._waiting.get_nowait() for _ in range(count)]
 
     async def _commit(self, batch: list[Ticket]) -> None:
         items = await asyncio.gather(*(self._known(ticket) for ticket in batch))

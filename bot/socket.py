@@ -89,7 +89,10 @@ class Socket(SocketModeClient):
         return self.lost.result()
 
     async def end(self, seconds: float) -> None:
-        """Close within `seconds`, after what is being acknowledged has been."""
+        """Close within `seconds`, after what is being acknowledged has been; then, or where that is cut short, at once.
+
+        aiohttp 3.14 leaves a socket that nobody closed to the garbage collector, and its connection with it.
+        """
         try:
             async with asyncio.timeout(seconds):
                 while self.handling:
@@ -98,15 +101,17 @@ class Socket(SocketModeClient):
                 await self.disconnect()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             log.debug("a socket did not close in order", extra={"reason": type(error).__name__})
+        finally:
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        """End the library's tasks, the socket and its client session, whatever state they are in."""
         self.closed, self.auto_reconnect_enabled = True, False
-        tasks = [
-            task
-            for task in (self.message_processor, self.current_session_monitor, self.message_receiver)
-            if task is not None
-        ]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await _cancelled(self.message_processor, self.current_session_monitor, self.message_receiver)
+        if self.current_session is not None:
+            closing = asyncio.ensure_future(self.current_session.close())  # which nobody else waits on any more
+            await asyncio.sleep(0)  # it has begun: cancelled from here on, it closes without waiting for an answer
+            await _cancelled(closing)
         await self.aiohttp_client_session.close()
 
     def _lose(self, reason: str) -> None:
@@ -128,6 +133,14 @@ class Socket(SocketModeClient):
             log.info("an acknowledgement was not sent; Slack repeats it", extra={"reason": type(error).__name__})
         finally:
             self.handling -= 1
+
+
+async def _cancelled(*tasks: asyncio.Future[Any] | None) -> None:
+    """Cancel the tasks and wait until they are over."""
+    found = [task for task in tasks if task is not None]
+    for task in found:
+        task.cancel()
+    await asyncio.gather(*found, return_exceptions=True)
 
 
 def _frame(message: str) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from bot.workspace.thread import WorkspaceThread
-from tests.integration.bot.served import Door, Served, post_of
+from tests.integration.bot.served import QUICK, Door, Served, post_of
 
 
 def test_a_reply_reaches_core_as_it_was_typed(workspace: WorkspaceThread, door: Door, served: Served) -> None:
@@ -70,14 +72,17 @@ def test_two_hundred_replies_keep_their_order_in_few_commits(door: Door) -> None
 
 
 def test_a_fault_of_core_ends_serving_with_that_fault(workspace: WorkspaceThread, door: Door, served: Served) -> None:
-    """What is not a broken store is a bug, and the service must hear of it."""
+    """What is not a broken store is a bug, and the service must hear of it, at once: nobody waits for the reply."""
     root = served.thread()
     door.bug = RuntimeError("a bug")
 
     workspace.say("alice", "agents", "hello", root)
-
+    began = time.monotonic()
     with pytest.raises(RuntimeError, match="a bug"):
         served.ended()
+    took = time.monotonic() - began
+
+    assert took < QUICK.end
 
 
 def test_what_cannot_be_stored_is_sent_again(workspace: WorkspaceThread, door: Door, served: Served) -> None:
