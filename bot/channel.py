@@ -22,7 +22,7 @@ from bot.messenger import Messenger
 from bot.middleware import Intake
 from bot.payloads import KIND
 from bot.poll import Poller
-from bot.reading import Reader, Standing
+from bot.reading import Reader, Reading, Standing
 from bot.settings import PRESSES, SlackSettings
 from bot.tokens import Tokens
 from core.clock import Clock, SystemClock
@@ -96,16 +96,14 @@ class SlackChannel:
         intake.committed, intake.missed = files.ask, sweeper.ask
         buttons = Buttons(door, directory, self._settings, lambda: own.identity)
         app = build_app(client, own, Sessions(door, self.holds, own.team), buttons)
-        standing = Standing(door)
+        reading = Reading(app, client, self._tokens, own, intake, sweeper, Standing(door))
         reader: Reader | None = None
         if mode == "socket":
-            reader = Connection(app, client, self._tokens, own, intake, sweeper, standing, self._pace, self._runtime)
+            reader = Connection(reading, self._pace, self._runtime)
         elif mode == "http":
-            retry = self._pace.first
-            reader = self._http = HttpReader(app, client, self._tokens, own, intake, sweeper, standing, retry)
+            reader = self._http = HttpReader(reading, self._pace.first)
         elif mode == "poll":
-            interval = self._settings.read.interval_seconds
-            reader = Poller(client, self._tokens, own, sweeper, standing, interval)
+            reader = Poller(reading, self._settings.read.interval_seconds)
         if reader is None:
             await files.drain()
             return

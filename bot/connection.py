@@ -7,21 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from slack_bolt.adapter.socket_mode.async_internals import send_async_response
-from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import payloads
-from bot.app import Self
 from bot.applock import app_lock
-from bot.backfill import Sweeper
 from bot.errors import PERMANENT
-from bot.middleware import COMMIT, Intake
-from bot.reading import Standing, asked, identify, pause, taken, unless
+from bot.middleware import COMMIT
+from bot.reading import Reading, asked, pause, unless
 from bot.socket import Socket
-from bot.tokens import Tokens
 from core.errors import ChannelError
 
 log = logging.getLogger(__name__)
@@ -51,25 +46,8 @@ class Pace:
 class Connection:
     """Opens sockets one after another and feeds what they bring to the intake and to Bolt."""
 
-    def __init__(
-        self,
-        app: AsyncApp,
-        client: AsyncWebClient,
-        tokens: Tokens,
-        own: Self,
-        intake: Intake,
-        sweeper: Sweeper,
-        standing: Standing,
-        pace: Pace,
-        runtime: str,
-    ) -> None:
-        self._app = app
-        self._client = client
-        self._tokens = tokens
-        self._own = own
-        self._intake = intake
-        self._sweeper = sweeper
-        self._told = standing
+    def __init__(self, reading: Reading, pace: Pace, runtime: str) -> None:
+        self._reading = reading
         self._pace = pace
         self._runtime = runtime
         self._socket: Socket | None = None
@@ -82,16 +60,16 @@ class Connection:
         failures = 0
         while not stop.is_set():
             try:
-                with app_lock(self._tokens.app(), self._runtime):
+                with app_lock(self._reading.tokens.app(), self._runtime):
                     await self._stay(stop)
                     return
             except ChannelError as problem:
                 failures += 1
-                await self._told.fail(problem, failures)
+                await self._reading.standing.fail(problem, failures)
                 if not problem.transient:
                     return
                 await pause(stop, self._pace.before(failures, None))
-        await self._told.tell(False, "stopped")
+        await self._reading.standing.tell(False, "stopped")
 
     async def _stay(self, stop: asyncio.Event) -> None:
         attempt = 0
@@ -102,7 +80,7 @@ class Connection:
                 except ChannelError as problem:
                     await self._close()
                     attempt += 1
-                    await self._told.fail(problem, attempt)
+                    await self._reading.standing.fail(problem, attempt)
                     if not problem.transient:
                         log.error("the connection to Slack has ended", extra={"reason": str(problem)})
                         return
@@ -111,7 +89,7 @@ class Connection:
                     attempt = 0 if lived >= self._pace.steady else attempt + 1
                     if attempt > 1:
                         await pause(stop, self._pace.before(attempt - 1, None))
-            await self._told.tell(False, "stopped")
+            await self._reading.standing.tell(False, "stopped")
         finally:
             await self._close()
 
@@ -124,8 +102,8 @@ class Connection:
         replaced = self._socket is not None and await self._socket.is_connected()
         await self._close()
         self._socket = fresh
-        await self._told.tell(True, self._described(fresh.hello.result() - replaced))
-        self._sweeper.ask()
+        await self._reading.standing.tell(True, self._described(fresh.hello.result() - replaced))
+        self._reading.sweeper.ask()
         reason = await unless(stop, fresh.watch())
         if reason == "link_disabled":
             raise ChannelError(f"Slack: link_disabled: {PERMANENT[reason][0]}", PERMANENT[reason][1], transient=False)
@@ -133,16 +111,16 @@ class Connection:
             log.info("another socket is needed", extra={"reason": reason})
             if reason not in _PLANNED:
                 await self._close()
-                await self._told.tell(False, f"connection lost ({reason}); connecting again")
+                await self._reading.standing.tell(False, f"connection lost ({reason}); connecting again")
         return asyncio.get_running_loop().time() - began
 
     async def _open(self) -> Socket:
         """Return a socket that has been greeted. Raises ChannelError."""
-        await identify(self._client, self._tokens, self._own)
-        opening = self._client.apps_connections_open(app_token=self._tokens.app().reveal())
-        await self._sweeper.behind()  # before the first event of this connection can come
+        await self._reading.identify()
+        opening = self._reading.client.apps_connections_open(app_token=self._reading.tokens.app().reveal())
+        await self._reading.sweeper.behind()  # before the first event of this connection can come
         url = payloads.socket_url(await asked("apps.connections.open", "", opening))
-        socket = Socket(self._client, url, self._handle, self._pace.ping, self._pace.pong)
+        socket = Socket(self._reading.client, url, self._handle, self._pace.ping, self._pace.pong)
         try:
             await asked("Socket Mode", "", _greeted(socket, self._pace.hello))
         except BaseException:
@@ -151,7 +129,7 @@ class Connection:
         return socket
 
     def _described(self, connections: int) -> str:
-        known = self._own.identity
+        known = self._reading.own.identity
         detail = f"Socket Mode as {known.name} in {known.team}" if known else "Socket Mode"
         if connections <= 1:
             return detail
@@ -165,9 +143,9 @@ class Connection:
         """Answer one envelope. A reply takes its place in the intake before anything is awaited."""
         committed = None
         if request.type == "events_api":
-            committed = taken(self._own, self._intake, request.payload, request.retry_attempt or 0)
+            committed = self._reading.taken(request.payload, request.retry_attempt or 0)
         body = AsyncBoltRequest(mode="socket_mode", body=request.payload, context={COMMIT: committed})
-        response = await self._app.async_dispatch(body)
+        response = await self._reading.app.async_dispatch(body)
         await send_async_response(client, request, response, 0.0)
 
     async def _close(self) -> None:

@@ -11,18 +11,13 @@ from collections.abc import Mapping
 from concurrent.futures import CancelledError
 from typing import Any
 
-from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.signature import Clock as SigningClock
 from slack_sdk.signature import SignatureVerifier
-from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app import Self
-from bot.backfill import Sweeper
-from bot.middleware import COMMIT, Intake
-from bot.reading import Standing, identify, pause, taken, unless
-from bot.tokens import Tokens
+from bot.middleware import COMMIT
+from bot.reading import Reading, pause, unless
 from core.errors import ChannelError
 from core.ports import WebAnswer
 
@@ -36,24 +31,8 @@ _LOOK_SECONDS = 300.0  #: how often a token is looked at that nothing else tries
 class HttpReader:
     """Answers Slack's requests from any thread, on the event loop that `run` lives on."""
 
-    def __init__(
-        self,
-        app: AsyncApp,
-        client: AsyncWebClient,
-        tokens: Tokens,
-        own: Self,
-        intake: Intake,
-        sweeper: Sweeper,
-        standing: Standing,
-        retry_seconds: float,
-    ) -> None:
-        self._app = app
-        self._client = client
-        self._tokens = tokens
-        self._own = own
-        self._intake = intake
-        self._sweeper = sweeper
-        self._standing = standing
+    def __init__(self, reading: Reading, retry_seconds: float) -> None:
+        self._reading = reading
         self._retry_seconds = retry_seconds
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -63,10 +42,10 @@ class HttpReader:
         try:
             while not stop.is_set():
                 try:
-                    await unless(stop, identify(self._client, self._tokens, self._own))
+                    await unless(stop, self._reading.identify())
                 except ChannelError as problem:
                     failures += 1
-                    await self._standing.fail(problem, failures)
+                    await self._reading.standing.fail(problem, failures)
                     if not problem.transient:
                         return
                     wait = problem.retry_after or self._retry_seconds * 2 ** min(failures - 1, 6)
@@ -75,18 +54,18 @@ class HttpReader:
                 failures = 0
                 await self._listen()
                 await pause(stop, _LOOK_SECONDS)
-            await self._standing.tell(False, "stopped")
+            await self._reading.standing.tell(False, "stopped")
         finally:
             self._loop = None
 
     async def _listen(self) -> None:
-        known = self._own.identity
+        known = self._reading.own.identity
         if known is None:
             return
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
-            self._sweeper.ask()
-        await self._standing.tell(True, f"HTTP as {known.name} in {known.team}: Slack calls {PATH}")
+            self._reading.sweeper.ask()
+        await self._reading.standing.tell(True, f"HTTP as {known.name} in {known.team}: Slack calls {PATH}")
 
     def answer(self, body: bytes, headers: Mapping[str, str]) -> WebAnswer:
         """Answer a request whose signature was found good. Called from other threads."""
@@ -121,9 +100,9 @@ class HttpReader:
     ) -> BoltResponse:
         retry = headers.get("x-slack-retry-num", "")
         if document.get("type") == "event_callback":
-            committed = taken(self._own, self._intake, document, int(retry) if retry.isdigit() else 0)
+            committed = self._reading.taken(document, int(retry) if retry.isdigit() else 0)
             request.context[COMMIT] = committed
-        return await self._app.async_dispatch(request)
+        return await self._reading.app.async_dispatch(request)
 
 
 def signed(body: bytes, headers: Mapping[str, str], secret: str, clock: SigningClock | None = None) -> bool:

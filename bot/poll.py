@@ -3,12 +3,8 @@
 import asyncio
 import logging
 
-from slack_sdk.web.async_client import AsyncWebClient
-
-from bot.app import Self
-from bot.backfill import Incomplete, Sweeper
-from bot.reading import Standing, identify, pause, unless
-from bot.tokens import Tokens
+from bot.backfill import Incomplete
+from bot.reading import Reading, pause, unless
 from core.errors import ChannelError
 
 log = logging.getLogger(__name__)
@@ -17,20 +13,8 @@ log = logging.getLogger(__name__)
 class Poller:
     """Sweeps every `interval` seconds. Needs no app-level token; slash commands and buttons do not reach it."""
 
-    def __init__(
-        self,
-        client: AsyncWebClient,
-        tokens: Tokens,
-        own: Self,
-        sweeper: Sweeper,
-        standing: Standing,
-        interval: float,
-    ) -> None:
-        self._client = client
-        self._tokens = tokens
-        self._own = own
-        self._sweeper = sweeper
-        self._standing = standing
+    def __init__(self, reading: Reading, interval: float) -> None:
+        self._reading = reading
         self._interval = interval
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -42,18 +26,20 @@ class Poller:
                 failures = 0
             except ChannelError as problem:
                 failures += 1
-                await self._standing.fail(problem, failures)
+                await self._reading.standing.fail(problem, failures)
                 if not problem.transient:
                     log.error("Slack is not polled any more", extra={"reason": str(problem)})
                     return
             except Incomplete as problem:
                 log.info("a round is incomplete; the next one goes on", extra={"reason": str(problem)})
             await pause(stop, self._interval)
-        await self._standing.tell(False, "stopped")
+        await self._reading.standing.tell(False, "stopped")
 
     async def _round(self) -> None:
-        await identify(self._client, self._tokens, self._own)
-        known = self._own.identity
+        await self._reading.identify()
+        known = self._reading.own.identity
         who = f" as {known.name} in {known.team}" if known else ""
-        await self._standing.tell(True, f"polling every {self._interval:g} s{who}; slash commands do not arrive")
-        await self._sweeper.sweep()
+        await self._reading.standing.tell(
+            True, f"polling every {self._interval:g} s{who}; slash commands do not arrive"
+        )
+        await self._reading.sweeper.sweep()

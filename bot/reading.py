@@ -3,13 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot import payloads
 from bot.app import Self
+from bot.backfill import Sweeper
 from bot.bridge import AsyncDoor
 from bot.errors import ASYNC_FAILURES, beyond_waiting, channel_error
 from bot.middleware import Intake
@@ -63,29 +66,40 @@ async def asked(method: str, where: str, call: Awaitable[Answer]) -> Any:
     return answer.data if isinstance(answer, AsyncSlackResponse) and isinstance(answer.data, dict) else {}
 
 
-async def identify(client: AsyncWebClient, tokens: Tokens, own: Self) -> None:
-    """Learn who the bot is. Raises ChannelError."""
-    answer: Document = await asked("auth.test", "", client.auth_test(token=tokens.bot().reveal()))
-    found = payloads.identity(answer)
-    if found is None:
-        reason, remedy = "Slack, auth.test: the token belongs to no bot", "use the bot token (xoxb-…) of the app"
-        raise ChannelError(reason, remedy, transient=False)
-    own.identity = found
+@dataclass(frozen=True)
+class Reading:
+    """What every way of reading works with."""
 
+    app: AsyncApp
+    client: AsyncWebClient
+    tokens: Tokens
+    own: Self
+    intake: Intake
+    sweeper: Sweeper
+    standing: Standing
 
-def taken(own: Self, intake: Intake, payload: Document, retry: int) -> Committed | None:
-    """Give what an events payload carries its place in the intake, at once; None where that is nothing of ours."""
-    if own.identity is None:
-        return None
-    found = payloads.reply(payload, own.identity)
-    if not isinstance(found, Ignored):
-        return intake.offer(found, payloads.event_of(payload), retry)
-    changed = payloads.change(payload, own.identity)
-    if isinstance(changed, Ignored):
-        log.debug("an event is no reply", extra={"reason": found.reason})
-        return None
-    change, message = changed
-    return intake.offer(change, message, retry)
+    async def identify(self) -> None:
+        """Learn who the bot is. Raises ChannelError."""
+        answer: Document = await asked("auth.test", "", self.client.auth_test(token=self.tokens.bot().reveal()))
+        found = payloads.identity(answer)
+        if found is None:
+            reason, remedy = "Slack, auth.test: the token belongs to no bot", "use the bot token (xoxb-…) of the app"
+            raise ChannelError(reason, remedy, transient=False)
+        self.own.identity = found
+
+    def taken(self, payload: Document, retry: int) -> Committed | None:
+        """Give what an events payload carries its place in the intake, at once; None where that is nothing of ours."""
+        if self.own.identity is None:
+            return None
+        found = payloads.reply(payload, self.own.identity)
+        if not isinstance(found, Ignored):
+            return self.intake.offer(found, payloads.event_of(payload), retry)
+        changed = payloads.change(payload, self.own.identity)
+        if isinstance(changed, Ignored):
+            log.debug("an event is no reply", extra={"reason": found.reason})
+            return None
+        change, message = changed
+        return self.intake.offer(change, message, retry)
 
 
 async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, Answer]) -> Answer | None:
