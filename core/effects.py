@@ -52,6 +52,10 @@ class Effect(Enum):
     INTERRUPT_SETTLE = "interrupt.settle"  #: what the harness does now by its own word, and the marker of a dialog
     QUEUE_CANCEL = "queue.cancel"  #: one waiting message is cancelled, and its sender told
 
+    # announce
+    ANNOUNCE = "announce.commit"  #: the announcement, and the thread that is left where the channel has changed
+    ANNOUNCE_RECORD = "announce.record"  #: the channel of the definition is taken over
+
     # an end that no verb asked for, and what follows from it; idleness
     WATCH_HOLD = "watch.hold"  #: the file `hold` of a session that crashed too often
     WATCH_RECORD = "watch.record"  #: how it ended, and the mark of one that crashed too often

@@ -35,7 +35,7 @@ _LOCK_SECONDS = 1.0
 _TROUBLE_SECONDS = 5.0
 _COMING_UP = frozenset({Phase.CREATING, Phase.STARTING})
 _EVER = datetime.max.replace(tzinfo=UTC)
-_ANNOUNCEMENTS = frozenset({OutboundKind.ROOT, OutboundKind.BOOT, OutboundKind.ROOT_UPDATE})
+_ANNOUNCEMENTS = frozenset({OutboundKind.ROOT, OutboundKind.BOOT, OutboundKind.ROOT_UPDATE, OutboundKind.REFRESH})
 _NO_THREAD = "there is no thread for it, or no message to edit"
 _LOST = frozenset({ChannelError.CHANNEL_GONE, ChannelError.NOT_MEMBER, ChannelError.THREAD_GONE})
 
@@ -165,7 +165,7 @@ class OutboundWorker:
         binding = self._system.bindings.of_session(post.uid, self._channel.kind)
         if binding is None:
             return None
-        if post.kind is OutboundKind.ROOT_UPDATE:
+        if post.kind in (OutboundKind.ROOT_UPDATE, OutboundKind.REFRESH):
             return Place(binding.channel, binding.thread, edits=binding.thread)
         return Place(binding.channel, binding.thread)
 
@@ -320,12 +320,13 @@ class OutboundWorker:
         self._system.events.emit("channel.connected", channel=self._channel.kind, detail="posts are taken again")
 
     def _fail(self, row: OutboxRow, reason: str, *, gone: bool = False) -> None:
-        """Fail a post for good, and say so in its thread unless that is `gone`."""
+        """Fail a post for good, and say so in its thread unless that is `gone`; a refreshed one is then made anew."""
         note = None if gone else note_unsent(self._system, self._redactor, row, reason)
+        anew = row.post.anew() if gone and row.post.kind is OutboundKind.REFRESH else None
         try:
             with self._system.database.transaction(durable=False):
                 self._system.outbox.advance(row, PostState.FAILED, detail=reason)
-                self._system.outbox.add([note] if note is not None else [])
+                self._system.outbox.add([post for post in (note, anew) if post is not None])
         except Refused:
             return  # dropped meanwhile
         event = "standing.announce_failed" if row.post.kind in _ANNOUNCEMENTS else "channel.post_failed"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -184,6 +184,10 @@ class NewPost:
     buttons: tuple[Button, ...] = ()
     edits: str = ""  #: the id of an earlier post, whose message it replaces; "": it is a message of its own
     path: str = ""  #: the file that is attached, in the session's folder; "": none is, or the text itself
+
+    def anew(self) -> "NewPost":
+        """Return the announcement that takes the place of one whose message is gone."""
+        return replace(self, id=f"{self.id}-anew", key=f"{self.key}:anew", kind=OutboundKind.ROOT)
 
 
 class PostState(Enum):

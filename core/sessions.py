@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.config.settings import Settings
+from core.domain.binding import CHANNEL
 from core.domain.session import Definition, SessionRecord
 from core.errors import RecordUnreadable, UnknownSession
 from core.names import check_name
 from core.values import dataclass
 
 if TYPE_CHECKING:
+    from core.domain.binding import Binding
     from core.ports import Records
 
 
@@ -75,6 +77,19 @@ def _known(settings: Settings, name: str, record: SessionRecord | None, unreadab
     if unreadable is not None:
         return Known(Definition(name), False, None, unreadable)
     raise UnknownSession(name)
+
+
+def home_of(settings: Settings, definition: Definition) -> str:
+    """Return the chat channel in which the session belongs: its own, else everybody's; "" where none is configured."""
+    return definition.slack.channel or settings.channel(CHANNEL).home
+
+
+def moved(settings: Settings, definition: Definition, binding: Binding | None) -> tuple[str, ...]:
+    """Return the key that names another channel than that of the session's thread; () where it is where it should."""
+    home = home_of(settings, definition)
+    if binding is None or not home or binding.channel == home:
+        return ()
+    return ("slack",) if definition.slack.channel else (f"channels.{CHANNEL}.channel",)
 
 
 def resolve(definition: Definition, settings: Settings) -> Resolved:

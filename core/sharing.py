@@ -40,7 +40,7 @@ def _note(binding: Binding, shared: bool) -> NewPost:
         name=binding.name,
         channel_kind=binding.channel_kind,
         text=f"This channel {now}, which it was not when `{binding.name}` was announced: replies here reach nobody any "
-        f"more. To do: its next start makes a new thread: `the-loop standing restart {binding.name}`",
+        f"more. To do: make a new thread: `the-loop standing announce {binding.name}`",
         channel=binding.channel,
         thread=binding.thread,
     )

@@ -62,11 +62,17 @@ class HarnessDeclaration(NamedTuple):
 
 
 class ChannelBlock(NamedTuple):
-    """One channel's block. Core reads `enabled`; the channel's own model reads `raw`, which is the whole block."""
+    """One channel's block. Core reads `enabled` and `home`; the channel's own model reads `raw`, the whole block."""
 
     name: str
     enabled: bool = False
     raw: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def home(self) -> str:
+        """Return where sessions are announced that name no channel of their own (`channel`); "" for nowhere."""
+        found = self.raw.get("channel", "")
+        return found if isinstance(found, str) else ""
 
 
 class DeclaredLoop(NamedTuple):

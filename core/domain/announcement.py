@@ -32,6 +32,14 @@ def boot_text(name: str, how: str) -> str:
     return f"standing session `{name}` is up again — {how}"
 
 
+def moved_text(name: str, channel: str) -> str:
+    """Return the last reply in the thread of a session that is announced in another channel now."""
+    return (
+        f"standing session `{name}` has a thread in another channel now (<#{channel}>). This one is closed: "
+        f"replies here reach nobody. (`{standing_ref(name)}`)"
+    )
+
+
 def closing_text(name: str, actor: str) -> str:
     """Return the last reply of a session that is deleted."""
     return (

@@ -12,6 +12,7 @@ class OutboundKind(Enum):
 
     ROOT = "root"  #: the announcement; its message becomes the session's thread
     ROOT_UPDATE = "root-update"  #: the announcement edited to the present state
+    REFRESH = "refresh"  #: as that, on demand: where there is no announcement any more a new one is made
     BOOT = "boot"  #: a later boot, as a reply
     ANSWER = "answer"  #: the agent's final answer, in Markdown
     FILE = "file"  #: an answer that is too long for messages, attached

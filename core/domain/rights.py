@@ -34,6 +34,7 @@ class Verb(Enum):
     CANCEL = "cancel"
     CONFIRM = "confirm"
     LOGS = "logs"
+    ANNOUNCE = "announce"
     POST = "post"
     ASK = "ask"
     LOOPS = "look at the loops of"

@@ -184,6 +184,8 @@ class Outcome(Enum):
     UNPAUSED = "unpaused"
     NOT_PAUSED = "not-paused"
     INTERRUPTED = "interrupted"
+    ANNOUNCED = "announced"
+    WAITING = "waiting"  #: it is committed, and whoever carries it out will
     FAILED = "failed"
     UNCONFIRMED = "unconfirmed"
     UNREADABLE = "unreadable"

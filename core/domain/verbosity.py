@@ -6,7 +6,7 @@ from enum import Enum
 from core.domain.posting import OutboundKind
 
 K = OutboundKind
-_ALWAYS = frozenset({K.ROOT, K.ROOT_UPDATE, K.BOOT, K.REQUEST, K.POST, K.ATTACHMENT, K.NOTE, K.CLOSING})
+_ALWAYS = frozenset({K.ROOT, K.ROOT_UPDATE, K.REFRESH, K.BOOT, K.REQUEST, K.POST, K.ATTACHMENT, K.NOTE, K.CLOSING})
 
 
 class Verbosity(Enum):

@@ -7,17 +7,22 @@ from core.domain.session import Definition, SessionRecord
 from core.effects import Effect, effect
 from core.errors import StoreBroken
 from core.ports import NewPost, OutboundKind
+from core.sessions import home_of
 from core.standing.common import CHANNEL
+from core.standing.threads import part_from_moved
 from core.system import System
 from core.values import replace
 
 _EVER = datetime.max.replace(tzinfo=UTC)
 
 
-def announce_start(system: System, record: SessionRecord, definition: Definition, how: str) -> None:
+def announce_start(
+    system: System, record: SessionRecord, definition: Definition, how: str, *, moving: bool = False
+) -> None:
     """Commit the root, or a reply and the root's update; once an instance, however often it is asked.
 
-    `how` is "with a new conversation (why)" or "resumed, …".
+    `how` is "with a new conversation (why)" or "resumed, …". `moving`: a thread in another channel than the configured
+    one is left for a new one.
 
     A session without a thread of its own, or a broken database, costs nobody the session: the latter is told as
     `standing.announce_failed`.
@@ -26,6 +31,8 @@ def announce_start(system: System, record: SessionRecord, definition: Definition
         return
     try:
         with effect(Effect.START_ANNOUNCE), system.database.transaction(durable=True):
+            if moving:
+                part_from_moved(system, record, definition)
             system.outbox.add(_posts(system, record, definition, how))
     except StoreBroken as error:
         _say_failed(system, record, error)
@@ -46,7 +53,7 @@ def announce_stop(system: System, record: SessionRecord) -> None:
 
 def edit_root(system: System, record: SessionRecord) -> None:
     """Commit the edit of the root, if there is one, of a session that is down; one a state. Raises StoreBroken."""
-    if system.bindings.of_session(record.uid, CHANNEL) is None and not _root_waits(system, record.uid):
+    if system.bindings.of_session(record.uid, CHANNEL) is None and not root_waits(system, record.uid):
         return
     state = record.hold.kind.value if record.hold else "down"
     text = down_text(record.name, record.definition.description, record.hold)
@@ -70,15 +77,15 @@ def lacks_thread(system: System, definition: Definition) -> str:
 
 def _posts(system: System, record: SessionRecord, definition: Definition, how: str) -> list[NewPost]:
     root = root_text(record.name, definition.description, how)
-    if system.bindings.of_session(record.uid, CHANNEL) is None and not _root_waits(system, record.uid):
-        return [_post(record, OutboundKind.ROOT, "up", root, definition.slack.channel)]
+    if system.bindings.of_session(record.uid, CHANNEL) is None and not root_waits(system, record.uid):
+        return [_post(record, OutboundKind.ROOT, "up", root, home_of(system.settings, definition))]
     return [
         _post(record, OutboundKind.BOOT, "up", boot_text(record.name, how)),
         _post(record, OutboundKind.ROOT_UPDATE, "root", root),
     ]
 
 
-def _root_waits(system: System, uid: str) -> bool:
+def root_waits(system: System, uid: str) -> bool:
     """Tell whether a root of an earlier start is still to be posted: one session has one thread."""
     first = (row.post for row in system.outbox.due(CHANNEL, _EVER) if row.post.uid == uid)
     return any(post.kind is OutboundKind.ROOT for post in first)

@@ -14,12 +14,13 @@ from core.domain.rows import Row, drift
 from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
 from core.names import standing_ref, target_for
-from core.sessions import Known, definition_of, every_session, resolve
+from core.sessions import Known, definition_of, every_session, moved, resolve
 from core.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from core.config.settings import Settings
     from core.domain.activity import Activity
     from core.domain.binding import Binding
     from core.domain.pane import Survey
@@ -164,7 +165,7 @@ def row_of(system: System, known: Known, view: Glance) -> Row:
     if known.unreadable is not None:
         row = row.told(Outcome.UNREADABLE, str(known.unreadable))
     elif known.record is not None:
-        row = _with_record(row, known, known.record, view)
+        row = _with_record(system.settings, row, known, known.record, view)
     return replace(row, detail=exact_for(system, row.detail)) if row.detail else row
 
 
@@ -194,10 +195,11 @@ _ASLEEP = "it had nothing to do and was stopped (idle.stopAfter); `the-loop stan
 _ENTRY_GONE = "its entry was removed from the configuration; `the-loop standing delete {name}` ends and forgets it"
 
 
-def _with_record(row: Row, known: Known, record: SessionRecord, view: Glance) -> Row:
+def _with_record(settings: Settings, row: Row, known: Known, record: SessionRecord, view: Glance) -> Row:
     activity = view.activities.get(record.uid)
     current = activity if activity and row.live is Live.LIVE and activity.instance == record.instance_id else None
     binding = view.bindings.get(record.uid)
+    channel, thread = _thread(record, binding, view)
     return replace(
         row,
         uid=record.uid,
@@ -209,10 +211,23 @@ def _with_record(row: Row, known: Known, record: SessionRecord, view: Glance) ->
         queued=None if view.queued is None else view.queued.get(record.uid, 0),
         loops=None if view.loops is None else view.loops.get(record.uid, 0),
         harness_session_id=record.harness_session_id,
-        slack_channel=binding.channel if binding else record.slack_channel,
-        slack_thread=binding.thread if binding else record.slack_thread,
+        slack_channel=channel,
+        slack_thread=thread,
         started_at=record.started_at,
         last_message_at=view.last_messages.get(record.uid, record.last_message_at),
         detail="; ".join(text for text in (row.detail, *_remarks(row, known, record, current, view)) if text),
-        drift=drift(record.definition, known.definition) if known.declared and record.instance_id else (),
+        drift=_drift(settings, known, record, binding),
     )
+
+
+def _thread(record: SessionRecord, binding: Binding | None, view: Glance) -> tuple[str | None, str | None]:
+    """Return the thread's channel and root: by the database, or by the record's copy where that cannot be asked."""
+    if view.queued is None:
+        return record.slack_channel, record.slack_thread
+    return (binding.channel, binding.thread) if binding else (None, None)
+
+
+def _drift(settings: Settings, known: Known, record: SessionRecord, binding: Binding | None) -> tuple[str, ...]:
+    """Return the changed keys: of the definition, and of the channel in which the session's thread should be."""
+    changed = drift(record.definition, known.definition) if known.declared and record.instance_id else ()
+    return (*changed, *(key for key in moved(settings, known.definition, binding) if key not in changed))

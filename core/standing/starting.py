@@ -174,7 +174,8 @@ def _still_ours(record: SessionRecord, opened: Opened) -> bool:
 
 def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) -> Told:
     how = "resumed, its conversation goes on" if opened.resumed else "with a new conversation"
-    announce_start(system, record, opened.known.definition, f"{how} ({opened.order.why})")
+    how = f"{how} ({opened.order.why})"
+    announce_start(system, record, opened.known.definition, how, moving=opened.order.after is None)
     if seen is Seen.READY:
         with effect(Effect.START_READY):
             mark_lives(system, record)

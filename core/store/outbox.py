@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
 _OPEN = frozenset({PostState.PENDING, PostState.SENDING})
 _OURS = frozenset(  #: what we say ourselves; the rest are an agent's words, in which nothing is changed
-    {OutboundKind.ROOT, OutboundKind.ROOT_UPDATE, OutboundKind.BOOT, OutboundKind.NOTE, OutboundKind.CLOSING}
+    {
+        OutboundKind.ROOT,
+        OutboundKind.ROOT_UPDATE,
+        OutboundKind.REFRESH,
+        OutboundKind.BOOT,
+        OutboundKind.NOTE,
+        OutboundKind.CLOSING,
+    }
 )
 
 

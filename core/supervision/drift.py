@@ -8,10 +8,11 @@ import logging
 from collections.abc import Callable
 
 from core.config.settings import Settings
+from core.domain.binding import CHANNEL
 from core.domain.rows import drift
 from core.errors import CoreError
 from core.loops.declaring import carry_out
-from core.sessions import Known, every_session
+from core.sessions import Known, every_session, moved
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -57,10 +58,13 @@ class Drift:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def _look(self, known: Known, instance: str) -> None:
-        changed, detail = changes(known)
+        binding = self._system.bindings.of_session(known.record.uid, CHANNEL) if known.record else None
+        elsewhere = moved(self._settings, known.definition, binding)
+        changed, detail = changes(known, elsewhere)
         if not changed:
             return
-        digest = hashlib.sha256(repr(known.definition if known.declared else None).encode()).hexdigest()[:16]
+        what = repr((known.definition if known.declared else None, *elsewhere))
+        digest = hashlib.sha256(what.encode()).hexdigest()[:16]
         with self._system.database.transaction(durable=False):
             if self._system.database.ingested(instance, f"drift:{digest}"):
                 self._system.events.emit(
@@ -68,13 +72,19 @@ class Drift:
                 )
 
 
-def changes(known: Known) -> tuple[str, str]:
-    """Return which keys differ, or that the entry is gone, and what to do about it; "" where nothing changed."""
+def changes(known: Known, elsewhere: tuple[str, ...] = ()) -> tuple[str, str]:
+    """Return which keys differ, or that the entry is gone, and what to do about it; "" where nothing changed.
+
+    `elsewhere`: the key that names another channel than that of the thread.
+    """
     record = known.record
     if record is None:
         return "", ""
+    if not known.declared and elsewhere:
+        return ", ".join(elsewhere), f"`the-loop standing announce {known.name}` makes a thread there"
     if not known.declared:
         removed = "its entry was removed from the configuration" if record.declared else ""
         return removed, f"`the-loop standing delete {known.name}` ends and forgets it"
     keys = drift(record.definition, known.definition)
+    keys = (*keys, *(key for key in elsewhere if key not in keys))
     return ", ".join(keys), f"`the-loop standing restart {known.name}` takes the change over"

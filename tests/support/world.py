@@ -31,6 +31,7 @@ from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
 from core.standing.interrupting import interrupt_standing
 from core.standing.pausing import pause_standing
+from core.standing.reannouncing import announce_standing
 from core.standing.restarting import restart_standing
 from core.standing.resuming import resume_standing
 from core.standing.starting import start_standing
@@ -108,7 +109,9 @@ class World:
                 "missing": HarnessDeclaration("missing", ("the-loop-no-such-program",)),
             },
             channels={
-                "slack": ChannelBlock("slack", self.slack, {"enabled": self.slack, "botTokenEnv": "SECRET_OF_TESTS"})
+                "slack": ChannelBlock(
+                    "slack", self.slack, {"enabled": self.slack, "botTokenEnv": "SECRET_OF_TESTS", "channel": "C1"}
+                )
             },
             standing=Standing(self.enabled, tuple(self._definition(name) for name in self.declared)),
         )
@@ -225,6 +228,7 @@ VERBS: Mapping[str, Callable[[System, str], Answer | None]] = {
     "pause-hard": lambda system, name: pause_standing(system, name, ACTOR, "stop that", hard=True),
     "resume": lambda system, name: resume_standing(system, name, ACTOR),
     "interrupt": lambda system, name: interrupt_standing(system, name, ACTOR),
+    "announce": lambda system, name: announce_standing(system, name, ACTOR),
     "cancel": _cancel,
     "create": _create,
     "delete": lambda system, name: delete_standing(system, name, ACTOR),

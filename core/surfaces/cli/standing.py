@@ -319,6 +319,18 @@ def interrupt_command(session: Session, name: str) -> int:
     return _report(session, interrupt_standing(session.system, name, actor))
 
 
+@standing_group.command("announce")
+@click.argument("name")
+@output_options
+@click.pass_obj
+def announce_command(session: Session, name: str) -> int:
+    """Bring the session's announcement up to date, or make a new thread where there is none any more."""
+    from core.standing.reannouncing import announce_standing
+
+    actor = session.permit(session.system, Verb.ANNOUNCE)
+    return _report(session, announce_standing(session.system, name, actor))
+
+
 @standing_group.command("queue")
 @click.argument("name")
 @click.option("--text", is_flag=True, help="Show the messages, too, not only how long they are.")

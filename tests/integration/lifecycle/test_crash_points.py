@@ -74,6 +74,7 @@ SCENARIOS = {
     "pause a busy one hard": Scenario("pause-hard", "scribe", (*PAUSING, *INTERRUPTING), "busy", "bundled"),
     "resume": Scenario("resume", "scribe", (Effect.RESUME_MARK, Effect.RESUME_UNBLOCK), "paused"),
     "interrupt": Scenario("interrupt", "scribe", INTERRUPTING, "busy", "bundled"),
+    "announce": Scenario("announce", "scribe", (Effect.ANNOUNCE, Effect.ANNOUNCE_RECORD), "running"),
     "cancel": Scenario("cancel", "scribe", (Effect.QUEUE_CANCEL,), "paused"),
 }
 POINTS = [
@@ -283,6 +284,16 @@ def retry_cancel(system: System, name: str) -> None:
     assert system.inbox.unsettled(record.uid) == ()
 
 
+def retry_announce(system: System, name: str) -> None:
+    """Announcing again commits it, and leaves the thread bound."""
+    answer = VERBS["announce"](system, name)
+    record = system.records.read(name)
+    assert answer is not None
+    assert record is not None
+    assert [row.outcome for row in answer.sessions] == [Outcome.WAITING]
+    assert system.bindings.of_session(record.uid, "slack") is not None
+
+
 RETRIES: dict[str, Callable[[System, str], None]] = {
     "start": retry_start,
     "stop": retry_stop,
@@ -293,5 +304,6 @@ RETRIES: dict[str, Callable[[System, str], None]] = {
     "pause-hard": retry_pause_hard,
     "resume": retry_resume,
     "interrupt": retry_interrupt,
+    "announce": retry_announce,
     "cancel": retry_cancel,
 }

@@ -108,6 +108,7 @@ def run_every_verb(system: System) -> None:
         waiting_message(system, "scribe")
     VERBS["cancel"](system, "scribe")
     VERBS["resume"](system, "scribe")
+    VERBS["announce"](system, "scribe")
     VERBS["stop"](system, "scribe")
     VERBS["create"](system, "extra")
     record = system.records.read("extra")
