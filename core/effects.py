@@ -29,6 +29,9 @@ class Effect(Enum):
     START_READY = "start.ready"  #: activity of a harness that cannot say by itself that it reads
     START_ANNOUNCE = "start.announce"  #: the announcement, committed to the outbox
     START_SETTLE = "start.settle"  #: the record is settled
+    START_LOOPS = (
+        "start.loops"  #: the loops that its entry declares, at its first start; the service's rounds see to them
+    )
 
     # the end of an instance, whoever asked for it
     END_OUTPUT = "end.output"  #: the last of its screen, kept in the session's folder

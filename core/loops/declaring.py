@@ -15,6 +15,7 @@ from core.domain.loop import OPEN, Loop, LoopStatus
 from core.domain.loopspec import Asked, Bounds, understood
 from core.domain.session import Phase, SessionRecord
 from core.domain.tick import cadence
+from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue
 from core.loops.ending import end_loop
 from core.loops.telling import tell
@@ -59,7 +60,8 @@ def carry_out_first(system: System, record: SessionRecord) -> None:
         return
     try:
         if not _carried_out(system.loops.of_session(record.uid)):
-            carry_out(system, system.settings, record)
+            with effect(Effect.START_LOOPS):
+                carry_out(system, system.settings, record)
     except CoreError as error:
         _LOG.warning("declared loops could not be made", extra={"session": record.name, "reason": str(error)})
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from core.config.settings import (
     ChannelBlock,
+    DeclaredLoop,
     HarnessDeclaration,
     Routing,
     Settings,
@@ -54,6 +55,7 @@ class World:
     declared: tuple[str, ...] = ()
     enabled: bool = True
     slack: bool = False
+    loops: bool = False  #: whether each declared session is to have a loop
     command_seconds: float = 4.0
     grace_seconds: float = 2.0
     start_seconds: float = 15.0
@@ -113,7 +115,11 @@ class World:
                     "slack", self.slack, {"enabled": self.slack, "botTokenEnv": "SECRET_OF_TESTS", "channel": "C1"}
                 )
             },
-            standing=Standing(self.enabled, tuple(self._definition(name) for name in self.declared)),
+            standing=Standing(
+                self.enabled,
+                tuple(self._definition(name) for name in self.declared),
+                {name: (DeclaredLoop("look", "look around", interval="5m"),) for name in self.declared if self.loops},
+            ),
         )
 
     def _definition(self, name: str) -> Definition:

@@ -64,7 +64,7 @@ class Scenario:
 
 
 SCENARIOS = {
-    "start": Scenario("start", "scribe", SPAWNING),
+    "start": Scenario("start", "scribe", (*SPAWNING, Effect.START_LOOPS)),
     "start over a dead pane": Scenario("start", "scribe", ENDING, "dead"),
     "stop": Scenario("stop", "scribe", (*STOPPING, Effect.STOP_CANCEL, Effect.STOP_ANNOUNCE), "running"),
     "restart": Scenario("restart", "scribe", (*STOPPING, Effect.STOP_UNBLOCK), "running"),
@@ -88,7 +88,7 @@ POINTS = [
 @pytest.fixture
 def world(world: World) -> World:
     """Give a world with threads, and tmux calls that have little time: reconcile waits for a late spawn that long."""
-    world = replace(world, slack=True, command_seconds=2.0, declared=("scribe",))
+    world = replace(world, slack=True, loops=True, command_seconds=2.0, declared=("scribe",))
     world.save()
     return world
 

@@ -95,8 +95,8 @@ def watch(world: World, system: System, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 @pytest.fixture
 def world(world: World) -> World:
-    """Give a world with threads, so that announcements and closing notes are committed."""
-    return replace(world, slack=True)
+    """Give a world with threads and loops, so that announcements, closing notes and declared loops are committed."""
+    return replace(world, slack=True, loops=True)
 
 
 def run_every_verb(system: System) -> None:
