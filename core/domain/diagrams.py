@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from core.domain import message
+from core.domain import loop, message
 from core.domain.session import TRANSITIONS, Phase
 
 _PLACE = re.compile(r"(<!-- diagram: (?P<name>[a-z-]+) -->\n).*?(<!-- end of diagram -->)", re.DOTALL)
@@ -36,7 +36,16 @@ def messages() -> str:
     return "\n".join(lines)
 
 
-DIAGRAMS: Mapping[str, str] = {"phases": phases(), "messages": messages()}
+def loops() -> str:
+    """Return the states of a loop and what moves it between them, as Mermaid."""
+    lines = ["stateDiagram-v2", f"    [*] --> {loop.LoopStatus.ACTIVE.value}: create"]
+    for status, steps in loop.TRANSITIONS.items():
+        lines += [f"    {status.value} --> {after.value}: {event.value}" for event, after in steps.items()]
+        lines += [] if steps else [f"    {status.value} --> [*]"]
+    return "\n".join(lines)
+
+
+DIAGRAMS: Mapping[str, str] = {"phases": phases(), "messages": messages(), "loops": loops()}
 
 
 def filled(text: str) -> str:

@@ -30,22 +30,28 @@ class Drift:
 
     def turn(self) -> None:
         """Look at every session. Raises StoreBroken."""
-        self._follow_file()
+        changed = self._follow_file()
         for known in every_session(self._settings, self._system.records):
-            if known.record is not None:
+            if known.record is not None and not changed:
                 carry_out(self._system, self._settings, known.record)
             if known.record is not None and known.record.instance_id is not None:
                 self._look(known, known.record.instance_id)
 
-    def _follow_file(self) -> None:
+    def _follow_file(self) -> bool:
+        """Read the file if it is another than at the last look, and tell whether it was.
+
+        One that has just changed may be gone for a moment, or half written: what cannot be undone waits for the look at
+        which it is still the same.
+        """
         signature = self._signature()
         if signature == self._seen:
-            return
+            return False
         self._seen = signature
         try:
             self._settings = self._load()
         except CoreError as error:
             _LOG.warning("the changed configuration is not valid", extra={"reason": str(error)})
+        return True
 
     def _signature(self) -> Signature:
         source = self._system.settings.source

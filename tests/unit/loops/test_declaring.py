@@ -5,6 +5,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from core.config.settings import DeclaredLoop, Settings
 from core.domain.loop import Loop, LoopStatus
 from core.domain.loopspec import Asked
@@ -167,18 +169,44 @@ def test_a_first_start_makes_them_and_a_later_one_changes_none(system: System) -
     assert system.loops.of_session("s-scribe") == loops
 
 
-def test_the_service_sees_to_a_change_of_the_file(system: System, tmp_path: Path) -> None:
-    """A valid one counts at the next round; one that is not leaves the loops as they are."""
-    file, now = tmp_path / "cli-config.yaml", [_declaring(system, BUILDS)]
-    file.write_text("1")
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Give a configuration file; what stands in it is the test's to say."""
+    path = tmp_path / "cli-config.yaml"
+    path.write_text("first")
+    return path
+
+
+def test_the_service_sees_to_a_change_of_the_file(system: System, file: Path) -> None:
+    """At the second look, when it is whole for certain."""
+    now = [_declaring(system, BUILDS)]
     drift = Drift(replace(system, settings=now[0]._replace(source=file)), lambda: now[0])
     drift.turn()
     assert [loop.declared for loop in system.loops.all_open()] == ["builds"]
 
     now[0] = _declaring(system, MORNING)
+    file.write_text("another")
     drift.turn()
     assert [loop.declared for loop in system.loops.all_open()] == ["builds"]
-    file.write_text("another")
     drift.turn()
 
     assert [loop.declared for loop in system.loops.all_open()] == ["morning"]
+
+
+def test_a_file_that_is_gone_for_a_moment_ends_no_loop(system: System, file: Path) -> None:
+    """An editor that replaces it leaves none, or an empty one, in between."""
+    now = [_declaring(system, BUILDS)]
+    drift = Drift(replace(system, settings=now[0]._replace(source=file)), lambda: now[0])
+    drift.turn()
+    before = system.loops.all_open()
+
+    for text in (None, ""):
+        file.unlink() if text is None else file.write_text(text)
+        now[0] = _declaring(system)
+        drift.turn()
+        file.write_text("first again")
+        now[0] = _declaring(system, BUILDS)
+        drift.turn()
+        drift.turn()
+
+    assert system.loops.all_open() == before
