@@ -212,9 +212,18 @@ def _waiting(s: Situation, now: datetime) -> Step:
     expired = not s.paused and now >= _began_to_wait(row, now) + s.timing.expiry
     if expired and row.detail in EXPIRING:
         return _expire(row.detail)
-    if s.decision.action in _DELIVERS:
-        return _prepared(s, now) if row.detail in _PREPARING else _deliverable(s, now)
-    return _held_back(s.decision, expired)
+    if s.decision.action not in _DELIVERS:
+        return _held_back(s.decision, expired)
+    if (early := _too_early(s, now)) is not None:
+        return early
+    return _prepared(s, now) if row.detail in _PREPARING else _deliverable(s, now)
+
+
+def _too_early(s: Situation, now: datetime) -> Wait | None:
+    """Wait a moment after a tool call: the dialog that it may open takes an Enter, and can swallow a text."""
+    if s.tool_at is None or now >= s.tool_at + TOOL_MARGIN:
+        return None
+    return Wait(s.tool_at + TOOL_MARGIN, "a tool call may open a dialog")
 
 
 def awaits_confirmation(row: InboxRow) -> bool:
@@ -319,9 +328,7 @@ def _pasted(s: Situation, now: datetime) -> Step:
         return _gone(s)
     if s.asking or s.decision.action not in _DELIVERS:
         return Wait(None, s.decision.reason)
-    if s.tool_at is not None and now < s.tool_at + TOOL_MARGIN:
-        return Wait(s.tool_at + TOOL_MARGIN, "a tool call may open a dialog")
-    return Submit(1)
+    return _too_early(s, now) or Submit(1)
 
 
 def _submitted(s: Situation, now: datetime) -> Step:
@@ -337,9 +344,7 @@ def _submitted(s: Situation, now: datetime) -> Step:
     obstacle = _no_lone_submit(s)
     if obstacle is not None:
         return Settle(MessageState.UNKNOWN, f"nothing shows that a turn took it, and {obstacle}", _LOOK, note=True)
-    if s.tool_at is not None and now < s.tool_at + TOOL_MARGIN:
-        return Wait(s.tool_at + TOOL_MARGIN, "a tool call may open a dialog")
-    return Submit(following)
+    return _too_early(s, now) or Submit(following)
 
 
 _LOOK = "look at its terminal before you send it again"

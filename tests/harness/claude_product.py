@@ -6,6 +6,7 @@ import shutil
 import signal
 import sqlite3
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -97,6 +98,17 @@ class ClaudeProduct(Product):
     def wait_status(self, status: str, name: str = NAME) -> None:
         """Wait until Claude Code says so itself."""
         wait_until(lambda: self.status(name) == status, f"{name} is {status}", _TURN_SECONDS)
+
+    def wait_rest(self, seconds: float = 1.0) -> None:
+        """Wait until Claude Code has been idle for so long: what its queue held would have begun a turn."""
+        since = [time.monotonic()]
+
+        def rests() -> bool:
+            if self.status() != "idle":
+                since[0] = time.monotonic()
+            return time.monotonic() - since[0] >= seconds
+
+        wait_until(rests, f"it has been idle for {seconds:g} s", _TURN_SECONDS)
 
     def state_of(self, text: str) -> str:
         """Return the state of the message of that text, "" where there is none."""

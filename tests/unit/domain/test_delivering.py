@@ -377,6 +377,13 @@ def test_no_enter_right_after_a_tool_call() -> None:
     assert chosen == Wait(after(10.1), "a tool call may open a dialog")
 
 
+def test_no_text_right_after_a_tool_call() -> None:
+    """A dialog that opens as it is read would swallow it (Claude Code 2.1.197)."""
+    chosen = step(situation(row(), tool_at=after(9.9)), after(10))
+
+    assert chosen == Wait(after(10.1), "a tool call may open a dialog")
+
+
 def test_an_enter_that_left_its_receipt_is_not_written_again() -> None:
     """We died between the write and the row."""
     there = situation(pasted(), receipts={Receipt.SUBMITTED: "m-1-1-1"})
@@ -487,6 +494,7 @@ def test_every_situation_has_a_step_that_is_safe(s: Situation, now: datetime) ->
 
     if isinstance(chosen, Attempt | Stash):
         assert s.row.state in WAITING
+        assert s.tool_at is None or now >= s.tool_at + delivering.TOOL_MARGIN
         assert s.decision is DELIVER
         assert s.generation == 3
         assert now < chosen.deadline
