@@ -19,6 +19,8 @@ standingSessions:
   #     cwd: ~/notes
   #     prompt: Read the folder, then wait for questions.
   #     slack: {enabled: true}
+  #     loops:                    # what it is prompted with again and again
+  #       - {name: tidy, instruction: Tidy the notes of today., cron: "0 18 * * *", timeZone: Europe/Berlin}
 
 channels:
   slack:

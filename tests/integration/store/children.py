@@ -18,7 +18,7 @@ from core.store.inbox import SqliteInbox
 from core.store.locks import SessionLocks
 from core.store.loops import SqliteLoops
 from core.store.records import RecordFiles
-from tests.unit.store.samples import a_message, a_record
+from tests.unit.store.samples import a_loop, a_message, a_record
 
 
 def say(word: str) -> None:
@@ -72,6 +72,15 @@ def claim(root: str, who: str) -> None:
         for loop, run in claimed:
             say(f"{loop.id} {run.id}")
     say("done")
+
+
+def open_loops(root: str, who: str, most_open: str) -> None:
+    """Add twenty loops to one session, which may have so many, and tell how many were taken."""
+    loops = SqliteLoops(database(root), SystemClock())
+    say("ready")
+    sys.stdin.readline()
+    taken = [loops.add(a_loop(number, id=f"loop_{who}{number}"), int(most_open)) for number in range(20)]
+    say(str(sum(taken)))
 
 
 def die_with_claims(root: str) -> None:

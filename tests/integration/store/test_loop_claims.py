@@ -61,3 +61,14 @@ def test_the_runs_of_a_killed_claimer_return_when_its_lease_lapses(loops: Sqlite
     assert {run.loop_id: run.id for _, run in late} == {
         loop: run.id for loop, run in before.items() if loop != "loop_0"
     }
+
+
+def test_two_processes_open_no_more_loops_than_may_be(paths: StatePaths, run: Run) -> None:
+    """An agent and its operator who make some at once share the session's room."""
+    children = [run("open_loops", who, "7") for who in ("one", "two")]
+    assert [line(child) for child in children] == ["ready", "ready"]
+
+    for child in children:
+        go_on(child)
+
+    assert sum(int(line(child)) for child in children) == 7
