@@ -18,6 +18,7 @@ from core.door import Door
 from core.finishing import Finisher
 from core.inbound import Inbound
 from core.lifecycle import start_all
+from core.loops.scheduler import Scheduler
 from core.mirroring import NullMirror
 from core.observer import ingest
 from core.ordering import Orders
@@ -60,8 +61,11 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     swept = threading.Event()
     supervisor = Supervisor(system, lambda: load(settings.source, environ), swept.is_set)
 
+    scheduler = Scheduler(system, delivery.wake, swept.is_set)
+
     def wake(uid: str | None) -> None:
         delivery.wake(uid)
+        scheduler.wake()
         supervisor.wake()
         for kind, worker in outbound.items():
             worker.wake()
@@ -80,6 +84,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
             system, connections, inbounds[channel.kind].receive, changes, delivery.wake, presses, orders, catching_up
         )
         workers.append(Worker(channel.kind, 0, _serving(channel, door)))
+    workers.append(Worker("scheduler", 0, scheduler.run))
     workers.append(Worker("delivery", 1, delivery.run))
     workers += [Worker(f"outbound-{kind}", 2, worker.run) for kind, worker in outbound.items()]
     workers += [Worker(f"signals-{kind}", 2, worker.run) for kind, worker in signals.items()]

@@ -5,6 +5,14 @@ from core.domain.session import SessionRecord
 from core.system import System
 
 
+def comes_back(system: System, record: SessionRecord) -> bool:
+    """Tell whether a crash of the session brings it back: by its policy, or by a loop that keeps its future open.
+
+    Raises StoreBroken.
+    """
+    return restarts_itself(record) or (may_be_brought_back(record) and system.loops.holds_open(record.uid))
+
+
 def restart_due(system: System, record: SessionRecord) -> bool:
     """Tell whether the session, which does not live, is about to be resumed unasked. Raises StoreBroken.
 
@@ -14,5 +22,5 @@ def restart_due(system: System, record: SessionRecord) -> bool:
         return False
     end = system.watchbook.end(record.instance_id)
     if end is None or end.told_at is None:
-        return restarts_itself(record) and not (end is not None and end.by_person)
+        return comes_back(system, record) and not (end is not None and end.by_person)
     return end.due_at is not None

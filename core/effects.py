@@ -41,7 +41,7 @@ class Effect(Enum):
     # stop (and the first half of restart)
     STOP_HOLD = "stop.hold"  #: the file `hold`, which blocks turns born inside the harness
     STOP_MARK = "stop.mark"  #: the record says stopping, with the hold where the stop was by name
-    STOP_CANCEL = "stop.cancel"  #: the queue is cancelled
+    STOP_CANCEL = "stop.cancel"  #: the queue is cancelled, the loops are held
     STOP_ANNOUNCE = "stop.announce"  #: the root's edit, committed to the outbox
     STOP_SETTLE = "stop.settle"  #: the record is settled
     STOP_UNBLOCK = "stop.unblock"  #: the file `hold` goes, where the session was ended and is not held
@@ -78,6 +78,15 @@ class Effect(Enum):
     DELETE_FORGET = "delete.forget"  #: what it was doing
     DELETE_FILES = "delete.files"  #: its folder and spool
     DELETE_RECORD = "delete.record"  #: the record; the name is free
+
+    # loops
+    LOOP_CLAIM = "loop.claim"  #: due runs are claimed
+    LOOP_SEND = "loop.send"  #: a claimed run's tick is a row of the inbox
+    LOOP_GATE = "loop.gate"  #: a tick that waits is deferred, or is over, by the gate's word
+    LOOP_SETTLE = "loop.settle"  #: what became of a tick counts for its loop
+    LOOP_RELEASE = "loop.release"  #: what held a loop is over
+    LOOP_EXPIRE = "loop.expire"  #: a loop that does not fire has grown too old
+    LOOP_PRUNE = "loop.prune"  #: what was over long ago goes
 
     # delivery
     DELIVERY_CLAIM = "delivery.claim"

@@ -8,6 +8,7 @@ from core.asking import went_on
 from core.delivery.evidence import settle_by, tell
 from core.domain.activity import Activity, ActivityState
 from core.domain.harness import (
+    MAIN,
     Ended,
     HarnessEvent,
     Ready,
@@ -25,6 +26,7 @@ from core.domain.observing import follow
 from core.domain.session import HoldKind, Phase, SessionRecord
 from core.errors import LockBusy, StoreBroken
 from core.harness.spool import discard, read_reports
+from core.loops.turns import turn_began, turn_ended
 from core.noticing import keep_blocked, note_repeat, why_quiet
 from core.ports import NewPost, OutboundKind
 from core.sessions import resolve
@@ -169,6 +171,7 @@ def _take(
         went_on(system, record, report.agent, at, everything=isinstance(event, Ended))
     if silenced not in (DELETED, EARLIER):
         taken.jobs += _put_activity(system, record, event, at)
+        _tell_loops(system, record, report, event, at)
     if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
         note_step(system, record, event)
     if isinstance(event, Ended) and event.by_person:
@@ -181,6 +184,14 @@ def _take(
             taken.suppressed.append((report, quiet))
         elif _has_thread(system, record):
             taken.answers += sum(system.outbox.add([_answer(record, report, event)]))
+
+
+def _tell_loops(system: System, record: SessionRecord, report: Report, event: HarnessEvent, at: datetime) -> None:
+    """Settle the runs of loops whose ticks began this turn, or whose turn this ends. A subagent's end is no turn's."""
+    if isinstance(event, TurnStarted) and not event.internal:
+        turn_began(system, record, event.prompt, at)
+    elif isinstance(event, TurnEnded | TurnFailed) and report.agent == MAIN:
+        turn_ended(system, record, event if isinstance(event, TurnFailed) else None, at)
 
 
 def _put_activity(system: System, record: SessionRecord, event: HarnessEvent, at: datetime) -> list[tuple[str, str]]:

@@ -413,6 +413,10 @@ class Watchbook(Protocol):
         """Bring the session back at another time, or not at all."""
         ...
 
+    def plan(self, instance: str, due_at: datetime) -> None:
+        """Bring a session back whose end was told before that was asked for; it counts as after any crash."""
+        ...
+
     def count_restart(self, uid: str, at: datetime) -> None:
         """Note a restart after a crash, before it is tried."""
         ...

@@ -43,12 +43,14 @@ if TYPE_CHECKING:
     from core.tmux.transport import Transport
 
 
-def build_system(settings: Settings, environ: Mapping[str, str], *, persistent: bool = False) -> System:
+def build_system(
+    settings: Settings, environ: Mapping[str, str], *, persistent: bool = False, clock: Clock | None = None
+) -> System:
     """Return the ports for this process; each tmux call is a process, or goes through one `persistent` client.
 
-    What a mere listing does not use is made, and imported, at its first use.
+    What a mere listing does not use is made, and imported, at its first use. Without a `clock` it is the machine's.
     """
-    clock, paths = SystemClock(), StatePaths(settings.state_root)
+    clock, paths = clock or SystemClock(), StatePaths(settings.state_root)
     database = SqliteDatabase(paths, clock)
     tmux = settings.routing.tmux
     server = _tmux_server(settings, environ)

@@ -37,6 +37,7 @@ from core.domain.gate import Action, HoldState, Observed, hold_state, wake_of
 from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState
 from core.domain.session import SessionRecord
 from core.errors import CoreError, LockBusy, Refused, TmuxMissing, TmuxSilent
+from core.loops.gatekeeping import Gatekeeper
 from core.observer import ingest_record
 from core.readiness import notice_reading
 from core.steering import chat_of
@@ -73,6 +74,7 @@ class Deliverer:
         self._answering = answering
         self._held = held
         self._looker = Looker(system, authorized or without_chat(system))
+        self._ticks = Gatekeeper(system, self._looker)
         self._transcripts = Transcripts(system)
         self._recorder = Recorder(system)
         self._writer = Writer(system, self._looker, self._transcripts, self._recorder)
@@ -225,6 +227,9 @@ class Deliverer:
                 self._system.activities.touch_message(uid, self._now())
                 self._recorder.tell(answered, MessageState.CONFIRMED, answered.detail)
                 return self._now()
+        if self._ticks.waits(row):
+            admitted = self._ticks.admit(self._rows(uid), record, sight)
+            return self._act(admitted[0], record, sight) if admitted else self._now() + LOOK
         return self._act(row, record, sight)
 
     def _look(self, row: InboxRow, record: SessionRecord) -> Sight:
@@ -288,7 +293,7 @@ class Deliverer:
         """Let the first row wait, and those behind it that the gate would let wait."""
         behind = [row for row in self._rows(record.uid) if row.message.id != first.message.id]
         self._recorder.wait(first, queue.detail, queue.remedy, note=queue.note)
-        for ahead, row in enumerate(behind, start=1):
+        for ahead, row in enumerate(self._ticks.admit(behind, record, sight), start=1):
             if row.state is MessageState.PENDING:
                 decision = self._looker.gate(wake_of(row.message.kind), sight, record.name, record, ahead)
                 if decision.action is Action.QUEUE:

@@ -12,7 +12,7 @@ from enum import Enum
 
 from core.domain.gate import Action, Decision, Observed, seen_reason
 from core.domain.harness import Traits
-from core.domain.message import WAITING, InboxRow, Kind, MessageState
+from core.domain.message import TICKS, WAITING, InboxRow, Kind, MessageState
 from core.domain.pane import Receipt
 
 EVIDENCE_WINDOW = timedelta(seconds=1.5)  #: from a CR to the harness's own record of the text
@@ -209,7 +209,7 @@ def _waiting(s: Situation, now: datetime) -> Step:
         return Queue(NEEDS_SERVICE, "`the-loop start`")
     if not s.authorized:
         return Settle(MessageState.REFUSED, "its author is no longer on the allow-list")
-    expired = not s.paused and now >= _began_to_wait(row, now) + s.timing.expiry
+    expired = not s.paused and row.message.kind not in TICKS and now >= _began_to_wait(row, now) + s.timing.expiry
     if expired and row.detail in EXPIRING:
         return _expire(row.detail)
     if s.decision.action not in _DELIVERS:

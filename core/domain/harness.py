@@ -74,6 +74,9 @@ class Launch:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
+MAIN = "main"  #: the agent of a harness that nobody named
+
+
 @dataclass(frozen=True)
 class Report:
     """One hook report: its file name (which orders them) and the JSON object that the harness gave."""
@@ -86,7 +89,7 @@ class Report:
     def agent(self) -> str:
         """Return which agent within the harness it is about; "main" where it names none."""
         found = self.payload.get("agent_id")
-        return found if isinstance(found, str) and found else "main"
+        return found if isinstance(found, str) and found else MAIN
 
 
 def stamped(name: str, fallback: datetime) -> datetime:

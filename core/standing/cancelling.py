@@ -8,9 +8,12 @@ from core.domain.message import WAITING, InboxRow, Kind, MessageState, ReplyAddr
 from core.domain.session import SessionRecord
 from core.effects import Effect, effect
 from core.errors import Refused, UnknownMessage
+from core.loops.holding import hold_with_session
 from core.notes import note_of
 from core.ports import NewPost, OutboundKind
 from core.system import System
+
+STOPPED = "its session was stopped"
 
 
 def cancel_queue(system: System, record: SessionRecord) -> int:
@@ -23,12 +26,19 @@ def cancel_queue(system: System, record: SessionRecord) -> int:
         cancelled = system.inbox.cancel_waiting(
             record.uid, f"the session was stopped; start it: `the-loop standing start {record.name}`"
         )
+        hold_with_session(system, record, STOPPED)
         notes = _notes(record, cancelled)
         if notes:
             system.outbox.add(notes)
     if notes:
         system.poke()
     return len(cancelled)
+
+
+def hold_loops(system: System, record: SessionRecord) -> None:
+    """Hold the loops of a session that was stopped without its name: what waits is kept. Raises StoreBroken."""
+    with effect(Effect.STOP_CANCEL), system.database.transaction(durable=True):
+        hold_with_session(system, record, STOPPED)
 
 
 def _notes(record: SessionRecord, rows: Sequence[InboxRow]) -> list[NewPost]:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from core.domain.ending import ended_text
+from core.comeback import comes_back
+from core.domain.ending import ended_text, given_up_text
 from core.domain.pane import Survey
 from core.domain.restarting import (
     WINDOW,
@@ -21,7 +22,6 @@ from core.domain.restarting import (
     is_crash,
     may_be_brought_back,
     plan_restart,
-    restarts_itself,
 )
 from core.domain.session import Hold, HoldKind, LastExit, Live, SessionRecord
 from core.effects import Effect, effect
@@ -95,12 +95,38 @@ def tell_under_lock(
 def _what_follows(system: System, record: SessionRecord) -> Plan | None:
     if record.hold is not None and record.hold.kind is HoldKind.FAILED:
         return GiveUp(record.hold.reason)  # whoever began to tell was killed
-    if not restarts_itself(record):
-        return None
+    return _plan(system, record) if comes_back(system, record) else None
+
+
+def _plan(system: System, record: SessionRecord) -> Plan:
     now = system.clock.now()
-    return plan_restart(
-        system.watchbook.restarts(record.uid, now - WINDOW), now, system.settings.limits.restarts_per_hour
-    )
+    restarts = system.watchbook.restarts(record.uid, now - WINDOW)
+    return plan_restart(restarts, now, system.settings.limits.restarts_per_hour)
+
+
+def plan_for_keep_alive(system: System, record: SessionRecord) -> bool:
+    """Have a crashed session brought back whose end was told when nothing asked for that, and tell whether it will be.
+
+    Counted like every restart after a crash; with the hour's budget spent it is held as failed. Needs the session's
+    lock. Raises StoreBroken.
+    """
+    if not may_be_brought_back(record):
+        return False
+    plan = _plan(system, record)
+    if isinstance(plan, BringBack):
+        with effect(Effect.WATCH_PUT_OFF):
+            system.watchbook.plan(record.instance_id or "", plan.at)
+        system.poke()
+        return True
+    held = hold_failed(system, record, plan.reason)
+    with effect(Effect.WATCH_RECORD):
+        write_record(system, held)
+    with effect(Effect.WATCH_TELL), system.database.transaction(durable=True):
+        add_note(system, record, f"down-{record.instance_id}", given_up_text(record.name, plan.reason))
+        edit_root(system, held)
+        emit_held(system, held, plan.reason)
+    system.poke()
+    return False
 
 
 def _record_end(system: System, record: SessionRecord, end: LastExit | None, then: Plan | None) -> SessionRecord:

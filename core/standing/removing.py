@@ -4,6 +4,7 @@ from core.domain.announcement import closing_text
 from core.domain.session import SessionRecord
 from core.effects import Effect, effect
 from core.launching import remove_files
+from core.loops.holding import end_with_session
 from core.ports import Binding, NewPost, OutboundKind
 from core.standing.common import CHANNEL
 from core.system import System
@@ -14,13 +15,15 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
 
     Each step may be done again. Raises StoreBroken; the record then stays.
     """
-    with effect(Effect.DELETE_CANCEL):
+    with effect(Effect.DELETE_CANCEL), system.database.transaction(durable=True):
+        end_with_session(system, record, actor)
         system.inbox.cancel_waiting(record.uid, "the session was deleted")
     _unbind(system, record, actor)
     with effect(Effect.DELETE_FORGET), system.database.transaction(durable=False):
         system.activities.forget(record.uid)
         system.watchbook.forget(record.uid)
         system.requests.forget(record.uid)
+        system.loops.forget(record.uid)
         system.progress.forget(record.uid)
         if record.instance_id:
             system.database.forget_reports(record.instance_id)

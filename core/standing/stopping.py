@@ -21,7 +21,7 @@ from core.errors import CoreError, RecordUnreadable, StoreBroken, TmuxMissing, T
 from core.launching import set_hold_file
 from core.names import new_uid, target_for
 from core.sessions import Known, definition_of, every_session
-from core.standing.cancelling import cancel_queue
+from core.standing.cancelling import cancel_queue, hold_loops
 from core.standing.common import Told, foreign, lock, told_of, write_record
 from core.standing.ending import Ended, end_instance, end_recorded
 from core.standing.listing import rows_told
@@ -146,6 +146,8 @@ def _stop_recorded(system: System, record: SessionRecord, order: StopOrder, note
     if order.by_name:
         _say_held(system, marked, order)
         notes.attempt("its queue could not be cancelled", lambda: cancel_queue(system, marked))
+    else:
+        notes.attempt("its loops could not be held", lambda: hold_loops(system, marked))
     ended = end_recorded(system, record)
     settled = ended.complete and notes.attempt(
         "the record could not be settled", lambda: finish_stop(system, marked, ended)

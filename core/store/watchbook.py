@@ -57,6 +57,11 @@ class SqliteWatchbook:
         with self._database.transaction(durable=True):
             self._database.write(queries.PUT_OFF_END, (to_column(due_at), instance))
 
+    def plan(self, instance: str, due_at: datetime) -> None:
+        """See Watchbook."""
+        with self._database.transaction(durable=True):
+            self._database.write(queries.PLAN_END, (to_column(due_at), instance))
+
     def count_restart(self, uid: str, at: datetime) -> None:
         """See Watchbook."""
         with self._database.transaction(durable=True):

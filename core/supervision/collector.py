@@ -71,6 +71,7 @@ class Collector:
             pending_tasks=bool(activity.pending_tasks),
             attached=instance in survey.viewed,
             waiting=bool(self._system.inbox.unsettled(record.uid)) or self._reports_wait(instance),
+            held_open=self._system.loops.holds_open(record.uid),
             announced_at=announced.at if announced is not None and same else None,
         )
 

@@ -4,8 +4,9 @@ import logging
 from collections.abc import Mapping
 from datetime import timedelta
 
+from core.comeback import comes_back
 from core.domain.ending import given_up_text
-from core.domain.restarting import WINDOW, BringBack, exit_text, may_be_brought_back, plan_restart, restarts_itself
+from core.domain.restarting import WINDOW, BringBack, exit_text, may_be_brought_back, plan_restart
 from core.domain.session import Outcome, Phase, SessionRecord
 from core.domain.watchbook import End
 from core.effects import Effect, effect
@@ -96,7 +97,7 @@ class Restarts:
 
     def _plan_again(self, record: SessionRecord, end: End, detail: str) -> None:
         now, system = self._system.clock.now(), self._system
-        if not (end.counted and restarts_itself(record)):
+        if not (end.counted and comes_back(system, record)):
             self._give_up(record, end, detail)
             return
         restarts = system.watchbook.restarts(record.uid, now - WINDOW)

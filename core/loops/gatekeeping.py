@@ -1,0 +1,182 @@
+"""What the gate's word means for the ticks that wait: whether one goes in now, waits, or is over and holds its loop.
+
+Called under the session's lock, by whoever is about to take a message into the pane.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from core.comeback import restart_due
+from core.delivery.situations import Looker, Sight
+from core.domain import fates
+from core.domain.activity import Activity
+from core.domain.fates import Fate
+from core.domain.gate import Action, HoldState, Observed, hold_state, wake_of
+from core.domain.loop import Held, Loop, LoopRun, LoopStatus, RunState, run_of_key
+from core.domain.message import TICKS, WAITING, InboxRow, MessageState
+from core.domain.restarting import is_crash
+from core.domain.session import Phase, SessionRecord, Status
+from core.effects import Effect, effect
+from core.errors import Refused
+from core.loops.applying import apply, close_run
+from core.standing.dying import plan_for_keep_alive
+from core.system import System
+
+_LEFT = "its person left it"
+_OVERTAKEN = "the session was stopped after it was due"
+
+
+class Gatekeeper:
+    """Sees to the ticks among a session's rows. A person's message never waits for one."""
+
+    def __init__(self, system: System, looker: Looker) -> None:
+        self._system = system
+        self._looker = looker
+
+    @staticmethod
+    def waits(row: InboxRow) -> bool:
+        """Tell whether the row is a tick that waits; behind it are ticks alone."""
+        return row.message.kind in TICKS and row.state in WAITING
+
+    def admit(self, rows: Sequence[InboxRow], record: SessionRecord, sight: Sight) -> tuple[InboxRow, ...]:
+        """Return the rows without the ticks that may not go in now, each of which was seen to.
+
+        Raises Refused if another process has moved one of them meanwhile.
+        """
+        return tuple(row for row in rows if not self.waits(row) or self._goes(row, record, sight))
+
+    def _goes(self, row: InboxRow, record: SessionRecord, sight: Sight) -> bool:
+        run = self._system.loops.run(run_of_key(row.message.key))
+        loop = self._system.loops.get(run.loop_id) if run is not None else None
+        void = _why_void(row, record, run, loop)
+        if void or run is None or loop is None:
+            self._drop(row, run, void)
+            return False
+        decision = self._looker.gate(wake_of(row.message.kind), sight, record.name, record)
+        match decision.action:
+            case Action.DELIVER:
+                return self._has_an_edge(loop, run, record)
+            case Action.DELIVER_PACED:
+                return self._is_paced(loop, run)
+            case Action.DEFER:
+                self._defer(row, run, decision.reason, counted=True)
+            case Action.HOLD if _comes_up(record):
+                self._defer(row, run, decision.reason, counted=False)
+            case Action.HOLD:
+                paused = hold_state(record) is HoldState.PAUSED and sight.observed is not Observed.FOREIGN
+                self._hold(row, run, Held.PAUSED if paused else Held.STOPPED, decision.reason)
+            case Action.FAIL | Action.REARM:
+                self._not_there(row, run, record, decision.reason, keeps=decision.action is Action.REARM)
+            case _:
+                self._drop(row, run, decision.reason)
+        return False
+
+    # ------------------------------------------------------------ one after the other
+
+    def _has_an_edge(self, loop: Loop, run: LoopRun, record: SessionRecord) -> bool:
+        """Tell whether the session became idle after the latest tick was delivered to it: one goes in each time.
+
+        A tick that no turn has taken brings no such edge; then the next waits for its own pace.
+        """
+        latest = self._latest(run)
+        activity = self._system.activities.get(record.uid)
+        if latest is None or activity is None or _idle_since(activity, record) > latest:
+            return True
+        return self._system.clock.now() >= latest + self._pace(loop)
+
+    def _is_paced(self, loop: Loop, run: LoopRun) -> bool:
+        """Tell whether a tick may go into a session of which nobody can tell what it does."""
+        now, latest = self._system.clock.now(), self._latest(run)
+        own = loop.last_run_at
+        if latest is not None and now < latest + self._system.settings.loops.min_interval:
+            return False
+        return own is None or now >= own + self._pace(loop)
+
+    def _pace(self, loop: Loop) -> timedelta:
+        """Return how far apart two runs of the loop are where nobody can tell if the first one's turn is over."""
+        return loop.interval if loop.interval is not None else self._system.settings.loops.min_interval
+
+    def _latest(self, run: LoopRun) -> datetime | None:
+        """Return when a tick was last delivered to the session, settled or not."""
+        loops = self._system.loops
+        moments = [loop.last_run_at for loop in loops.of_session(run.uid)]
+        for other in loops.open_runs(run.uid):
+            row = self._system.inbox.get(other.message_id) if other.id != run.id and other.message_id else None
+            moments.append(row.submitted_at if row is not None else None)
+        return max((moment for moment in moments if moment is not None), default=None)
+
+    # ------------------------------------------------------------ what does not go in
+
+    def _defer(self, row: InboxRow, run: LoopRun, reason: str, *, counted: bool) -> None:
+        """Let the tick wait for the session; that is counted once a run, and nobody is bothered."""
+        if row.state is MessageState.QUEUED and row.detail == reason:
+            return
+        with effect(Effect.LOOP_GATE), self._system.database.transaction(durable=False):
+            self._system.inbox.advance(row, MessageState.QUEUED, reason)
+            loop = self._system.loops.get(run.loop_id)
+            if not counted or run.detail == fates.DEFERRED or loop is None:
+                return
+            self._system.loops.move_run(run, detail=fates.DEFERRED)
+            apply(self._system, loop, fates.deferred(loop, reason), message=row.message.id)
+
+    def _hold(self, row: InboxRow, run: LoopRun, kind: Held, reason: str) -> None:
+        self._end(row, run, MessageState.CANCELLED, "held", reason, fates.held(kind, reason, self._system.clock.now()))
+
+    def _not_there(self, row: InboxRow, run: LoopRun, record: SessionRecord, reason: str, *, keeps: bool) -> None:
+        """See to a tick whose session's program has ended: by a person, or else once it was looked into."""
+        end = self._system.watchbook.end(record.instance_id or "")
+        by_person = end is not None and end.by_person
+        if not by_person and (end is None or end.told_at is None):
+            self._defer(row, run, reason, counted=False)
+        elif not is_crash(record.last_exit, by_person=by_person):
+            self._hold(row, run, Held.STOPPED, _LEFT)
+        elif keeps and (restart_due(self._system, record) or plan_for_keep_alive(self._system, record)):
+            self._defer(row, run, reason, counted=False)
+        else:
+            self._fail(row, run, reason)
+
+    def _fail(self, row: InboxRow, run: LoopRun, reason: str) -> None:
+        loop = self._system.loops.get(run.loop_id)
+        if loop is not None:
+            fate = fates.failed(loop, run, reason, self._system.clock.now(), self._system.settings.loops.max_age)
+            self._end(row, run, MessageState.FAILED, fates.FAILED, reason, fate)
+
+    def _drop(self, row: InboxRow, run: LoopRun | None, reason: str) -> None:
+        self._end(row, run, MessageState.CANCELLED, "cancelled", reason, None)
+
+    def _end(
+        self, row: InboxRow, run: LoopRun | None, state: MessageState, outcome: str, reason: str, fate: Fate | None
+    ) -> None:
+        """End the tick, its run and what follows for the loop, all or nothing."""
+        system = self._system
+        with effect(Effect.LOOP_GATE), system.database.transaction(durable=True):
+            system.inbox.advance(row, state, reason)
+            if run is None or run.state is RunState.OVER:
+                return
+            if not close_run(system, run, outcome, reason):
+                raise Refused(f"run {run.id} has moved on", "look at it again: `the-loop loop list`")
+            loop = system.loops.get(run.loop_id)
+            if fate is not None and loop is not None:
+                apply(system, loop, fate, message=row.message.id)
+
+
+def _comes_up(record: SessionRecord) -> bool:
+    """Tell whether the session is being restarted: it is down between the two halves, and holds nothing."""
+    return record.phase is Phase.STOPPING and record.status is Status.RUNNING and record.hold is None
+
+
+def _why_void(row: InboxRow, record: SessionRecord, run: LoopRun | None, loop: Loop | None) -> str:
+    """Return why the tick counts for nothing any more, "" where it does."""
+    if run is None or loop is None or run.message_id != row.message.id or run.state is not RunState.SENT:
+        return "its run is over"
+    if row.message.generation < record.generation:
+        return _OVERTAKEN
+    if loop.status is not LoopStatus.ACTIVE:
+        return f"its loop is {loop.status.value}"
+    return f"its loop is held: {loop.held.value}" if loop.held is not None else ""
+
+
+def _idle_since(activity: Activity, record: SessionRecord) -> datetime:
+    """Return since when the record's instance is idle; one that was just started is since then."""
+    started = record.started_at or record.created_at
+    return activity.since if activity.instance == record.instance_id else started

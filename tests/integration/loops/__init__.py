@@ -1,0 +1,1 @@
+"""Loops that fire: the scheduler, the gate and deliveries together."""
