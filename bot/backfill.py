@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -23,7 +24,7 @@ from bot.payloads import KIND, Document, Identity, Ignored
 from bot.tokens import Tokens
 from core.clock import Clock
 from core.errors import ChannelError, StoreBroken
-from core.ports import BoundThread, Swept, Verdict
+from core.ports import BoundThread, IncomingChange, Swept, Verdict
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,10 @@ class SweepPace:
     first: float = 1.0  #: pause after a failed call, doubling
     again: float = 20.0  #: after a sweep that stayed incomplete
     fresh: float = 30.0  #: how soon a new thread is looked at
+    settled: float = 10.0  #: how old a message must be to be taken for deleted where its thread lacks it
+
+
+Committed = asyncio.Future[Verdict | None]
 
 
 class Incomplete(Exception):
@@ -142,12 +147,14 @@ class Sweeper:
             answer = await self._asked_slack("conversations.info", thread.channel, {"channel": thread.channel})
             sharing[thread.channel] = payloads.conversation(answer).is_ext_shared
         shared, cursor, page = sharing[thread.channel], thread.cursor, ""
+        begin, now = _begin(thread), self._clock.now()
         caught: list[str] = []
+        seen: set[str] = set()
         while True:
             arguments: dict[str, Any] = {
                 "channel": thread.channel,
                 "ts": thread.thread,
-                "oldest": earlier(thread.cursor, _OVERLAP),
+                "oldest": begin,
                 "limit": _PAGE,
                 **({"cursor": page} if page else {}),
             }
@@ -155,22 +162,49 @@ class Sweeper:
             found = [message for message in payloads.messages(answer) if payloads.ts_of(message)]
             caught += await self._handed_over(found, thread, own, shared)
             cursor = max([cursor, *map(payloads.ts_of, found)], key=order)
+            seen |= {payloads.ts_of(message) for message in found if not payloads.is_gone(message)}
             page = payloads.next_cursor(answer)
             if not page:
                 break
-        oldest = words_of(age(min(caught, key=order), self._clock.now())) if caught else ""
+        await self._tell_missing(thread, own, [ts for ts in _known(thread) if ts not in seen], now)
+        oldest = words_of(age(min(caught, key=order), now)) if caught else ""
         before = earlier(cursor, 2 * _OVERLAP)
         done = Swept(thread.channel, thread.thread, cursor, before, len(caught), oldest, shared)
         await self._door.swept(KIND, own.team, done)
 
     async def _handed_over(self, found: list[Document], thread: BoundThread, own: Identity, shared: bool) -> list[str]:
-        """Hand a page's replies over, and return the time stamps of those that were new. Raises Incomplete."""
+        """Hand a page's replies and edits over, and return the time stamps of replies that were new.
+
+        Of what stands before the overlap only edits of known messages count: all else was judged by an earlier sweep.
+        Raises Incomplete.
+        """
+        overlap, known = order(earlier(thread.cursor, _OVERLAP)), _known(thread)
         waiting = []
         for message in found:
             payload = payloads.swept(message, thread.channel, shared)
             reply = payloads.reply(payload, own)
-            if not isinstance(reply, Ignored) and not reply.is_self:
-                waiting.append((reply.ts, self._intake.offer(reply, payloads.event_of(payload), 0)))
+            if isinstance(reply, Ignored) or reply.is_self:
+                continue
+            event = payloads.event_of(payload)
+            if order(reply.ts) > overlap:
+                waiting.append((reply.ts, self._intake.offer(reply, event, 0)))
+            if reply.ts in known and payloads.edited(message):
+                waiting.append((reply.ts, self._intake.offer(IncomingChange(reply, deleted=False), event, 0)))
+        return await self._taken(waiting, thread)
+
+    async def _tell_missing(self, thread: BoundThread, own: Identity, gone: list[str], now: datetime) -> None:
+        """Hand over as deleted what is in the thread no more, which was read whole. Raises Incomplete.
+
+        What was sent a moment ago may not be shown there yet: it is looked for again a little later.
+        """
+        settled = [ts for ts in gone if age(ts, now) >= self._pace.settled]
+        if len(settled) < len(gone):
+            asyncio.get_running_loop().call_later(self._pace.settled, self.ask)
+        missing = [payloads.missing(thread.channel, thread.thread, ts, own) for ts in settled]
+        await self._taken([(found.reply.ts, self._intake.offer(found, {}, 0)) for found in missing], thread)
+
+    async def _taken(self, waiting: list[tuple[str, Committed]], thread: BoundThread) -> list[str]:
+        """Wait until core has all of it, and return the time stamps of what was new. Raises Incomplete."""
         verdicts = [(ts, await committed) for ts, committed in waiting]
         if any(verdict is None for _, verdict in verdicts):
             raise Incomplete(
@@ -209,3 +243,15 @@ class Sweeper:
         wait, self._next_call = self._next_call - loop.time(), max(self._next_call, loop.time()) + self._pace.between
         if wait > 0:
             await asyncio.sleep(wait)
+
+
+def _begin(thread: BoundThread) -> str:
+    """Return from where a thread is read: before its cursor, and before all that still waits."""
+    oldest = [earlier(min(thread.waiting, key=order), 1)] if thread.waiting else []
+    return min([earlier(thread.cursor, _OVERLAP), *oldest], key=order)
+
+
+def _known(thread: BoundThread) -> frozenset[str]:
+    """Return the messages that we have of what is read."""
+    begin = order(_begin(thread))
+    return frozenset(ts for ts in (*thread.waiting, *thread.taken) if order(ts) > begin)

@@ -150,6 +150,25 @@ def swept(message: Document, channel: str, shared: bool) -> Document:
     return {"event": {"type": "message", **message, "channel": channel}, "is_ext_shared_channel": shared}
 
 
+def edited(message: Document) -> bool:
+    """Tell whether somebody has edited a message since it was sent."""
+    return _is_mapping(message.get("edited"))
+
+
+def is_gone(message: Document) -> bool:
+    """Tell whether only the place of a deleted message is left, for others hang on it."""
+    return _text(message, "subtype") == "tombstone"
+
+
+def missing(channel: str, thread: str, ts: str, own: Identity) -> IncomingChange:
+    """Return the deletion of a message that is in its thread no more; whose it was is not known."""
+    event = {"type": "message", "ts": ts, "channel": channel, "thread_ts": thread}
+    found = reply({"event": event}, own)
+    if isinstance(found, Ignored):
+        raise ValueError(f"{ts} in {channel} is no reply: {found.reason}")
+    return IncomingChange(found, deleted=True)
+
+
 def event_of(payload: Document) -> Document:
     """Return the event that a payload carries."""
     return _mapping(payload, "event")

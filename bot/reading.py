@@ -12,19 +12,17 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot import payloads
 from bot.app import Self
-from bot.backfill import Sweeper
+from bot.backfill import Committed, Sweeper
 from bot.bridge import AsyncDoor
 from bot.errors import ASYNC_FAILURES, beyond_waiting, channel_error
 from bot.middleware import Intake
 from bot.payloads import KIND, Document, Ignored
 from bot.tokens import Tokens
 from core.errors import ChannelError
-from core.ports import Verdict
 
 log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
-Committed = asyncio.Future[Verdict | None]
 DEAF_AFTER = 3  #: failed attempts in a row
 
 

@@ -70,7 +70,7 @@ class Changes:
             self._too_late(row, "edited")
 
     def _too_late(self, row: InboxRow, what: str) -> None:
-        self._emit(row, what, "too-late")
+        """Tell it once: every sweep that comes past the message finds it changed."""
         message, address = row.message, row.message.address
         if address is None:
             return
@@ -88,7 +88,8 @@ class Changes:
             channel=address.channel,
             thread=address.thread,
         )
-        self._system.outbox.add([note])
+        if any(self._system.outbox.add([note])):
+            self._emit(row, what, "too-late")
 
     def _emit(self, row: InboxRow, reason: str, detail: str) -> None:
         address = row.message.address

@@ -143,6 +143,10 @@ class Inbox(Protocol):
         """Replace the text of a waiting row, durably. Raises Refused if it has moved on since `row` was read."""
         ...
 
+    def of_thread(self, binding: Binding) -> tuple[tuple[str, bool], ...]:
+        """Return the time stamps of the thread's replies that wait (True), and of its latest others (False)."""
+        ...
+
     def add_files(self, message_id: str, files: Sequence[Attachment]) -> None:
         """Note which files came with a message. Part of the open transaction."""
         ...
@@ -824,6 +828,8 @@ class BoundThread:
     thread: str
     cursor: str  #: the last message of the last complete sweep
     shared: bool | None  #: None: nobody has looked yet whether the channel is shared
+    waiting: tuple[str, ...] = ()  #: its replies that wait: an edit or a deletion still counts for them
+    taken: tuple[str, ...] = ()  #: its latest replies that wait no more
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,19 @@ def threads(system: System, channel_kind: str, team: str) -> tuple[BoundThread, 
     spoken = system.activities.last_messages()
     bindings = [binding for binding in system.bindings.all(channel_kind) if binding.team == team]
     bindings.sort(key=lambda binding: spoken.get(binding.uid, binding.created_at), reverse=True)
-    return tuple(
-        BoundThread(binding.name, binding.channel, binding.thread, binding.swept_to, binding.shared)
-        for binding in bindings
+    return tuple(_thread(system, binding) for binding in bindings)
+
+
+def _thread(system: System, binding: Binding) -> BoundThread:
+    replies = system.inbox.of_thread(binding)
+    return BoundThread(
+        binding.name,
+        binding.channel,
+        binding.thread,
+        binding.swept_to,
+        binding.shared,
+        waiting=tuple(ts for ts, waits in replies if waits),
+        taken=tuple(ts for ts, waits in replies if not waits),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.clock import Clock, from_iso, iso
 from core.domain.attachment import Attachment, Fetch, decoded, encoded
+from core.domain.binding import Binding
 from core.domain.message import TRANSITIONS, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.errors import Refused
 from core.store import queries
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from core.store.database import SqliteDatabase
 
+_LATEST = 200  #: messages of a session among which a thread's latest ones are looked for
 _FIXED = {"message", "seq", "state", "detail", "updated_at"}
 _CHANGEABLE = frozenset(InboxRow.__match_args__) - _FIXED
 
@@ -110,6 +112,18 @@ class SqliteInbox:
             if not self._database.write(queries.EDIT_TEXT, values):
                 raise _overtaken(row, self.get(row.message.id))
             return self._rows.decoded(self._database.read(queries.MESSAGE, (row.message.id,))[0])
+
+    def of_thread(self, binding: Binding) -> tuple[tuple[str, bool], ...]:
+        """Return the time stamps of the thread's replies that wait (True), and of its latest others (False)."""
+        of = {
+            "uid": binding.uid,
+            "kind": binding.channel_kind,
+            "team": binding.team,
+            "channel": binding.channel,
+            "thread": binding.thread,
+            "latest": _LATEST,
+        }
+        return tuple((found["from_ts"], bool(found["waits"])) for found in self._database.read(queries.OF_THREAD, of))
 
     def add_files(self, message_id: str, files: Sequence[Attachment]) -> None:
         """Note which files came with a message. Part of the open transaction."""

@@ -6,6 +6,7 @@ stands where it would rather take another one, which also leads through every se
 
 _WAITING = "state IN ('pending', 'queued')"
 _OPEN = "state IN ('pending', 'queued', 'claimed', 'pasted', 'submitted') AND final = 0"
+_IN_THREAD = "from_kind = :kind AND from_team = :team AND from_channel = :channel AND from_thread = :thread"
 _TICK = "kind IN ('tick', 'keep-alive-tick')"
 _OPEN_POST = "state IN ('pending', 'sending')"
 
@@ -40,6 +41,14 @@ ADVANCE_MESSAGE = """
         attempt = :attempt, attempt_deadline = :attempt_deadline, pasted_at = :pasted_at, submitted_at = :submitted_at,
         submits = :submits, stashed = :stashed, final = :final
     WHERE id = :id AND state = :was_state AND attempt = :was_attempt
+"""
+OF_THREAD = f"""
+    SELECT from_ts, 1 AS waits FROM inbox INDEXED BY inbox_open
+    WHERE uid = :uid AND {_OPEN} AND {_WAITING} AND {_IN_THREAD}
+    UNION
+    SELECT from_ts, 0 AS waits FROM (SELECT * FROM inbox WHERE uid = :uid ORDER BY seq DESC LIMIT :latest)
+    WHERE NOT {_WAITING} AND {_IN_THREAD}
+    ORDER BY 1
 """
 WAITING_IDS = (
     f"SELECT id FROM inbox INDEXED BY inbox_open WHERE uid = ? AND {_OPEN} AND {_WAITING} ORDER BY order_us, seq"

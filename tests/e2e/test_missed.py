@@ -116,3 +116,31 @@ def _post(running: Product, body: bytes, headers: dict[str, str]) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
+
+
+def test_what_was_edited_or_deleted_meanwhile_goes_in_as_it_is_now(talking: Product) -> None:
+    """Messages wait in a paused session while the service is down: one is edited, one deleted, one left alone."""
+    workspace = talking.workspace
+    service = talking.serve().wait_swept()
+    thread = talking.root()
+    talking.wait_reply(thread, "Ready.", 30)
+    talking.cli("standing", "pause", NAME)
+    said = [workspace.say("alice", "agents", f"{word} words", thread) for word in ("kept", "old", "gone")]
+    wait_until(lambda: len(talking.cli("standing", "queue", NAME, "--json").json["messages"]) == 3, "all three wait")
+    service.stop()
+    workspace.lose_events(1000)
+    workspace.edit("agents", said[1], "new words")
+    workspace.delete("agents", said[2])
+    workspace.lose_events(0)
+
+    talking.serve().wait_swept()
+    wait_until(lambda: len(talking.cli("standing", "queue", NAME, "--json").json["messages"]) == 2, "one is gone", 30)
+    talking.cli("standing", "resume", NAME)
+    talking.wait_reply(thread, "new words", 30)
+
+    taken = [prompt for prompt in talking.taken() if " words" in prompt]
+    assert [prompt.split("] ")[1].split()[0] for prompt in taken] == ["kept", "new"]
+    assert {(event["reason"], event["detail"]) for event in talking.events("channel.edited")} == {
+        ("edited", "replaced"),
+        ("deleted", "cancelled"),
+    }

@@ -32,7 +32,7 @@ from core.ports import (
 
 SECRET = "hunter2-and-more"  #: what the door of the tests takes out
 T = TypeVar("T")
-SWEEP_PACE = SweepPace(between=0.0, attempts=3, first=0.05, again=0.3, fresh=0.3)
+SWEEP_PACE = SweepPace(between=0.0, attempts=3, first=0.05, again=0.3, fresh=0.3, settled=0.0)
 FILE_PACE = FilePace(attempts=3, first=0.05, call=3.0, whole=6.0)
 QUICK = Pace(first=0.05, most=0.2, hello=3.0, end=2.0, steady=0.0, ping=0.5, lookup=0.2)
 
@@ -207,7 +207,12 @@ class Served:
 
 
 def channel_on(
-    workspace: WorkspaceThread, tokens: Mapping[str, str] | None = None, *, pace: Pace = QUICK, **block: Any
+    workspace: WorkspaceThread,
+    tokens: Mapping[str, str] | None = None,
+    *,
+    pace: Pace = QUICK,
+    sweep_pace: SweepPace = SWEEP_PACE,
+    **block: Any,
 ) -> SlackChannel:
     """Return a channel on the workspace; alice is on the allow-list unless the block says otherwise."""
     whole = {
@@ -222,7 +227,7 @@ def channel_on(
         "THE_LOOP_SLACK_APP_TOKEN": workspace.app_token,
         **(tokens or {}),
     }
-    return SlackChannel(whole, environ, None, pace=pace, sweep_pace=SWEEP_PACE, file_pace=FILE_PACE)
+    return SlackChannel(whole, environ, None, pace=pace, sweep_pace=sweep_pace, file_pace=FILE_PACE)
 
 
 def post_of(text: str, *, id: str = "p-1", kind: OutboundKind = OutboundKind.ROOT) -> NewPost:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
 import pytest
 
 from bot.workspace.thread import WorkspaceThread
 from core.ports import BoundThread
-from tests.integration.bot.served import Door, Served, channel_on, post_of
+from tests.integration.bot.served import SWEEP_PACE, Door, Served, channel_on, post_of
 
 
 def bound(workspace: WorkspaceThread, door: Door, name: str = "scribe") -> str:
@@ -17,13 +21,19 @@ def bound(workspace: WorkspaceThread, door: Door, name: str = "scribe") -> str:
     return root
 
 
-def miss(workspace: WorkspaceThread, root: str, texts: list[str], user: str = "alice") -> list[str]:
-    """Say something that Slack never delivers, and return the time stamps."""
+@contextmanager
+def unheard(workspace: WorkspaceThread) -> Iterator[None]:
+    """Let what happens be told to nobody."""
     workspace.hold_events()
-    sent = [workspace.say(user, "agents", text, root) for text in texts]
+    yield
     workspace.do(lambda c: c._ws.events._held.clear() if c._ws.events._held else None)
     workspace.release_events()
-    return sent
+
+
+def miss(workspace: WorkspaceThread, root: str, texts: list[str], user: str = "alice") -> list[str]:
+    """Say something that Slack never delivers, and return the time stamps."""
+    with unheard(workspace):
+        return [workspace.say(user, "agents", text, root) for text in texts]
 
 
 def swept(door: Door, count: int = 1) -> None:
@@ -231,3 +241,90 @@ def test_old_replies_wait_to_be_confirmed(workspace: WorkspaceThread, door: Door
         swept(door)
 
     assert door.replies[0].confirm.startswith("sent ")
+
+
+# ---------------------------------------------------------------- what was changed meanwhile
+
+
+def changes(door: Door) -> list[tuple[str, str, bool]]:
+    """Return what was changed: the time stamp, the text as it is now, whether it was deleted."""
+    return [(change.reply.ts, change.reply.text, change.deleted) for change in door.changes]
+
+
+def known(door: Door, root: str, *, waiting: list[str] | None = None, taken: list[str] | None = None) -> None:
+    """Let the door know messages of the thread: those that wait, and those that were typed lately."""
+    door.bound = [
+        replace(thread, cursor=max([root, *(waiting or []), *(taken or [])]), waiting=tuple(waiting or ()),
+                taken=tuple(taken or ()))
+        for thread in door.bound
+    ]  # fmt: skip
+
+
+def test_edits_and_deletions_that_were_missed_are_found(workspace: WorkspaceThread, door: Door) -> None:
+    """An edited message is handed over as it is now, a missing one as deleted; what is as it was is no change."""
+    root = bound(workspace, door)
+    kept, edited, gone, typed = miss(workspace, root, ["kept", "before", "gone", "typed"])
+    with unheard(workspace):
+        workspace.edit("agents", edited, "after, for @bob")
+        workspace.delete("agents", gone)
+        workspace.delete("agents", typed)
+    known(door, root, waiting=[kept, edited, gone], taken=[typed])
+
+    with Served(workspace, door):
+        swept(door)
+
+    assert sorted(changes(door)) == sorted([(edited, "after, for @bob", False), (gone, "", True), (typed, "", True)])
+    assert {change.reply.author for change in door.changes if not change.deleted} == {workspace.user_id("alice")}
+
+
+def test_a_message_that_waits_longer_than_the_overlap_is_looked_at_too(workspace: WorkspaceThread, door: Door) -> None:
+    """And of what stands between it and the cursor nothing else is taken in again: it was judged before."""
+    root = bound(workspace, door)
+    old, judged, gone = miss(workspace, root, ["old", "judged before", "gone"])
+    with unheard(workspace):
+        workspace.edit("agents", old, "newer")
+        workspace.edit("agents", judged, "judged anew?")
+        workspace.delete("agents", gone)
+    known(door, root, waiting=[old, gone])
+    door.bound = [replace(thread, cursor=f"{int(gone.split('.')[0]) + 900}.000000") for thread in door.bound]
+
+    with Served(workspace, door):
+        swept(door)
+
+    assert sorted(changes(door)) == sorted([(old, "newer", False), (gone, "", True)])
+    assert door.replies == []
+
+
+def test_a_thread_that_was_not_read_whole_cancels_nothing(workspace: WorkspaceThread, door: Door) -> None:
+    """What stands on the page that did not come is not missing."""
+    root = bound(workspace, door)
+    sent = miss(workspace, root, [f"line {n}" for n in range(230)])
+    with unheard(workspace):
+        workspace.delete("agents", sent[-1])
+    known(door, root, waiting=sent[-100:])
+    door.bound = [replace(thread, cursor=root) for thread in door.bound]
+
+    with Served(workspace, door, sweep_pace=replace(SWEEP_PACE, between=1.0, again=60.0)):
+        door.wait_for_replies(150)
+        workspace.fault("conversations.replies", "http", SWEEP_PACE.attempts)
+        workspace.wait_for(lambda c: not c._ws.faults._pending or None)
+
+    assert changes(door) == []
+    assert door.sweeps == []
+
+
+def test_what_was_sent_a_moment_ago_is_not_taken_for_deleted(workspace: WorkspaceThread, door: Door) -> None:
+    """Slack may show a message in the thread a little later than it sends the event; it is looked for again."""
+    root = bound(workspace, door)
+    [ts] = miss(workspace, root, ["just now"])
+    with unheard(workspace):
+        workspace.delete("agents", ts)
+    known(door, root, waiting=[ts])
+
+    with Served(workspace, door, sweep_pace=replace(SWEEP_PACE, settled=3.0)):
+        swept(door)
+        at_first = changes(door)
+        door.wait(lambda seen: seen.changes or None)
+
+    assert at_first == []
+    assert changes(door) == [(ts, "", True)]

@@ -386,3 +386,32 @@ def test_threads_are_swept_newest_first(door: Door, bound: System) -> None:
             bound.activities.touch_message(uid, T0.replace(hour=number))
 
     assert [thread.name for thread in door.threads("slack", TEAM)] == ["newer", "older", "scribe"]
+
+
+def test_a_sweep_is_told_which_replies_a_change_still_counts_for(door: Door, bound: System) -> None:
+    """Those that wait, and apart from them the latest of the others; those of another thread are none of its."""
+    elsewhere = Binding("slack", TEAM, HOME, "1650.000000", new_uid(), "newer", T0)
+    bound.bindings.bind(elsewhere)
+    door.receive([replace(REPLY, ts=f"1700.00010{number}") for number in (1, 2, 3)])
+    record = bound.records.read("scribe")
+    assert record is not None
+    typed, cancelled = bound.inbox.unsettled(record.uid)[:2]
+    bound.inbox.advance(typed, MessageState.CONFIRMED)
+    cancel_message(bound, cancelled.message.id, ACTOR)
+
+    found = {thread.thread: (thread.waiting, thread.taken) for thread in door.threads("slack", TEAM)}
+
+    assert found == {THREAD: (("1700.000103",), ("1700.000101", "1700.000102")), "1650.000000": ((), ())}
+
+
+def test_what_every_sweep_finds_changed_is_told_once(door: Door, bound: System) -> None:
+    """A message that was typed and then deleted stays in reach of several sweeps: one note, one line in the log."""
+    door.receive([REPLY])
+    bound.inbox.advance(only(bound), MessageState.CONFIRMED)
+
+    for _ in range(3):
+        door.change([change(deleted=True, author="", text="")])
+
+    [note] = notes(bound)
+    assert "was deleted after it had been typed" in note
+    assert bound.paths.events.read_text().count('"too-late"') == 1
