@@ -342,7 +342,7 @@ def test_a_channel_that_was_shared_since_is_not_read(door: Door, bound: System) 
     assert (later, back) == ((Verdict.DROPPED, Verdict.DROPPED), (Verdict.DROPPED,))
     [note] = notes(bound)
     assert "is shared with another organization now" in note
-    assert "`the-loop standing restart scribe`" in note
+    assert "`the-loop standing announce scribe`" in note
     assert bound.paths.events.read_text().count('"channel.unbound"') == 1
 
 
