@@ -6,6 +6,7 @@ from pathlib import Path
 
 from core.domain.harness import PasteStyle, Traits
 from core.domain.message import Kind, NewMessage
+from core.domain.plaintext import plain
 from core.errors import InvalidValue
 
 AGENT_WAY = "agent"  #: `via` of a message that another session's agent wrote
@@ -13,8 +14,6 @@ AGENT_WAY = "agent"  #: `via` of a message that another session's agent wrote
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 SUBMIT = b"\r"
 
-#: C0 but tab and newline, DEL, C1, what turns the direction of text, halves of surrogate pairs.
-_DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _NOT_IN_A_NAME = re.compile(r"[\[\]#\s]+")
 _MARKER = re.compile(r"\[[^\[\]\n]{1,120} #([a-km-np-z2-9]{6})\]")
 _NAME_LIMIT = 40
@@ -45,7 +44,7 @@ def clean(text: str) -> Cleaned:
     Raises InvalidValue if nothing is left.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    kept = _DROPPED.sub("", lines)
+    kept = plain(lines)
     dropped = len(lines) - len(kept)
     if not kept.strip():
         what = f"only control characters ({dropped})" if dropped else "nothing"
@@ -55,7 +54,7 @@ def clean(text: str) -> Cleaned:
 
 def frame_name(name: str) -> str:
     """Return a name that cannot close the frame or forge a marker: one line, no brackets, no `#`, 40 characters."""
-    printable = "".join(letter for letter in _DROPPED.sub("", name) if letter.isprintable() or letter.isspace())
+    printable = "".join(letter for letter in plain(name) if letter.isprintable() or letter.isspace())
     return _NOT_IN_A_NAME.sub(" ", printable).strip()[:_NAME_LIMIT].strip() or "somebody"
 
 
@@ -134,5 +133,5 @@ def takes(prompt: str, message: NewMessage) -> bool:
 
 
 def _comparable(text: str) -> str:
-    kept = _DROPPED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    kept = plain(text.replace("\r\n", "\n").replace("\r", "\n"))
     return kept.replace("\t", "    ").strip()

@@ -1,6 +1,7 @@
 """pause: a durable mark under which nothing of ours starts a turn. What comes in waits; background jobs go on."""
 
 from core.domain.gate import HoldState, hold_state
+from core.domain.plaintext import reason_of
 from core.domain.rows import Answer
 from core.domain.session import Hold, HoldKind, Outcome, SessionRecord
 from core.effects import Effect, effect
@@ -31,7 +32,7 @@ def pause_standing(system: System, name: str, actor: str, reason: str = "", *, h
             record = running_record(system, name, "paused")
             if hard:
                 interruptible(system, record)
-            _mark(system, record, actor, reason, HARD if hard else SOFT)
+            _mark(system, record, actor, reason_of(reason), HARD if hard else SOFT)
             pressed = _press(system, record) if hard else None
         told = _told(system, pressed, actor)
     except (Refused, LookupError, InvalidValue):

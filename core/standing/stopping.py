@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from core.domain.pane import Survey
+from core.domain.plaintext import reason_of
 from core.domain.rows import Answer
 from core.domain.session import (
     Hold,
@@ -63,7 +64,7 @@ def stop_standing(system: System, name: str | None, actor: str, reason: str = ""
 
     Raises UnknownSession, InvalidValue.
     """
-    order = StopOrder(actor, reason, by_name=name is not None)
+    order = StopOrder(actor, reason_of(reason), by_name=name is not None)
     if name is not None:
         definition_of(system.settings, system.records, name)
         names = [name]

@@ -39,8 +39,10 @@ def broken(error: sqlite3.Error, path: Path) -> StoreBroken:
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Raise StoreBroken for every sqlite3.Error of the block."""
+    """Raise StoreBroken for every sqlite3.Error of the block, and for a value that the module itself refuses."""
     try:
         yield
     except sqlite3.Error as error:
         raise broken(error, path) from error
+    except (UnicodeEncodeError, OverflowError) as error:  # half of a surrogate pair; a number of more than 64 bits
+        raise StoreBroken(f"{path}: a value cannot be kept ({error})", "leave out what is no text") from error

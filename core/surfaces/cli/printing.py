@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from core.domain.plaintext import plain
 from core.errors import CoreError, Refused
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
@@ -41,13 +42,13 @@ def print_json(value: Any) -> None:
 
 
 def print_line(text: str) -> None:
-    """Print a line for people to standard output."""
-    sys.stdout.write(text + "\n")
+    """Print a line for people to standard output, without what a terminal acts on: an agent may have written it."""
+    sys.stdout.write(plain(text) + "\n")
 
 
 def warn(text: str) -> None:
-    """Print a line to standard error."""
-    sys.stderr.write(text + "\n")
+    """Print a line to standard error, without what a terminal would act on."""
+    sys.stderr.write(plain(text) + "\n")
 
 
 def error_body(error: CoreError, exact: Callable[[str], str] = str) -> dict[str, Any]:

@@ -315,6 +315,15 @@ def test_a_stale_file_keeps_no_message_from_its_turn(scribe: System) -> None:
     assert state is S.CONFIRMED
 
 
+def test_the_reason_of_a_pause_is_kept_as_words_for_people(scribe: System) -> None:
+    """Without what a terminal acts on, and without halves of surrogate pairs."""
+    pause_standing(scribe, "scribe", ACTOR, "\udcff\x1b]0;lunch\x07")
+
+    hold = recorded(scribe, "scribe").hold
+    assert hold is not None
+    assert hold.reason == "]0;lunch"
+
+
 def test_a_silent_tmux_leaves_the_mark_alone(scribe: System, world: World, private: PrivateTmux) -> None:
     """A pause is kept and said to be unconfirmed where it was to interrupt; a resume waits for tmux."""
     quick = replace(world, command_seconds=0.5).system()

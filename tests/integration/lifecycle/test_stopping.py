@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.domain.message import MessageState
-from core.domain.session import Live, Outcome, Phase, Status
+from core.domain.session import Hold, HoldKind, Live, Outcome, Phase, Status
 from core.ports import Binding, OutboundKind, PostState
 from core.reconcile import reconcile
 from core.standing.listing import get_standing
@@ -63,6 +63,35 @@ def test_root_says_who_stopped_the_session_and_what_starts_it(system: System) ->
     [root] = roots(system)
     assert root.startswith(f"standing session `scribe` is stopped by {ACTOR} (lunch); start it with `")
     assert root.endswith("standing start scribe`")
+
+
+def test_a_reason_is_kept_as_words_for_people(system: System) -> None:
+    """Bytes that are no UTF-8, what a terminal acts on, and more than anybody reads are left out; the stop is whole."""
+    bound(system, "scribe")
+
+    answer = stop_standing(system, "scribe", ACTOR, "\udcff\x1b[31mno\u202e\nmore " + 1000 * "x")
+
+    hold = recorded(system, "scribe").hold
+    [root] = roots(system)
+    assert answer.ok
+    assert hold is not None
+    assert hold.reason.startswith("[31mno more xxx")
+    assert len(hold.reason) <= 500
+    assert "[31mno more xxx" in root
+
+
+def test_a_mark_whose_words_no_database_keeps_is_settled_all_the_same(system: System) -> None:
+    """Whoever wrote that into the record: the root cannot be edited, which is told, and reconcile finishes the stop."""
+    bound(system, "scribe")
+    start_standing(system, "scribe", ACTOR)
+    record = recorded(system, "scribe")
+    hold = Hold(HoldKind.STOPPED, ACTOR, "half a pair \udcff", system.clock.now())
+    system.records.write(replace(record, hold=hold, phase=Phase.STOPPING, status=Status.STOPPED))
+
+    [done] = reconcile(system, ACTOR)
+
+    assert (done.after, done.trouble) == (Phase.SETTLED, "")
+    assert "a value cannot be kept" in events(system, "standing.announce_failed")[0]["reason"]
 
 
 def test_root_says_that_a_session_is_down_and_then_that_it_is_stopped(system: System) -> None:

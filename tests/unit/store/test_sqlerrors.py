@@ -36,6 +36,15 @@ def test_a_full_disk_is_told_as_such(path: Path, connection: sqlite3.Connection)
         connection.execute("INSERT INTO small VALUES (?)", ("x" * 100_000,))
 
 
+@pytest.mark.parametrize("value", ["half a pair \udcff", 1 << 70])
+def test_a_value_that_no_database_keeps_is_told_as_such(
+    path: Path, connection: sqlite3.Connection, value: str | int
+) -> None:
+    """It is Python that refuses it, and the caller is told as of any other failure."""
+    with pytest.raises(StoreBroken, match=r"the-loop\.db: a value cannot be kept"), translated(path):
+        connection.execute("INSERT INTO small VALUES (?)", (value,))
+
+
 def test_a_read_only_database_is_told_as_such(path: Path) -> None:
     """The remedy is rights."""
     readonly = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)

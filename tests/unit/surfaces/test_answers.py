@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from core.surfaces.cli.main import run
+from core.surfaces.cli.printing import print_row, print_rows
 from tests.unit.surfaces.conftest import Terminal
 
 ROW_KEYS = {
@@ -284,3 +285,14 @@ def test_what_a_check_finds_names_the_whole_command(terminal: Terminal) -> None:
     whole = f"`the-loop --config {terminal.config} config init`"
     assert whole in shown
     assert whole in terminal.json["problems"][0]["remedy"]
+
+
+def test_what_a_terminal_acts_on_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """A row may hold what an agent wrote: its keys and colours, and text that turns round, stay in the data."""
+    row = {"name": "scribe", "detail": "asks\x1b]0;owned\x07 \x9b31m\u202eand\udcff\tgoes on"}
+
+    print_rows([row], str)
+    print_row(row)
+
+    printed = capsys.readouterr().out
+    assert printed.count("asks]0;owned 31mand\tgoes on") == 2
