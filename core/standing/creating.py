@@ -43,6 +43,11 @@ def _check(definition: Definition) -> None:
             raise InvalidValue(f"{name}: {key} {value!r} is not absolute", "give the whole path")
         if not _is_text(value):
             raise InvalidValue(f"{name}: {key} {value!r} is not UTF-8 and cannot be kept", "rename that folder or file")
+    words = {"prompt": definition.prompt, "description": definition.description, "harness": definition.harness}
+    arguments = {f"harnessArgs[{index}]": word for index, word in enumerate(definition.harness_args or ())}
+    for key, text in {**words, **arguments}.items():
+        if text and not _is_text(text):
+            raise InvalidValue(f"{name}: {key} is not UTF-8 and cannot be kept", "write it anew as UTF-8")
 
 
 def _is_text(value: str) -> bool:

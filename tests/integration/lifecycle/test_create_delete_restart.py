@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -247,5 +248,14 @@ def test_a_folder_whose_name_is_no_text_is_refused(system: System, tmp_path: Pat
 
     with pytest.raises(InvalidValue, match="UTF-8"):
         create_standing(system, definition("made", cwd=str(odd)), ACTOR)
+
+    assert system.records.read("made") is None
+
+
+@pytest.mark.parametrize("changes", [{"prompt": "\udcff"}, {"description": "\udcff"}, {"harness_args": ("\udcff",)}])
+def test_words_that_are_no_text_are_refused(system: System, changes: dict[str, Any]) -> None:
+    """No program takes them and no database keeps them: nothing is recorded."""
+    with pytest.raises(InvalidValue, match="UTF-8"):
+        create_standing(system, replace(definition("made"), **changes), ACTOR)
 
     assert system.records.read("made") is None
