@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bot.workspace.thread import WorkspaceThread
 from core.errors import TmuxSilent
 from tests.integration.bot.served import Door, Served
@@ -87,3 +89,36 @@ def test_loops_are_shown_of_all_sessions_or_of_one(workspace: WorkspaceThread, d
 
     workspace.wait_for_ephemeral("alice", lambda message: message["text"] == "loops done")
     assert [(order.verb, order.name) for order in door.orders] == [("loops", "scribe")]
+
+
+@pytest.mark.parametrize("verb", ["say", "screen", "pause", "resume", "interrupt"])
+def test_each_verb_of_members_reaches_core(workspace: WorkspaceThread, door: Door, served: Served, verb: str) -> None:
+    """With the session's name, the rest of the words where it takes any, and the answer for the caller alone."""
+    words = " do it, please" if verb == "say" else ""
+
+    workspace.command("alice", "agents", f"/the-loop {verb} scribe{words}")
+
+    workspace.wait_for_ephemeral("alice", lambda message: message["text"] == f"{verb} done")
+    [order] = door.orders
+    assert (order.verb, order.name, order.text.strip()) == (verb, "scribe", words.strip())
+
+
+@pytest.mark.parametrize("verb", ["start", "stop", "restart"])
+def test_verbs_of_operators_are_refused_to_members(
+    workspace: WorkspaceThread, door: Door, served: Served, verb: str
+) -> None:
+    """Nothing of them reaches core."""
+    workspace.command("alice", "agents", f"/the-loop {verb} scribe")
+
+    workspace.wait_for_ephemeral("alice", lambda message: "for the operators" in message["text"])
+    assert door.orders == []
+
+
+def test_help_names_every_verb_of_the_caller(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """A member is not told of what operators may."""
+    workspace.command("alice", "agents", "/the-loop help")
+
+    seen = workspace.wait_for_ephemeral("alice", lambda message: message["text"].startswith("Commands: "))
+    named = seen["text"].removeprefix("Commands: ").split(", ")
+    assert {"status", "list", "say", "screen", "pause", "resume", "interrupt", "help"} <= set(named)
+    assert {"start", "stop", "restart"}.isdisjoint(named)

@@ -115,7 +115,13 @@ def test_a_message_is_marked_when_it_is_taken_and_when_it_is_done(
 
 
 @pytest.mark.parametrize(
-    ("state", "mark"), [(S.REFUSED, Mark.REFUSED), (S.EXPIRED, Mark.REFUSED), (S.FAILED, Mark.REFUSED)]
+    ("state", "mark"),
+    [
+        (S.REFUSED, Mark.REFUSED),
+        (S.EXPIRED, Mark.REFUSED),
+        (S.CANCELLED, Mark.REFUSED),
+        (S.FAILED, Mark.REFUSED),
+    ],
 )
 def test_what_goes_no_further_is_marked(
     worker: SignalWorker, bound: System, chat: Chat, clock: HandClock, state: MessageState, mark: Mark
@@ -126,6 +132,21 @@ def test_what_goes_no_further_is_marked(
     turns(worker, clock)
 
     assert chat.reactions == {"1.1": {mark}}
+
+
+def test_a_turn_that_ended_in_an_error_is_no_turn_done(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
+) -> None:
+    """The message was taken, and nothing came of it."""
+    move = reply(bound)
+    does(bound, ActivityState.BUSY)
+    move(S.CONFIRMED)
+    turns(worker, clock)
+
+    bound.marks.over("s-1", T0, failed=True)
+    turns(worker, clock)
+
+    assert chat.reactions == {"1.1": {Mark.REFUSED}}
 
 
 def test_what_nobody_can_tell_is_marked_until_somebody_can(
