@@ -13,7 +13,7 @@ from typing import Any
 
 from core.clock import Deadline
 from core.commands import exact_for
-from core.controlsocket import Peer
+from core.controlsocket import Listener
 from core.delivery.situations import opinion_of
 from core.domain.activity import ASKING_STATES
 from core.domain.asking import (
@@ -36,6 +36,7 @@ from core.names import new_request_id
 from core.ports import NewPost, OutboundKind
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
+from core.sessions import record_of_instance
 from core.system import System
 from core.threads import has_thread
 from core.values import replace
@@ -65,10 +66,11 @@ class Requests:
         self._changed = threading.Condition()
         self._waiting: dict[str, int] = {}  #: request -> how many clients wait for it
         self._began = system.clock.now()
+        self._over = False  #: the service ends: whoever waits is hung up on, and comes back to the next one
 
     # ------------------------------------------------------------ whoever asks
 
-    def talk(self, line: Mapping[str, Any], peer: Peer) -> None:
+    def talk(self, line: Mapping[str, Any], peer: Listener) -> None:
         """Speak with a client: `{"wait": seconds}` when it is shown, then `{"answer": …}`, or `{"undecided": why}`."""
         try:
             request, why = self._meant(line)
@@ -111,7 +113,7 @@ class Requests:
         if new:
             system.events.emit(
                 "standing.asked", name=request.name, instance=request.instance, reason=request.kind.value,
-                message=request.id, detail=request.tool or None,
+                message=request.id, detail=request.tool or None, actor=f"agent:{request.name}",
             )  # fmt: skip
             system.poke()
         return system.requests.get(request.id) or request
@@ -140,21 +142,26 @@ class Requests:
         """Return the command by which a question is answered where no reply is read, "" elsewhere."""
         return "" if self._replies else exact_for(self._system, attach_of(request.name))
 
-    def _converse(self, request: Request, peer: Peer) -> None:
+    def _converse(self, request: Request, peer: Listener) -> None:
         left = (request.expires_at - self._system.clock.now()).total_seconds()
         if request.state is RequestState.OPEN and (left <= 0 or not peer.send({"wait": left})):
             return
         settled = self._settled(request, peer)
+        if settled is None:
+            return
         if settled.state is not RequestState.ANSWERED:
             peer.send({"undecided": settled.reason})
             return
         handed = peer.send({"answer": answer_of(settled)})
         self._hand_over(settled, handed=handed)
 
-    def _settled(self, request: Request, peer: Peer) -> Request:
-        """Wait until the request is over, which it is at the latest when its time is up or its client hangs up."""
+    def _settled(self, request: Request, peer: Listener) -> Request | None:
+        """Wait until the request is over, which it is at the latest when its time is up or its client hangs up.
+
+        None where the service ends first.
+        """
         look = Deadline(self._system.clock, 0.0)
-        while True:
+        while not self._over:
             if look.passed():
                 request = self._system.requests.get(request.id) or replace(request, state=RequestState.GONE)
                 look = Deadline(self._system.clock, _LOOK_SECONDS)
@@ -168,6 +175,7 @@ class Requests:
             with self._changed:
                 if self._changed.wait(_POLL_SECONDS):
                     look = Deadline(self._system.clock, 0.0)
+        return None
 
     def _hand_over(self, settled: Request, *, handed: bool) -> None:
         """Note that the answer arrived, and say so in the thread; one that did not arrive decided nothing."""
@@ -250,6 +258,8 @@ class Requests:
                 self.turn()
             except StoreBroken as error:
                 _LOG.warning("requests cannot be looked at", extra={"reason": str(error)})
+        self._over = True
+        self.wake()
 
     def turn(self) -> None:
         """Look once at what is open or was not handed over."""
@@ -294,12 +304,6 @@ def answer_of(request: Request) -> Mapping[str, Any]:
         return {"allowed": request.allowed, **({} if request.allowed else {"message": message})}
     pairs = zip(request.questions, request.answers, strict=True)
     return {"answers": {question.text: answer for question, answer in pairs}, "by": request.by}
-
-
-def record_of_instance(system: System, instance: str) -> SessionRecord | None:
-    """Return the record whose present instance this is."""
-    records = (entry for entry in system.records.all() if isinstance(entry, SessionRecord))
-    return next((record for record in records if record.instance_id == instance), None)
 
 
 def post_of(request: Request, terminal: str = "") -> NewPost:

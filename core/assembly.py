@@ -1,9 +1,12 @@
 """Puts the service together from what wiring picks: channels, workers, and who wakes whom."""
 
+from __future__ import annotations
+
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from core.answering import TypedAnswers
 from core.asking import Requests
@@ -39,6 +42,10 @@ from core.values import replace
 from core.watching import ObserverWorker
 from core.wiring import build_system, load_channel
 
+if TYPE_CHECKING:
+    from core.controlsocket import Listener, Peer, Talk
+    from core.toolbox import Toolbox
+
 
 def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     """Put the service together: control client, channels, workers. Raises ConfigError, ChannelMissing."""
@@ -73,8 +80,16 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
 
     inbounds = {channel.kind: Inbound(system, channel.authorized, NullMirror()) for channel in channels}
     observer = ObserverWorker(system, wake, ended=supervisor.wake, swept=swept.is_set)
+    toolbox = _toolbox(system, requests.talk)
     facts = Facts(
-        system, connections.rows, observer.tmux, observer.watching, events.counts, _dropped(inbounds), _hooks(channels)
+        system,
+        connections.rows,
+        observer.tmux,
+        observer.watching,
+        events.counts,
+        _dropped(inbounds),
+        toolbox,
+        _hooks(channels),
     )
     workers = [Worker(HTTP_ROW, 0, HttpHost(facts, connections.set).run)]
     for channel in channels:
@@ -92,8 +107,30 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     workers.append(Worker("requests", 2, requests.run))
     workers.append(Worker("finisher", 0, Finisher(system).run))
     workers.append(Worker("supervisor", 0, supervisor.run))
-    talks = {"request": requests.talk, "ask": requests.talk}
+    talks = {"request": requests.talk, "ask": requests.talk, "tool": _calls(system, toolbox)}
     return Service(system, workers, _sweeping(system, swept), connections, talks)
+
+
+def _toolbox(system: System, ask: Callable[[Mapping[str, Any], Listener], None]) -> Callable[[], Toolbox]:
+    """Return what makes the agents' tools at the first call of one, and imports what they need."""
+
+    @cache
+    def made() -> Toolbox:
+        from core.toolbox import Toolbox
+        from core.toolset import standard_tools
+
+        return Toolbox(system, standard_tools(system, ask))
+
+    return made
+
+
+def _calls(system: System, toolbox: Callable[[], Toolbox]) -> Talk:
+    def talk(line: Mapping[str, Any], peer: Peer) -> None:
+        from core.toolsocket import ToolSocket
+
+        ToolSocket(system, toolbox()).talk(line, peer)
+
+    return talk
 
 
 def _sweeping(system: System, swept: threading.Event) -> Callable[[], Mapping[str, Any]]:

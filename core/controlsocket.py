@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from core.errors import CoreError, StoreBroken
 
@@ -60,8 +60,20 @@ def ask(path: Path, operation: str, seconds: float) -> Mapping[str, Any]:
     return answer
 
 
-class Peer:
+class Listener(Protocol):
     """Whoever asked and waits, perhaps for long."""
+
+    def send(self, answer: Mapping[str, Any]) -> bool:
+        """Send an object, and tell whether it could be sent."""
+        ...
+
+    def gone(self) -> bool:
+        """Tell whether nobody waits any more."""
+        ...
+
+
+class Peer:
+    """A listener at the other end of a connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

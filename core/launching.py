@@ -1,13 +1,17 @@
 """What a start writes for the pane: folders, brief, launcher; and the small files by which a session is held."""
 
+import json
 import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from core.credentials import mint_token
 from core.domain.directive import Grant, compose_pointer
-from core.domain.harness import Launch, SessionContext
+from core.domain.harness import TOOL_LIST, TOOL_SERVER, Launch, SessionContext
 from core.domain.session import Definition, SessionRecord
+from core.domain.tools import SERVER
+from core.domain.toolspecs import EVERY_TOOL, INSTRUCTIONS, tools_for
 from core.errors import InvalidValue
 from core.paths import StatePaths
 from core.secretnames import secret_variables as secret_variables
@@ -59,8 +63,29 @@ def read_brief(definition: Definition) -> str:
         ) from error
 
 
-def grants(environ: Mapping[str, str], *, has_thread: bool) -> tuple[Grant, ...]:
-    """Return what a session can call of ours: the commands that read and speak, if the program is on PATH."""
+def write_tools(paths: StatePaths, record: SessionRecord, context: SessionContext) -> None:
+    """Write what the session's tools need: their list, what serves them to its harness, and a new token.
+
+    Raises StoreBroken.
+    """
+    told = {
+        "name": SERVER,
+        "version": "1",
+        "instructions": INSTRUCTIONS,
+        "tools": [spec.listed() for spec in EVERY_TOOL],
+    }
+    write_private(context.folder / TOOL_LIST, json.dumps(told, ensure_ascii=False, indent=2).encode() + b"\n")
+    write_private(context.folder / TOOL_SERVER, Path(__file__).with_name(TOOL_SERVER).read_bytes())
+    mint_token(paths, record)
+
+
+def grants(environ: Mapping[str, str], *, has_thread: bool, has_tools: bool = False) -> tuple[Grant, ...]:
+    """Return what a session can call of ours: its tools, and, if the program is on PATH, what reads and speaks."""
+    tools = tools_for(has_thread=has_thread) if has_tools else ()
+    return (*(Grant(spec.name, spec.gist, tool=True) for spec in tools), *_commands(environ, has_thread=has_thread))
+
+
+def _commands(environ: Mapping[str, str], *, has_thread: bool) -> tuple[Grant, ...]:
     program = shutil.which("the-loop", path=environ.get("PATH", ""))
     if program is None:
         return ()

@@ -80,6 +80,10 @@ class StatePaths:
         """Folder of one session: launcher, brief, hook settings, hold, asking, tool, last output."""
         return self.local / "sessions" / uid
 
+    def agent_token(self, uid: str) -> Path:
+        """The token by which the session's agent is known to its tools; made anew at each start."""
+        return self.session(uid) / "mcp-token"
+
     def spool_of(self, instance: str) -> Path:
         """Folder of one instance's hook reports."""
         return self.spool / instance

@@ -116,6 +116,10 @@ class Inbox(Protocol):
         """Return the session's rows in these states that were attempted and are not final, newest first."""
         ...
 
+    def last_taken(self, uid: str, before: datetime) -> InboxRow | None:
+        """Return the latest message written before that moment that reached the session's agent; notices aside."""
+        ...
+
     def busy_uids(self) -> tuple[str, ...]:
         """Return the uids that have waiting or in-flight rows."""
         ...
@@ -469,8 +473,11 @@ class RequestBook(Protocol):
         """Change fields of the request durably and return it; None if it is no longer as `request` shows it."""
         ...
 
-    def spoke(self, uid: str, at: datetime, since: datetime, most: int) -> bool:
-        """Note that the session's agent posts; False, and no change, if it did so `most` times since then."""
+    def spoke(self, uid: str, at: datetime, since: datetime, most: int, kind: str = "post") -> bool:
+        """Note that the session's agent speaks; False, and no change, if it did so `most` times since then.
+
+        `kind`: what is counted by itself: "post" into its thread, "say" to another session.
+        """
         ...
 
     def forget(self, uid: str) -> None:

@@ -17,7 +17,7 @@ HIDDEN = "[redacted]"
 SHORTEST = 8  #: characters; a shorter value would be found in innocent words
 _NAMED = re.compile(r"(?:^THE_LOOP_|TOKEN$|SECRET$|PASSWORD$|PASSWD$|API_?KEY$|(?:ACCESS|PRIVATE|SECRET)_KEY$)")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  #: which no text has, whatever its encoding
-_OPEN = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG", "THE_LOOP_CRASH_AT"})
+_OPEN = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG", "THE_LOOP_MCP_TOKEN_FILE", "THE_LOOP_CRASH_AT"})
 
 _KEYS = r"(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|signing[_-]?secret|client[_-]?secret"
 _KEYS += r"|secret|password|passwd|passphrase|auth[_-]?token|access[_-]?token|refresh[_-]?token|token)"

@@ -24,6 +24,7 @@ from core.presence import running_service
 from core.sessions import Known, definition_of
 from core.store.files import is_there
 from core.system import System
+from core.telling import admit
 
 NO_SERVICE = "no service is running"
 _POLL_SECONDS = 0.02
@@ -152,6 +153,8 @@ def _message(system: System, record: SessionRecord, text: str, actor: str, calle
 def _commit(system: System, record: SessionRecord, message: NewMessage) -> None:
     limit = system.settings.limits.queued_per_session
     with system.database.transaction(durable=True):
+        if message.via == AGENT_WAY:
+            admit(system, message)
         waiting = system.inbox.counts().get(record.uid, 0)
         if waiting >= limit:
             raise Refused(

@@ -5,7 +5,7 @@ from typing import Any
 
 from core.config.settings import Settings
 
-_FOR_AGENTS = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG"})
+_FOR_AGENTS = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG", "THE_LOOP_MCP_TOKEN_FILE"})
 
 
 def secret_variables(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:

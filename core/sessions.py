@@ -15,6 +15,7 @@ from core.values import dataclass
 if TYPE_CHECKING:
     from core.domain.binding import Binding
     from core.ports import Records
+    from core.system import System
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,12 @@ def every_session(settings: Settings, records: Records) -> tuple[Known, ...]:
     found: dict[str, SessionRecord | RecordUnreadable] = {entry.name: entry for entry in records.all()}
     names = sorted({*found, *(session.name for session in settings.standing.sessions)})
     return tuple(_from_entry(settings, name, found.get(name)) for name in names)
+
+
+def record_of_instance(system: System, instance: str) -> SessionRecord | None:
+    """Return the record whose present instance this is."""
+    records = (entry for entry in system.records.all() if isinstance(entry, SessionRecord))
+    return next((record for record in records if record.instance_id == instance), None)
 
 
 def _from_entry(settings: Settings, name: str, entry: SessionRecord | RecordUnreadable | None) -> Known:

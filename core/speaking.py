@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from core.askclient import Undecided, wait_for_answer
-from core.asking import record_of_instance
 from core.domain.binding import CHANNEL
 from core.domain.framing import clean
 from core.domain.session import SessionRecord
@@ -17,7 +16,7 @@ from core.errors import CoreError, InvalidValue, NotPermitted, Refused
 from core.names import new_request_id
 from core.ports import NewPost, OutboundKind, PostState
 from core.presence import running_service
-from core.sessions import definition_of, resolve
+from core.sessions import definition_of, record_of_instance, resolve
 from core.store.files import broken, private_folder
 from core.system import System
 from core.threads import has_thread
@@ -57,26 +56,30 @@ def speaker(system: System, instance: str | None, name: str) -> SessionRecord:
     return known.record
 
 
-def post(system: System, record: SessionRecord, actor: str, text: str, file: Path | None, *, agent: bool) -> str:
+def post(
+    system: System, record: SessionRecord, actor: str, text: str, files: Sequence[Path] = (), *, agent: bool
+) -> str:
     """Commit a post into the session's thread, and return its id. The service sends it, or the next one does.
 
-    An agent's file must lie in its own folder, by what its path leads to in the end. Raises InvalidValue, NotPermitted,
-    Refused, StoreBroken.
+    An agent's files must lie in its own folder, by what their paths lead to in the end. Raises InvalidValue,
+    NotPermitted, Refused, StoreBroken.
     """
     _check_thread(system, record)
-    shown = clean(text).text if text or file is None else ""
+    shown = clean(text).text if text or not files else ""
     if len(shown) > _LONGEST_TEXT:
         raise InvalidValue(
             f"the text has {len(shown):,} characters, and a post at most {_LONGEST_TEXT:,}", "attach it as a file"
         )
-    source = _readable(file, resolve(record.definition, system.settings).cwd if agent else None) if file else None
+    within = resolve(record.definition, system.settings).cwd if agent else None
+    sources = [_readable(file, within) for file in files]
     _spend(system, record, agent=agent)
     post_id = f"p-post-{new_request_id().removeprefix('q-')}"
     posts = [_post(record, post_id, OutboundKind.POST, shown, "")] if shown.strip() else []
-    if source is not None:
-        copied = _copied(system, record, post_id, source)
+    for number, source in enumerate(sources):
+        file_id = f"{post_id}-{number}" if number else post_id
+        copied = _copied(system, record, file_id, source)
         posts.append(
-            _post(record, f"{post_id}-file", OutboundKind.ATTACHMENT, f"{record.name}: {copied.name}", str(copied))
+            _post(record, f"{file_id}-file", OutboundKind.ATTACHMENT, f"{record.name}: {copied.name}", str(copied))
         )
     system.outbox.add(posts)
     system.events.emit("standing.posted", name=record.name, actor=actor, message=post_id, text=shown)
@@ -91,6 +94,21 @@ def ask(
 
     Raises NoAnswer, InvalidValue, Refused.
     """
+    request = question_of(system, record, question, options, wait, f"ask-{new_request_id()}")
+    try:
+        answer = wait_for_answer(str(system.paths.service_socket), request)
+    except Undecided as error:
+        raise unanswered(record, str(error)) from error
+    return told_answer(answer)
+
+
+def question_of(
+    system: System, record: SessionRecord, question: str, options: Sequence[str], wait: float | None, key: str
+) -> dict[str, Any]:
+    """Return the question as the service's socket takes it; one that is asked again under its key costs nothing.
+
+    Raises InvalidValue, Refused.
+    """
     _check_thread(system, record)
     if running_service(system.paths.service_lock) is None:
         raise Refused("no service is running, so nobody can be asked", "`the-loop start` starts it")
@@ -98,20 +116,27 @@ def ask(
     listed = [{"label": clean(option).text.strip(), "description": ""} for option in options]
     if len(listed) > 10 or len(text) > 1_000 or any(len(option["label"]) > 200 for option in listed):
         raise InvalidValue("the question is too long", "1,000 characters, 10 options of 200 characters each at most")
-    _spend(system, record, agent=True)
-    request: dict[str, Any] = {
+    instance = record.instance_id or ""
+    if system.requests.of_key(instance, key) is None:
+        _spend(system, record, agent=True)
+    return {
         "op": "ask",
-        "instance": record.instance_id or "",
-        "key": f"ask-{new_request_id()}",
+        "instance": instance,
+        "key": key,
         "input": {"questions": [{"question": text, "options": listed}]},
         "wait": wait,
     }
-    try:
-        answer = wait_for_answer(str(system.paths.service_socket), request)
-    except Undecided as error:
-        raise NoAnswer(f"{record.name}: {error}", "go on without, or ask again later") from error
+
+
+def told_answer(answer: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return `{"answer", "by"}` of what the socket answered to one question."""
     [said] = answer["answers"].values()
     return {"answer": str(said), "by": str(answer["by"])}
+
+
+def unanswered(record: SessionRecord, why: str) -> NoAnswer:
+    """Return the error of a question that nobody answered."""
+    return NoAnswer(f"{record.name}: {why}", "go on without, or ask again later")
 
 
 def _check_thread(system: System, record: SessionRecord) -> None:
@@ -145,8 +170,8 @@ def _readable(file: Path, within: Path | None) -> Path:
     """Return the file that a path leads to in the end. Raises InvalidValue, and NotPermitted outside of `within`."""
     try:
         found = file.resolve(strict=True)
-    except (OSError, RuntimeError) as error:
-        raise InvalidValue(f"there is no file {file}", "see its path") from error
+    except (OSError, RuntimeError, ValueError) as error:  # ValueError: a NUL, or half a character
+        raise InvalidValue(f"there is no file {str(file)!r}", "see its path") from error
     if within is not None and not found.is_relative_to(within.resolve()):
         raise NotPermitted(f"{file} leads out of {within}, the session's folder", "copy it there first")
     return found

@@ -1,7 +1,8 @@
 """What the agent answers: a prompt -> steps, and in the end a text. Pure: the session carries the steps out."""
 
+import json
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ I am the bundled agent: no model, the same answer every time. I understand:
   background N        start something that ends in N seconds and then speaks up by itself
   ask permission      ask before I run a harmless command
   ask question TEXT | A | B
+  call TOOL {"argument": …}   use a tool of the-loop
   /clear · /exit
 Anything else I repeat."""
 _FRAME = re.compile(r"\A\s*\[[^\]\n]*\]\s*")
@@ -72,7 +74,15 @@ class Question:
     options: tuple[str, ...]
 
 
-Step = Say | Pause | Now | UseTool | StartTask | Permission | Question
+@dataclass(frozen=True)
+class CallTool:
+    """Answered with what a tool of the-loop said."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+Step = CallTool | Say | Pause | Now | UseTool | StartTask | Permission | Question
 Steps = Generator[Step, Any, str]
 
 
@@ -145,6 +155,15 @@ def _ask_question(found: re.Match[str], earlier: Sequence[str]) -> Steps:
     return f"Your answer is: {picked}"
 
 
+def _call(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    try:
+        arguments = json.loads(found[2] or "{}")
+    except ValueError as error:
+        return f"The arguments are no JSON: {error}"
+    said = yield CallTool(found[1], arguments)
+    return f"{found[1]} said: {said}"
+
+
 _COMMANDS: tuple[tuple[str, Callable[[re.Match[str], Sequence[str]], Steps]], ...] = (
     (r"help", _help),
     (r"time", _time),
@@ -154,4 +173,5 @@ _COMMANDS: tuple[tuple[str, Callable[[re.Match[str], Sequence[str]], Steps]], ..
     (r"background (\d{1,6}(?:\.\d{1,3})?)", _background),
     (r"ask permission", _ask_permission),
     (r"ask question(.*)", _ask_question),
+    (r"call ([a-z_]+)\s*(\{.*\})?", _call),
 )

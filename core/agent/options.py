@@ -1,4 +1,4 @@
-"""The agent's command line: `--state DIR (--session-id ID | --resume ID) [--settings FILE] [-- PROMPT]`."""
+"""The agent's command line: `--state DIR (--session-id ID | --resume ID) [--settings F] [--mcp-config F] [-- TEXT]`."""
 
 import json
 import uuid
@@ -21,6 +21,7 @@ class Options:
     resume: bool
     hooks: Mapping[str, Any]
     prompt: str | None
+    servers: Mapping[str, Sequence[str]]  #: MCP servers: name -> command
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -32,7 +33,7 @@ def parse(argv: Sequence[str]) -> Options:
         if word == "--":
             prompt = next(words, None)
             break
-        if word not in ("--state", "--session-id", "--resume", "--settings"):
+        if word not in ("--state", "--session-id", "--resume", "--settings", "--mcp-config"):
             raise BadOption(f"unknown option '{word}'")
         given[word] = next(words, "")
     if not given.get("--state"):
@@ -43,7 +44,8 @@ def parse(argv: Sequence[str]) -> Options:
         uuid.UUID(session_id)
     except ValueError as error:
         raise BadOption("Invalid session ID. Must be a valid UUID.") from error
-    return Options(Path(given["--state"]), session_id, resume, _hooks(given.get("--settings")), prompt)
+    hooks, servers = _hooks(given.get("--settings")), _servers(given.get("--mcp-config"))
+    return Options(Path(given["--state"]), session_id, resume, hooks, prompt, servers)
 
 
 def _hooks(settings: str | None) -> Mapping[str, Any]:
@@ -56,3 +58,13 @@ def _hooks(settings: str | None) -> Mapping[str, Any]:
     if not isinstance(hooks, dict):
         raise BadOption(f"--settings {settings}: `hooks` is no object")
     return hooks
+
+
+def _servers(config: str | None) -> Mapping[str, Sequence[str]]:
+    if config is None:
+        return {}
+    try:
+        found = json.loads(Path(config).read_bytes())["mcpServers"]
+        return {name: (server["command"], *server["args"]) for name, server in found.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadOption(f"--mcp-config {config}: {error!r}") from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 
 from core.agent.answers import (
+    CallTool,
     Now,
     Pause,
     Permission,
@@ -33,6 +34,7 @@ from core.agent.keyboard import Key, Keyboard, Press
 from core.agent.options import BadOption, Options
 from core.agent.tasks import Tasks, notification
 from core.agent.terminal import Terminal
+from core.agent.tools import ToolCall
 
 HUMAN, TASK = "human", "task-notification"
 _ESCAPE_WAIT = 0.05  #: seconds after which a lone ESC byte is the Escape key
@@ -73,6 +75,7 @@ class Session:
         self._tool: tuple[str, dict[str, object]] | None = None  #: the tool call that is under way
         self._dialog: Dialog | None = None
         self._deciding: list[Running] = []  #: hooks that may answer the dialog
+        self._calling: ToolCall | None = None  #: a tool of an MCP server is at work
         self._exit: int | None = None
         self._end_reason = "other"
         self._interrupted_once = False
@@ -125,10 +128,13 @@ class Session:
         if self._keyboard.undecided:
             ends.append(_ESCAPE_WAIT)
         terminal = self._terminal.descriptor
-        sources = [terminal, wakeup, *self._deciding]
+        calling = [self._calling] if self._calling is not None else []
+        sources = [terminal, wakeup, *self._deciding, *calling]
         ready, _, _ = select.select(sources, [], [], max(0.0, min(ends)) if ends else None)
         if wakeup in ready:
             os.read(wakeup, _READ)
+        if self._calling in ready:
+            self._take_result()
         self._take_decisions([hook for hook in self._deciding if hook in ready])
         presses = self._keyboard.settle() if not ready else []
         if terminal in ready:
@@ -188,6 +194,7 @@ class Session:
             self._turn.close()
             self._turn, self._wake_at, self._tool = None, None, None
             self._close_dialog()
+            self._end_call()
             self._conversation.interrupted()
             self._terminal.show("interrupted", "dim")
             self._tell_status()
@@ -267,7 +274,7 @@ class Session:
                 self._finish(str(end.value))
                 return
             result = self._carry_out(step)
-            if self._wake_at is not None or self._dialog is not None:
+            if self._wake_at is not None or self._dialog is not None or self._calling is not None:
                 return
 
     def _carry_out(self, step: Step) -> object:
@@ -283,6 +290,8 @@ class Session:
                 self._wake_at = time.monotonic() + seconds
             case StartTask(seconds):
                 return self._start_task(seconds)
+            case CallTool(name, arguments):
+                return self._begin_call(name, dict(arguments))
             case Permission(command):
                 self._begin_tool("Bash", {"command": command})
                 self._ask(Dialog(f"May I run `{command}`?", ("Yes", "No")))
@@ -314,6 +323,26 @@ class Session:
         if self._tool is not None:
             (tool, given), self._tool = self._tool, None
             self._fire("PostToolUse", tool_name=tool, tool_input=given, tool_response={"result": result})
+
+    def _begin_call(self, name: str, arguments: dict[str, object]) -> str | None:
+        """Start the call; what cannot be called is answered at once."""
+        server = next(iter(self._options.servers), None)
+        if server is None:
+            return "error: there is no tool at all"
+        self._begin_tool(f"mcp__{server}__{name}", arguments)
+        self._calling = ToolCall(self._options.servers[server], name, arguments)
+        return None
+
+    def _take_result(self) -> None:
+        result = self._calling.result() if self._calling is not None else None
+        if result is not None:
+            self._end_call()
+            self._advance(result)
+
+    def _end_call(self) -> None:
+        if self._calling is not None:
+            self._calling.end()
+            self._calling = None
 
     def _ask(self, dialog: Dialog) -> None:
         tool, given = self._tool or ("", {})
@@ -404,6 +433,7 @@ class Session:
 
     def _end(self) -> None:
         self._close_dialog()
+        self._end_call()
         self._tasks.end_all()
         self._fire("SessionEnd", reason=self._end_reason)
         self._status_file.unlink(missing_ok=True)

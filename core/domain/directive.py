@@ -6,6 +6,8 @@ Nothing of it is configurable. A key to change it would be there only to take th
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.domain.tools import SERVER
+
 LIMITS = (
     "You own no work item: no ticket is yours to take, to work through or to close.",
     "Answer no phase gate: you approve and reject nothing for anybody.",
@@ -16,10 +18,11 @@ LIMITS = (
 
 @dataclass(frozen=True)
 class Grant:
-    """Something that this very session can call, and what it does."""
+    """Something that this very session can call, and what it does. `tool`: by MCP; else it is a command."""
 
     command: str
     purpose: str
+    tool: bool = False
 
 
 def compose_boot_prompt(name: str, brief: str, marker: str, *, has_thread: bool, grants: Sequence[Grant]) -> str:
@@ -67,5 +70,15 @@ def _where_the_operator_speaks(has_thread: bool) -> str:
 def _what_can_be_called(grants: Sequence[Grant]) -> str:
     if not grants:
         return "the-loop has given you no command or tool of its own."
-    lines = "\n".join(f"- `{grant.command}`: {grant.purpose}" for grant in grants)
-    return f"What the-loop has given you to call, and nothing else of it:\n{lines}"
+    parts = ["What the-loop has given you to call, and nothing else of it:"]
+    tools = [_line(grant) for grant in grants if grant.tool]
+    if tools:
+        parts += [f"The tools of the MCP server `{SERVER}`, which ask for no permission:", *tools]
+    commands = [_line(grant) for grant in grants if not grant.tool]
+    if tools and commands:
+        parts.append("Commands:")
+    return "\n".join([*parts, *commands])
+
+
+def _line(grant: Grant) -> str:
+    return f"- `{grant.command}`: {grant.purpose}"

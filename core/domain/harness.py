@@ -1,5 +1,6 @@
 """What harnesses can do, what they tell us, and how one is launched. No I/O."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -8,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from core.domain.activity import ActivityState
+
+TOOL_SERVER = "toolbridge.py"  #: in a session's folder: serves its tools to its harness
+TOOL_LIST = "tools.json"  #: there too: what its list of tools is
 
 
 class IdPolicy(Enum):
@@ -43,6 +47,7 @@ class Traits:
     inline_limit: int = 100_000  #: bytes; longer messages go by file
     argument_limit: int = 96 * 1024  #: bytes of a boot prompt as an argument; longer ones go by file
     flush: float = 0.0  #: seconds after its last report in which a SIGTERM may lose the end of the conversation
+    tools: bool = False  #: its adapter hands it our tools, which then ask for no permission
     prompt_argument: bool = True  #: takes the boot prompt as an argument; False: it is pasted like any message
 
 
@@ -59,6 +64,16 @@ class SessionContext:
     poke: Path  #: the FIFO that wakes the service
     args: tuple[str, ...]  #: the operator's harness arguments, resolved
     session_id: str | None  #: the conversation
+
+    @property
+    def token_file(self) -> Path:
+        """The token by which its tools know the session: a path alone may stand in files, arguments and variables."""
+        return self.folder / "mcp-token"
+
+    @property
+    def tool_server(self) -> tuple[str, ...]:
+        """The command that serves its tools on standard input and output."""
+        return (sys.executable, "-I", "-S", str(self.folder / TOOL_SERVER), str(self.token_file))
 
     @property
     def service_socket(self) -> Path:

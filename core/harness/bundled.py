@@ -22,6 +22,7 @@ from core.harness.conversation import ConversationFile, has_turn
 from core.harness.events import interpret
 from core.harness.hooks.install import install_hooks
 from core.harness.status import read_opinion
+from core.harness.tools import install_tools, servers_file
 from core.ports import Transcript
 
 _PROGRAM = Path(agent.__file__).parent  #: what `python` is given to run
@@ -39,6 +40,7 @@ class BundledHarness:
         evidence=True,
         boot_signal=True,
         turn_gate=True,
+        tools=True,
         clear=b"\x15" * 40,  # C-u: two clear a line
         interrupt=b"\x1b",
         stash=b"\x13",  # C-s
@@ -60,8 +62,9 @@ class BundledHarness:
         return context.session_id is not None and has_turn(_conversation(context, context.session_id))
 
     def prepare(self, context: SessionContext) -> None:
-        """Write the hooks into the session's folder. Raises TrustFailed."""
+        """Write the hooks and the list of tools into the session's folder. Raises TrustFailed."""
         install_hooks(context, {})
+        install_tools(context)
 
     def launch(self, context: SessionContext, *, resume: bool, prompt: str | None) -> Launch:
         """Return the command. Raises InvalidValue."""
@@ -69,8 +72,9 @@ class BundledHarness:
             raise InvalidValue(f"{context.name}: bundled needs a conversation id", "take one from new_session_id")
         interpreter = (sys.executable, "-I", "-S", str(_PROGRAM))
         files = ("--state", str(context.folder / _STATE), "--settings", str(context.folder / SETTINGS))
+        tools = ("--mcp-config", str(servers_file(context)))
         conversation = ("--resume" if resume else "--session-id", context.session_id)
-        return Launch((*interpreter, *files, *conversation, *(() if prompt is None else ("--", prompt))))
+        return Launch((*interpreter, *files, *tools, *conversation, *(() if prompt is None else ("--", prompt))))
 
     def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
         """Return what a hook report means."""

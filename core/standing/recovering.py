@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from core.credentials import drop_token
 from core.domain.activity import Activity, ActivityState
 from core.domain.pane import Survey
 from core.domain.session import HoldKind, Live, Phase, SessionEvent, SessionRecord, Status
@@ -89,6 +90,7 @@ def finish_stop(system: System, record: SessionRecord, ended: Ended, *, cut_shor
         announce_stop(system, record)
     with effect(Effect.STOP_SETTLE):
         tell_on_purpose(system, record, back_in)
+        drop_token(system.paths, record.uid)
         settled = write_record(
             system, replace(record.moved(SessionEvent.STOPPED), last_exit=ended.exit or record.last_exit)
         )

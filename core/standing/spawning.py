@@ -26,6 +26,7 @@ from core.launching import (
     secret_variables,
     set_hold_file,
     write_launcher,
+    write_tools,
 )
 from core.names import new_instance, new_marker, new_message_id, new_uid, target_for
 from core.ports import Harness
@@ -183,8 +184,9 @@ def _spawn(
         if record.hold is not None:
             set_hold_file(system.paths, record.uid)
     with effect(Effect.START_PREPARE):
+        write_tools(system.paths, record, context)
         harness.prepare(context)
-    message = None if resumed else _boot_message(system, record, resolved, brief)
+    message = None if resumed else _boot_message(system, record, resolved, brief, has_tools=harness.traits.tools)
     by_argument = harness.traits.prompt_argument and record.hold is None  # under a pause it waits, as all else does
     with effect(Effect.START_LAUNCHER):
         launch = _launch(context, harness, message if by_argument else None, resumed=resumed)
@@ -199,22 +201,25 @@ def _spawn(
                 instance=context.instance,
                 launcher=launcher,
                 cwd=resolved.cwd,
-                env={**launch.env, **_our_variables(system.settings.source)},
+                env={**launch.env, **_our_variables(system.settings.source, context)},
                 deadline=asked_at + spawn_time(system),
             )
         )
 
 
-def _our_variables(config: Path | None) -> dict[str, str]:
+def _our_variables(config: Path | None, context: SessionContext) -> dict[str, str]:
     """Return what the-loop's own commands need inside the pane; the runner adds the marker."""
-    return {"THE_LOOP_CONFIG": str(config)} if config else {}
+    token = {"THE_LOOP_MCP_TOKEN_FILE": str(context.token_file)}
+    return token | ({"THE_LOOP_CONFIG": str(config)} if config else {})
 
 
-def _boot_message(system: System, record: SessionRecord, resolved: Resolved, brief: str) -> NewMessage:
+def _boot_message(
+    system: System, record: SessionRecord, resolved: Resolved, brief: str, *, has_tools: bool
+) -> NewMessage:
     marker = new_marker()
     now = system.clock.now()
     has_thread = resolved.definition.slack.enabled and system.settings.channel("slack").enabled
-    given = grants(system.environ, has_thread=has_thread)
+    given = grants(system.environ, has_thread=has_thread, has_tools=has_tools)
     text = compose_boot_prompt(record.name, brief, marker, has_thread=has_thread, grants=given)
     return NewMessage(
         id=new_message_id(),

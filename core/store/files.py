@@ -9,6 +9,7 @@ from pathlib import Path
 
 from core.errors import StoreBroken
 
+_LONGEST_TOKEN = 4096  # bytes
 _REMEDIES = {
     errno.ENOSPC: "free some space on that disk, then try again",
     errno.EDQUOT: "free some of your quota on that disk, then try again",
@@ -141,3 +142,28 @@ def remove_file(path: Path) -> None:
         return
     except OSError as error:
         raise broken(error, path, "remove the file") from error
+
+
+def read_token(path: Path) -> str | None:
+    """Return the token that the file holds, None where there is none.
+
+    Raises StoreBroken for a file that cannot be read, or that others may read or change.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise broken(error, path, "read the token") from error
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise StoreBroken(
+                f"{path}: the token is not used, for others may read or change that file",
+                "remove it: the next start makes a new one",
+            )
+        return os.read(descriptor, _LONGEST_TOKEN).decode("utf-8", "replace").strip()
+    except OSError as error:
+        raise broken(error, path, "read the token") from error
+    finally:
+        os.close(descriptor)

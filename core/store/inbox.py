@@ -18,6 +18,7 @@ from core.values import replace
 
 if TYPE_CHECKING:
     import sqlite3
+    from datetime import datetime
 
     from core.store.database import SqliteDatabase
 
@@ -68,6 +69,11 @@ class SqliteInbox:
         """Return the session's rows in these states that were attempted and are not final, newest first."""
         query = queries.ATTEMPTED.format(states=", ".join("?" * len(states)))
         return self._rows.all(query, (uid, *(state.value for state in states), limit))
+
+    def last_taken(self, uid: str, before: datetime) -> InboxRow | None:
+        """Return the latest message written before that moment that reached the session's agent; notices aside."""
+        found = self._database.read(queries.LAST_TAKEN, (uid, iso(before)))
+        return _row(found[0]) if found else None
 
     def busy_uids(self) -> tuple[str, ...]:
         """Return the uids that have waiting or in-flight rows."""

@@ -260,6 +260,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX loop_runs_going ON loop_runs (uid) WHERE state <> 'over'",
         "CREATE INDEX inbox_ticks ON inbox (updated_at) WHERE kind IN ('tick', 'keep-alive-tick')",
     ),
+    ("ALTER TABLE spoken ADD COLUMN kind TEXT NOT NULL DEFAULT 'post'",),
 )
 
 

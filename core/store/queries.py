@@ -29,6 +29,11 @@ WITH_STATES = "SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) ORDER B
 ATTEMPTED = """
     SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) AND attempt > 0 AND final = 0 ORDER BY seq DESC LIMIT ?
 """
+LAST_TAKEN = """
+    SELECT * FROM inbox
+    WHERE uid = ? AND created_at < ? AND kind <> 'notice' AND state IN ('submitted', 'accepted', 'confirmed', 'unknown')
+    ORDER BY seq DESC LIMIT 1
+"""
 BUSY_UIDS = f"SELECT DISTINCT uid FROM inbox WHERE {_OPEN} ORDER BY uid"
 ACCEPTED_UIDS = "SELECT DISTINCT uid FROM inbox WHERE state = 'accepted' ORDER BY uid"
 WAITING_COUNTS = f"SELECT uid, count(*) AS waiting FROM inbox WHERE {_OPEN} AND {_WAITING} GROUP BY uid"
@@ -225,9 +230,9 @@ MOVE_REQUEST = """
     WHERE id = :id AND state = :was_state AND json_array_length(answers) = :was_answered AND told = :was_told
 """
 FORGET_REQUESTS = "DELETE FROM requests WHERE uid = ?"
-DROP_SPOKEN = "DELETE FROM spoken WHERE uid = ? AND at < ?"
-SPOKEN = "SELECT count(*) AS posts FROM spoken WHERE uid = ?"
-SPEAK = "INSERT INTO spoken (uid, at) VALUES (?, ?)"
+DROP_SPOKEN = "DELETE FROM spoken WHERE uid = ? AND at < ? AND kind = ?"
+SPOKEN = "SELECT count(*) AS posts FROM spoken WHERE uid = ? AND kind = ?"
+SPEAK = "INSERT INTO spoken (uid, at, kind) VALUES (?, ?, ?)"
 FORGET_SPOKEN = "DELETE FROM spoken WHERE uid = ?"
 
 # ---------------------------------------------------------------- loops

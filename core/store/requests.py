@@ -78,13 +78,13 @@ class SqliteRequests:
         with self._database.transaction(durable=True):
             return after if self._database.write(queries.MOVE_REQUEST, values) == 1 else None
 
-    def spoke(self, uid: str, at: datetime, since: datetime, most: int) -> bool:
+    def spoke(self, uid: str, at: datetime, since: datetime, most: int, kind: str = "post") -> bool:
         """See RequestBook."""
         with self._database.transaction(durable=True):
-            self._database.write(queries.DROP_SPOKEN, (uid, iso(since)))
-            if self._database.read(queries.SPOKEN, (uid,))[0]["posts"] >= most:
+            self._database.write(queries.DROP_SPOKEN, (uid, iso(since), kind))
+            if self._database.read(queries.SPOKEN, (uid, kind))[0]["posts"] >= most:
                 return False
-            self._database.write(queries.SPEAK, (uid, iso(at)))
+            self._database.write(queries.SPEAK, (uid, iso(at), kind))
             return True
 
     def forget(self, uid: str) -> None:

@@ -89,13 +89,13 @@ def test_no_token_leaves_the_service(talking: Product) -> None:
 
 
 def test_the_pane_knows_neither_our_variables_nor_its_outer_terminal(talking: Product) -> None:
-    """Its environment names its instance and the configuration, and nothing else of ours."""
+    """Its environment names its instance, the configuration and a file, and nothing else of ours."""
     talking.serve().wait_swept()
 
     environment = pane_environment(talking)
 
     ours = {name for name in environment if name.startswith("THE_LOOP_")}
-    assert ours == {"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG"}
+    assert ours == {"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG", "THE_LOOP_MCP_TOKEN_FILE"}
     assert environment["THE_LOOP_CONFIG"] == str(talking.config)
     assert {BOT_VARIABLE, APP_VARIABLE}.isdisjoint(environment)
 

@@ -27,6 +27,7 @@ from core.harness.events import interpret
 from core.harness.hooks.install import install_hooks
 from core.harness.hooks.settings import merged
 from core.harness.status import read_opinion
+from core.harness.tools import allowed_tools, install_tools, servers_file
 from core.ports import Transcript
 
 _PROGRAM = "claude"
@@ -47,6 +48,7 @@ class ClaudeHarness:
         evidence=True,
         boot_signal=True,
         turn_gate=True,
+        tools=True,
         clear=b"\x15" * 40,  # C-u: 2n-1 of them clear n lines, more do nothing, and unlike C-c none ends a turn
         interrupt=b"\x1b",  # Escape; no hook tells of it
         stash=b"\x13",  # C-s
@@ -87,13 +89,14 @@ class ClaudeHarness:
         """
         rest, theirs = take_settings(context.args, context.cwd)
         install_hooks(context, merged(theirs, self._own_settings(context, rest, theirs)))
+        install_tools(context)
         if self._trust_enabled:
             trust = ClaudeTrust(self._files.configuration, self._clock)
             trust.accept(context.cwd, self._environ.get("ANTHROPIC_API_KEY"))
 
     def _own_settings(self, context: SessionContext, rest: Sequence[str], theirs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what we add: messages too long to paste lie in the session's folder and are read without asking."""
-        own: dict[str, Any] = {"permissions": {"allow": [f"Read(/{context.folder}/**)"]}}
+        """Return what we add: our tools ask nobody, nor does reading what was too long to paste, in our folder."""
+        own: dict[str, Any] = {"permissions": {"allow": [f"Read(/{context.folder}/**)", *allowed_tools()]}}
         bypass = self._accept_bypass == "always" or (self._accept_bypass == "auto" and asks_for_bypass(rest, theirs))
         if bypass and self._trust_enabled:
             own["skipDangerousModePermissionPrompt"] = True
@@ -108,9 +111,9 @@ class ClaudeHarness:
             raise InvalidValue(f"{context.name}: claude needs a conversation id", "take one from new_session_id")
         rest, _ = take_settings(context.args, context.cwd)
         conversation = ("--resume" if resume else "--session-id", context.session_id)
-        settings = ("--settings", str(context.folder / SETTINGS))
+        ours = ("--mcp-config", str(servers_file(context)), "--settings", str(context.folder / SETTINGS))
         last = () if prompt is None else ("--", prompt)
-        return Launch((self._executable(), *conversation, *settings, *rest, *last))
+        return Launch((self._executable(), *conversation, *ours, *rest, *last))
 
     def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
         """Return what a hook report means."""

@@ -15,7 +15,7 @@ from core.surfaces.cli.observing import events_command
 from core.surfaces.cli.printing import EXIT_USAGE, warn
 from core.surfaces.cli.session import Session, output_options
 from core.surfaces.cli.slack import slack_group
-from core.surfaces.cli.speaking import ask_command, post_command
+from core.surfaces.cli.speaking import ask_command, mcp_command, post_command
 from core.surfaces.cli.standing import standing_group
 
 
@@ -45,6 +45,7 @@ for command in (
     slack_group,
     post_command,
     ask_command,
+    mcp_command,
 ):
     root.add_command(command)
 

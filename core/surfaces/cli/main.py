@@ -64,6 +64,9 @@ def _told(arguments: list[str], error: CoreError) -> int:
 def _dispatch(arguments: list[str]) -> int:
     from core.surfaces.cli import quick
 
+    served = quick.serve_tools(arguments)
+    if served is not None:
+        return served
     answered = quick.answer(arguments)
     if answered is not None:
         return answered

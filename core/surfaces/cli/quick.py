@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from core.system import System
 
 _ELSEWHERE = ("THE_LOOP_INSTANCE", "_THE_LOOP_COMPLETE")  #: an agent's process; a shell that completes a word
+TOKEN_VARIABLE = "THE_LOOP_MCP_TOKEN_FILE"  #: names the file that holds the token of the session
 _FORMATS = {"text": False, "json": True}
 
 
@@ -44,6 +45,25 @@ def answer(arguments: list[str]) -> int | None:
         return _list(request)
     finally:
         gc.enable()
+
+
+def serve_tools(arguments: list[str]) -> int | None:
+    """Run `mcp [--token-file FILE]`, and return its exit code; None for every other command line.
+
+    A harness waits for it, so that it imports nothing but what it needs.
+    """
+    match arguments:
+        case ["mcp"]:
+            path = os.environ.get(TOKEN_VARIABLE, "")
+        case ["mcp", "--token-file", path]:
+            pass
+        case _:
+            return None
+    if not path:
+        return None
+    from core import toolbridge
+
+    return toolbridge.main([path])
 
 
 def _list(request: Request) -> int:

@@ -1,4 +1,4 @@
-"""`the-loop post` and `the-loop ask`: what an agent says in its own thread besides its answers."""
+"""`the-loop post`, `ask` and `mcp`: what an agent says in its own thread besides its answers, and its tools."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,9 @@ from pathlib import Path
 import click
 
 from core.domain.rights import Verb
+from core.errors import InvalidValue
 from core.surfaces.cli.printing import EXIT_OK, print_json, print_line
+from core.surfaces.cli.quick import TOKEN_VARIABLE
 from core.surfaces.cli.session import Session, output_options
 
 
@@ -24,7 +26,7 @@ def post_command(session: Session, name: str, text: str, file: Path | None) -> i
     agent = None if session.as_operator else session.instance
     record = speaker(session.system, agent, name)
     said = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
-    post_id = post(session.system, record, actor, said, file, agent=agent is not None)
+    post_id = post(session.system, record, actor, said, [file] if file else [], agent=agent is not None)
     if session.json:
         print_json({"name": record.name, "postId": post_id})
     else:
@@ -51,3 +53,18 @@ def ask_command(session: Session, name: str, question: str, options: tuple[str, 
     else:
         print_line(answer["answer"])
     return EXIT_OK
+
+
+@click.command("mcp")
+@click.option(
+    "--token-file",
+    envvar=TOKEN_VARIABLE,
+    help=f"The file `mcp-token` of the session; default: ${TOKEN_VARIABLE}, which every session of ours has.",
+)
+def mcp_command(token_file: str | None) -> int:
+    """Serve a session's tools (MCP) on standard input and output; a harness runs it inside the session."""
+    from core import toolbridge
+
+    if not token_file:
+        raise InvalidValue("no session's token is named", "run it inside a session, or give --token-file")
+    return toolbridge.main([token_file])

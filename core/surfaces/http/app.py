@@ -6,6 +6,7 @@ from fastapi import APIRouter, FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from core.surfaces.http.agents import agents_router
 from core.surfaces.http.answers import refusal
 from core.surfaces.http.facts import Facts
 from core.surfaces.http.guard import Guard
@@ -17,7 +18,12 @@ from core.surfaces.http.metrics import metrics_router
 def build_app(facts: Facts, *, host: str, port: int, token: str) -> FastAPI:
     """Return the application for a service that listens on host and port."""
     app = FastAPI(title="the-loop", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    routers: Sequence[APIRouter] = (health_router(facts), metrics_router(facts), hooks_router(facts.hooks))
+    routers: Sequence[APIRouter] = (
+        health_router(facts),
+        metrics_router(facts),
+        hooks_router(facts.hooks),
+        agents_router(facts.system, facts.toolbox),
+    )
     for router in routers:
         app.include_router(router)
     app.add_exception_handler(HTTPException, _http_error)

@@ -1,12 +1,18 @@
 """What the HTTP surface knows of the running service, asked at the moment of the request."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from core.domain.services import ServiceRow
 from core.ports import WebHook
 from core.system import System
+
+if TYPE_CHECKING:
+    from core.toolbox import Toolbox
 
 HTTP_ROW = "http"  #: the name of this surface's own row in `status`
 
@@ -21,6 +27,7 @@ class Facts:
     watches: Callable[[], int]  #: panes whose end the observer waits for
     events: Callable[[], Mapping[str, int]]  #: how often this process emitted each event
     dropped: Callable[[], Mapping[str, int]]  #: replies that went no further, by reason
+    toolbox: Callable[[], Toolbox]  #: what sessions' agents may call
     hooks: Mapping[str, WebHook] = field(default_factory=dict)  #: by channel: what answers its requests over HTTP
     pid: int = field(default_factory=os.getpid)
     started: float = field(init=False)

@@ -15,6 +15,7 @@ from core.surfaces.http.addresses import allowed_hosts
 from core.surfaces.http.answers import refusal
 
 OPEN_PATHS = frozenset({"/health"})  #: what may be asked without a token
+AGENTS_PATH = "/mcp"  #: what is asked with a session's token, which whoever answers there looks at
 
 
 class Guard:
@@ -55,14 +56,19 @@ class Guard:
                 "the request comes from a page of another origin",
                 f"send it from http://{hosts[0]}, or by a program that sends no Origin header",
             )
-        return None if scope["path"] in OPEN_PATHS or self._has_token(scope) else _no_token()
+        if scope["path"] in OPEN_PATHS or scope["path"] == AGENTS_PATH:
+            return None
+        return None if self._has_token(scope) else _no_token()
 
     def _has_token(self, scope: Scope) -> bool:
-        given = _values(scope, b"authorization")
-        if len(given) != 1:
-            return False
-        scheme, _, token = given[0].partition(" ")
-        return hmac.compare_digest(token.strip().encode("latin-1"), self._token) and scheme.lower() == "bearer"
+        return hmac.compare_digest((bearer_of(scope) or "").encode("latin-1"), self._token)
+
+
+def bearer_of(scope: Scope) -> str | None:
+    """Return the token that the request carries, None where it carries none, or several."""
+    given = _values(scope, b"authorization")
+    scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def _no_token() -> JSONResponse:

@@ -52,10 +52,17 @@ class Web:
 
     def get(self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> Answered:
         """Ask with these headers alone (the client itself sends Host unless it is given)."""
+        return self._asked(method, path, None, headers)
+
+    def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> Answered:
+        """Send a body."""
+        return self._asked("POST", path, body, headers)
+
+    def _asked(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None) -> Answered:
         parts = urlsplit(self.url)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
         try:
-            connection.request(method, path, headers=dict(headers or {}))
+            connection.request(method, path, body, headers=dict(headers or {}))
             response = connection.getresponse()
             return Answered(response.status, dict(response.getheaders()), response.read().decode())
         finally:

@@ -13,11 +13,13 @@ from core.clock import SystemClock
 from core.domain.activity import BETWEEN_TURNS, ActivityState
 from core.domain.harness import Opinion, SessionContext
 from core.domain.session import Definition
+from core.domain.toolspecs import EVERY_TOOL
 from core.errors import HarnessNotInstalled, InvalidValue
 from core.harness.claude.adapter import ClaudeHarness
 from core.harness.claude.files import ClaudeFiles, project_folder
 
 DEFINITION = Definition("scribe")
+OUR_TOOLS = [f"mcp__the-loop__{spec.name}" for spec in EVERY_TOOL]
 
 
 @pytest.fixture
@@ -132,18 +134,22 @@ def test_fresh_and_resumed_command_lines(
     resumed = claude.launch(context, resume=True, prompt=None)
 
     program, settings = f"{environ['PATH']}/claude", str(context.folder / "hook-settings.json")
+    tools = str(context.folder / "mcp.json")
     theirs = ("--allowedTools", "Read", "Write")
     assert fresh.argv == (
         program,
         "--session-id",
         context.session_id,
+        "--mcp-config",
+        tools,
         "--settings",
         settings,
         *theirs,
         "--",
         "--help me",
     )
-    assert resumed.argv == (program, "--resume", context.session_id, "--settings", settings, *theirs)
+    ours = ("--mcp-config", tools, "--settings", settings)
+    assert resumed.argv == (program, "--resume", context.session_id, *ours, *theirs)
     assert fresh.env == {}
 
 
@@ -174,9 +180,21 @@ def test_settings_of_the_operator_are_taken_in(
     settings = settings_in(context)
     assert settings["env"] == {"A": "b"}
     assert settings["permissions"]["deny"] == ["WebFetch"]
-    assert settings["permissions"]["allow"] == ["Read", f"Read(/{context.folder}/**)"]
+    assert settings["permissions"]["allow"] == ["Read", f"Read(/{context.folder}/**)", *OUR_TOOLS]
     assert commands(settings, "Stop") == ["theirs", f"{context.folder}/report Stop"]
     assert claude.launch(context, resume=False, prompt=None).argv.count("--settings") == 1
+
+
+def test_our_tools_are_named_one_by_one(claude: ClaudeHarness, context: SessionContext) -> None:
+    """Neither a whole server nor a pattern is allowed, and the file that names the server holds no secret."""
+    claude.prepare(context)
+
+    allowed = settings_in(context)["permissions"]["allow"]
+    servers = json.loads((context.folder / "mcp.json").read_text())["mcpServers"]
+    assert [rule for rule in allowed if rule.startswith("mcp__")] == OUR_TOOLS
+    assert list(servers) == ["the-loop"]
+    assert servers["the-loop"]["args"][-1] == str(context.folder / "mcp-token")
+    assert (context.folder / "mcp.json").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,71 @@
+"""Every tool that an agent is given, spelled out: how it is called, and what its caller reads of it."""
+
+from collections.abc import Sequence
+
+from core.domain.rights import Verb
+from core.domain.tools import Kind, Parameter, ToolSpec
+
+LIST = ToolSpec(
+    "list_standing_sessions",
+    "List the standing sessions of this machine, you among them, and how each is. "
+    'Returns {"you": your name, "sessions": [row…]}; '
+    "the keys of a row to look at: name, description, live, activity, hold, queued.",
+    Verb.LIST,
+    reads=True,
+)
+GET = ToolSpec(
+    "get_standing_session",
+    'Look at one standing session. Returns {"session": row}, with the keys of list_standing_sessions.',
+    Verb.GET,
+    (Parameter("name", Kind.TEXT, "The session's name.", required=True, longest=200),),
+    reads=True,
+)
+SAY = ToolSpec(
+    "say_to_standing_session",
+    "Write a message to another standing session; it arrives in its terminal framed with your name. "
+    'Waits up to `wait` seconds for it to be taken and returns {"name", "messageId", "state", "delivered", '
+    '"messages"}; state "queued" means that it will be taken later. An answer, if there is one, comes to you as a '
+    "message of its own. A message starts no session, and how many you may write in an hour is bounded.",
+    Verb.SAY,
+    (
+        Parameter("name", Kind.TEXT, "The other session's name.", required=True, longest=200),
+        Parameter("text", Kind.TEXT, "What to say.", required=True, longest=100_000),
+        Parameter("wait", Kind.NUMBER, "Seconds to wait until it is taken, 0 to 60; default 10."),
+    ),
+)
+POST = ToolSpec(
+    "post",
+    "Post into your own thread in the middle of a turn; the last thing that you say in a turn is posted there anyway. "
+    'Returns {"name", "postId"}. How often you may post in an hour is bounded.',
+    Verb.POST,
+    (
+        Parameter("text", Kind.TEXT, "Markdown.", longest=12_000),
+        Parameter("files", Kind.TEXTS, "Paths of files to attach, in your working folder; at most 5.", most=5),
+    ),
+    needs_thread=True,
+)
+ASK = ToolSpec(
+    "ask",
+    "Ask the people of your thread a question, and wait for an answer: a button, or a reply in the thread. "
+    'Returns {"name", "answer", "by"}; an error with the code no_answer if nobody answers in time.',
+    Verb.ASK,
+    (
+        Parameter("question", Kind.TEXT, "What to ask; at most 1,000 characters.", required=True, longest=1_000),
+        Parameter("options", Kind.TEXTS, "Answers to choose from, at most 10.", longest=200),
+        Parameter("wait", Kind.NUMBER, "Seconds to wait at most; default: as long as your operator allows."),
+    ),
+    needs_thread=True,
+)
+
+INSTRUCTIONS = (
+    "the-loop keeps long-lived agents, each in a terminal of its own and often with a thread in a chat; you are one of "
+    "them. These tools look at the others, write to them, and speak in your own thread. Starting, stopping, creating "
+    "and deleting sessions is your operator's business."
+)
+
+EVERY_TOOL: Sequence[ToolSpec] = (LIST, GET, SAY, POST, ASK)
+
+
+def tools_for(*, has_thread: bool) -> tuple[ToolSpec, ...]:
+    """Return the tools that are of use to a session with or without a thread."""
+    return tuple(spec for spec in EVERY_TOOL if has_thread or not spec.needs_thread)

@@ -1,0 +1,112 @@
+"""A real service, and the official MCP client on both of its doors."""
+
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult
+
+from bot.workspace.thread import WorkspaceThread
+from tests.integration.http.conftest import Web
+from tests.support.product import NAME, Product, Serving, product
+from tests.support.tmux import wait_until
+
+OTHER = "builder"
+
+
+class Desk:
+    """The product with its service up, seen from the desks of its agents."""
+
+    def __init__(self, running: Product, serving: Serving | None = None) -> None:
+        self.product = running
+        self._serving = serving
+        self.web = Web(running)
+
+    def restart(self) -> None:
+        """Restart the service."""
+        assert self._serving is not None
+        self._serving.stop()
+        self._serving = self.product.serve().wait_swept()
+
+    def folder(self, name: str = NAME) -> Path:
+        """Return the session's folder."""
+        return self.product.paths.session(self.product.record(name)["uid"])
+
+    def token(self, name: str = NAME) -> str:
+        """Return the session's token as it is now."""
+        return (self.folder(name) / "mcp-token").read_text().strip()
+
+    @asynccontextmanager
+    async def http(self, token: str | None = None) -> AsyncIterator[ClientSession]:
+        """Give a client of /mcp; the session's own unless another token is given."""
+        headers = {"Authorization": f"Bearer {self.token() if token is None else token}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=30) as client,
+            streamable_http_client(f"{self.web.url}/mcp", http_client=client) as streams,
+            ClientSession(streams[0], streams[1]) as session,
+        ):
+            await session.initialize()
+            yield session
+
+    @asynccontextmanager
+    async def stdio(self, name: str = NAME) -> AsyncIterator[ClientSession]:
+        """Give a client of the program that the session's harness runs."""
+        folder = self.folder(name)
+        arguments = ["-I", "-S", str(folder / "toolbridge.py"), str(folder / "mcp-token")]
+        async with (
+            stdio_client(StdioServerParameters(command=sys.executable, args=arguments)) as streams,
+            ClientSession(streams[0], streams[1]) as session,
+        ):
+            await session.initialize()
+            yield session
+
+
+async def called(session: ClientSession, tool: str, /, **arguments: Any) -> CallToolResult:
+    """Call a tool."""
+    result = await session.call_tool(tool, arguments)
+    assert isinstance(result, CallToolResult)
+    return result
+
+
+def error_of(result: CallToolResult) -> str:
+    """Return the code of a failed call, "" of another."""
+    return str(result.structured_content["error"]["code"]) if result.is_error else ""
+
+
+@pytest.fixture
+def alone() -> Iterator[Product]:
+    """Give a product without a channel."""
+    with product() as running:
+        yield running
+
+
+@pytest.fixture
+def desk(alone: Product) -> Desk:
+    """Give a service whose session `scribe` runs."""
+    return Desk(alone, alone.serve().wait_swept())
+
+
+@pytest.fixture
+def both(desk: Desk) -> Desk:
+    """Give a service with a second session, `builder`."""
+    made = desk.product.cli("standing", "create", OTHER, "--prompt", "Build.")
+    assert made.code == 0, made.err
+    return desk
+
+
+@pytest.fixture
+def talking() -> Iterator[Desk]:
+    """Give a service whose session has a thread in a workspace."""
+    with WorkspaceThread() as workspace, product(workspace) as running:
+        serving = running.serve().wait_swept()
+        thread = running.root()
+        running.wait_reply(thread, "Ready.", 30)
+        wait_until(lambda: running.cli("standing", "get", NAME, "--json").json["slackThread"], "the thread is known")
+        yield Desk(running, serving)
