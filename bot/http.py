@@ -6,7 +6,6 @@ the body proves nothing and is not looked at.
 
 import asyncio
 import json
-import logging
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
 from typing import Any
@@ -20,8 +19,6 @@ from bot.middleware import COMMIT
 from bot.reading import Reading, pause, unless
 from core.errors import ChannelError
 from core.ports import WebAnswer
-
-log = logging.getLogger(__name__)
 
 PATH = "/channels/slack/events"
 _ANSWER_SECONDS = 10.0  #: Slack itself waits three

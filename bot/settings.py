@@ -48,7 +48,7 @@ class ReadBlock(Block):
     mode: Literal["socket", "http", "poll", "off"] = Field(
         "socket",
         description="socket: Socket Mode; http: Slack calls the service at /channels/slack/events; poll: the threads "
-        "are read again and again, without slash commands; off: nothing is read, posts only",
+        "are read again and again, without commands and buttons; off: nothing is read, posts only",
     )
     interval_seconds: float = Field(30, ge=1, le=3600, description="poll: seconds between two rounds")
 

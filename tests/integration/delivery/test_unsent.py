@@ -11,7 +11,7 @@ from core.domain.binding import Binding
 from core.domain.session import SessionRecord
 from core.errors import ChannelError
 from core.outbound import OutboundWorker
-from core.ports import OutboundKind, PostState
+from core.ports import NewPost, OutboundKind, PostState
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.outgoing import HandClock, drain, events, post
@@ -40,7 +40,7 @@ def bound(system: System, clock: HandClock) -> System:
 class Splitting(Chat):
     """A chat that attaches what is long."""
 
-    def parts(self, post):  # type: ignore[no-untyped-def]
+    def parts(self, post: NewPost) -> tuple[NewPost, ...]:
         """Return the beginning and a file."""
         if post.kind is not OutboundKind.ANSWER:
             return (post,)
