@@ -9,6 +9,7 @@ from benchmarks import (
     event_to_pane,
     idle_hundred,
     list_in_process,
+    loops,
     say_to_pane,
     service_at_rest,
 )
@@ -26,6 +27,7 @@ def main() -> int:
         service_at_rest,
         death_to_event,
         idle_hundred,
+        loops,
     )
     return max(report([ratio]) for module in modules for ratio in module.ratios())
 

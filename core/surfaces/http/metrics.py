@@ -13,6 +13,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from core.domain.loop import OPEN, Held, Loop, LoopStatus
 from core.domain.message import MessageState
 from core.domain.session import Live
 from core.errors import CoreError, TmuxMissing, TmuxSilent
@@ -68,6 +69,7 @@ class ServiceCollector(Collector):
             "sessions": self._sessions,
             "inbox": self._inbox,
             "outbox": self._outbox,
+            "loops": self._loops,
         }
         answered = dict.fromkeys(parts, True)
         for part, ask in parts.items():
@@ -99,10 +101,22 @@ class ServiceCollector(Collector):
         values = {state.value: counts.get(state.value, 0) for state in MessageState}
         return _labelled("the_loop_inbox", "Messages on their way in and settled ones, by state", "state", values)
 
+    def _loops(self) -> Metric:
+        counts = Counter(_state(loop) for loop in self._facts.system.loops.all_open())
+        states = [*(status.value for status in LoopStatus if status in OPEN), *(f"held-{held.value}" for held in Held)]
+        values = {state: counts[state] for state in states}
+        return _labelled("the_loop_loops", "Loops that have not ended, by what they do", "state", values)
+
     def _outbox(self) -> Metric:
         counts = self._facts.system.outbox.tally()
         values = {state.value: counts.get(state.value, 0) for state in PostState}
         return _labelled("the_loop_outbox", "Posts on their way out and settled ones, by state", "state", values)
+
+
+def _state(loop: Loop) -> str:
+    return (
+        f"held-{loop.held.value}" if loop.status is LoopStatus.ACTIVE and loop.held is not None else loop.status.value
+    )
 
 
 def _labelled(name: str, told: str, label: str, values: Mapping[str, float]) -> Metric:

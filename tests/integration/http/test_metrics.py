@@ -3,6 +3,7 @@
 import os
 import signal
 
+from core.domain.loop import Held
 from core.domain.message import MessageState
 from core.domain.session import Live
 from tests.integration.http.conftest import Web
@@ -44,6 +45,22 @@ def test_messages_are_counted_by_state(alone: Product, web: Web) -> None:
     assert after['the_loop_inbox{state="confirmed"}'] == before['the_loop_inbox{state="confirmed"}'] + 1
     assert {f'the_loop_inbox{{state="{state.value}"}}' for state in MessageState} <= after.keys()
     assert after["process_resident_memory_bytes"] > 0
+
+
+def test_loops_are_counted_by_what_they_do(alone: Product, web: Web) -> None:
+    """Every state has a sample; one that is paused counts as that, one that has ended not at all."""
+    alone.serve().wait_swept()
+    made = [
+        alone.cli("loop", "create", NAME, "--instruction", "look", "--interval", "1h", "--json").json["loop"]["id"]
+        for _ in range(3)
+    ]
+    alone.cli("loop", "pause", made[0])
+    alone.cli("loop", "stop", made[1])
+
+    after = web.metrics()
+
+    assert after['the_loop_loops{state="active"}'] == after['the_loop_loops{state="paused"}'] == 1
+    assert {f'the_loop_loops{{state="held-{held.value}"}}' for held in Held} <= after.keys()
 
 
 def test_dropped_replies_and_events_are_counted_by_reason(talking: Product) -> None:
