@@ -17,7 +17,7 @@ from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyA
 from core.domain.session import SessionRecord
 from core.errors import InvalidValue, RecordUnreadable
 from core.names import new_marker, new_message_id, standing_ref
-from core.notes import note_of
+from core.notes import note_for
 from core.ports import Binding, IncomingReply, Mirror, Verdict
 from core.sharing import SHARING, close_thread, has_changed
 from core.steering import Authorized, may_steer
@@ -128,7 +128,7 @@ class Inbound:
             return new
         reason = f"{limit} messages wait already"
         self._system.inbox.advance(row, MessageState.REFUSED, reason)
-        note = note_of(row, MessageState.REFUSED, reason, "send it again once they are worked off")
+        note = note_for(self._system, row, MessageState.REFUSED, reason, "send it again once they are worked off")
         if note is not None:
             self._system.outbox.add([note])
         return Dropped(FULL)
@@ -144,7 +144,7 @@ class Inbound:
             reason = f"{CONFIRM}, for it was {reply.confirm}"
             moved = self._system.inbox.advance(row, MessageState.QUEUED, reason)
             remedy = f"`the-loop standing confirm {row.message.id}` sends it, `cancel` in its place forgets it"
-            note = note_of(moved, MessageState.QUEUED, reason, remedy)
+            note = note_for(self._system, moved, MessageState.QUEUED, reason, remedy)
             self._system.outbox.add([note] if note else [])
         elif reply.files:
             self._system.inbox.advance(row, MessageState.QUEUED, FETCHING)

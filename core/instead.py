@@ -28,6 +28,8 @@ def _ways(button: Button, name: str, replies: bool) -> Iterator[str]:
     match button.press:
         case Press.ALLOW | Press.DENY:
             yield f"Answer it at its terminal: {attach_of(name)}"
+        case Press.CANCEL | Press.CONFIRM if " " in button.target:
+            yield f"One by one: `the-loop standing queue {name}` lists them"
         case Press.CANCEL:
             yield f"To cancel it: `the-loop standing cancel {button.target}`"
         case Press.CONFIRM:

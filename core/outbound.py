@@ -18,6 +18,7 @@ from core.commands import exact_for
 from core.domain.session import Phase, SessionRecord
 from core.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Refused, RowBroken
 from core.instead import without_buttons
+from core.notes import COUNTED
 from core.ports import Binding, Channel, NewPost, OutboundKind, OutboxRow, Posted, PostState
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
@@ -130,6 +131,9 @@ class OutboundWorker:
         if row.state is not PostState.PENDING:
             return False
         try:
+            if row.post.key.startswith(COUNTED) and self._system.outbox.is_overtaken(row):
+                self._system.outbox.advance(row, PostState.SKIPPED, detail="a later edit says all that it says")
+                return True
             if not self._channel.wants(row.post.kind):
                 self._system.outbox.advance(row, PostState.SKIPPED, detail="the channel's verbosity leaves it out")
                 return True

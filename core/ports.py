@@ -108,6 +108,10 @@ class Inbox(Protocol):
         """Return the session's rows that are waiting or in flight: in flight first, ticks last, by order_us and seq."""
         ...
 
+    def still(self, message_ids: Sequence[str], state: MessageState) -> tuple[str, ...]:
+        """Return those of the messages that are in the state, in their order."""
+        ...
+
     def with_states(self, uid: str, states: Collection[MessageState], limit: int = 200) -> tuple[InboxRow, ...]:
         """Return the session's rows in these states, newest first."""
         ...
@@ -244,6 +248,14 @@ class Outbox(Protocol):
 
     def whole(self, row: OutboxRow) -> OutboxRow:
         """Return the row that a part was made from, and any other row as it is."""
+        ...
+
+    def latest(self, prefix: str) -> NewPost | None:
+        """Return the post whose key is the last of those that begin so; the prefix ends with a colon."""
+        ...
+
+    def is_overtaken(self, row: OutboxRow) -> bool:
+        """Tell whether a later edit of the same message waits behind this one."""
         ...
 
     def with_buttons(self, channel_kind: str, ts: str) -> tuple[OutboxRow, ...]:

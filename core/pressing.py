@@ -5,7 +5,7 @@ bound to the session that the post speaks of, and the person of our own team and
 button that came too late says what became of the matter.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from core.asking import Requests
@@ -103,13 +103,17 @@ class Presses:
     def _done(self, press: IncomingPress, row: OutboxRow, button: Button) -> str:
         if button.press in (Press.ALLOW, Press.DENY, Press.OPTION):
             return self._answered(press, button)
-        message = self._system.inbox.get(button.target)
-        if message is None or message.message.uid != row.post.uid:
-            raise _No(UNKNOWN_BUTTON)
-        words = self._of_message(press, button.press, message)
+        messages = [self._message(row, message_id) for message_id in button.target.split()]
+        words = self._of_messages(press, button.press, messages)
         self._system.outbox.add([_marked(row, press, button, words)])
         self._system.poke()
         return ""
+
+    def _message(self, row: OutboxRow, message_id: str) -> InboxRow:
+        message = self._system.inbox.get(message_id)
+        if message is None or message.message.uid != row.post.uid:
+            raise _No(UNKNOWN_BUTTON)
+        return message
 
     def _answered(self, press: IncomingPress, button: Button) -> str:
         request = self._system.requests.get(button.target)
@@ -139,15 +143,15 @@ class Presses:
         record = self._system.records.read(request.name)
         return record if record is not None and record.uid == request.uid else None
 
-    def _of_message(self, press: IncomingPress, what: Press, row: InboxRow) -> str:
+    def _of_messages(self, press: IncomingPress, what: Press, rows: Sequence[InboxRow]) -> str:
         """Do it, and return what the note is to say of it."""
-        actor, name = _actor(press), row.message.name
+        actor, name = _actor(press), rows[0].message.name
         if what is Press.CANCEL:
-            cancel_message(self._system, row.message.id, actor, told=False)
-            return "cancelled"
+            return self._each(
+                rows, "cancelled", lambda row: cancel_message(self._system, row.message.id, actor, told=False)
+            )
         if what is Press.CONFIRM:
-            confirm_message(self._system, row.message.id, actor)
-            return "confirmed"
+            return self._each(rows, "confirmed", lambda row: confirm_message(self._system, row.message.id, actor))
         if what is Press.INTERRUPT:
             [told] = interrupt_standing(self._system, name, actor).sessions
             done = told.outcome is Outcome.INTERRUPTED
@@ -158,8 +162,24 @@ class Presses:
                 raise Refused(f"{name} could not be started: {answer.sessions[0].detail}")
             if what is Press.START:
                 return "started"
-        self._send_again(row)
-        return "started, and sent again" if what is Press.START_AND_SEND else "sent again"
+        sent = "started, and sent again" if what is Press.START_AND_SEND else "sent again"
+        return self._each(rows, sent, self._send_again)
+
+    @staticmethod
+    def _each(rows: Sequence[InboxRow], done: str, act: Callable[[InboxRow], object]) -> str:
+        """Act on each message, and return the words for it: with how many it no longer applied to, if not to all.
+
+        Raises Refused where it applied to none.
+        """
+        refused: list[Refused] = []
+        for row in rows:
+            try:
+                act(row)
+            except Refused as error:
+                refused.append(error)
+        if len(refused) == len(rows):
+            raise refused[0]
+        return f"{len(rows) - len(refused)} of {len(rows)} {done}" if refused else done
 
     def _send_again(self, row: InboxRow) -> None:
         """Commit the text anew, once, as its own author's, whose right is asked again here and at delivery."""
@@ -207,13 +227,19 @@ def _marked(row: OutboxRow, press: IncomingPress, button: Button, words: str) ->
         **{
             **row.post.__dict__,
             "id": f"{row.post.id}-{button.action}",
-            "key": f"{row.post.key}:{button.action}",
+            "key": f"pressed:{row.post.key}:{button.action}",
             "kind": OutboundKind.NOTE,
             "text": text,
-            "buttons": (Button(Press.SEND_AGAIN, button.target, "Send again"),) if button.press is Press.CANCEL else (),
+            "buttons": (Button(Press.SEND_AGAIN, button.target, _again(button)),)
+            if button.press is Press.CANCEL
+            else (),
             "edits": row.post.edits or row.post.id,
         }
     )
+
+
+def _again(button: Button) -> str:
+    return "Send all again" if " " in button.target else "Send again"
 
 
 def _actor(press: IncomingPress) -> str:

@@ -8,7 +8,7 @@ from core.domain.harness import HarnessEvent, TextQueued, TurnStarted
 from core.domain.message import IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState
 from core.domain.session import SessionRecord
 from core.launching import context_of
-from core.notes import note_of
+from core.notes import note_for
 from core.ports import Transcript
 from core.sessions import resolve
 from core.system import System
@@ -146,7 +146,7 @@ def _give_up(system: System, row: InboxRow) -> None:
     reason = "its harness ended with the text in its queue"
     with system.database.transaction(durable=False):
         moved = system.inbox.advance(row, MessageState.UNKNOWN, reason)
-        note = note_of(moved, MessageState.UNKNOWN, reason, "look at its terminal before you send it again")
+        note = note_for(system, moved, MessageState.UNKNOWN, reason, "look at its terminal before you send it again")
         if note is not None:
             system.outbox.add([note])
     system.events.emit("standing.unconfirmed", name=row.message.name, reason=reason, message=row.message.id)

@@ -8,7 +8,7 @@ from core.domain.delivering import Settle
 from core.domain.message import InboxRow, MessageState
 from core.effects import Effect, effect
 from core.errors import Refused
-from core.notes import note_of
+from core.notes import note_for
 from core.system import System
 
 UNPROVEN = "this harness cannot prove more"
@@ -107,7 +107,7 @@ class Recorder:
         self._emit(_EVENTS[state], row, detail)
 
     def _note(self, row: InboxRow, state: MessageState, reason: str, remedy: str) -> None:
-        post = note_of(row, state, reason, remedy)
+        post = note_for(self._system, row, state, reason, remedy)
         if post is not None:
             self._system.outbox.add([post])
             self._system.poke()

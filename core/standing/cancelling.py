@@ -9,7 +9,7 @@ from core.domain.session import SessionRecord
 from core.effects import Effect, effect
 from core.errors import Refused, UnknownMessage
 from core.loops.holding import hold_with_session
-from core.notes import note_of
+from core.notes import note_for
 from core.ports import NewPost, OutboundKind
 from core.system import System
 
@@ -84,7 +84,7 @@ def cancel_message(system: System, message_id: str, actor: str, *, told: bool = 
         with effect(Effect.QUEUE_CANCEL), system.database.transaction(durable=True):
             cancelled = system.inbox.advance(row, MessageState.CANCELLED, detail)
             remedy = "send it again if it still counts"
-            note = note_of(cancelled, MessageState.CANCELLED, detail, remedy) if told else None
+            note = note_for(system, cancelled, MessageState.CANCELLED, detail, remedy) if told else None
             if note is not None:
                 system.outbox.add([note])
     except Refused:

@@ -60,6 +60,11 @@ class SqliteInbox:
         """
         return self._rows.all(queries.UNSETTLED, (uid, limit))
 
+    def still(self, message_ids: Sequence[str], state: MessageState) -> tuple[str, ...]:
+        """Return those of the messages that are in the state, in their order. Raises StoreBroken."""
+        found = {row["id"] for row in self._database.read(queries.STILL, (json.dumps(list(message_ids)), state.value))}
+        return tuple(message_id for message_id in message_ids if message_id in found)
+
     def with_states(self, uid: str, states: Collection[MessageState], limit: int = 200) -> tuple[InboxRow, ...]:
         """Return the session's rows in these states, newest first."""
         query = queries.WITH_STATES.format(states=", ".join("?" * len(states)))

@@ -73,6 +73,20 @@ class SqliteOutbox:
         found = [] if row.part_of is None else self._database.read(queries.POST, (row.part_of,))
         return _row(found[0]) if found else row
 
+    def latest(self, prefix: str) -> NewPost | None:
+        """Return the post whose key is the last of those that begin so; the prefix ends with a colon.
+
+        Raises StoreBroken.
+        """
+        found = self._rows.all(queries.LATEST_POST, (prefix, f"{prefix[:-1]};"))
+        return found[0].post if found else None
+
+    def is_overtaken(self, row: OutboxRow) -> bool:
+        """Tell whether a later edit of the same message waits behind this one. Raises StoreBroken."""
+        post = row.post
+        values = (post.channel_kind, post.uid, row.seq, post.edits)
+        return bool(post.edits) and bool(self._database.read(queries.OVERTAKEN, values))
+
     def with_buttons(self, channel_kind: str, ts: str) -> tuple[OutboxRow, ...]:
         """Return the posts with buttons that stand in the message of that time stamp. Raises StoreBroken."""
         return self._rows.all(queries.POST_WITH_BUTTONS, (ts, channel_kind))

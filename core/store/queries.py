@@ -37,6 +37,7 @@ LAST_TAKEN = """
 BUSY_UIDS = f"SELECT DISTINCT uid FROM inbox WHERE {_OPEN} ORDER BY uid"
 ACCEPTED_UIDS = "SELECT DISTINCT uid FROM inbox WHERE state = 'accepted' ORDER BY uid"
 WAITING_COUNTS = f"SELECT uid, count(*) AS waiting FROM inbox WHERE {_OPEN} AND {_WAITING} GROUP BY uid"
+STILL = "SELECT id FROM inbox WHERE id IN (SELECT value FROM json_each(?)) AND state = ?"
 CHECK_MESSAGES = f"""
     SELECT * FROM inbox WHERE {_OPEN} OR state NOT IN (SELECT value FROM json_each(?)) ORDER BY seq
 """
@@ -84,6 +85,10 @@ ADD_PART = """
     INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, state, part_of, part)
     VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, 'pending', :part_of, :part)
 """
+LATEST_POST = "SELECT * FROM outbox WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT 1"
+OVERTAKEN = (
+    f"SELECT 1 FROM outbox WHERE channel_kind = ? AND uid = ? AND seq > ? AND {_OPEN_POST} AND edits = ? LIMIT 1"
+)
 CHECK_POSTS = f"SELECT * FROM outbox WHERE {_OPEN_POST} OR state NOT IN (SELECT value FROM json_each(?)) ORDER BY seq"
 POST_TALLY = "SELECT state, count(*) AS rows FROM outbox GROUP BY state"
 ADVANCE_POST = """

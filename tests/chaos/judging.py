@@ -1,5 +1,6 @@
 """What was said, compared with what the agents' conversation files hold. Pure but for the reading at the end."""
 
+import json
 import re
 import sqlite3
 from collections import Counter, defaultdict
@@ -140,8 +141,9 @@ def rows_of(product: Product, threads: Mapping[str, str]) -> dict[str, Row]:
     doubted = {event["message"] for event in product.events("standing.unconfirmed") if event["detail"] == "unknown"}
     with closing(sqlite3.connect(f"file:{product.paths.database}?mode=ro", uri=True, timeout=20)) as database:
         notes = database.execute(
-            "SELECT key, text, ts FROM outbox WHERE key LIKE 'note:%' AND state = 'sent'"
+            "SELECT buttons, text, ts FROM outbox WHERE key LIKE 'note:%' AND state = 'sent'"
         ).fetchall()
         inbox = database.execute("SELECT id, from_ts, state, detail FROM inbox WHERE from_ts IS NOT NULL").fetchall()
-    noted = {key.split(":")[1] for key, text, ts in notes if _NOTED in text and ts in told}
+    named = [buttons for buttons, text, ts in notes if _NOTED in text and ts in told and buttons]
+    noted = {ident for buttons in named for button in json.loads(buttons) for ident in button[1].split()}
     return {ts: Row(ts, state, detail, ident in doubted, ident in noted) for ident, ts, state, detail in inbox}

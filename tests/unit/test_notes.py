@@ -1,6 +1,7 @@
 """What the sender of a message is told in its thread, and what they can do about it: a row for every end of it."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from core.domain.delivering import CONFIRM
 from core.domain.gate import HoldState, Observed, held_reason, seen_reason
 from core.domain.marking import MARKS, Mark
 from core.domain.message import IN_FLIGHT, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
-from core.notes import AGAIN, STARTABLE, note_of
+from core.notes import AGAIN, STARTABLE, note_for
 from core.ports import NewPost, OutboundKind
+from core.system import System
+from tests.support.world import World
 
 S, P = MessageState, Press
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -41,19 +44,25 @@ def row(address: ReplyAddress | None) -> InboxRow:
     return InboxRow(NewMessage(**given), 1, MessageState.PENDING, "", NOW)
 
 
-def told(state: MessageState, reason: str, remedy: str = "do this") -> NewPost:
+@pytest.fixture
+def system(tmp_path: Path) -> System:
+    """Give ports that have told nobody of anything."""
+    return World(tmp_path, "no-such-server", tmp_path).system()
+
+
+def told(system: System, state: MessageState, reason: str, remedy: str = "do this") -> NewPost:
     """Return the note of a reply."""
-    note = note_of(row(ReplyAddress("slack", "T1", "C1", "1.0", "1.1")), state, reason, remedy)
+    note = note_for(system, row(ReplyAddress("slack", "T1", "C1", "1.0", "1.1")), state, reason, remedy)
     assert note is not None
     return note
 
 
 @pytest.mark.parametrize(("state", "reason", "words", "presses"), SEEN)
 def test_each_end_has_its_words_its_remedy_and_its_buttons(
-    state: MessageState, reason: str, words: str, presses: tuple[Press, ...]
+    system: System, state: MessageState, reason: str, words: str, presses: tuple[Press, ...]
 ) -> None:
     """In the message's own thread; each button carries the message's id and no text."""
-    note = told(state, reason)
+    note = told(system, state, reason)
 
     assert note.text == f"Your message to `scribe` {words}: {reason}. To do: do this"
     assert tuple(button.press for button in note.buttons) == presses
@@ -76,25 +85,29 @@ def test_every_state_that_stops_a_message_has_a_note() -> None:
 
 
 @pytest.mark.parametrize("press", [P.START, P.START_AND_SEND])
-def test_starting_is_for_operators(press: Press) -> None:
+def test_starting_is_for_operators(system: System, press: Press) -> None:
     """All else that a note offers is for whoever may steer."""
-    roles = {button.press: button.role for state, reason, *_ in SEEN for button in told(state, reason).buttons}
+    roles = {button.press: button.role for state, reason, *_ in SEEN for button in told(system, state, reason).buttons}
 
     assert roles.pop(press) is Role.OPERATOR
     assert {role for key, role in roles.items() if key not in (P.START, P.START_AND_SEND)} == {Role.MEMBER}
 
 
-def test_one_note_for_each_message_and_reason() -> None:
-    """A second one of the same key is not committed; another reason is another note."""
-    same = {told(S.QUEUED, "busy").key, told(S.QUEUED, "busy", "another remedy").key}
-    other = {told(S.QUEUED, "busy").key, told(S.QUEUED, "paused").key, told(S.UNKNOWN, "busy").key}
+def test_one_note_for_each_message_and_reason(system: System) -> None:
+    """What was told is not told again; another reason, or another end, is another note."""
+    address = ReplyAddress("slack", "T1", "C1", "1.0", "1.1")
+    system.outbox.add([told(system, S.QUEUED, "busy")])
 
-    assert (len(same), len(other)) == (1, 3)
+    again = note_for(system, row(address), S.QUEUED, "busy", "another remedy")
+    others = {told(system, S.QUEUED, "paused").key, told(system, S.UNKNOWN, "busy").key}
+
+    assert again is None
+    assert len(others) == 2
 
 
-def test_what_came_by_no_chat_has_no_note() -> None:
+def test_what_came_by_no_chat_has_no_note(system: System) -> None:
     """Whoever said it at the terminal has the answer there."""
-    assert note_of(row(None), S.REFUSED, "stopped", "start it") is None
+    assert note_for(system, row(None), S.REFUSED, "stopped", "start it") is None
 
 
 def test_what_can_be_sent_again_was_taken_by_nobody_for_sure() -> None:
