@@ -116,10 +116,11 @@ def _toolbox(system: System, ask: Callable[[Mapping[str, Any], Listener], None])
 
     @cache
     def made() -> Toolbox:
+        from core.loops.tools import loop_tools
         from core.toolbox import Toolbox
         from core.toolset import standard_tools
 
-        return Toolbox(system, standard_tools(system, ask))
+        return Toolbox(system, (*standard_tools(system, ask), *loop_tools(system)))
 
     return made
 

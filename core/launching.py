@@ -81,21 +81,25 @@ def write_tools(paths: StatePaths, record: SessionRecord, context: SessionContex
 
 def grants(environ: Mapping[str, str], *, has_thread: bool, has_tools: bool = False) -> tuple[Grant, ...]:
     """Return what a session can call of ours: its tools, and, if the program is on PATH, what reads and speaks."""
-    tools = tools_for(has_thread=has_thread) if has_tools else ()
-    return (*(Grant(spec.name, spec.gist, tool=True) for spec in tools), *_commands(environ, has_thread=has_thread))
-
-
-def _commands(environ: Mapping[str, str], *, has_thread: bool) -> tuple[Grant, ...]:
     program = shutil.which("the-loop", path=environ.get("PATH", ""))
-    if program is None:
-        return ()
-    command = shlex.quote(program)
+    commands = _commands(shlex.quote(program), has_thread=has_thread, has_tools=has_tools) if program else ()
+    tools = tools_for(has_thread=has_thread) if has_tools else ()
+    return (*(Grant(spec.name, spec.gist, tool=True) for spec in tools), *commands)
+
+
+def _commands(command: str, *, has_thread: bool, has_tools: bool) -> tuple[Grant, ...]:
+    """Return the commands; where there are tools, those alone that do what no tool does."""
+    looks = (
+        Grant(f"{command} standing screen NAME", "what a session's terminal shows"),
+        Grant(f"{command} standing logs NAME", "what one showed before it ended, and how it ended"),
+        Grant(f"{command} standing queue NAME", "what waits for one of them"),
+    )
+    if has_tools:
+        return looks
     return (
         Grant(f"{command} standing list", "the standing sessions and how they are"),
         Grant(f"{command} standing get NAME", "one of them, whole"),
-        Grant(f"{command} standing screen NAME", "what its terminal shows"),
-        Grant(f"{command} standing logs NAME", "what one showed before it ended, and how it ended"),
-        Grant(f"{command} standing queue NAME", "what waits for one of them"),
+        *looks,
         Grant(f"{command} standing say NAME --text TEXT", "a message to another session"),
         *_loop_grants(command),
         *(_thread_grants(command) if has_thread else ()),

@@ -16,7 +16,7 @@ from core.domain.message import WAITING, InboxRow, MessageState
 from core.domain.observing import observe
 from core.domain.pane import Pane, Survey, interrupted_at
 from core.domain.session import Live, SessionRecord
-from core.errors import StoreBroken, TmuxMissing, TmuxSilent
+from core.errors import StoreBroken, TmuxMissing, TmuxSilent, UnsupportedHarness
 from core.launching import ASKING, TOOL, context_of
 from core.names import target_for
 from core.sessions import resolve
@@ -45,6 +45,15 @@ def timing_of(system: System) -> Timing:
 def traits_of(system: System, record: SessionRecord) -> Traits:
     """Return the traits of the record's harness. Raises UnsupportedHarness."""
     return system.harnesses.get(record.definition.harness or system.settings.routing.default_harness).traits
+
+
+def has_tools(system: System, record: SessionRecord) -> bool:
+    """Tell whether the record's agent was given our tools. Raises StoreBroken."""
+    try:
+        given = traits_of(system, record).tools
+    except UnsupportedHarness:
+        return False
+    return given and is_there(system.paths.agent_token(record.uid))
 
 
 def opinion_of(system: System, record: SessionRecord, pane_pid: int) -> Opinion | None:

@@ -1,7 +1,6 @@
 """What an agent's tools are: their names, what they take, and what they answer. No I/O."""
 
 import json
-import math
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
@@ -11,14 +10,16 @@ from core.errors import CoreError, InvalidValue
 from core.values import dataclass
 
 SERVER = "the-loop"  #: the server's name towards harnesses, which call a tool `mcp__the-loop__<tool>` or the like
+_LARGEST = 10**12
 _SHOWN = 60  #: characters of a wrong value that a refusal shows
 
 
 class Kind(Enum):
-    """What a parameter takes, by the words of JSON Schema."""
+    """What a parameter takes, by the words of JSON Schema but for SPAN."""
 
     TEXT = "string"
     NUMBER = "number"
+    SPAN = "span"  #: a text such as 10m, or seconds
     INTEGER = "integer"
     TRUTH = "boolean"
     TEXTS = "array"
@@ -27,6 +28,7 @@ class Kind(Enum):
 _TYPES: Mapping[Kind, tuple[type, ...]] = {
     Kind.TEXT: (str,),
     Kind.NUMBER: (int, float),
+    Kind.SPAN: (str, int, float),
     Kind.INTEGER: (int,),
     Kind.TRUTH: (bool,),
     Kind.TEXTS: (list,),
@@ -34,6 +36,7 @@ _TYPES: Mapping[Kind, tuple[type, ...]] = {
 _WORDS: Mapping[Kind, str] = {
     Kind.TEXT: "a text",
     Kind.NUMBER: "a number",
+    Kind.SPAN: "a span such as 10m, or seconds",
     Kind.INTEGER: "a whole number",
     Kind.TRUTH: "true or false",
     Kind.TEXTS: "a list of texts",
@@ -53,7 +56,8 @@ class Parameter:
 
     def schema(self) -> dict[str, Any]:
         """Return it in the words of JSON Schema."""
-        told: dict[str, Any] = {"type": self.kind.value, "description": self.purpose}
+        kind: Any = ["string", "number"] if self.kind is Kind.SPAN else self.kind.value
+        told: dict[str, Any] = {"type": kind, "description": self.purpose}
         if self.kind is Kind.TEXT:
             told["maxLength"] = self.longest
         if self.kind is Kind.TEXTS:
@@ -65,8 +69,8 @@ class Parameter:
         wrong_truth = isinstance(value, bool) and self.kind is not Kind.TRUTH  # a bool is an int to Python
         if wrong_truth or not isinstance(value, _TYPES[self.kind]):
             raise InvalidValue(f"{self.name} is {_shown(value)}", f"give {_WORDS[self.kind]}")
-        if isinstance(value, float) and not math.isfinite(value):
-            raise InvalidValue(f"{self.name} is {value}", f"give {_WORDS[self.kind]}")
+        if isinstance(value, float | int) and not abs(value) <= _LARGEST:  # which no NaN is
+            raise InvalidValue(f"{self.name} is no number of use", f"give {_WORDS[self.kind]}")
         texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
         if not all(isinstance(text, str) for text in texts):
             raise InvalidValue(f"{self.name} holds something else than texts", f"give {_WORDS[self.kind]}")

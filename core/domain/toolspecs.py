@@ -57,13 +57,80 @@ ASK = ToolSpec(
     needs_thread=True,
 )
 
-INSTRUCTIONS = (
-    "the-loop keeps long-lived agents, each in a terminal of its own and often with a thread in a chat; you are one of "
-    "them. These tools look at the others, write to them, and speak in your own thread. Starting, stopping, creating "
-    "and deleting sessions is your operator's business."
+_LOOP = '"loop", your session\'s "loops" and "said", a sentence that tells what was done'
+_ID = Parameter("id", Kind.TEXT, "The loop's id, as list_loops tells it.", required=True, longest=200)
+_REASON = Parameter("reason", Kind.TEXT, "Why; people read it.", longest=500)
+
+CREATE_LOOP = ToolSpec(
+    "create_loop",
+    "Be prompted with an instruction again and again, so that work goes on which outlasts your turn. "
+    "Give an interval, or cron; with neither it runs at once, and goes on only where each of its turns calls "
+    "schedule_next_run. With keep_alive it goes on until you stop it: stop it once the work is done or given up. "
+    f"Returns {{{_LOOP}}}.",
+    Verb.LOOP,
+    (
+        Parameter("instruction", Kind.TEXT, "What to do at each run; at most 4,000 characters.", required=True),
+        Parameter("interval", Kind.TEXT, "How far apart the runs are: 30s, 5m, 1.5h, 2 days.", longest=100),
+        Parameter("cron", Kind.TEXT, "Five fields, instead of an interval.", longest=200),
+        Parameter("time_zone", Kind.TEXT, "Of cron: a name such as Europe/Berlin; default UTC.", longest=100),
+        Parameter("keep_alive", Kind.TRUTH, "Ends only when it is stopped, and its session is brought back."),
+        Parameter("max_runs", Kind.INTEGER, "Complete after so many runs."),
+    ),
+)
+LIST_LOOPS = ToolSpec(
+    "list_loops",
+    'List the loops of your session, those that have ended last. Returns {"loop": null, "loops": [loop…], "said"}.',
+    Verb.LOOPS,
+    reads=True,
+)
+STOP_LOOP = ToolSpec("stop_loop", f"End one of your loops for good. Returns {{{_LOOP}}}.", Verb.LOOP, (_ID, _REASON))
+PAUSE_LOOP = ToolSpec(
+    "pause_loop", f"Let one of your loops rest until it is resumed. Returns {{{_LOOP}}}.", Verb.LOOP, (_ID, _REASON)
+)
+RESUME_LOOP = ToolSpec(
+    "resume_loop",
+    f"Let a loop go on that is paused, or held for its failures. Returns {{{_LOOP}}}.",
+    Verb.LOOP,
+    (_ID, _REASON),
+)
+RUN_LOOP_NOW = ToolSpec(
+    "run_loop_now",
+    f"Make one of your loops due at once. It goes in when your turn is over. Returns {{{_LOOP}}}.",
+    Verb.LOOP,
+    (_ID, _REASON),
+)
+SCHEDULE_NEXT_RUN = ToolSpec(
+    "schedule_next_run",
+    "Name the next run of a loop that has neither interval nor cron. Call it in each of its turns, or it ends. "
+    f"Returns {{{_LOOP}}}.",
+    Verb.LOOP,
+    (
+        _ID,
+        Parameter("delay", Kind.SPAN, "A span such as 10m, or seconds.", required=True, longest=100),
+        Parameter("reason", Kind.TEXT, "Why then; people read it.", required=True, longest=500),
+    ),
 )
 
-EVERY_TOOL: Sequence[ToolSpec] = (LIST, GET, SAY, POST, ASK)
+INSTRUCTIONS = (
+    "the-loop keeps long-lived agents, each in a terminal of its own and often with a thread in a chat; you are one of "
+    "them. These tools look at the others, write to them, speak in your own thread, and have you prompted again. "
+    "Starting, stopping, creating and deleting sessions is your operator's business."
+)
+
+EVERY_TOOL: Sequence[ToolSpec] = (
+    LIST,
+    GET,
+    SAY,
+    POST,
+    ASK,
+    CREATE_LOOP,
+    LIST_LOOPS,
+    STOP_LOOP,
+    PAUSE_LOOP,
+    RESUME_LOOP,
+    RUN_LOOP_NOW,
+    SCHEDULE_NEXT_RUN,
+)
 
 
 def tools_for(*, has_thread: bool) -> tuple[ToolSpec, ...]:

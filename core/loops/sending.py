@@ -1,13 +1,14 @@
 """Makes a claimed run a row of the inbox: there the gate decides. Row, run and next slot move in one transaction."""
 
 from core.commands import exact_for
+from core.delivery.situations import has_tools
 from core.domain.fates import stopped
 from core.domain.gate import HoldState, hold_state
 from core.domain.loop import Loop, LoopRun, LoopStatus, Mode, RunState, run_key
 from core.domain.message import Kind, NewMessage
 from core.domain.schedule import expires_at, following_slot
 from core.domain.session import SessionRecord
-from core.domain.tick import Means, commands, compose_tick
+from core.domain.tick import Means, commands, compose_tick, tools
 from core.effects import Effect, effect
 from core.loops.applying import apply, close_run
 from core.names import new_marker, new_message_id
@@ -58,13 +59,16 @@ def _message(system: System, loop: Loop, run: LoopRun, record: SessionRecord, *,
         who=WHO,
         via="",
         marker=new_marker(),
-        text=compose_tick(loop, loop.run_count + 1, _means(system, loop), last=last),
+        text=compose_tick(loop, loop.run_count + 1, _means(system, record, loop), last=last),
         raw=False,
         order_us=int(turn * 1_000_000),
         created_at=system.clock.now(),
     )
 
 
-def _means(system: System, loop: Loop) -> Means:
+def _means(system: System, record: SessionRecord, loop: Loop) -> Means:
+    """Return the tools where the session's agent was given them at its start, else commands."""
+    if has_tools(system, record):
+        return tools(loop.id)
     named = commands(loop.id)
     return Means(exact_for(system, named.stop), exact_for(system, named.schedule))

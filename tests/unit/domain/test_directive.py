@@ -63,6 +63,17 @@ def test_nothing_is_named_that_was_not_given() -> None:
     assert "`/opt/the-loop standing list`" in compose(grants=(Grant("/opt/the-loop standing list", "the sessions"),))
 
 
+def test_tools_are_named_with_their_server_and_apart_from_commands() -> None:
+    """An agent with tools reads which server they are of; one without reads nothing of any server."""
+    tool, command = Grant("post", "a post", tool=True), Grant("the-loop standing list", "the sessions")
+
+    both = compose(grants=(tool, command))
+
+    assert both.index("MCP server `the-loop`") < both.index("- `post`: a post") < both.index("Commands:")
+    assert "MCP" not in compose(grants=(command,))
+    assert "Commands:" not in compose(grants=(tool,))
+
+
 def test_only_its_own_marker_is_found_in_a_boot_prompt() -> None:
     """The example of a frame is no marker, so that no other message is taken for delivered by it."""
     assert markers_in(compose("brief", has_thread=True)) == frozenset({MARKER})

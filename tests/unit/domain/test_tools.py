@@ -21,6 +21,7 @@ SPEC = ToolSpec(
         Parameter("colour", Kind.TEXT, "Which.", required=True, longest=10),
         Parameter("coats", Kind.INTEGER, "How many."),
         Parameter("hours", Kind.NUMBER, "How long."),
+        Parameter("until", Kind.SPAN, "When."),
         Parameter("gloss", Kind.TRUTH, "Whether it shines."),
         Parameter("walls", Kind.TEXTS, "Where.", longest=5, most=2),
     ),
@@ -34,7 +35,7 @@ JSON = st.recursive(
 
 def test_what_is_right_is_taken_as_it_is() -> None:
     """A number may be whole; what is null counts as left out."""
-    given = {"colour": "red", "coats": 2, "hours": 1, "gloss": False, "walls": ["north", "east"]}
+    given = {"colour": "red", "coats": 2, "hours": 1, "until": "5m", "gloss": False, "walls": ["north", "east"]}
 
     assert SPEC.checked(given) == given
     assert SPEC.checked({"colour": "red", "coats": None}) == {"colour": "red"}
@@ -55,12 +56,15 @@ def test_what_is_right_is_taken_as_it_is() -> None:
         ({"colour": "red", "hours": "1"}, "give a number"),
         ({"colour": "red", "hours": math.nan}, "give a number"),
         ({"colour": "red", "hours": math.inf}, "give a number"),
+        ({"colour": "red", "coats": 10**400}, "give a whole number"),
+        ({"colour": "red", "until": [1]}, "give a span such as 10m, or seconds"),
+        ({"colour": "red", "until": 10**400}, "give a span such as 10m, or seconds"),
         ({"colour": "red", "gloss": 1}, "give true or false"),
         ({"colour": "red", "walls": "north"}, "give a list of texts"),
         ({"colour": "red", "walls": [1]}, "give a list of texts"),
         ({"colour": "red", "walls": ["a", "b", "c"]}, "give at most 2"),
         ({"colour": "red", "walls": ["toolong"]}, "at most 5 characters"),
-        ({"colour": "red", "brush": "big"}, "it takes colour, coats, hours, gloss, walls"),
+        ({"colour": "red", "brush": "big"}, "it takes colour, coats, hours, until, gloss, walls"),
     ],
 )
 def test_what_is_wrong_is_named_with_what_is_right(arguments: Any, told: str) -> None:

@@ -9,6 +9,7 @@ from core.config.settings import ChannelBlock, ServiceSettings, Settings
 from core.domain.directive import compose_pointer
 from core.domain.harness import Launch, SessionContext
 from core.domain.session import Definition
+from core.domain.toolspecs import EVERY_TOOL
 from core.errors import InvalidValue
 from core.launching import (
     boot_argument,
@@ -122,3 +123,21 @@ def test_agent_is_told_of_the_program_only_where_it_is(tmp_path: Path) -> None:
     given = grants({"PATH": str(tmp_path)}, has_thread=True)
     assert {grant.command.split()[0] for grant in given} == {str(program)}
     assert set(grants({"PATH": str(tmp_path)}, has_thread=False)) < set(given)
+
+
+def test_agent_is_told_of_tools_only_where_it_was_given_them(tmp_path: Path) -> None:
+    """Then it is told of those commands alone that do what no tool does, and of a thread's where there is one."""
+    program = tmp_path / "the-loop"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+
+    bare = grants({"PATH": "/nonexistent"}, has_thread=False, has_tools=True)
+    given = grants({"PATH": str(tmp_path)}, has_thread=True, has_tools=True)
+
+    assert {grant.command for grant in given if grant.tool} == {spec.name for spec in EVERY_TOOL}
+    assert {grant.command for grant in given} - {grant.command for grant in bare} == {
+        "post",
+        "ask",
+        *(f"{program} standing {verb} NAME" for verb in ("screen", "logs", "queue")),
+    }
+    assert all(grant.tool for grant in bare)
