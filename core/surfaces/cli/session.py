@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -59,7 +60,10 @@ class Session:
         return f"agent:{agent_name(system, self.instance)}"
 
     def permit(self, system: System, verb: Verb) -> str:
-        """Return the actor if it may use the verb. Raises NotPermitted; an override is written to the event log."""
+        """Return the actor if it may use the verb. Raises NotPermitted.
+
+        An override is written to the event log; from then on the command outlives the terminal that it may be ending.
+        """
         actor = self.actor(system)
         kind = ActorKind.AGENT if actor.startswith("agent:") else ActorKind.OPERATOR
         require(kind, verb)
@@ -67,6 +71,7 @@ class Session:
             system.events.emit(
                 "service.operator_override", level="warning", actor=actor, instance=self.instance, detail=verb.value
             )
+            signal.signal(signal.SIGHUP, lambda *_: None)  # a handler: what is ignored would be in what we start, too
         return actor
 
 

@@ -9,7 +9,7 @@ import yaml
 
 from core.controlsocket import ask
 from core.presence import running_service
-from tests.support.product import NAME, Product, end
+from tests.support.product import NAME, PROGRAM, Product, end
 from tests.support.tmux import alive, wait_until
 
 UNIT = "the-loop.service"
@@ -76,6 +76,22 @@ def test_a_service_that_is_started_inside_of_a_pane_is_no_part_of_its_agent(alon
     assert (started.code, service["running"]) == (0, True)
     assert stopped.row["outcome"] == "stopped"
     assert running_service(alone.paths.service_lock) == service["pid"]
+
+
+def test_a_restart_that_is_typed_inside_of_a_pane_outlives_it(alone: Product) -> None:
+    """It ends the very terminal that it runs in, and goes on: the session is up again, and so is a new service."""
+    shell = {"start": ["/bin/bash", "--norc", "-i"], "ready": "bash"}
+    sessions = [{"name": NAME, "harness": "shell"}, {"name": "zed", "prompt": "Wait."}]
+    alone.configure(harnesses={"shell": shell}, standingSessions={"enabled": True, "sessions": sessions})
+    before = alone.cli("start", "--json").services["service"]["pid"]
+    panes = alone.panes()
+
+    command = f"{PROGRAM} --config {alone.config} --as-operator restart"
+    alone.tmux("send-keys", "-t", f"=loop-standing-{NAME}:", command, "Enter")
+
+    wait_until(lambda: running_service(alone.paths.service_lock) not in (before, None), "a new service runs", 40)
+    wait_until(lambda: alone.panes().keys() == panes.keys(), "both are up again", 40)
+    assert not set(alone.panes().values()) & set(panes.values())
 
 
 def test_start_returns_when_all_of_it_is_up(talking: Product) -> None:
