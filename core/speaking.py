@@ -16,8 +16,10 @@ from core.errors import CoreError, InvalidValue, NotPermitted, Refused
 from core.names import new_request_id
 from core.ports import NewPost, OutboundKind, PostState
 from core.presence import running_service
+from core.redaction import Redactor, redactor_of
+from core.secretnames import secret_variables
 from core.sessions import definition_of, record_of_instance, resolve
-from core.store.files import broken, private_folder
+from core.store.files import private_folder, write_private
 from core.system import System
 from core.threads import has_thread
 
@@ -72,12 +74,14 @@ def post(
         )
     within = resolve(record.definition, system.settings).cwd if agent else None
     sources = [_readable(file, within) for file in files]
+    redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
+    contents = [_content(source, redactor) for source in sources]
     _spend(system, record, agent=agent)
     post_id = f"p-post-{new_request_id().removeprefix('q-')}"
     posts = [_post(record, post_id, OutboundKind.POST, shown, "")] if shown.strip() else []
-    for number, source in enumerate(sources):
+    for number, (source, content) in enumerate(zip(sources, contents, strict=True)):
         file_id = f"{post_id}-{number}" if number else post_id
-        copied = _copied(system, record, file_id, source)
+        copied = _kept(system, record, file_id, source.name, content)
         posts.append(
             _post(record, f"{file_id}-file", OutboundKind.ATTACHMENT, f"{record.name}: {copied.name}", str(copied))
         )
@@ -177,25 +181,36 @@ def _readable(file: Path, within: Path | None) -> Path:
     return found
 
 
-def _copied(system: System, record: SessionRecord, post_id: str, source: Path) -> Path:
-    """Copy a file into the session's folder: what is sent is what stood there now. Raises InvalidValue, StoreBroken."""
-    folder = system.paths.session(record.uid) / _OUTGOING / post_id
+def _content(source: Path, redactor: Redactor) -> bytes:
+    """Return what a file holds: what is sent is what stood there now. Raises InvalidValue, NotPermitted.
+
+    A secret whose value is known here is refused where it could not be taken out; the service, which may know others,
+    looks again before it sends.
+    """
     try:
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as stream:
+            status = os.fstat(stream.fileno())
+            content = stream.read(MOST_BYTES + 1) if stat.S_ISREG(status.st_mode) else b""
     except OSError as error:
         raise InvalidValue(f"{source} cannot be read: {error.strerror}", "see its rights") from error
-    with os.fdopen(descriptor, "rb") as stream:
-        status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= MOST_BYTES:
-            raise InvalidValue(f"{source} is no file of 1 to {MOST_BYTES:,} bytes", "send another one")
-        _drop_sent(system, folder.parent)
-        private_folder(folder)
-        target = folder / source.name
-        try:
-            with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as copy:
-                shutil.copyfileobj(stream, copy)
-        except OSError as error:
-            raise broken(error, target, "keep the file") from error
+    if not 0 < len(content) <= MOST_BYTES:
+        raise InvalidValue(f"{source} is no file of 1 to {MOST_BYTES:,} bytes", "send another one")
+    if redactor.redact_file(content) is None:
+        raise NotPermitted(
+            f"{redactor.redact(source.name)} holds a secret, and is no text that it could be taken out of",
+            "post it without the secret, or as text",
+        )
+    return content
+
+
+def _kept(system: System, record: SessionRecord, post_id: str, name: str, content: bytes) -> Path:
+    """Keep a copy in the session's folder until it is sent, and return its path. Raises StoreBroken."""
+    folder = system.paths.session(record.uid) / _OUTGOING / post_id
+    _drop_sent(system, folder.parent)
+    private_folder(folder)
+    target = folder / name
+    write_private(target, content)
     return target
 
 
