@@ -1,5 +1,7 @@
 """What a thread shows while a session works, by the product's own processes."""
 
+from pathlib import Path
+
 import pytest
 
 from bot.workspace.errors import Json
@@ -54,6 +56,23 @@ def test_a_huge_answer_is_attached(talking: Product) -> None:
     assert whole == "\n".join(f"line {number} of 2000" for number in range(1, 2001))
     assert message["thread_ts"] == thread
     assert message["files"][0]["name"] in summary["text"]
+
+
+def test_an_answer_that_cannot_be_attached_is_kept_and_said(talking: Product) -> None:
+    """Its beginning stands in the thread; the note names the reason and the file that has all of it."""
+    talking.serve().wait_swept()
+    thread = talking.root()
+    talking.workspace.fault("files.getUploadURLExternal", "error", code="storage_limit_reached")
+
+    talking.workspace.say("alice", "agents", "long 2000", thread)
+    note = talking.wait_reply(thread, "could not be attached", 30)["text"]
+
+    kept = Path(note.rpartition("is in `")[2].partition("`")[0])
+    [event] = talking.events("channel.post_failed")
+    assert "storage_limit_reached" in note
+    assert kept.read_text() == "\n".join(f"line {number} of 2000" for number in range(1, 2001))
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert (event["detail"], "storage_limit_reached" in event["reason"]) == ("file", True)
 
 
 @pytest.mark.parametrize(("verbosity", "steps", "answers"), [("quiet", 0, 0), ("verbose", 1, 1)])
