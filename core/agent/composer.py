@@ -2,6 +2,8 @@
 
 import unicodedata
 
+from core.agent.keyboard import Key, Press
+
 _COLLAPSE = 800  #: characters of a paste that are still shown
 
 
@@ -11,6 +13,19 @@ class Composer:
     def __init__(self) -> None:
         self.text = ""
         self._stashed: str | None = None
+
+    def edit(self, press: Press) -> None:
+        """Do what the key does to the text; one that does nothing to it is let pass."""
+        if press.key in (Key.TEXT, Key.PASTE):
+            self.add(press.text)
+        elif press.key is Key.NEWLINE:
+            self.add("\n")
+        elif press.key is Key.BACKSPACE:
+            self.backspace()
+        elif press.key is Key.KILL_LINE:
+            self.kill_line()
+        elif press.key is Key.STASH:
+            self.stash()
 
     def add(self, text: str) -> None:
         """Append what was typed or pasted; line ends of any kind are one."""

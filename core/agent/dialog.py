@@ -1,7 +1,8 @@
-"""A dialog: Enter picks the first option, a digit picks its own, pasted text is ignored. Pure."""
+"""A dialog: Enter picks the first option, a digit picks its own, pasted text is ignored; a hook may be faster."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from core.agent.hooks import Running
 from core.agent.keyboard import Key, Press
 
 
@@ -25,3 +26,39 @@ class Dialog:
             return None
         number = int(press.text)
         return self._options[number - 1] if 1 <= number <= len(self._options) else None
+
+
+class OpenDialog:
+    """A dialog that is shown, about a tool, and the hooks that may answer it before somebody at the terminal does."""
+
+    def __init__(self, dialog: Dialog, tool: str, deciding: Sequence[Running]) -> None:
+        self._dialog = dialog
+        self._tool = tool
+        self.deciding = list(deciding)
+
+    def picked(self, press: Press) -> str | None:
+        """Return what the key picks; None where it picks nothing."""
+        return self._dialog.picked(press)
+
+    def decided(self, ended: Sequence[Running]) -> str | None:
+        """Return what the first of these hooks that has decided picks; the others, and what they say, are left."""
+        for hook in ended:
+            self.deciding.remove(hook)
+            picked = self._picked_by(hook.decision())
+            if picked is not None:
+                return picked
+        return None
+
+    def close(self) -> None:
+        """End the hooks that have not decided."""
+        for hook in self.deciding:
+            hook.end()
+
+    def _picked_by(self, decision: Mapping[str, object]) -> str | None:
+        if decision.get("behavior") not in ("allow", "deny"):
+            return None
+        if decision["behavior"] == "deny" or self._tool == "Bash":
+            return "Yes" if decision["behavior"] == "allow" else "No"
+        given = decision.get("updatedInput")
+        answers = given.get("answers") if isinstance(given, dict) else None
+        return ", ".join(map(str, answers.values())) if isinstance(answers, dict) else None

@@ -3,15 +3,12 @@
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 
 from core.agent.answers import (
     CallTool,
@@ -28,17 +25,17 @@ from core.agent.answers import (
 )
 from core.agent.composer import Composer
 from core.agent.conversation import Conversation, summary
-from core.agent.dialog import Dialog
+from core.agent.dialog import Dialog, OpenDialog
 from core.agent.hooks import Hooks, Running
 from core.agent.keyboard import Key, Keyboard, Press
 from core.agent.options import BadOption, Options
+from core.agent.signals import HUNG_UP, watch_signals
 from core.agent.tasks import Tasks, notification
 from core.agent.terminal import Terminal
 from core.agent.tools import ToolCall
 
 HUMAN, TASK = "human", "task-notification"
 _ESCAPE_WAIT = 0.05  #: seconds after which a lone ESC byte is the Escape key
-_SIGNALS = {signal.SIGTERM: 143, signal.SIGHUP: 129, signal.SIGINT: 0}
 _READ = 1 << 16
 
 
@@ -73,8 +70,7 @@ class Session:
         self._turn: Steps | None = None
         self._wake_at: float | None = None  #: when the turn's pause is over
         self._tool: tuple[str, dict[str, object]] | None = None  #: the tool call that is under way
-        self._dialog: Dialog | None = None
-        self._deciding: list[Running] = []  #: hooks that may answer the dialog
+        self._dialog: OpenDialog | None = None
         self._calling: ToolCall | None = None  #: a tool of an MCP server is at work
         self._exit: int | None = None
         self._end_reason = "other"
@@ -83,7 +79,7 @@ class Session:
 
     def run(self) -> int:
         """Read and answer until the end."""
-        wakeup = self._watch_signals()
+        wakeup = watch_signals(self._end_with)
         self._terminal.show("the bundled agent · help tells what it understands", "bold")
         if self._options.resume:
             self._terminal.show(f"resumed: {summary(self._conversation.prompts)}", "dim")
@@ -107,19 +103,8 @@ class Session:
 
     # ---- waiting
 
-    def _watch_signals(self) -> int:
-        reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC) if hasattr(os, "pipe2") else os.pipe()
-        os.set_blocking(reading, False)
-        os.set_blocking(writing, False)
-        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-        for number in _SIGNALS:
-            signal.signal(number, self._on_signal)
-        for number in (signal.SIGCHLD, signal.SIGWINCH):
-            signal.signal(number, lambda *_: None)
-        return reading
-
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self._exit = _SIGNALS[signal.Signals(number)]
+    def _end_with(self, status: int) -> None:
+        self._exit = status
 
     def _wait(self, wakeup: int) -> None:
         """Wait for a key, a signal or the end of a pause, and act on it."""
@@ -129,13 +114,14 @@ class Session:
             ends.append(_ESCAPE_WAIT)
         terminal = self._terminal.descriptor
         calling = [self._calling] if self._calling is not None else []
-        sources = [terminal, wakeup, *self._deciding, *calling]
+        deciding = self._dialog.deciding if self._dialog is not None else []
+        sources = [terminal, wakeup, *deciding, *calling]
         ready, _, _ = select.select(sources, [], [], max(0.0, min(ends)) if ends else None)
         if wakeup in ready:
             os.read(wakeup, _READ)
         if self._calling in ready:
             self._take_result()
-        self._take_decisions([hook for hook in self._deciding if hook in ready])
+        self._take_decisions([hook for hook in deciding if hook in ready])
         presses = self._keyboard.settle() if not ready else []
         if terminal in ready:
             presses = self._keyboard.feed(self._read(terminal))
@@ -152,7 +138,7 @@ class Session:
         except OSError:  # the terminal is gone
             data = b""
         if not data and self._exit is None:
-            self._exit = _SIGNALS[signal.SIGHUP]
+            self._exit = HUNG_UP
         return data
 
     def _draw(self) -> None:
@@ -174,19 +160,7 @@ class Session:
         elif press.key is Key.ENTER:
             self._submit(self._composer.take())
         else:
-            self._edit(press)
-
-    def _edit(self, press: Press) -> None:
-        if press.key in (Key.TEXT, Key.PASTE):
-            self._composer.add(press.text)
-        elif press.key is Key.NEWLINE:
-            self._composer.add("\n")
-        elif press.key is Key.BACKSPACE:
-            self._composer.backspace()
-        elif press.key is Key.KILL_LINE:
-            self._composer.kill_line()
-        elif press.key is Key.STASH:
-            self._composer.stash()
+            self._composer.edit(press)
 
     def _interrupt(self) -> None:
         """End the turn without a Stop; on C-c without one clear the line, and the second time leave."""
@@ -346,37 +320,23 @@ class Session:
 
     def _ask(self, dialog: Dialog) -> None:
         tool, given = self._tool or ("", {})
-        self._dialog = dialog
         session, transcript = self._conversation.session_id, str(self._conversation.path)
-        self._deciding = self._hooks.start("PermissionRequest", session, transcript, tool_name=tool, tool_input=given)
+        deciding = self._hooks.start("PermissionRequest", session, transcript, tool_name=tool, tool_input=given)
+        self._dialog = OpenDialog(dialog, tool, deciding)
         self._terminal.show(dialog.text())
         self._tell_status()
 
     def _close_dialog(self) -> None:
-        self._dialog = None
-        for hook in self._deciding:
-            hook.end()
-        self._deciding = []
+        if self._dialog is not None:
+            self._dialog.close()
+            self._dialog = None
 
     def _take_decisions(self, ended: list[Running]) -> None:
         """Let a hook answer the dialog; one that says nothing leaves it to the terminal."""
-        for hook in ended:
-            if hook not in self._deciding:
-                continue  # an earlier one has answered
-            self._deciding.remove(hook)
-            picked = self._picked_by(hook.decision())
-            if picked is not None:
-                self._terminal.show("· answered by a hook", "dim")
-                self._answer_dialog(picked)
-
-    def _picked_by(self, decision: Mapping[str, object]) -> str | None:
-        if self._tool is None or decision.get("behavior") not in ("allow", "deny"):
-            return None
-        if decision["behavior"] == "deny" or self._tool[0] == "Bash":
-            return "Yes" if decision["behavior"] == "allow" else "No"
-        given = decision.get("updatedInput")
-        answers = given.get("answers") if isinstance(given, dict) else None
-        return ", ".join(map(str, answers.values())) if isinstance(answers, dict) else None
+        picked = self._dialog.decided(ended) if self._dialog is not None else None
+        if picked is not None:
+            self._terminal.show("· answered by a hook", "dim")
+            self._answer_dialog(picked)
 
     def _answer_dialog(self, picked: str | None) -> None:
         if picked is None or self._tool is None:

@@ -1,14 +1,12 @@
 """`the-loop standing …`: parse, call core, print."""
 
 import os
-import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from core.domain.rights import Verb
-from core.errors import InvalidValue
 from core.surfaces.cli.printing import (
     EXIT_FAILED,
     EXIT_OK,
@@ -20,7 +18,11 @@ from core.surfaces.cli.printing import (
     print_rows,
     warn,
 )
+from core.surfaces.cli.saying import read_message, speaker_of
 from core.surfaces.cli.session import Session, output_options
+
+if TYPE_CHECKING:
+    from core.domain.message import InboxRow
 
 _SAY_SECONDS = 30.0
 
@@ -203,13 +205,13 @@ def say_command(
     """Put a message into the agent's terminal, once. `-` reads standard input. A message never starts a session."""
     from core.saying import say
 
-    message = _read_message(source, text, file)
+    message = read_message(source, text, file)
     speaker = session.permit(session.system, Verb.SAY)
     result = say(
         session.system,
         name,
         message,
-        actor=_speaker(session, speaker, actor),
+        actor=speaker_of(session, speaker, actor),
         raw=raw,
         wait=0.0 if no_wait else wait,
     )
@@ -220,29 +222,6 @@ def say_command(
         for line in answer["messages"]:
             print_line(line)
     return int(answer["exitCode"])
-
-
-def _speaker(session: Session, speaker: str, actor: str | None) -> str:
-    if actor is None:
-        return speaker
-    if session.instance is not None and not session.as_operator:
-        raise InvalidValue("an agent speaks in its own name", "leave --actor out")
-    return actor if ":" in actor else f"cli:{actor}"
-
-
-def _read_message(source: str | None, text: str | None, file: Path | None) -> str:
-    given = [part for part in (source, text, file) if part is not None]
-    if len(given) != 1 or (source is not None and source != "-"):
-        raise InvalidValue("say takes one message", "give it by --text TEXT, --file FILE, or - for standard input")
-    if text is not None:
-        return text
-    try:
-        data = sys.stdin.buffer.read() if file is None else file.read_bytes()
-        return data.decode("utf-8")
-    except OSError as error:
-        raise InvalidValue(f"cannot read {file}: {error.strerror}", "name a readable file") from error
-    except UnicodeDecodeError as error:
-        raise InvalidValue(f"{file or 'standard input'} is not UTF-8: {error}", "convert it first") from error
 
 
 @standing_group.command("attach")
@@ -359,11 +338,7 @@ def cancel_command(session: Session, message_id: str) -> int:
 
     actor = session.permit(session.system, Verb.CANCEL)
     row = cancel_message(session.system, message_id, actor)
-    if session.json:
-        print_json({"id": row.message.id, "name": row.message.name, "state": row.state.value, "detail": row.detail})
-    else:
-        print_line(f"{row.message.name}: {row.message.id} is {row.detail}")
-    return EXIT_OK
+    return _report_message(session, row, row.detail)
 
 
 @standing_group.command("confirm")
@@ -376,10 +351,15 @@ def confirm_command(session: Session, message_id: str) -> int:
 
     actor = session.permit(session.system, Verb.CONFIRM)
     row = confirm_message(session.system, message_id, actor)
+    return _report_message(session, row, "confirmed")
+
+
+def _report_message(session: Session, row: "InboxRow", done: str) -> int:
+    message = row.message
     if session.json:
-        print_json({"id": row.message.id, "name": row.message.name, "state": row.state.value, "detail": row.detail})
+        print_json({"id": message.id, "name": message.name, "state": row.state.value, "detail": row.detail})
     else:
-        print_line(f"{row.message.name}: {row.message.id} is confirmed")
+        print_line(f"{message.name}: {message.id} is {done}")
     return EXIT_OK
 
 
