@@ -85,7 +85,7 @@ class Effect(Enum):
     LOOP_GATE = "loop.gate"  #: a tick that waits is deferred, or is over, by the gate's word
     LOOP_SETTLE = "loop.settle"  #: what became of a tick counts for its loop
     LOOP_RELEASE = "loop.release"  #: what held a loop is over
-    LOOP_EXPIRE = "loop.expire"  #: a loop that does not fire has grown too old
+    LOOP_EXPIRE = "loop.expire"  #: a loop that does not fire has grown too old, or was planned by another clock
     LOOP_PRUNE = "loop.prune"  #: what was over long ago goes
 
     # delivery

@@ -556,6 +556,10 @@ class Loops(Protocol):
         """Return the runs that are not over, of one session or of all."""
         ...
 
+    def any_open_run(self) -> bool:
+        """Tell whether any run is not over."""
+        ...
+
     def settled_runs(self) -> tuple[LoopRun, ...]:
         """Return the runs that are SENT and whose inbox row neither waits nor is in flight any more."""
         ...

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from core.domain.framing import takes
 from core.domain.harness import HarnessEvent, TextQueued, TurnStarted
-from core.domain.message import IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState
+from core.domain.message import IN_FLIGHT, MESSAGES, TRANSITIONS, WAITING, InboxRow, Kind, MessageState
 from core.domain.session import SessionRecord
 from core.launching import context_of
 from core.notes import note_for
@@ -16,7 +16,6 @@ from core.system import System
 _OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
 _ROUNDED = timedelta(milliseconds=10)  #: a harness tells the moment in whole milliseconds
 _LOOK_BACK = 50  #: attempted rows that a record may still prove, those settled as unknown and accepted among them
-_MESSAGES = frozenset({Kind.SAY, Kind.REPLY})
 
 
 def settle_by(system: System, uid: str, events: Iterable[HarnessEvent]) -> tuple[InboxRow, ...]:
@@ -35,7 +34,7 @@ def settle_by(system: System, uid: str, events: Iterable[HarnessEvent]) -> tuple
                 continue
             if state in TRANSITIONS[row.state] and takes(event.prompt, row.message):
                 moved.append(system.inbox.advance(row, state))
-                if row.message.kind in _MESSAGES:
+                if row.message.kind in MESSAGES:
                     system.activities.touch_message(uid, system.clock.now())
     return tuple(moved)
 

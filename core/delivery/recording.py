@@ -5,7 +5,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from core.domain.delivering import Settle
-from core.domain.message import InboxRow, MessageState
+from core.domain.message import MESSAGES, InboxRow, MessageState
 from core.effects import Effect, effect
 from core.errors import Refused
 from core.notes import note_for
@@ -74,7 +74,7 @@ class Recorder:
         after = self._system.inbox.advance(
             row, MessageState.SUBMITTED, pasted_at=at, submitted_at=now, submits=number, final=final
         )
-        if final:
+        if final and row.message.kind in MESSAGES:
             self._system.activities.touch_message(row.message.uid, now)
         return after
 

@@ -18,6 +18,7 @@ class Kind(Enum):
     BOOT = "boot"
 
 
+MESSAGES = frozenset({Kind.SAY, Kind.REPLY})  #: what people and other agents write
 TICKS = frozenset({Kind.TICK, Kind.KEEP_ALIVE_TICK})  #: what a loop fires: behind people's messages, and in no hurry
 
 

@@ -10,7 +10,7 @@ from core.domain import fates
 from core.domain.fates import Fate
 from core.domain.gate import HoldState, hold_state
 from core.domain.loop import OPEN, Held, Loop, LoopStatus, RunState
-from core.domain.schedule import expires_at
+from core.domain.schedule import expires_at, following_slot
 from core.domain.session import Phase, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import CoreError
@@ -79,16 +79,24 @@ def _runs_again(loop: Loop, record: SessionRecord) -> bool:
     return up and started is not None and (loop.held_at is None or started > loop.held_at)
 
 
-def expire_loops(system: System) -> None:
-    """End the ordinary loops that have grown too old while they do not fire: the others fire once more first."""
+def look_at_ages(system: System) -> None:
+    """End the ordinary loops that have grown too old while they do not fire: the others fire once more first.
+
+    One whose next slot lies further ahead than its interval allows was planned before the clock was set back.
+    """
     age, now = system.settings.loops.max_age, system.clock.now()
-    if age is None:
-        return
     for loop in system.loops.all_open():
         expires = expires_at(loop, age)
         fires = loop.status is LoopStatus.ACTIVE and loop.held is None
-        if expires is not None and now >= expires and not fires:
+        if age is not None and expires is not None and now >= expires and not fires:
             _store(system, loop, fates.expired(loop, age, now), Effect.LOOP_EXPIRE)
+        elif fires and _is_beyond(loop, now):
+            _store(system, loop, Fate({"next_run_at": following_slot(loop, now, now)}), Effect.LOOP_EXPIRE)
+
+
+def _is_beyond(loop: Loop, now: datetime) -> bool:
+    planned, interval = loop.next_run_at, loop.interval
+    return planned is not None and interval is not None and planned - now > 2 * interval
 
 
 def _store(system: System, seen: Loop, fate: Fate, name: Effect = Effect.LOOP_RELEASE) -> None:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from core.clock import Deadline
 from core.effects import Effect, effect
 from core.errors import CoreError
-from core.loops.holding import expire_loops, release_loops
+from core.loops.holding import look_at_ages, release_loops
 from core.loops.sending import send
 from core.loops.settling import settle_runs
 from core.loops.turns import settle_taken_runs
@@ -106,7 +106,7 @@ class Scheduler:
             settle_taken_runs(system)
         if self._ages.passed():
             self._ages = Deadline(clock, _AGES_SECONDS)
-            expire_loops(system)
+            look_at_ages(system)
         if self._prune.passed():
             self._prune = Deadline(clock, _PRUNE_SECONDS)
             now = clock.now()
@@ -116,6 +116,6 @@ class Scheduler:
     def _rest(self) -> float:
         due, now = self._system.loops.next_due(), self._system.clock.now()
         longest = min(_LONGEST_REST, self._holds.remaining())
-        if self._system.loops.open_runs():
+        if self._system.loops.any_open_run():
             longest = min(longest, _OPEN_REST)
         return longest if due is None else min(longest, max(0.0, (due - now).total_seconds()))

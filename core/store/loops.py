@@ -97,6 +97,10 @@ class SqliteLoops:
         """See Loops."""
         return self._runs.all(queries.OPEN_RUNS) if uid is None else self._runs.all(queries.OPEN_RUNS_OF, (uid,))
 
+    def any_open_run(self) -> bool:
+        """See Loops."""
+        return bool(self._database.read(queries.ANY_OPEN_RUN))
+
     def settled_runs(self) -> tuple[LoopRun, ...]:
         """See Loops."""
         return self._runs.all(queries.SETTLED_RUNS)

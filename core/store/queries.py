@@ -304,6 +304,7 @@ ANY_LAPSED = "SELECT 1 FROM loop_runs WHERE state = 'claimed' AND lease_until <=
 HELD_LOOPS = "SELECT * FROM loops INDEXED BY loops_held WHERE status = 'active' AND held IS NOT NULL ORDER BY uid, id"
 OPEN_RUNS = "SELECT * FROM loop_runs WHERE state <> 'over' ORDER BY slot, id"
 OPEN_RUNS_OF = "SELECT * FROM loop_runs INDEXED BY loop_runs_going WHERE uid = ? AND state <> 'over' ORDER BY slot, id"
+ANY_OPEN_RUN = "SELECT 1 FROM loop_runs INDEXED BY loop_runs_going WHERE state <> 'over' LIMIT 1"
 SETTLED_RUNS = """
     SELECT loop_runs.* FROM loop_runs INDEXED BY loop_runs_going JOIN inbox ON inbox.id = loop_runs.message_id
     WHERE loop_runs.state <> 'over' AND loop_runs.state = 'sent'

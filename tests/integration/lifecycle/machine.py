@@ -12,6 +12,7 @@ import signal
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -19,10 +20,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from core import effects
 from core.delivery.deliverer import Deliverer
-from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState
+from core.domain.loop import Loop, LoopStatus, Mode
+from core.domain.message import IN_FLIGHT, TICKS, WAITING, InboxRow, MessageState
 from core.domain.session import HoldKind, Live, SessionRecord
 from core.effects import Effect
 from core.errors import CoreError
+from core.loops.scheduler import Scheduler
 from core.reconcile import reconcile
 from core.saying import say
 from core.standing.cancelling import cancel_message
@@ -78,6 +81,7 @@ class Lifecycle(RuleBasedStateMachine):
         self.instances: dict[str, set[str]] = {}
         for verb, name in (("start", "scribe"), ("create", "extra")):
             assert not run(self.world.system(), verb, name, "")
+            keep_prompted(self.world.system(), name)
         self.service = Service(self.world.system())
 
     def teardown(self) -> None:
@@ -143,6 +147,17 @@ class Lifecycle(RuleBasedStateMachine):
             check_mark(self.service.system, name, before[name], "")
         self.service.check_subscriptions()
 
+    @rule(
+        name=st.sampled_from(NAMES),
+        crash_at=st.sampled_from(["", "", *(point for point in POINTS if point.startswith(("loop.", "delivery.")))]),
+    )
+    def let_loops_fire(self, name: str, crash_at: str) -> None:
+        """What is due is claimed, sent and given to the session, by a service that may be killed on the way."""
+        with crashing(crash_at) as crash:
+            crash.run(lambda: self.service.fire(name))
+        if crash.crashed:
+            self.begin_another_service()
+
     @rule()
     def begin_another_service(self) -> None:
         """The service is gone, and the next one adopts what lives."""
@@ -187,6 +202,7 @@ class Lifecycle(RuleBasedStateMachine):
             self._check_processes(system, record)
             self._check_marked(system, record)
             check_messages(system, record)
+            check_ticks(system, record)
 
     def _check_processes(self, system: System, record: SessionRecord) -> None:
         """At most one process a session: nothing of an earlier instance lives."""
@@ -238,6 +254,14 @@ class Service:
         self.system = system
         self.observer = ObserverWorker(system, lambda _: None)
         self._supervisor = Supervisor(system, lambda: system.settings)
+        self._scheduler = Scheduler(system, lease=timedelta(seconds=1))
+
+    def fire(self, name: str) -> None:
+        """Fire what is due, whatever it is that holds it, and deliver what the session may get."""
+        for _ in range(2):
+            self._scheduler.look_at_everything()
+            self._scheduler.turn()
+            deliver(self.system, name)
 
     def work(self) -> None:
         """Look, take in, bring back and deliver, for as long as anything is about to follow."""
@@ -249,7 +273,7 @@ class Service:
                 break
             self.system.clock.pause(0.02)
         for name in NAMES:
-            deliver(self.system, name)
+            self.fire(name)
         self.observer.survey()
 
     def check_subscriptions(self) -> None:
@@ -327,6 +351,30 @@ def check_messages(system: System, record: SessionRecord) -> None:
     said = [row.message.text for row in reversed(rows)]
     taken = [text for each in texts for text in said if text in each]
     assert taken == sorted(taken, key=said.index), (said, taken)
+
+
+def check_ticks(system: System, record: SessionRecord) -> None:
+    """Assert that no tick was taken twice, and none that is known not to have gone in; a loop has one open run."""
+    texts = turns(system, record)
+    for row in system.inbox.with_states(record.uid, frozenset(MessageState)):
+        if row.message.kind in TICKS:
+            count = sum(f"#{row.message.marker}]" in text for text in texts)
+            assert count <= (row.state not in (MessageState.CANCELLED, MessageState.FAILED, *WAITING)), (row, texts)
+    loops = [run.loop_id for run in system.loops.open_runs(record.uid)]
+    assert len(loops) == len(set(loops))
+    kept = [loop for loop in system.loops.of_session(record.uid) if loop.keep_alive]
+    assert all(loop.status is LoopStatus.ACTIVE for loop in kept)
+
+
+def keep_prompted(system: System, name: str) -> None:
+    """Give the session two loops that are nearly always due; one of them keeps its future open."""
+    record = system.records.read(name)
+    assert record is not None
+    now = system.clock.now()
+    for keep_alive in (True, False):
+        ident = f"loop_{name}{'kept' if keep_alive else ''}"
+        loop = Loop(ident, record.uid, name, "look at it", Mode.INTERVAL, ACTOR, now, timedelta(seconds=1))
+        assert system.loops.add(replace(loop, keep_alive=keep_alive, next_run_at=now), 0)
 
 
 def numbered(row: InboxRow) -> bool:

@@ -1,11 +1,13 @@
 """A due loop becomes a tick in its session: when, how often, in which order, and what of it is counted."""
 
 from datetime import timedelta
+from pathlib import Path
 
+from core.config.settings import HarnessDeclaration
 from core.domain.loop import LoopStatus, RunState
 from core.domain.message import Kind, MessageState
 from core.ports import Binding
-from tests.support.simulated import Simulation
+from tests.support.simulated import Simulation, settings_of, simulated
 from tests.support.world import events
 from tests.unit.store.samples import a_message
 
@@ -239,3 +241,31 @@ def test_what_was_over_long_ago_goes(simulation: Simulation) -> None:
     rows = simulation.system.inbox.with_states("s-scribe", frozenset(MessageState), 5000)
     assert len(simulation.prompts()) > 100
     assert 70 <= len(rows) <= 76
+
+
+def test_a_tick_is_no_message_of_anybodys(tmp_path: Path) -> None:
+    """When a session was last spoken with is about people: idleness is counted from there."""
+    settings = settings_of(tmp_path / "state")
+    mute = HarnessDeclaration("mute", ("/bin/cat",))
+    settings = settings._replace(routing=settings.routing._replace(default_harness="mute"), harnesses={"mute": mute})
+    simulation = simulated(tmp_path / "state", settings=settings)
+    simulation.session()
+    loop = simulation.loop()
+
+    simulation.pass_time(minutes=6)
+
+    last = simulation.system.activities.last_messages()
+    runs = simulation.now(loop).run_count
+    simulation.system.close()
+    assert (runs, dict(last)) == (1, {})
+
+
+def test_a_clock_that_was_set_back_stops_no_loop(simulation: Simulation) -> None:
+    """What was planned by the clock of then would lie a day ahead."""
+    loop = simulation.loop()
+    simulation.pass_time(minutes=6, finish=["scribe"])
+    simulation.clock.moment -= timedelta(days=1)
+
+    simulation.pass_time(minutes=11, finish=["scribe"])
+
+    assert simulation.now(loop).run_count >= 2
