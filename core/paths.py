@@ -1,5 +1,6 @@
 """Where each file of the state root lives."""
 
+from functools import lru_cache
 from pathlib import Path
 
 from core.values import dataclass
@@ -78,7 +79,7 @@ class StatePaths:
 
     def session(self, uid: str) -> Path:
         """Folder of one session: launcher, brief, hook settings, hold, asking, tool, last output."""
-        return self.local / "sessions" / uid
+        return _below(self.root, "sessions", uid)
 
     def agent_token(self, uid: str) -> Path:
         """The token by which the session's agent is known to its tools; made anew at each start."""
@@ -86,4 +87,10 @@ class StatePaths:
 
     def spool_of(self, instance: str) -> Path:
         """Folder of one instance's hook reports."""
-        return self.spool / instance
+        return _below(self.root, "spool", instance)
+
+
+@lru_cache(maxsize=4096)
+def _below(root: Path, folder: str, name: str) -> Path:
+    """Return a session's own path: each step of a delivery names it several times, and putting one together costs."""
+    return root / "local" / folder / name

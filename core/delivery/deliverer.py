@@ -123,7 +123,7 @@ class Deliverer:
         if [row.message.id for row in rows] != [message_id]:
             return
         try:
-            following = self._act(rows[0], record, sight)
+            following = self._act(rows[0], record, sight, *self._next(rows[0], record, sight))
             if isinstance(following, Plan):
                 self._writer.attempt([following])
         except (TmuxSilent, TmuxMissing):
@@ -220,28 +220,31 @@ class Deliverer:
         record = self._record(row) if row else None
         if row is None or record is None:
             return self._now()
-        sight = self._look(row, record)
+        sight, situation, chosen = self._decided(row, record)
         if hold_state(record) is HoldState.NONE and self._looker.has_question(record, sight):
             answered = self._answering(self._rows(uid))
             if answered is not None:
                 self._system.activities.touch_message(uid, self._now())
                 self._recorder.tell(answered, MessageState.CONFIRMED, answered.detail)
                 return self._now()
-        if self._ticks.waits(row):
-            admitted = self._ticks.admit(self._rows(uid), record, sight)
-            return self._act(admitted[0], record, sight) if admitted else self._now() + LOOK
-        return self._act(row, record, sight)
+        if not self._ticks.waits(row):
+            return self._act(row, record, sight, situation, chosen)
+        admitted = self._ticks.admit(self._rows(uid), record, sight)
+        if not admitted:
+            return self._now() + LOOK
+        return self._act(admitted[0], record, sight, *self._next(admitted[0], record, sight))
 
-    def _look(self, row: InboxRow, record: SessionRecord) -> Sight:
-        """Look; a recent look of somebody else's does where nobody can be asked a question, and only for a paste."""
-        if not delivering.looks_anew(row):
+    def _decided(self, row: InboxRow, record: SessionRecord) -> tuple[Sight, Situation, Step]:
+        """Look and decide. By a look that another has made a moment ago nothing but a paste is decided."""
+        if not delivering.looks_anew(row) and not self._ticks.waits(row):
             sight = self._looker.see(record.name, record, remembering=True)
-            if sight.remembered and isinstance(self._next(row, record, sight)[1], Attempt):
-                return sight
+            situation, chosen = self._next(row, record, sight)
+            if not sight.remembered or isinstance(chosen, Attempt):
+                return sight, situation, chosen
         sight = self._looker.see(record.name, record)
         if sight.observed is Observed.STARTING and notice_reading(self._system, record):
-            return self._looker.see(record.name, record)
-        return sight
+            sight = self._looker.see(record.name, record)
+        return sight, *self._next(row, record, sight)
 
     def _next(self, row: InboxRow, record: SessionRecord, sight: Sight) -> tuple[Situation, Step]:
         durable = row.state in IN_FLIGHT and self._durable(record, row)
@@ -253,8 +256,9 @@ class Deliverer:
 
     # ------------------------------------------------------------ acting
 
-    def _act(self, row: InboxRow, record: SessionRecord, sight: Sight) -> Plan | datetime | None:
-        situation, chosen = self._next(row, record, sight)
+    def _act(
+        self, row: InboxRow, record: SessionRecord, sight: Sight, situation: Situation, chosen: Step
+    ) -> Plan | datetime | None:
         now = self._now()
         match chosen:
             case Attempt():

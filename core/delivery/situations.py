@@ -85,6 +85,7 @@ class Looker:
         self._timing = timing_of(system)
         self._silent_until: datetime | None = None
         self._distrusted: dict[str, datetime] = {}  #: by instance: since when surveys have been belied
+        self._marks: dict[str, tuple[Path, Path]] = {}  #: by uid: where the reporter tells of a dialog, of a tool call
 
     def was_silent(self) -> None:
         """Take note that tmux did not answer."""
@@ -161,7 +162,7 @@ class Looker:
 
     def _may_ask(self, record: SessionRecord, opinion: Opinion | None) -> bool:
         """The reporter tells of a dialog before it shows; one that a person opened (`/model`) fires no hook."""
-        marked = is_there(self._system.paths.session(record.uid) / ASKING)
+        marked = is_there(self._marks_of(record.uid)[0])
         return marked or (opinion is not None and opinion.state in ASKING_STATES)
 
     def _opinion(self, record: SessionRecord, survey: Survey | None) -> Opinion | None:
@@ -170,7 +171,13 @@ class Looker:
 
     def tool_at(self, uid: str) -> datetime | None:
         """Return when the latest tool call began."""
-        return modified(self._system.paths.session(uid) / TOOL, self._system.clock.now())
+        return modified(self._marks_of(uid)[1], self._system.clock.now())
+
+    def _marks_of(self, uid: str) -> tuple[Path, Path]:
+        if uid not in self._marks:
+            folder = self._system.paths.session(uid)
+            self._marks[uid] = (folder / ASKING, folder / TOOL)
+        return self._marks[uid]
 
     def _recent(self, instance: str) -> Survey | None:
         """Return a recent survey by which the pane lives, with nobody at it."""

@@ -44,8 +44,8 @@ def is_there(path: Path) -> bool:
 def private_folder(folder: Path) -> None:
     """Make the folder and its missing parents with mode 0700; tighten it if it is there. Raises StoreBroken."""
     try:
-        _make_missing(folder)
-        if folder.stat().st_mode & 0o777 != 0o700:
+        found = _there(folder)
+        if found.st_mode & 0o777 != 0o700:
             folder.chmod(0o700)
     except OSError as error:
         raise broken(error, folder, "make the folder") from error
@@ -65,8 +65,7 @@ def secure_root(root: Path) -> None:
     StoreBroken where it is not ours.
     """
     try:
-        _make_missing(root)
-        found = root.stat()
+        found = _there(root)
         if not found.st_mode & 0o022 or found.st_mode & stat.S_ISVTX:
             return
         if found.st_uid != os.geteuid():
@@ -77,6 +76,16 @@ def secure_root(root: Path) -> None:
         root.chmod(stat.S_IMODE(found.st_mode) & ~0o022)
     except OSError as error:
         raise broken(error, root, "secure the folder") from error
+
+
+def _there(folder: Path) -> os.stat_result:
+    """Return what is known of the folder, made where it is missing. Raises OSError."""
+    with suppress(FileNotFoundError):
+        found = os.stat(folder)
+        if stat.S_ISDIR(found.st_mode):
+            return found
+    _make_missing(folder)
+    return os.stat(folder)
 
 
 def _make_missing(folder: Path) -> None:

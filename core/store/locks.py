@@ -10,18 +10,17 @@ from core.clock import Deadline, SystemClock
 from core.errors import LockBusy
 from core.names import check_name
 from core.paths import StatePaths
-from core.plainfiles import read_plain
 from core.store.files import broken, private_folder, secure_root
 
 _POLL = 0.01  # seconds between two attempts
-_NOTE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO: an error
+_NOTE_BYTES = 120  # always as many, so that each note covers the one before it
 
 
 class SessionLocks:
     """Implements Locks. Each call opens the file anew, so threads of one process exclude each other as processes do.
 
-    The lock's file stays: making one is not possible on a full disk, and a stop must work there. Who holds the lock
-    lies beside it in `<name>.holder`, for the message of the one who waits in vain; no decision rests on it.
+    The lock's file stays: making one is not possible on a full disk, and a stop must work there. Who took the lock last
+    stands in it, for the message of the one who waits in vain; no decision rests on it.
     """
 
     def __init__(self, paths: StatePaths) -> None:
@@ -32,7 +31,6 @@ class SessionLocks:
     def hold(self, name: str, purpose: str, seconds: float) -> Iterator[None]:
         """Hold the session's lock. Raises LockBusy after `seconds`, StoreBroken if there can be no lock."""
         path = self._folder / check_name(name)
-        holder = path.with_name(path.name + ".holder")
         secure_root(self._root)
         private_folder(self._folder)
         try:
@@ -41,12 +39,9 @@ class SessionLocks:
             raise broken(error, path, "open the lock's file") from error
         try:
             if not _locked(descriptor, path, seconds):
-                raise _busy(name, seconds, holder)
-            _note(holder, purpose)
-            try:
-                yield
-            finally:
-                _forget(holder)
+                raise _busy(name, seconds, descriptor)
+            _note(descriptor, name, purpose)
+            yield
         finally:
             os.close(descriptor)  # which frees it: nobody else has this opening of the file
 
@@ -67,35 +62,21 @@ def _locked(descriptor: int, path: Path, seconds: float) -> bool:
         clock.pause(min(_POLL, deadline.remaining()))
 
 
-def _note(holder: Path, purpose: str) -> None:
-    """Write who holds the lock and for what. A full disk costs that message only, never the lock."""
+def _note(descriptor: int, name: str, purpose: str) -> None:
+    """Write who holds the lock and for what, over what stands there. A full disk costs that message only."""
     try:
-        descriptor = os.open(holder, _NOTE_FLAGS, 0o600)
-        try:
-            os.write(descriptor, f"{os.getpid()} {purpose}\n".encode())
-        finally:
-            os.close(descriptor)
+        os.pwrite(descriptor, f"{os.getpid()} {purpose}".encode()[:_NOTE_BYTES].ljust(_NOTE_BYTES), 0)
     except OSError as error:
-        _report("lock holder not noted", holder, error)
+        import logging  # only where something went wrong
+
+        extra = {"session": name, "reason": str(error)}
+        logging.getLogger(__name__).warning("lock holder not noted", extra=extra)
 
 
-def _forget(holder: Path) -> None:
-    try:
-        holder.unlink(missing_ok=True)
-    except OSError as error:
-        _report("lock holder not forgotten", holder, error)
-
-
-def _report(what: str, holder: Path, error: OSError) -> None:
-    import logging  # only where something went wrong
-
-    logging.getLogger(__name__).warning(what, extra={"session": holder.stem, "reason": str(error)})
-
-
-def _busy(name: str, seconds: float, holder: Path) -> LockBusy:
+def _busy(name: str, seconds: float, descriptor: int) -> LockBusy:
     """Return the error that names the holder, as far as its note can be read and is not a dead one's."""
     try:
-        pid, _, purpose = read_plain(holder).decode(errors="replace").strip().partition(" ")
+        pid, _, purpose = os.pread(descriptor, _NOTE_BYTES, 0).decode(errors="replace").strip().partition(" ")
         os.kill(int(pid), 0)
     except PermissionError:
         who = "held by another user's process"

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from core.clock import SystemClock
 from core.domain.session import SessionRecord
 from core.errors import InvalidValue, RecordUnreadable
 from core.names import check_name
@@ -12,6 +13,8 @@ from core.store.files import broken, private_folder, remove_file, write_private
 from core.store.recordcodec import Malformed, decode_record, encode_record
 
 _SUFFIX = ".json"
+_TICK_SECONDS = 0.1  #: longer than a file system's clock stands still
+_State = tuple[int, int, int, int, int]  #: device, inode, size, times of the content and of the inode
 
 
 class RecordFiles:
@@ -19,13 +22,22 @@ class RecordFiles:
 
     def __init__(self, paths: StatePaths) -> None:
         self._folder = paths.records
+        self._last: dict[str, tuple[_State, SessionRecord]] = {}  #: what each file held when it was read last
 
     def read(self, name: str) -> SessionRecord | None:
         """Return the record, or None if there is none. Raises RecordUnreadable, InvalidValue."""
         path = self._path(name)
         try:
-            return decode_record(read_plain(path), name)
+            state = _state(os.lstat(path))
+            known = self._last.get(name)
+            if known is not None and known[0] == state:
+                return known[1]
+            record = decode_record(read_plain(path), name)
+            if _rests(state):
+                self._last[name] = (state, record)
+            return record
         except FileNotFoundError:
+            self._last.pop(name, None)
             return None
         except (Malformed, OSError) as error:
             reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
@@ -68,6 +80,15 @@ class RecordFiles:
             return self.read(name)
         except RecordUnreadable as error:
             return error
+
+
+def _state(found: os.stat_result) -> _State:
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _rests(state: _State) -> bool:
+    """Tell whether a file of that state would show by its times that it was changed since: they go by ticks."""
+    return SystemClock().now().timestamp() - max(state[3], state[4]) / 1e9 > _TICK_SECONDS
 
 
 def _is_name(text: str) -> bool:

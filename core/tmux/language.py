@@ -1,5 +1,6 @@
 """How a tmux command line is spelled: as arguments of a process, and as a line that tmux's own parser reads. Pure."""
 
+import re
 from collections.abc import Sequence
 
 Command = Sequence[str]  #: one tmux command, a word each
@@ -7,16 +8,21 @@ Line = Sequence[Command]  #: commands that run back to back, the rest skipped af
 
 DATA = "-"  #: the word of `load-buffer` in whose place a transport puts where the data is
 
-_ESCAPED = {code: f"\\{code:03o}" for code in (*range(32), 127, *b'"\\$~')}
+_SPECIAL = re.compile(r'[\x00-\x1f\x7f"\\$~]')
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")  #: words that the parser takes as they are
 
 
 def quote(word: str) -> str:
-    """Return the word in double quotes as tmux's parser reads it.
+    """Return the word as tmux's parser reads it: in double quotes, unless it is plain.
 
     Control characters and what the parser would expand are written as three octal digits, so a word never holds a
     line break and never ends one.
     """
-    return f'"{word.translate(_ESCAPED)}"'
+    return word if _PLAIN.fullmatch(word) else f'"{_SPECIAL.sub(_octal, word)}"'
+
+
+def _octal(found: re.Match[str]) -> str:
+    return f"\\{ord(found[0]):03o}"
 
 
 def spell(line: Line) -> str:
