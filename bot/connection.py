@@ -144,6 +144,8 @@ class Connection:
         committed = None
         if request.type == "events_api":
             committed = self._reading.taken(request.payload, request.retry_attempt or 0)
+        if committed is not None:
+            await asyncio.wait((committed,))  # Bolt's own work would keep the interpreter from the commit
         body = AsyncBoltRequest(mode="socket_mode", body=request.payload, context={COMMIT: committed})
         response = await self._reading.app.async_dispatch(body)
         await send_async_response(client, request, response, 0.0)

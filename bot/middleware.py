@@ -91,7 +91,10 @@ class Intake:
         return [self._waiting.get_nowait() for _ in range(count)]
 
     async def _commit(self, batch: list[Ticket]) -> None:
-        items = await asyncio.gather(*(self._known(ticket) for ticket in batch))
+        if len(batch) == 1:
+            items = [await self._known(batch[0])]
+        else:
+            items = await asyncio.gather(*(self._known(ticket) for ticket in batch))
         known = [(ticket, item) for ticket, item in zip(batch, items, strict=True) if item is not None]
         verdicts: dict[int, Verdict] = {}
         for kind, group in groupby(known, key=lambda pair: type(pair[1])):

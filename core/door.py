@@ -1,6 +1,7 @@
 """What a channel may ask of core, from any of its threads."""
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from core.attaching import fetched, keep_file
@@ -30,6 +31,7 @@ from core.sweeping import swept as note_swept
 from core.sweeping import threads
 from core.system import System
 
+_LOG = logging.getLogger(__name__)
 _ATTEMPTS = 5
 
 
@@ -46,8 +48,12 @@ class Door:
         presses: Presses,
         orders: Orders,
         catching_up: CatchingUp,
+        at_once: Callable[[Collection[str]], None],
     ) -> None:
-        """`receive` is the inbound pipeline; `committed` is called once something is new in the inbox."""
+        """`receive` is the inbound pipeline; `committed` is called once something else is new in the inbox.
+
+        `at_once` takes the next step of the sessions with these uids.
+        """
         self._system = system
         self._up_as = ""  #: how the connection stood when it was up last
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
@@ -58,13 +64,24 @@ class Door:
         self._connections = connections
         self._receive = receive
         self._committed = committed
+        self._at_once = at_once
 
-    def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
-        """Run the pipeline; when it returns, what passed is on the disk. Raises StoreBroken."""
+    def receive(self, replies: Sequence[IncomingReply], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
+        """Run the pipeline; call `committed` when what passed is on the disk, and deliver it. Raises StoreBroken."""
         verdicts = self._receive(replies)
-        if Verdict.COMMITTED in verdicts:
+        committed(verdicts)
+        try:
+            self._at_once(self._new(replies, verdicts))
+        except StoreBroken as error:
+            _LOG.warning("a reply is not delivered at once", extra={"reason": str(error)})
             self._committed()
-        return verdicts
+
+    def _new(self, replies: Sequence[IncomingReply], verdicts: Sequence[Verdict]) -> set[str]:
+        """Return the uids of the sessions that something new waits for."""
+        committed = [reply for reply, told in zip(replies, verdicts, strict=True) if told is Verdict.COMMITTED]
+        of_thread = self._system.bindings.of_thread
+        bound = [of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread) for reply in committed]
+        return {binding.uid for binding in bound if binding is not None}
 
     def change(self, changes: Sequence[IncomingChange]) -> None:
         """Apply edits and deletions; one that delivery was faster than is judged by how it stands then."""

@@ -879,8 +879,12 @@ class Verdict(Enum):
 class CoreDoor(Protocol):
     """What a channel may ask of core, from any thread."""
 
-    def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
-        """Run the inbound pipeline; when it returns, what passed is on the disk. Raises StoreBroken."""
+    def receive(self, replies: Sequence[IncomingReply], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
+        """Run the inbound pipeline. Raises StoreBroken.
+
+        `committed` is called with its words as soon as what passed is on the disk. What follows, in this thread, is the
+        way into the terminal, which may take seconds.
+        """
         ...
 
     def change(self, changes: Sequence[IncomingChange]) -> None:

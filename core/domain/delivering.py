@@ -293,8 +293,7 @@ def _prepared(s: Situation, now: datetime) -> Step:
 
 
 def _attempt(s: Situation, now: datetime) -> Attempt:
-    tool_rests = s.tool_at is None or now >= s.tool_at + TOOL_MARGIN
-    return Attempt(_deadline(s, now), enter=s.traits.settle == 0 and not s.asking and tool_rests)
+    return Attempt(_deadline(s, now), enter=s.traits.settle == 0 and not s.asking)
 
 
 def looks_anew(row: InboxRow) -> bool:

@@ -177,14 +177,15 @@ def _verdict(instance: str, deadline: datetime, *, input_wanted: bool, also: str
 def _unchanged(seen: Pane | None) -> str:
     """Return the condition that nobody watches the pane, who might type, and nobody interrupted it since; "": none.
 
-    A window that several sessions show counts as watched: who is attached to the others is not asked here.
+    Who has a terminal is called by it (`/dev/pts/3`), a program by its pid. A window that several sessions show
+    counts as watched: who is attached to the others is not asked here.
     """
     if seen is None:
         return ""
     interrupted = seen.receipts.get(Receipt.INTERRUPTED, "")
     if interrupted:
         _checked(_SAFE, interrupted)
-    alone = "#{session_attached}.#{window_linked_sessions}"
+    alone = "#{m:*/*,#{session_attached_list}}.#{window_linked_sessions}"
     return f"#{{==:{alone}.#{{{Receipt.INTERRUPTED.value}}},0.1.{interrupted}}}"
 
 

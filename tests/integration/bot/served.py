@@ -64,7 +64,7 @@ class Door:
         """Everything received, in order."""
         return [reply for batch in self.batches for reply in batch]
 
-    def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
+    def receive(self, replies: Sequence[IncomingReply], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
         """Record the batch once the gate is open."""
         assert self.gate.wait(20), "the gate was never opened"
         if self.bug is not None:
@@ -75,7 +75,7 @@ class Door:
         before = {reply.ts for reply in self.replies}
         self.batches.append(list(replies))
         self._note()
-        return tuple(Verdict.DUPLICATE if reply.ts in before else Verdict.COMMITTED for reply in replies)
+        committed(tuple(Verdict.DUPLICATE if reply.ts in before else Verdict.COMMITTED for reply in replies))
 
     def change(self, changes: Sequence[IncomingChange]) -> None:
         """Record edits and deletions."""

@@ -31,6 +31,7 @@ def test_what_a_chat_shows_passes_the_door(system: System, tmp_path: Path) -> No
         Presses(told, chat.holds, Requests(told)),
         Orders(told, chat.holds),
         CatchingUp(told.clock, told.bindings),
+        lambda uids: None,
     )
     text = f"{VALUE} ghp_{'Ab3' * 12}: `the-loop standing list`"
 

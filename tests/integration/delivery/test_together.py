@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.delivery.deliverer import Deliverer
+from core.delivery.worker import DeliveryWorker
 from core.domain.message import MessageState
 from core.effects import Effect
 from core.errors import CoreError, StoreBroken
@@ -32,6 +33,9 @@ def brisk(world: World) -> System:
     """Give the ports with `scribe` started, of a harness that needs no moment before the Enter and tells nothing."""
     system = talking(world, "brisk")
     assert start_standing(system, "scribe", ACTOR).ok
+    uid, _ = record_of(system)
+    [boot] = system.inbox.with_states(uid, frozenset(MessageState))
+    Deliverer(system).run(uid, boot.message.id, system.clock.now() + timedelta(seconds=10))
     return system
 
 
@@ -55,7 +59,7 @@ def test_a_message_entered_at_once_survives_a_kill_at_every_point(brisk: System,
     assert ended == -9
     assert row is not None
     assert (row.state, row.final, row.submits) == (S.SUBMITTED, True, 1)
-    wait_until(lambda: heard(world).endswith(b"\r"), "the text was read with its Enter")
+    wait_until(lambda: b"survive this \x1b[201~\r" in heard(world), "the text was read with its Enter")
     _, *after = heard(world).split(b"survive this")
     assert after == [b" \x1b[201~\r"]
 
@@ -64,9 +68,15 @@ def test_no_enter_follows_while_a_dialog_may_open(brisk: System, world: World) -
     """A tool call came between the decision and the paste: the text is pasted, and entered once the moment is over."""
     uid, _ = record_of(brisk)
     message = waiting_message(brisk, "scribe")
-    deliverer = Deliverer(brisk)
-    (brisk.paths.session(uid) / "tool").touch()
+    tool = brisk.paths.session(uid) / "tool"
 
+    def authorized(_: object) -> bool:
+        """A tool call begins at the latest moment that a decision takes something from outside."""
+        if not tool.exists():
+            tool.touch()
+        return True
+
+    deliverer = Deliverer(brisk, authorized)
     deliverer.advance(uid)
     pasted = brisk.inbox.get(message.id)
     row = deliverer.run(uid, message.id, brisk.clock.now() + timedelta(seconds=5))
@@ -75,7 +85,7 @@ def test_no_enter_follows_while_a_dialog_may_open(brisk: System, world: World) -
     assert pasted.state is S.PASTED
     assert row is not None
     assert row.state is S.SUBMITTED
-    wait_until(lambda: heard(world).endswith(b"\x1b[201~\r"), "it was entered")
+    wait_until(lambda: heard(world).endswith(message.text.encode() + b" \x1b[201~\r"), "it was entered")
 
 
 def test_sessions_are_pasted_to_in_one_step(scribe: System) -> None:
@@ -135,6 +145,40 @@ def test_who_has_come_since_the_latest_look_is_seen_before_a_paste(scribe: Syste
     assert row is not None
     assert row.state is S.QUEUED
     assert "typing" in row.detail
+
+
+def test_a_step_is_taken_in_the_thread_that_asks_for_it(scribe: System) -> None:
+    """No other thread has to wake up for a reply that came in."""
+    uid, _ = record_of(scribe)
+    message = waiting_message(scribe, "scribe")
+    wait_until(lambda: _idle(scribe, uid), "it is idle")
+
+    DeliveryWorker(scribe, Deliverer(scribe)).at_once([uid])
+
+    row = scribe.inbox.get(message.id)
+    assert row is not None
+    assert row.state is S.PASTED
+
+
+def test_what_comes_during_a_step_gets_its_own_behind_it(scribe: System) -> None:
+    """A session for which a step is asked while one is taken waits for no timer."""
+    uid, _ = record_of(scribe)
+    waiting_message(scribe, "scribe")
+    asked: list[str] = []
+    wait_until(lambda: _idle(scribe, uid), "it is idle")
+
+    def authorized(_: object) -> bool:
+        asked.append("by the gate")
+        worker.at_once([uid])  # what another thread would do now
+        return False
+
+    worker = DeliveryWorker(scribe, Deliverer(scribe, authorized))
+    worker.turn()
+    refused, due = rows(scribe)[-1].state, worker.turn()
+
+    assert asked
+    assert refused is S.REFUSED
+    assert due > 0
 
 
 def _idle(system: System, uid: str) -> bool:

@@ -1,5 +1,6 @@
 """Messages of several sessions pasted in one piece, each guarded by itself, over both transports."""
 
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -131,3 +132,20 @@ def test_a_recent_look_is_one_of_this_process_that_is_no_older(private: PrivateT
     assert survey.of_instance(pane.tag) is not None
     assert runner.recent(60) == survey
     assert runner.recent(0) is None
+
+
+def test_a_program_that_is_attached_is_nobody_who_might_type(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A control client shows the session to another program."""
+    pane, heard = private.reading(runner)
+    seen = runner.survey().of_instance(pane.tag)
+    command = [*private.server.command, "-C", "attach-session", "-t", f"={TARGET}:"]
+    with subprocess.Popen(
+        command, env=private.environ, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+    ) as client:
+        wait_until(lambda: f"client-{client.pid}" in private.tmux("list-clients", "-t", f"={TARGET}"), "it is attached")
+
+        outcome = runner.paste_all([Paste(pane.tag, b"for all that", "m-1-1", soon(), seen=seen)])
+        client.kill()
+
+    assert outcome == (Written.DONE,)
+    heard.wait_for(b"for all that")

@@ -2,8 +2,6 @@
 
 import os
 import threading
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -65,33 +63,46 @@ def test_threads_exclude_each_other(locks: SessionLocks) -> None:
 def test_a_note_of_a_dead_process_is_not_believed(locks: SessionLocks, paths: StatePaths) -> None:
     """A note that a killed holder left behind is not given as the reason."""
     with locks.hold("scribe", "start", 1):
-        (paths.locks / "scribe.holder").write_text("4194304 stop\n")
+        with (paths.locks / "scribe").open("r+") as file:
+            file.write("4194304 stop".ljust(40))
         with pytest.raises(LockBusy, match="left no note"), locks.hold("scribe", "say", 0.02):
             pass
 
 
 def test_lock_files_are_private_and_stay(locks: SessionLocks, paths: StatePaths) -> None:
-    """The lock's file stays for a time when none could be made; the note goes."""
+    """The lock's file stays for a time when none could be made; there is no other."""
     with locks.hold("scribe", "start", 1):
         modes = {path.name: path.stat().st_mode & 0o777 for path in paths.locks.iterdir()}
 
-    assert modes == {"scribe": 0o600, "scribe.holder": 0o600}
+    assert modes == {"scribe": 0o600}
     assert [path.name for path in paths.locks.iterdir()] == ["scribe"]
 
 
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize("stands", [os.mkdir, os.mkfifo], ids=["folder", "fifo"])
 def test_a_note_that_cannot_be_written_costs_no_lock(
-    locks: SessionLocks, paths: StatePaths, caplog: pytest.LogCaptureFixture, stands: Callable[[Path], None]
+    locks: SessionLocks, paths: StatePaths, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where the note has no place, the lock is held all the same and the log says why there is no note."""
     paths.locks.mkdir(parents=True)
-    stands(paths.locks / "scribe.holder")
+    os.mkfifo(paths.locks / "scribe")
 
     with locks.hold("scribe", "stop", 1), pytest.raises(LockBusy), locks.hold("scribe", "say", 0.02):
         pass
 
     assert "lock holder not noted" in caplog.text
+
+
+def test_a_shorter_note_covers_the_one_before_it(locks: SessionLocks) -> None:
+    """Who waits in vain reads what the lock is held for, and no rest of what it was held for before."""
+    with locks.hold("scribe", "something that takes many words to say", 1):
+        pass
+
+    with (
+        locks.hold("scribe", "stop", 1),
+        pytest.raises(LockBusy, match=rf"held by pid {os.getpid()} for stop;"),
+        locks.hold("scribe", "say", 0.02),
+    ):
+        pass
 
 
 def test_what_is_no_name_is_refused(locks: SessionLocks) -> None:
