@@ -312,7 +312,9 @@ class Deliverer:
             following = self.advance(uid)
             row = self._system.inbox.get(until_row)
             now = self._now()
-            if row is None or is_over(row) or waits_long(row) or self._only_served(uid) or now >= deadline:
+            at_once = following is not None and following <= now + delivering.TOOL_MARGIN
+            long = row is not None and waits_long(row) and not at_once
+            if row is None or is_over(row) or long or self._only_served(uid) or now >= deadline:
                 return row
             if following is not None and following > now:
                 pause = min(following, deadline, now + _EVIDENCE_POLL) - now
