@@ -112,11 +112,15 @@ def held(kind: Held, reason: str, now: datetime, until: datetime | None = None) 
     return Fate({"held": kind, "held_at": now, "held_until": until}, Event.LOOP_HELD, reason)
 
 
-def limited(loop: Loop, error: str, now: datetime, reset: datetime | None) -> Fate:
-    """Return what follows from a turn that ran into a usage limit: until its reset, or longer each time in a row."""
+def limited(loop: Loop, error: str, now: datetime, reset: datetime | None, *, again: bool) -> Fate:
+    """Return what follows from a turn that ran into a usage limit: until its reset, or longer each time in a row.
+
+    `again`: it was the loop's own turn, which is given once more when the limit is over.
+    """
     until = reset if reset is not None else now + _limit_span(loop, now)
     fate = held(Held.USAGE_LIMIT, f"{error}; until {until:%Y-%m-%d %H:%M} UTC", now, until)
-    return Fate({**fate.changes, "last_result": FAILED, "last_error": error}, fate.event, fate.reason)
+    own = {"last_result": FAILED, "last_error": error, "next_run_at": now} if again else {}
+    return Fate({**fate.changes, **own}, fate.event, fate.reason)
 
 
 def _limit_span(loop: Loop, now: datetime) -> timedelta:
@@ -128,10 +132,14 @@ def _limit_span(loop: Loop, now: datetime) -> timedelta:
 
 
 def released(loop: Loop, now: datetime) -> Fate:
-    """Return what follows when a hold is over: due at once if a slot has passed; after a stop nothing is caught up."""
+    """Return what follows when a hold is over: a slot that has passed is due at once; of a stop nothing is caught up.
+
+    A pause holds a loop when it comes due, so that it has missed one.
+    """
     if loop.held is not Held.STOPPED:
         planned = loop.next_run_at
-        return Fate({"held": None, "next_run_at": now if planned is None or planned < now else planned})
+        due = planned is None or planned < now or loop.held is Held.PAUSED
+        return Fate({"held": None, "next_run_at": now if due else planned})
     following = rearmed_slot(loop, now)
     if following is None:
         return stopped(loop, RESTARTED, now)

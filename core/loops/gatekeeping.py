@@ -50,7 +50,7 @@ class Gatekeeper:
         loop = self._system.loops.get(run.loop_id) if run is not None else None
         void = _why_void(row, record, run, loop)
         if void or run is None or loop is None:
-            self._drop(row, run, void)
+            self._drop(row, run, void, again=loop is not None and loop.held is not None)
             return False
         decision = self._looker.gate(wake_of(row.message.kind), sight, record.name, record)
         match decision.action:
@@ -141,8 +141,10 @@ class Gatekeeper:
             fate = fates.failed(loop, run, reason, self._system.clock.now(), self._system.settings.loops.max_age)
             self._end(row, run, MessageState.FAILED, fates.FAILED, reason, fate)
 
-    def _drop(self, row: InboxRow, run: LoopRun | None, reason: str) -> None:
-        self._end(row, run, MessageState.CANCELLED, "cancelled", reason, None)
+    def _drop(self, row: InboxRow, run: LoopRun | None, reason: str, *, again: bool = False) -> None:
+        """End a tick that counts for nothing; `again`: its loop is held, and makes up for it when that is over."""
+        fate = Fate({"next_run_at": run.slot}) if again and run is not None else None
+        self._end(row, run, MessageState.CANCELLED, "cancelled", reason, fate)
 
     def _end(
         self, row: InboxRow, run: LoopRun | None, state: MessageState, outcome: str, reason: str, fate: Fate | None

@@ -60,9 +60,7 @@ def _settle_taken(system: System, run: LoopRun, failure: TurnFailed | None, *, l
         return
     if failure is None:
         apply(system, loop, fates.stopped(loop, fates.NO_NEXT_RUN, now))
-    elif limited:
-        system.loops.change(loop, next_run_at=now)
-    else:
+    elif not limited:
         apply(system, loop, fates.failed(loop, run, _words(failure), now, system.settings.loops.max_age))
 
 
@@ -70,9 +68,12 @@ def _limit(system: System, record: SessionRecord, failure: TurnFailed) -> None:
     """Hold the session's loops: their harness may ask its model nothing for a while."""
     now = system.clock.now()
     reset = fates.reset_told(failure.message, now)
+    activity = system.activities.get(record.uid)
+    began = activity.turn_started_at if activity is not None else None
     for loop in system.loops.of_session(record.uid):
         if loop.status is LoopStatus.ACTIVE and loop.held in (None, Held.USAGE_LIMIT):
-            apply(system, loop, fates.limited(loop, _words(failure), now, reset))
+            own = began is not None and loop.last_run_at == began
+            apply(system, loop, fates.limited(loop, _words(failure), now, reset, again=own))
 
 
 def _limit_is_over(system: System, record: SessionRecord) -> None:

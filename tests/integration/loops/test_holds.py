@@ -179,7 +179,8 @@ def test_a_restart_holds_nothing(simulation: Simulation) -> None:
 
 
 def fail_a_turn(simulation: Simulation, error: str, message: str = "") -> None:
-    """Let the running turn end in an error."""
+    """Let the running turn end in an error, a second later."""
+    simulation.clock.pause(1)
     simulation.tmux.panes["i-scribe"].fail(error, message)
     simulation.system.ingest("s-scribe")
     simulation.turn()
@@ -250,3 +251,50 @@ def test_a_failed_tick_row_ends_with_its_run(simulation: Simulation) -> None:
     [row] = simulation.system.inbox.with_states("s-scribe", {MessageState.CANCELLED})
     assert row.detail == "it is paused"
     assert simulation.system.loops.open_runs() == ()
+
+
+def test_a_resume_gives_the_run_that_a_pause_has_held_though_the_next_slot_is_far(simulation: Simulation) -> None:
+    """A daily loop that came due under the pause is not a day late."""
+    day = timedelta(days=1)
+    loop = simulation.loop(interval=day)
+    simulation.change(hold=mark(simulation, HoldKind.PAUSED))
+    simulation.pass_time(minutes=10)
+    held = simulation.now(loop)
+
+    simulation.change(hold=None)
+    simulation.pass_time(seconds=20)
+
+    assert held.next_run_at is not None
+    assert held.next_run_at - simulation.clock.now() > day / 2
+    after = simulation.now(loop)
+    assert after.run_count == len(simulation.prompts()) == 1
+    assert after.next_run_at is not None
+    assert after.next_run_at - simulation.clock.now() >= day / 2
+
+
+def test_the_run_that_found_the_limit_comes_again_once_that_is_over(simulation: Simulation) -> None:
+    """Its turn did nothing; the other loop of the session keeps its own slot."""
+    day = timedelta(days=1)
+    loop, other = simulation.loop(interval=day), simulation.loop(interval=day, next_run_at=simulation.clock.now() + day)
+    simulation.pass_time(minutes=5)
+    fail_a_turn(simulation, "rate_limit")
+
+    simulation.pass_time(minutes=16)
+
+    assert [simulation.now(each).run_count for each in (loop, other)] == [2, 0]
+    assert simulation.now(other).next_run_at == other.next_run_at
+
+
+def test_a_tick_that_waited_when_the_limit_was_found_is_given_once_that_is_over(simulation: Simulation) -> None:
+    """It was due, and is not a day late."""
+    loop = simulation.loop(interval=timedelta(days=1))
+    simulation.tmux.panes["i-scribe"].begin("something long")
+    simulation.system.ingest("s-scribe")
+    simulation.pass_time(minutes=6)
+    fail_a_turn(simulation, "rate_limit")
+    waiting = simulation.system.inbox.unsettled("s-scribe")
+
+    simulation.pass_time(minutes=16)
+
+    assert waiting == ()
+    assert simulation.now(loop).run_count == 1
