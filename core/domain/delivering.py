@@ -16,7 +16,7 @@ from core.domain.message import TICKS, WAITING, InboxRow, Kind, MessageState
 from core.domain.pane import Receipt
 
 EVIDENCE_WINDOW = timedelta(seconds=1.5)  #: from a CR to the harness's own record of the text
-TOOL_MARGIN = timedelta(milliseconds=200)  #: from a tool call to the dialog that it may open
+TOOL_MARGIN = timedelta(seconds=1)  #: from a tool call to the dialog that it may open: 0.2 s on a busy machine
 TYPING_QUIET = timedelta(seconds=5)
 TYPING_LIMIT = timedelta(seconds=60)
 SILENCE_RETRY = timedelta(seconds=1)
@@ -28,6 +28,7 @@ HALF_TYPED = "somebody has half-typed text in its terminal"
 STARTING = seen_reason(Observed.STARTING)
 STASHING = "half-typed text is being put aside"
 CLEARING = "its input line is being emptied"
+TOOL_CALL = "a tool call may open a dialog"
 FETCHING = "its files are being fetched"
 CONFIRM = "it waits to be confirmed"  #: how the detail of a row begins that goes in only once a person said so
 NEEDS_SERVICE = "only the service can ask whether its author may still steer"
@@ -35,7 +36,7 @@ IN_DOUBT = "the message before it may still stand in its input line"
 EXPIRING = frozenset({SILENT, TYPING, HALF_TYPED, STASHING, CLEARING})  #: a row that waits for one of these expires
 
 PASSING = frozenset(
-    {STARTING, TYPING, STASHING, CLEARING}
+    {STARTING, TYPING, STASHING, CLEARING, TOOL_CALL}
 )  #: what is worth a moment's wait by whoever sent the message
 
 _DELIVERS = frozenset({Action.DELIVER, Action.DELIVER_PACED})
@@ -215,7 +216,8 @@ def _waiting(s: Situation, now: datetime) -> Step:
     if s.decision.action not in _DELIVERS:
         return _held_back(s.decision, expired)
     if (early := _too_early(s, now)) is not None:
-        return early
+        settled = row.state is MessageState.PENDING or row.detail in PASSING
+        return early if settled else Queue(TOOL_CALL, until=early.until)  # what it waited for before is over
     return _prepared(s, now) if row.detail in _PREPARING else _deliverable(s, now)
 
 
@@ -223,7 +225,7 @@ def _too_early(s: Situation, now: datetime) -> Wait | None:
     """Wait a moment after a tool call: the dialog that it may open takes an Enter, and can swallow a text."""
     if s.tool_at is None or now >= s.tool_at + TOOL_MARGIN:
         return None
-    return Wait(s.tool_at + TOOL_MARGIN, "a tool call may open a dialog")
+    return Wait(s.tool_at + TOOL_MARGIN, TOOL_CALL)
 
 
 def awaits_confirmation(row: InboxRow) -> bool:

@@ -107,6 +107,26 @@ def test_a_press_after_an_enter_at_the_terminal_decides_nothing(talking: ClaudeP
     assert (talking.folder / "work" / "made-by-test").exists()
 
 
+def test_a_background_agent_is_answered_in_the_thread(talking: ClaudeProduct) -> None:
+    """Claude Code calls itself busy meanwhile; the session still counts as asking, and replies wait until then."""
+    task = {"description": "d", "subagent_type": "general-purpose", "run_in_background": True}
+    agent = json.dumps({**task, "prompt": "<<tool bash touch made-by-test>>"})
+    thread = serve(talking)
+    talking.workspace.say("alice", "agents", f"[[call Agent {agent}]] [[say over to it]]", thread)
+    asked = wait_buttons(talking, thread, ASK, 60)
+    talking.wait_reply(thread, "over to it", 60)
+    talking.workspace.say("alice", "agents", "meanwhile", thread)
+    talking.wait_state("meanwhile", "queued")
+    status = talking.status()
+
+    press(talking, "alice", asked, "Allow")
+    wait_text(talking, thread, asked["ts"], "Allowed* by alice", 30)
+    talking.wait_state("meanwhile", "confirmed")
+
+    assert status == "busy"
+    assert (talking.folder / "work" / "made-by-test").exists()
+
+
 @pytest.mark.parametrize("who", ["thread", "terminal"])
 def test_an_allowed_tool_is_work_while_it_runs(talking: ClaudeProduct, who: str) -> None:
     """No hook tells of the answer until the tool is over; Claude Code's own file does, and messages go in meanwhile."""
@@ -120,9 +140,9 @@ def test_an_allowed_tool_is_work_while_it_runs(talking: ClaudeProduct, who: str)
         press(talking, "alice", asked, "Allow")
     else:
         talking.keys(number_of(talking, "Yes$"))
-    talking.wait_activity("busy", seconds=8)
+    talking.wait_activity("busy", seconds=12)
     talking.workspace.say("alice", "agents", "while it runs", thread)
-    wait_until(lambda: talking.state_of("while it runs") == "accepted", "its queue has it", 8)
+    wait_until(lambda: talking.state_of("while it runs") == "accepted", "its queue has it", 12)
 
     assert asking == "permission"
     assert (talking.folder / "work" / "made-by-test").exists()
@@ -143,7 +163,7 @@ def test_a_dialog_that_was_left_frees_the_queue_at_once(talking: ClaudeProduct, 
     else:
         talking.keys("Escape")
     talking.wait_status("idle")
-    wait_until(lambda: talking.state_of("behind the dialog") != "queued", "it goes in", 4)
+    wait_until(lambda: talking.state_of("behind the dialog") != "queued", "it goes in", 6)
     talking.wait_reply(thread, "behind the dialog", 60)
 
     assert talking.moves("behind the dialog")[-1] == "confirmed"

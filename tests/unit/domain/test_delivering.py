@@ -374,14 +374,23 @@ def test_no_enter_right_after_a_tool_call() -> None:
     """The dialog that it may open is not there yet."""
     chosen = step(situation(pasted(), tool_at=after(9.9)), after(10))
 
-    assert chosen == Wait(after(10.1), "a tool call may open a dialog")
+    assert chosen == Wait(after(10.9), "a tool call may open a dialog")
 
 
 def test_no_text_right_after_a_tool_call() -> None:
     """A dialog that opens as it is read would swallow it (Claude Code 2.1.197)."""
     chosen = step(situation(row(), tool_at=after(9.9)), after(10))
 
-    assert chosen == Wait(after(10.1), "a tool call may open a dialog")
+    assert chosen == Wait(after(10.9), "a tool call may open a dialog")
+
+
+def test_what_waited_for_a_dialog_waits_for_the_tool_call_next() -> None:
+    """Whoever watches it is not told of a dialog that is over, and waits for the moment that is left."""
+    waiting = row(S.QUEUED, detail="it asks for a permission")
+
+    chosen = step(situation(waiting, tool_at=after(9.9)), after(10))
+
+    assert chosen == Queue(delivering.TOOL_CALL, until=after(10.9))
 
 
 def test_an_enter_that_left_its_receipt_is_not_written_again() -> None:
