@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 HARNESS = "sink"  #: declared without hooks: it proves nothing, so that an Enter settles what was typed
 
+_TURN = timedelta(seconds=1)  #: how long a turn is said to have taken; nobody waits for it
+
 
 class PlayedClock:
     """Implements Clock: time passes when it is told to."""
@@ -72,7 +74,7 @@ class PlayedPanes:
         """See Runner. With the Enter a turn begins, and is over."""
         self._receipts[instance] = {**self._receipts[instance], receipt: token}
         if receipt is Receipt.SUBMITTED and self.system is not None:
-            at = self._clock.now() + timedelta(milliseconds=1)
+            at = self._clock.now() + _TURN
             self.system.activities.put(Activity(uid_of(self._names[instance]), instance, ActivityState.IDLE, at))
         return Written.DONE
 
