@@ -95,9 +95,9 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     for channel in channels:
         changes = Changes(system, channel.authorized)
         presses, orders = Presses(system, channel.holds, requests), Orders(system, channel.holds)
-        receive = inbounds[channel.kind].receive
+        inbound = inbounds[channel.kind]
         door = Door(
-            system, connections, receive, changes, delivery.wake, presses, orders, catching_up, delivery.at_once
+            system, connections, inbound, changes, delivery.wake, presses, orders, catching_up, delivery.at_once
         )
         workers.append(Worker(channel.kind, 0, _serving(channel, door)))
     workers.append(Worker("scheduler", 0, scheduler.run))

@@ -9,6 +9,7 @@ from core.catchingup import CatchingUp
 from core.changing import Changes
 from core.commands import exact_for
 from core.errors import Refused, StoreBroken
+from core.inbound import Inbound
 from core.ordering import Orders
 from core.ports import (
     BoundThread,
@@ -42,7 +43,7 @@ class Door:
         self,
         system: System,
         connections: Connections,
-        receive: Callable[[Sequence[IncomingReply]], tuple[Verdict, ...]],
+        inbound: Inbound,
         changes: Changes,
         committed: Callable[[], None],
         presses: Presses,
@@ -50,7 +51,7 @@ class Door:
         catching_up: CatchingUp,
         at_once: Callable[[Collection[str]], None],
     ) -> None:
-        """`receive` is the inbound pipeline; `committed` is called once something else is new in the inbox.
+        """`committed` is called once something else is new in the inbox.
 
         `at_once` takes the next step of the sessions with these uids.
         """
@@ -62,19 +63,20 @@ class Door:
         self._orders = orders
         self._catching_up = catching_up
         self._connections = connections
-        self._receive = receive
+        self._inbound = inbound
         self._committed = committed
         self._at_once = at_once
 
     def receive(self, replies: Sequence[IncomingReply], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
         """Run the pipeline; call `committed` when what passed is on the disk, and deliver it. Raises StoreBroken."""
-        verdicts = self._receive(replies)
+        verdicts, tell = self._inbound.take(replies)
         committed(verdicts)
         try:
             self._at_once(self._new(replies, verdicts))
         except StoreBroken as error:
             _LOG.warning("a reply is not delivered at once", extra={"reason": str(error)})
             self._committed()
+        tell()
 
     def _new(self, replies: Sequence[IncomingReply], verdicts: Sequence[Verdict]) -> set[str]:
         """Return the uids of the sessions that something new waits for."""

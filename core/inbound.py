@@ -6,7 +6,7 @@ delivery, where the allow-list is asked again.
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -64,18 +64,28 @@ class Inbound:
         self.counters: Counter[str] = Counter()
 
     def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
-        """Run the pipeline over a batch; what passes is committed in one durable transaction. Raises StoreBroken."""
+        """Take a batch, and tell of it. Raises StoreBroken."""
+        verdicts, tell = self.take(replies)
+        tell()
+        return verdicts
+
+    def take(self, replies: Sequence[IncomingReply]) -> tuple[tuple[Verdict, ...], Callable[[], None]]:
+        """Run the pipeline over a batch; what passes is committed in one durable transaction. Raises StoreBroken.
+
+        The second of the answer tells of it in the event log, for whoever has something more urgent to do first.
+        """
         judged = [self._judge(reply) for reply in replies]
-        passed = [verdict for verdict in judged if isinstance(verdict, Passed)]
         with self._system.database.transaction(durable=True):
-            taken = [self._commit(one) for one in passed]
+            taken = [self._commit(verdict) if isinstance(verdict, Passed) else verdict for verdict in judged]
             for reply, verdict in zip(replies, judged, strict=True):
                 self._keep_refusal(reply, verdict)
-        results = iter(taken)
-        return tuple(
-            self._told(reply, verdict, next(results) if isinstance(verdict, Passed) else None)
-            for reply, verdict in zip(replies, judged, strict=True)
-        )
+        verdicts = tuple(_word(one) for one in taken)
+
+        def tell() -> None:
+            for reply, verdict, result in zip(replies, judged, taken, strict=True):
+                self._told(reply, verdict, result)
+
+        return verdicts, tell
 
     # ------------------------------------------------------------ the steps, in order
 
@@ -165,16 +175,12 @@ class Inbound:
 
     # ------------------------------------------------------------ what is told
 
-    def _told(self, reply: IncomingReply, verdict: Passed | Dropped, taken: bool | Dropped | None) -> Verdict:
-        refused = verdict if isinstance(verdict, Dropped) else taken if isinstance(taken, Dropped) else None
-        if refused is not None:
-            self._drop(reply, refused)
-            return Verdict.DROPPED
-        if not taken or not isinstance(verdict, Passed):
-            return Verdict.DUPLICATE
-        self._received(verdict)
-        self._copy(verdict)
-        return Verdict.COMMITTED
+    def _told(self, reply: IncomingReply, verdict: Passed | Dropped, taken: bool | Dropped) -> None:
+        if isinstance(taken, Dropped):
+            self._drop(reply, taken)
+        elif taken and isinstance(verdict, Passed):
+            self._received(verdict)
+            self._copy(verdict)
 
     def _drop(self, reply: IncomingReply, refused: Dropped) -> None:
         self.counters[refused.reason] += 1
@@ -213,6 +219,12 @@ class Inbound:
             channel=passed.reply.channel,
             thread=passed.reply.thread,
         )
+
+
+def _word(taken: bool | Dropped) -> Verdict:
+    if isinstance(taken, Dropped):
+        return Verdict.DROPPED
+    return Verdict.COMMITTED if taken else Verdict.DUPLICATE
 
 
 def check_shape(reply: IncomingReply) -> Dropped | None:

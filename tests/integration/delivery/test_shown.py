@@ -7,6 +7,8 @@ from core.asking import Requests
 from core.catchingup import CatchingUp
 from core.changing import Changes
 from core.door import Door
+from core.inbound import Inbound
+from core.mirroring import NullMirror
 from core.ordering import Orders
 from core.pressing import Presses
 from core.service import Connections
@@ -25,7 +27,7 @@ def test_what_a_chat_shows_passes_the_door(system: System, tmp_path: Path) -> No
     door = Door(
         told,
         Connections([]),
-        lambda replies: (),
+        Inbound(told, chat.authorized, NullMirror()),
         Changes(told, chat.authorized),
         lambda: None,
         Presses(told, chat.holds, Requests(told)),
