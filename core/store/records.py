@@ -22,17 +22,18 @@ class RecordFiles:
 
     def __init__(self, paths: StatePaths) -> None:
         self._folder = paths.records
+        self._prefix = f"{paths.records}{os.sep}"
         self._last: dict[str, tuple[_State, SessionRecord]] = {}  #: what each file held when it was read last
 
     def read(self, name: str) -> SessionRecord | None:
         """Return the record, or None if there is none. Raises RecordUnreadable, InvalidValue."""
-        path = self._path(name)
+        path = f"{self._prefix}{check_name(name)}{_SUFFIX}"
         try:
             state = _state(os.lstat(path))
             known = self._last.get(name)
             if known is not None and known[0] == state:
                 return known[1]
-            record = decode_record(read_plain(path), name)
+            record = decode_record(read_plain(Path(path)), name)
             if _rests(state):
                 self._last[name] = (state, record)
             return record
@@ -41,7 +42,7 @@ class RecordFiles:
             return None
         except (Malformed, OSError) as error:
             reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-            raise RecordUnreadable(name, str(path), reason) from error
+            raise RecordUnreadable(name, path, reason) from error
 
     def all(self) -> tuple[SessionRecord | RecordUnreadable, ...]:
         """Return every record by name, unreadable ones as the error. Raises StoreBroken if the folder cannot be listed.

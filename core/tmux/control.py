@@ -27,7 +27,6 @@ _BUILD_SECONDS = 1.0  # what building a client may take of a call's time, and ne
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # between attempts to build one
 _LEFTOVER_AGE = 60.0  # seconds: no load takes as long
 _PIPE_BYTES = 1 << 20
-_LONGEST_END = 200  #: bytes of a block's last line and the one before it, where that is the token
 _FRAME = re.compile(rb"%(begin|end|error) (\d+ \d+) \d+")
 
 
@@ -266,13 +265,16 @@ class _Client:
 
     def _through(self, token: bytes, end: float) -> list[bytes]:
         """Return the lines up to the block with the token, which nothing else can hold. Raises _Lost."""
-        last = re.compile(rb"(?:^|\n)%s\n%%end [^\n]*\n" % token)
-        begun = 0
-        while (found := last.search(self._unread, begun)) is None:
-            begun = max(0, len(self._unread) - _LONGEST_END)
-            if not self._read():
-                self._wait(self._stdout, select.POLLIN, end)
-        seen, self._unread = self._unread[: found.start()], self._unread[found.end() :]
+        last = token + b"\n%end "
+        begun, end_of = 0, -1
+        while end_of < 0:
+            found = self._unread.find(last, begun)
+            end_of = self._unread.find(b"\n", found + len(last)) if found >= 0 else -1
+            if end_of < 0:
+                begun = found if found >= 0 else max(0, len(self._unread) - len(last))
+                if not self._read():
+                    self._wait(self._stdout, select.POLLIN, end)
+        seen, self._unread = self._unread[:found], self._unread[end_of + 1 :]
         return seen.split(b"\n")
 
     def _read(self) -> bool:
