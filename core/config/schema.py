@@ -200,7 +200,10 @@ class HarnessBlock(Block):
     )
     submit: Literal["enter"] = Field("enter", description="What sends the text")
     settle_ms: int = Field(
-        _HARNESS.settle_ms, ge=0, le=10_000, description="Milliseconds between the text and its Enter"
+        _HARNESS.settle_ms,
+        ge=0,
+        le=10_000,
+        description="Milliseconds between the text and its Enter; 0: both in one write",
     )
     clear: Keys | None = Field(
         default=None,
