@@ -173,7 +173,7 @@ def text_of(request: Request, terminal: str = "") -> str:
     """
     if request.kind is RequestKind.PERMISSION:
         detail = f"\n{fenced(request.detail)}" if request.detail.strip() else ""
-        return f"**{request.name}** asks for permission to use **{request.tool or 'a tool'}**{detail}"
+        return f"**{request.name}** asks for permission to use {_tool(request)}{detail}"
     question = request.pending
     if question is None:
         return f"**{request.name}** asks"
@@ -213,7 +213,7 @@ def ended_text(request: Request) -> str:
     """Return the post of a request that is over, or whose present question was answered: what, by whom, when."""
     if request.kind is RequestKind.PERMISSION:
         detail = f"\n{fenced(request.detail)}" if request.detail.strip() else ""
-        asked = f"**{request.name}** asked for permission to use **{request.tool or 'a tool'}**{detail}"
+        asked = f"**{request.name}** asked for permission to use {_tool(request)}{detail}"
     else:
         said = [
             f"- {question.text}" + (f"\n  → {answer}" if answer else "")
@@ -221,6 +221,11 @@ def ended_text(request: Request) -> str:
         ]
         asked = "\n".join([f"**{request.name}** asked:", *said])
     return f"{asked}\n{_how_it_ended(request)}"
+
+
+def _tool(request: Request) -> str:
+    """Return the tool's name as code: `mcp__x__y` would else be read as bold, and be unreadable."""
+    return f"`{request.tool.replace('`', '')}`" if request.tool else "a tool"
 
 
 def _padded(request: Request) -> Sequence[str]:

@@ -17,6 +17,7 @@ from core.domain.harness import (
     Traits,
 )
 from core.domain.session import Definition
+from core.domain.tools import SERVER
 from core.errors import InvalidValue
 from core.harness.base import SETTINGS, find_executable
 from core.harness.claude.arguments import asks_for_bypass, refuse_owned, take_settings
@@ -96,7 +97,10 @@ class ClaudeHarness:
 
     def _own_settings(self, context: SessionContext, rest: Sequence[str], theirs: Mapping[str, Any]) -> dict[str, Any]:
         """Return what we add: our tools ask nobody, nor does reading what was too long to paste, in our folder."""
-        own: dict[str, Any] = {"permissions": {"allow": [f"Read(/{context.folder}/**)", *allowed_tools()]}}
+        own: dict[str, Any] = {
+            "permissions": {"allow": [f"Read(/{context.folder}/**)", *allowed_tools()]},
+            "disabledMcpjsonServers": [SERVER],  # of a project: what is allowed by name is ours alone
+        }
         bypass = self._accept_bypass == "always" or (self._accept_bypass == "auto" and asks_for_bypass(rest, theirs))
         if bypass and self._trust_enabled:
             own["skipDangerousModePermissionPrompt"] = True

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.tools.conftest import Desk, called, error_of
+from tests.integration.tools.test_calls import DOORS, Door
 from tests.support.asking import press, wait_buttons
 from tests.support.product import NAME, PROGRAM, Product
 from tests.support.tmux import wait_until
@@ -74,19 +75,34 @@ def _pressed_until_taken(product: Product, asked: dict[str, str]) -> bool:
     return bool(product.events("standing.answered"))
 
 
+def _is_over(product: Product, thread: str) -> bool:
+    """Tell whether the thread says that nobody waits for an answer."""
+    return any("Nobody waits" in text for text in product.bot_replies(thread))
+
+
 async def test_a_question_that_is_taken_back_ends(talking: Desk) -> None:
-    """Where the harness gives up, nobody is asked any more."""
+    """Where the harness gives up, nobody is asked any more, and its tools go on."""
     thread, product = talking.product.root(), talking.product
     async with talking.stdio() as session:
         asking = asyncio.create_task(called(session, "ask", question="Which colour?"))
         await asyncio.to_thread(product.wait_reply, thread, "Which colour?")
         asking.cancel()
-        await asyncio.to_thread(
-            wait_until, lambda: any("Nobody waits" in text for text in product.bot_replies(thread)), "it is over"
-        )
+        await asyncio.to_thread(wait_until, lambda: _is_over(product, thread), "it is over")
         after = await called(session, "list_standing_sessions")
 
     assert error_of(after) == ""
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_question_of_a_client_that_goes_away_ends(talking: Desk, door: Door) -> None:
+    """Whoever hung up gets no answer, so that nobody is asked for one."""
+    thread, product = talking.product.root(), talking.product
+    async with door(talking) as session:
+        asking = asyncio.create_task(called(session, "ask", question="Which colour?"))
+        await asyncio.to_thread(product.wait_reply, thread, "Which colour?")
+        asking.cancel()
+
+    await asyncio.to_thread(wait_until, lambda: _is_over(product, thread), "it is over")
 
 
 HOSTILE = [

@@ -158,6 +158,17 @@ def test_the_token_is_nowhere_but_in_its_file(desk: Desk) -> None:
     assert [place for place, text in places.items() if secret in text] == [str(desk.folder() / "mcp-token")]
 
 
+def test_a_body_without_end_is_refused(desk: Desk) -> None:
+    """More than a megabyte is not read, and what is no JSON is told so; the next call works."""
+    headers = {"Authorization": f"Bearer {desk.token()}", "Content-Type": "application/json", "Accept": "*/*"}
+
+    huge = desk.web.post("/mcp", b" " * 1_200_000, headers)
+    broken = desk.web.post("/mcp", b"{", headers)
+
+    assert (huge.status, broken.status) == (413, 400)
+    assert not refused(desk, desk.token())
+
+
 def test_only_post_is_served(desk: Desk) -> None:
     """There is no stream to open and no session to end: nothing is kept between requests."""
     answers = [

@@ -192,6 +192,7 @@ def test_our_tools_are_named_one_by_one(claude: ClaudeHarness, context: SessionC
     allowed = settings_in(context)["permissions"]["allow"]
     servers = json.loads((context.folder / "mcp.json").read_text())["mcpServers"]
     assert [rule for rule in allowed if rule.startswith("mcp__")] == OUR_TOOLS
+    assert settings_in(context)["disabledMcpjsonServers"] == ["the-loop"]
     assert list(servers) == ["the-loop"]
     assert servers["the-loop"]["args"][-1] == str(context.folder / "mcp-token")
     assert (context.folder / "mcp.json").stat().st_mode & 0o777 == 0o600
