@@ -95,7 +95,8 @@ class SlackChannel:
         files = Files(self._settings, self._tokens, client, own, door, self._file_pace)
         intake.committed, intake.missed = files.ask, sweeper.ask
         buttons = Buttons(door, directory, self._settings, lambda: own.identity)
-        app = build_app(client, own, Sessions(door, self.holds, own.team), buttons)
+        sessions = Sessions(door, directory, self._settings, self.holds, own.team)
+        app = build_app(client, own, sessions, buttons)
         reading = Reading(app, client, self._tokens, own, intake, sweeper, Standing(door))
         reader: Reader | None = None
         if mode == "socket":

@@ -65,7 +65,7 @@ class Command:
     team: str
     words: tuple[str, ...]
     response_url: str
-    user_name: str = ""
+    user_name: str = ""  #: known once users.info was asked
     rest: str = ""  #: what follows the first two words, as it was written
 
 
@@ -280,19 +280,16 @@ def as_known(found: IncomingReply, author: Person | None) -> IncomingReply:
     """
     if author is None:
         return found
-    team = found.author_team if found.author_team not in ("", found.team) else author.team
-    return replace(
-        found,
-        author=actor(found.author, team, found.team, guest=author.is_guest),
-        author_name=author.name,
-        author_team="" if author.deleted else team,
-        is_bot=found.is_bot or author.is_bot,
-    )
+    name, team = actor(found.author, found.author_team, found.team, author)
+    is_bot = found.is_bot or author.is_bot
+    return replace(found, author=name, author_name=author.name, author_team=team, is_bot=is_bot)
 
 
-def actor(member: str, team: str, own_team: str, *, guest: bool) -> str:
-    """Return how the allow-list names somebody: by id, and a guest or an outsider with the team's id before it."""
-    return f"{team}:{member}" if guest or team != own_team else member
+def actor(member: str, stated: str, own_team: str, known: Person) -> tuple[str, str]:
+    """Return how the allow-list names somebody (see `as_known`), and their team; `stated`: as what came says, or ""."""
+    team = stated if stated not in ("", own_team) else known.team
+    name = f"{team}:{member}" if known.is_guest or team != own_team else member
+    return name, "" if known.deleted else team
 
 
 def command(body: Document) -> Command:
@@ -302,7 +299,6 @@ def command(body: Document) -> Command:
         team=_text(body, "team_id"),
         words=tuple(_text(body, "text").split()),
         response_url=_text(body, "response_url"),
-        user_name=_text(body, "user_name"),
         rest="".join(_text(body, "text").split(maxsplit=2)[2:]),
     )
 

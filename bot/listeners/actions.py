@@ -12,7 +12,7 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from bot import payloads
 from bot.bridge import AsyncDoor
 from bot.directory import Directory
-from bot.listeners.responding import respond
+from bot.listeners.responding import NOT_SAID, respond
 from bot.settings import SlackSettings
 from bot.views.answers import Draft, plain_view, told_view
 from bot.views.buttons import PREFIX
@@ -60,7 +60,7 @@ async def pressed(body: payloads.Document, buttons: Buttons) -> Draft | None:
         told = await buttons.door.press(_known(press, person))
     except ChannelError as error:
         log.warning("a press was not taken", extra={"author": press.author, "reason": str(error)})
-        return plain_view("Slack does not say at the moment who you are, so nothing was done. Press it again.")
+        return plain_view(f"{NOT_SAID} Press it again.")
     except CoreError as error:
         return plain_view(f"Nothing was done: {error}")
     return told_view(told) if told.text or told.code else None
@@ -68,11 +68,5 @@ async def pressed(body: payloads.Document, buttons: Buttons) -> Draft | None:
 
 def _known(press: IncomingPress, person: payloads.Person) -> IncomingPress:
     """Return the press with what users.info says of its author, as replies are taken; see payloads.as_known."""
-    team = press.author_team if press.author_team not in ("", press.team) else person.team
-    return replace(
-        press,
-        author=payloads.actor(press.author, team, press.team, guest=person.is_guest),
-        author_name=person.name,
-        author_team="" if person.deleted else team,
-        is_bot=person.is_bot,
-    )
+    author, team = payloads.actor(press.author, press.author_team, press.team, person)
+    return replace(press, author=author, author_name=person.name, author_team=team, is_bot=person.is_bot)

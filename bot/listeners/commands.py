@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
@@ -10,13 +10,16 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot import payloads
 from bot.bridge import AsyncDoor
-from bot.listeners.responding import respond
+from bot.directory import Directory
+from bot.listeners.responding import NOT_SAID, respond
 from bot.payloads import COMMAND, KIND, Command
+from bot.settings import SlackSettings
 from bot.views.answers import Draft, help_view, list_view, loops_view, plain_view, refusal_view, status_view, told_view
-from core.errors import CoreError
+from core.errors import ChannelError, CoreError
 from core.ports import IncomingOrder, Role
 
 log = logging.getLogger(__name__)
+_ASK_SECONDS = 2.0
 
 COMMANDS = (COMMAND,)
 #: verb -> who may say it, whether words follow the session's name
@@ -35,15 +38,26 @@ ORDERS: Mapping[str, tuple[Role, bool]] = {
 
 @dataclass(frozen=True)
 class Sessions:
-    """What a command may ask: core's door, who has which role, and which team is ours ("" while unknown)."""
+    """What a command may ask: core's door, who people are, who has which role, which team is ours ("": unknown)."""
 
     door: AsyncDoor
+    directory: Directory
+    settings: SlackSettings
     holds: Callable[[str, Role], bool]
     team: Callable[[], str]
 
-    def permits(self, asked: Command) -> bool:
-        """Tell whether the caller is on the allow-list and of our own team."""
-        return bool(asked.team) and asked.team == self.team() and self.holds(asked.user, Role.MEMBER)
+    async def permitted(self, asked: Command) -> Command | None:
+        """Return the command with its caller as the allow-list names them; None where they are not on it.
+
+        Raises ChannelError where Slack does not say who they are.
+        """
+        if not asked.team or asked.team != self.team() or not self.settings.listed(asked.user):
+            return None
+        person = await self.directory.person(asked.user, _ASK_SECONDS)
+        user, team = payloads.actor(asked.user, asked.team, asked.team, person)
+        if not team or person.is_bot or not self.holds(user, Role.MEMBER):
+            return None
+        return replace(asked, user=user, user_name=person.name)
 
 
 def register(app: AsyncApp, sessions: Sessions) -> None:
@@ -59,9 +73,18 @@ def register(app: AsyncApp, sessions: Sessions) -> None:
 
 async def answer(asked: Command, sessions: Sessions) -> Draft:
     """Return what the caller gets to see; no data without permission."""
-    if not sessions.permits(asked):
+    try:
+        permitted = await sessions.permitted(asked)
+    except ChannelError as error:
+        log.warning("a slash command was not taken", extra={"author": asked.user, "reason": str(error)})
+        return plain_view(f"{NOT_SAID} Say it again.")
+    if permitted is None:
         log.info("a slash command was refused", extra={"author": asked.user, "team": asked.team})
         return refusal_view()
+    return await _obeyed(permitted, sessions)
+
+
+async def _obeyed(asked: Command, sessions: Sessions) -> Draft:
     verb = asked.words[0].lower() if asked.words else "help"
     operator = sessions.holds(asked.user, Role.OPERATOR)
     try:
@@ -91,5 +114,5 @@ async def _ordered(verb: str, asked: Command, sessions: Sessions) -> Draft:
     usage = f"{COMMAND} {verb} NAME{' TEXT' if more else ''}"
     if len(asked.words) < 2 or (more and not text.strip()) or (not more and len(asked.words) > 2):
         return plain_view(f"It is used so: {usage}")
-    order = IncomingOrder(KIND, asked.user, asked.user_name or asked.user, verb, asked.words[1], text)
+    order = IncomingOrder(KIND, asked.user, asked.user_name, verb, asked.words[1], text)
     return told_view(await sessions.door.order(order))

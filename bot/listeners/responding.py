@@ -8,6 +8,7 @@ from bot.errors import ASYNC_FAILURES, channel_error
 from bot.views.answers import Draft
 
 log = logging.getLogger(__name__)
+NOT_SAID = "Slack does not say at the moment who you are, so nothing was done."
 
 
 async def respond(door: AsyncDoor, url: str, draft: Draft) -> None:

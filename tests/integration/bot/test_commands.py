@@ -122,3 +122,57 @@ def test_help_names_every_verb_of_the_caller(workspace: WorkspaceThread, door: D
     named = seen["text"].removeprefix("Commands: ").split(", ")
     assert {"status", "list", "say", "screen", "pause", "resume", "interrupt", "help"} <= set(named)
     assert {"start", "stop", "restart"}.isdisjoint(named)
+
+
+@pytest.mark.parametrize("verb", ["status", "say scribe do it"])
+def test_a_guest_is_not_let_in_by_the_id_alone(workspace: WorkspaceThread, verb: str) -> None:
+    """As for replies and presses: whoever lists `U1` means a full member, whatever way they speak."""
+    guest, door = workspace.do(lambda controls: controls.add_user("gus", guest=True)), Door()
+    workspace.join("gus", "agents")
+    door.sessions = list(ROWS)
+    with Served(workspace, door, authorizedUsers=[guest]):
+        door.wait_until_up()
+        workspace.command("gus", "agents", f"/the-loop {verb}")
+        seen = workspace.wait_for_ephemeral("gus", lambda message: bool(message["text"]))
+
+    assert "not on the list" in seen["text"]
+    assert door.orders == []
+
+
+def test_a_guest_who_is_named_with_the_team_is_obeyed_by_that_name(workspace: WorkspaceThread) -> None:
+    """Delivery asks the list again, so that the order carries the author as the list has them."""
+    guest, door = workspace.do(lambda controls: controls.add_user("gus", guest=True)), Door()
+    workspace.join("gus", "agents")
+    listed = f"{workspace.team_id}:{guest}"
+    with Served(workspace, door, authorizedUsers=[listed]):
+        door.wait_until_up()
+        workspace.command("gus", "agents", "/the-loop say scribe do it")
+        workspace.wait_for_ephemeral("gus", lambda message: message["text"] == "say done")
+
+    assert [(order.author, order.author_name) for order in door.orders] == [(listed, "gus")]
+
+
+def test_somebody_deactivated_is_not_obeyed(workspace: WorkspaceThread, door: Door) -> None:
+    """Whatever a command claims that is still on its way."""
+    workspace.do(lambda controls: controls.deactivate("alice"))
+    with Served(workspace, door):
+        door.wait_until_up()
+        workspace.command("alice", "agents", "/the-loop say scribe do it")
+        seen = workspace.wait_for_ephemeral("alice", lambda message: bool(message["text"]))
+
+    assert "not on the list" in seen["text"]
+    assert door.orders == []
+
+
+def test_while_slack_does_not_say_who_calls_nobody_is_obeyed(workspace: WorkspaceThread) -> None:
+    """A guest or a full member: nobody knows, and the caller is told so and may say it again."""
+    caller, door = workspace.do(lambda controls: controls.add_user("cora")), Door()
+    workspace.join("cora", "agents")
+    workspace.fault("users.info", "error", 50)
+    with Served(workspace, door, authorizedUsers=[caller]):
+        door.wait_until_up()
+        workspace.command("cora", "agents", "/the-loop say scribe do it")
+        seen = workspace.wait_for_ephemeral("cora", lambda message: bool(message["text"]))
+
+    assert "does not say at the moment who you are" in seen["text"]
+    assert door.orders == []

@@ -37,7 +37,8 @@ def _listener(body: dict[str, object]) -> list[str]:
         block = SlackSettings()
         directory = Directory(client, Tokens(block, {}), SystemClock())
         buttons = Buttons(door, directory, block, lambda: own.identity)
-        app = build_app(client, own, Sessions(door, lambda *_: False, lambda: "T1"), buttons)
+        sessions = Sessions(door, directory, block, lambda *_: False, lambda: "T1")
+        app = build_app(client, own, sessions, buttons)
         request, found = AsyncBoltRequest(mode="socket_mode", body=body), []
         for listener in app._async_listeners:
             if await listener.async_matches(req=request, resp=BoltResponse(status=200)):
