@@ -110,7 +110,7 @@ class SqliteInbox:
         with self._database.transaction(durable=state is MessageState.CANCELLED):
             if not self._database.write(queries.ADVANCE_MESSAGE, _step(row, moved)):
                 raise _overtaken(row, self.get(row.message.id))
-            return self._rows.decoded(self._database.read(queries.MESSAGE, (row.message.id,))[0])
+        return moved  # as stored: what else may change in a row, its text, counts as another attempt
 
     def edit(self, row: InboxRow, text: str) -> InboxRow:
         """Replace the text of a waiting row, durably, and return it as stored.
