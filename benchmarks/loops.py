@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 LOOPS, SESSIONS = 500, 50
 NAMES = tuple(f"session-{number:02}" for number in range(SESSIONS))
 CPU_BOUND, FLAT_BOUND, HEAP_BOUND = 0.25, 1.1, 100
+CACHES_BOUND = 1.2  #: of memory within two minutes, while the page caches of a new database fill
 DRIFT_BOUND = 1.0  #: seconds, for p99
 _HOURS, _SECONDS = (9.0, 24.0), (20.0, 120.0)  #: of the short form, of the full one
 _SETTLED_HOURS = 7.0  #: by then what is over has begun to go
@@ -181,7 +182,7 @@ def _real(folder: Path, seconds: float) -> Iterator[Ratio]:
     yield Ratio(f"drift of {what}, {len(drifts)} runs", "a bare heap beside it", "ms", milliseconds, heap, HEAP_BOUND)
     yield Ratio(f"drift of {what}", "a second", "ms", milliseconds, limit, 1, percentile=99)
     yield Ratio(f"CPU of {what}", f"one core for {took:.0f} s", "s", (cpu,), (took,), CPU_BOUND)
-    yield Ratio(f"memory of {what}, after {took:.0f} s", "half way", "MiB", (after,), (memory,), FLAT_BOUND)
+    yield Ratio(f"memory of {what}, after {took:.0f} s", "half way", "MiB", (after,), (memory,), CACHES_BOUND)
 
 
 def _expected(seconds: float) -> int:

@@ -220,6 +220,8 @@ class Deliverer:
         record = self._record(row) if row else None
         if row is None or record is None:
             return self._now()
+        if self._held(row):  # it came in since
+            return self._now() + _HELD_POLL
         sight, situation, chosen = self._decided(row, record)
         if hold_state(record) is HoldState.NONE and self._looker.has_question(record, sight):
             answered = self._answering(self._rows(uid))
@@ -229,7 +231,8 @@ class Deliverer:
                 return self._now()
         if not self._ticks.waits(row):
             return self._act(row, record, sight, situation, chosen)
-        admitted = self._ticks.admit(self._rows(uid), record, sight)
+        ticks = [each for each in self._rows(uid) if self._ticks.waits(each)]
+        admitted = self._ticks.admit(ticks, record, sight)
         if not admitted:
             return self._now() + LOOK
         return self._act(admitted[0], record, sight, *self._next(admitted[0], record, sight))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from tests.support.product import Product
 
 _TOKEN = re.compile(r"reply-(\d+)-end")
+_TICK = re.compile(r"\[the-loop #(\w+)\] This is an automated tick")
 _OPEN = ("pending", "queued", "claimed", "pasted", "submitted", "accepted")
 _NOTED = "may not have been taken"
 
@@ -51,6 +52,7 @@ class Verdict:
     unknown: list[str] = field(default_factory=list)
     unsaid: list[str] = field(default_factory=list)
     open: list[str] = field(default_factory=list)
+    ticks: list[str] = field(default_factory=list)
 
     @property
     def kinds(self) -> Mapping[str, list[str]]:
@@ -63,6 +65,7 @@ class Verdict:
             "unknown reported": self.unknown,
             "unknowns not said": self.unsaid,
             "not settled": self.open,
+            "ticks doubled": self.ticks,
         }
 
     @property
@@ -87,6 +90,12 @@ class Row:
     detail: str
     doubted: bool  #: it was reported as unknown at some time
     noted: bool  #: its thread was told so
+
+
+def doubled_ticks(session: str, texts: Sequence[str]) -> list[str]:
+    """Return the ticks of loops that the session's turns took more than once."""
+    markers = Counter(marker for text in texts for marker in _TICK.findall(text))
+    return [f"tick {marker} in {session}" for marker, count in markers.items() if count > 1]
 
 
 def judge(said: Sequence[Said], taken: Mapping[str, Sequence[int]], rows: Mapping[str, Row]) -> Verdict:

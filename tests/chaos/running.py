@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bot.workspace.thread import WorkspaceThread
-from tests.chaos.judging import Said, Verdict, judge, numbers_in, rows_of, text_of
+from tests.chaos.judging import Said, Verdict, doubled_ticks, judge, numbers_in, rows_of, text_of
 from tests.chaos.trouble import Trouble
 from tests.support.product import Product, product
 from tests.support.tmux import wait_until
@@ -56,10 +56,13 @@ def _configure(running: Product, people: Sequence[str], sessions: Sequence[str])
     block = running.slack_block(
         authorizedUsers=[running.workspace.user_id(person) for person in people], verbosity="quiet"
     )
-    declared = [{"name": name, "prompt": "Look after it.", "slack": {"enabled": True}} for name in sessions]
+    loop = {"name": "watch", "instruction": "look at the build", "interval": "5s", "keepAlive": True}
+    session = {"prompt": "Look after it.", "slack": {"enabled": True}, "loops": [loop]}
+    declared = [{"name": name, **session} for name in sessions]
     running.configure(
         routing=document["routing"],
         limits={"queuedPerSession": 5000},
+        loops={"minInterval": "5s"},
         channels={"slack": block},
         standingSessions={"enabled": True, "sessions": declared},
     )
@@ -105,8 +108,11 @@ def _settled(running: Product, plan: Plan, said: Sequence[Said], threads: Mappin
     """Return the verdict once nothing is lost or open any more, or when the time is over."""
 
     def look() -> Verdict:
-        taken = {name: numbers_in(running.taken(name)) for name in threads}
-        return judge(said, taken, rows_of(running, threads))
+        texts = {name: running.taken(name) for name in threads}
+        taken = {name: numbers_in(found) for name, found in texts.items()}
+        verdict = judge(said, taken, rows_of(running, threads))
+        verdict.ticks.extend(tick for name, found in texts.items() for tick in doubled_ticks(name, found))
+        return verdict
 
     def is_settled() -> bool:
         try:

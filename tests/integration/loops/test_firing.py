@@ -1,12 +1,16 @@
 """A due loop becomes a tick in its session: when, how often, in which order, and what of it is counted."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 
 from core.config.settings import HarnessDeclaration
+from core.delivery.deliverer import Deliverer
 from core.domain.loop import LoopStatus, RunState
 from core.domain.message import Kind, MessageState
-from core.ports import Binding
+from core.ports import Binding, Locks
+from core.values import replace
 from tests.support.simulated import Simulation, settings_of, simulated
 from tests.support.world import events
 from tests.unit.store.samples import a_message
@@ -269,3 +273,40 @@ def test_a_clock_that_was_set_back_stops_no_loop(simulation: Simulation) -> None
     simulation.pass_time(minutes=11, finish=["scribe"])
 
     assert simulation.now(loop).run_count >= 2
+
+
+def test_a_reply_that_waits_for_older_ones_is_not_taken_in_the_place_of_a_tick(simulation: Simulation) -> None:
+    """It came in between the look at the queue and the session's lock: it is held back all the same."""
+    simulation.loop()
+    simulation.clock.pause(300)
+    simulation.scheduler.turn()
+    now = simulation.clock.now()
+    reply = a_message(1, kind=Kind.REPLY, uid="s-scribe", name="scribe", created_at=now, marker="zzzzzz", text="hello")
+    late = _Late(simulation.system.locks, lambda: simulation.system.inbox.add([reply]))
+    system = replace(simulation.system, locks=late)
+    deliverer = Deliverer(system, held=lambda row: row.message.kind is Kind.REPLY)
+
+    for _ in range(5):
+        deliverer.advance("s-scribe")
+        simulation.clock.pause(1)
+
+    row = simulation.system.inbox.get(reply.id)
+    assert late.came
+    assert row is not None
+    assert row.state is MessageState.PENDING
+
+
+class _Late:
+    """The locks; the first time that one is taken, something happens a moment before."""
+
+    def __init__(self, locks: Locks, happens: Callable[[], object]) -> None:
+        self._locks = locks
+        self._happens = happens
+        self.came = False
+
+    def hold(self, name: str, purpose: str, seconds: float) -> AbstractContextManager[None]:
+        """See Locks."""
+        if not self.came:
+            self.came = True
+            self._happens()
+        return self._locks.hold(name, purpose, seconds)
