@@ -71,12 +71,12 @@ class Door:
         """Run the pipeline; call `committed` when what passed is on the disk, and deliver it. Raises StoreBroken."""
         verdicts, tell = self._inbound.take(replies)
         committed(verdicts)
+        tell()
         try:
             self._at_once(self._new(replies, verdicts))
         except StoreBroken as error:
             _LOG.warning("a reply is not delivered at once", extra={"reason": str(error)})
             self._committed()
-        tell()
 
     def _new(self, replies: Sequence[IncomingReply], verdicts: Sequence[Verdict]) -> set[str]:
         """Return the uids of the sessions that something new waits for."""

@@ -72,7 +72,7 @@ class Inbound:
     def take(self, replies: Sequence[IncomingReply]) -> tuple[tuple[Verdict, ...], Callable[[], None]]:
         """Run the pipeline over a batch; what passes is committed in one durable transaction. Raises StoreBroken.
 
-        The second of the answer tells of it in the event log, for whoever has something more urgent to do first.
+        The second of the answer tells of it in the event log, for whoever has the sender to answer first.
         """
         judged = [self._judge(reply) for reply in replies]
         with self._system.database.transaction(durable=True):
