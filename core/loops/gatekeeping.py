@@ -15,14 +15,14 @@ from core.domain.gate import Action, HoldState, Observed, hold_state, wake_of
 from core.domain.loop import Held, Loop, LoopRun, LoopStatus, RunState, run_of_key
 from core.domain.message import TICKS, WAITING, InboxRow, MessageState
 from core.domain.restarting import is_crash
-from core.domain.session import Phase, SessionRecord, Status
+from core.domain.session import LastExit, Phase, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import Refused
 from core.loops.applying import apply, close_run
 from core.standing.dying import plan_for_keep_alive
 from core.system import System
 
-_LEFT = "its person left it"
+_LEFT = "it was left, or ended by itself"
 _OVERTAKEN = "the session was stopped after it was due"
 
 
@@ -66,7 +66,8 @@ class Gatekeeper:
                 paused = hold_state(record) is HoldState.PAUSED and sight.observed is not Observed.FOREIGN
                 self._hold(row, run, Held.PAUSED if paused else Held.STOPPED, decision.reason)
             case Action.FAIL | Action.REARM:
-                self._not_there(row, run, record, decision.reason, keeps=decision.action is Action.REARM)
+                keeps = decision.action is Action.REARM
+                self._not_there(row, run, record, _exit(record, sight), decision.reason, keeps=keeps)
             case _:
                 self._drop(row, run, decision.reason)
         return False
@@ -122,13 +123,15 @@ class Gatekeeper:
     def _hold(self, row: InboxRow, run: LoopRun, kind: Held, reason: str) -> None:
         self._end(row, run, MessageState.CANCELLED, "held", reason, fates.held(kind, reason, self._system.clock.now()))
 
-    def _not_there(self, row: InboxRow, run: LoopRun, record: SessionRecord, reason: str, *, keeps: bool) -> None:
+    def _not_there(
+        self, row: InboxRow, run: LoopRun, record: SessionRecord, exited: LastExit | None, reason: str, *, keeps: bool
+    ) -> None:
         """See to a tick whose session's program has ended: by a person, or else once it was looked into."""
         end = self._system.watchbook.end(record.instance_id or "")
         by_person = end is not None and end.by_person
         if not by_person and (end is None or end.told_at is None):
             self._defer(row, run, reason, counted=False)
-        elif not is_crash(record.last_exit, by_person=by_person):
+        elif not is_crash(exited, by_person=by_person):
             self._hold(row, run, Held.STOPPED, _LEFT)
         elif keeps and (restart_due(self._system, record) or plan_for_keep_alive(self._system, record)):
             self._defer(row, run, reason, counted=False)
@@ -160,6 +163,12 @@ class Gatekeeper:
             loop = system.loops.get(run.loop_id)
             if fate is not None and loop is not None:
                 apply(system, loop, fate, message=row.message.id)
+
+
+def _exit(record: SessionRecord, sight: Sight) -> LastExit | None:
+    """Return how the record's instance ended, by its own dead pane: the record may still tell of an earlier one."""
+    pane = sight.survey.of_instance(record.instance_id or "") if sight.survey is not None else None
+    return pane.exit if pane is not None else None
 
 
 def _comes_up(record: SessionRecord) -> bool:

@@ -9,7 +9,7 @@ from core.domain.loop import Held, LoopStatus
 from core.domain.message import MessageState
 from core.domain.session import HoldKind, Idle, LastExit
 from core.loops.verbs import Asker, stop_loop
-from core.standing.dying import tell_end
+from core.standing.dying import tell_end, tell_server_lost
 from core.supervision.collector import Collector
 from core.values import replace
 from tests.support.simulated import Simulation
@@ -224,3 +224,17 @@ def test_it_keeps_the_collector_away(simulation: Simulation) -> None:
 
     assert kept == Keep("something holds its future open")
     assert not isinstance(free, Keep)
+
+
+def test_how_an_earlier_instance_ended_says_nothing(simulation: Simulation) -> None:
+    """It was left by its person a month ago, was started since, and has lost its pane with the tmux server."""
+    loop = simulation.loop(keep_alive=True)
+    record = simulation.change(last_exit=LastExit(0, None))
+    del simulation.tmux.panes["i-scribe"]
+    assert tell_server_lost(simulation.system, [record], "the machine was restarted", bring_back=False)
+
+    simulation.pass_time(minutes=5)
+
+    assert simulation.now(loop).held is None
+    [end] = simulation.system.watchbook.due()
+    assert end.instance == "i-scribe"
