@@ -8,6 +8,7 @@ from typing import Any
 
 from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 
@@ -142,6 +143,10 @@ class Connection:
     async def _handle(self, client: SocketModeClient, request: SocketModeRequest) -> None:
         """Answer one envelope. A reply takes its place in the intake before anything is awaited."""
         committed = None
+        if request.type == "events_api" and not payloads.has_event(request.payload):
+            log.warning("an event that is none was acknowledged")
+            await send_async_response(client, request, BoltResponse(status=200), 0.0)
+            return
         if request.type == "events_api":
             committed = self._reading.taken(request.payload, request.retry_attempt or 0)
         if committed is not None:

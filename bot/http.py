@@ -6,6 +6,7 @@ the body proves nothing and is not looked at.
 
 import asyncio
 import json
+import threading
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
 from typing import Any
@@ -15,6 +16,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.signature import Clock as SigningClock
 from slack_sdk.signature import SignatureVerifier
 
+from bot import payloads
 from bot.middleware import COMMIT
 from bot.reading import Reading, pause, unless
 from core.errors import ChannelError
@@ -22,7 +24,31 @@ from core.ports import WebAnswer
 
 PATH = "/channels/slack/events"
 _ANSWER_SECONDS = 10.0  #: Slack itself waits three
+_SIGNED_SECONDS = 300  #: how long a signature counts, before and after its time stamp
 _LOOK_SECONDS = 300.0  #: how often a token is looked at that nothing else tries
+
+
+class Heard:
+    """What people did that was heard already, for as long as its signature counts.
+
+    Slack repeats events, which core tells apart; what people did it sends once, so that a second sight of the same
+    signature is somebody else's.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stamps: dict[str, int] = {}
+
+    def first(self, headers: Mapping[str, str]) -> bool:
+        """Take note of a request whose signature is good, and tell whether it is seen for the first time."""
+        signature, stamp = headers.get("x-slack-signature", ""), int(headers.get("x-slack-request-timestamp", "0"))
+        with self._lock:
+            if signature in self._stamps:
+                return False
+            self._stamps[signature] = stamp
+            oldest = max(self._stamps.values()) - 2 * _SIGNED_SECONDS
+            self._stamps = {known: at for known, at in self._stamps.items() if at >= oldest}
+            return True
 
 
 class HttpReader:
@@ -32,6 +58,7 @@ class HttpReader:
         self._reading = reading
         self._retry_seconds = retry_seconds
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._heard = Heard()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Take requests until `stop`; return early, the reason told, where waiting cannot help."""
@@ -69,12 +96,16 @@ class HttpReader:
         request, document = self._read(body, headers), _document(body)
         if request is None:
             return WebAnswer(400, "text/plain", b"neither a JSON object nor a form")
+        if document.get("type") == "event_callback" and not payloads.has_event(document):
+            return WebAnswer(400, "text/plain", b"there is no event in it")
         if document.get("type") == "url_verification":
             challenge = document.get("challenge")
             return WebAnswer(200, "text/plain", (challenge if isinstance(challenge, str) else "").encode())
         loop = self._loop
         if loop is None:
             return WebAnswer(503, "text/plain", b"not connected yet")
+        if not document and not self._heard.first(headers):
+            return WebAnswer(200, "text/plain", b"")
         work = asyncio.run_coroutine_threadsafe(self._dispatched(request, headers, document), loop)
         try:
             response = work.result(_ANSWER_SECONDS)
@@ -88,7 +119,7 @@ class HttpReader:
         """Return the request as Bolt takes it, None where the body is nothing that Slack sends."""
         try:
             request = AsyncBoltRequest(body=body.decode(), headers=dict(headers))
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             return None  # Bolt looks into the document before anybody could say that it is none
         return request if request.body else None
 
@@ -113,6 +144,6 @@ def signed(body: bytes, headers: Mapping[str, str], secret: str, clock: SigningC
 def _document(body: bytes) -> Mapping[str, Any]:
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}  # a form: slash commands and interactions
     return found if isinstance(found, dict) else {}

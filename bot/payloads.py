@@ -18,6 +18,8 @@ SHAPES: Mapping[str, str] = {
     "thread_broadcast": "thread_broadcast",
     "me_message": "me_message",
 }
+#: The fields by which a message is judged: one that is no text is not taken for one that is missing.
+_DECIDING = ("subtype", "user", "bot_id", "user_team", "source_team", "team", "channel", "thread_ts", "ts")
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
 _SLACKBOT = "USLACKBOT"
 _UNNAMED = re.compile(r"[^\w .'-]")
@@ -94,10 +96,12 @@ def reply(payload: Document, own: Identity) -> IncomingReply | Ignored:
     event = _mapping(payload, "event")
     if _text(event, "type") != "message":
         return Ignored("no-message")
+    if any(not isinstance(event.get(key), str | None) for key in _DECIDING):
+        return Ignored("malformed")
     subtype = _text(event, "subtype")
     if subtype not in SHAPES and subtype != "bot_message":
         return Ignored(subtype)
-    if _is_mapping(event.get("message")) or event.get("hidden") is True:
+    if event.get("message") is not None or event.get("hidden") not in (None, False):
         return Ignored("change-of-a-message")
     thread, ts, channel = _text(event, "thread_ts"), _text(event, "ts"), _text(event, "channel")
     if not thread or thread == ts:
@@ -167,6 +171,11 @@ def missing(channel: str, thread: str, ts: str, own: Identity) -> IncomingChange
     if isinstance(found, Ignored):
         raise ValueError(f"{ts} in {channel} is no reply: {found.reason}")
     return IncomingChange(found, deleted=True)
+
+
+def has_event(payload: Document) -> bool:
+    """Tell whether a payload carries an event of some type, which Bolt takes for granted."""
+    return bool(_text(event_of(payload), "type"))
 
 
 def event_of(payload: Document) -> Document:

@@ -17,6 +17,7 @@ from core.ports import BoundThread, WebAnswer
 from tests.integration.bot.served import Door, Served
 
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
+FORM = "application/x-www-form-urlencoded"
 VARIABLES = {"THE_LOOP_SLACK_SIGNING_SECRET": SECRET, "THE_LOOP_SLACK_APP_TOKEN": ""}
 
 
@@ -105,7 +106,7 @@ def test_a_slash_command_is_acknowledged(workspace: WorkspaceThread, http: Serve
     form = {"command": "/the-loop", "text": "help", "user_id": workspace.user_id("alice")}
     body = urlencode({**form, "team_id": workspace.team_id, "response_url": f"{workspace.url}/response/none"}).encode()
 
-    answer = send(http, body, signature(body, int(time.time())) | {"content-type": "application/x-www-form-urlencoded"})
+    answer = send(http, body, signature(body, int(time.time())) | {"content-type": FORM})
 
     assert answer.status == 200
 
@@ -136,13 +137,48 @@ def test_what_slack_has_not_just_signed_goes_nowhere(
     assert door.replies == []
 
 
-@pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"[]", b"null", b'{"type": 7}', b"{" * 5000, b"a=b&payload=%7B"])
-def test_a_signed_body_that_is_nothing_is_no_fault(http: Served, door: Door, body: bytes) -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"null",
+        b'{"type": 7}',
+        b"{" * 5000,
+        b"[" * 100_000,
+        b'{"a":' * 50_000,
+        b"a=b&payload=%7B",
+        b"payload=" + b"[" * 100_000,
+        *(b'{"type": "event_callback", "event": %s}' % event for event in (b"null", b"[]", b"7", b'"message"', b"{}")),
+        *(b'{"type": "%s"}' % kind for kind in (b"event_callback", b"block_actions", b"view_submission")),
+        b"payload=%7B%22type%22%3A%22block_actions%22%2C%22actions%22%3Anull%7D",
+    ],
+)
+def test_a_signed_body_that_is_nothing_is_no_fault(
+    workspace: WorkspaceThread, http: Served, door: Door, body: bytes
+) -> None:
     """It is answered, and the next one is taken."""
     answer = send(http, body)
+    after = send(http, reply(workspace, http.thread(), "1795959999.000100"))
 
     assert answer.status in (200, 400, 401, 404)
-    assert door.replies == []
+    assert after.status == 200
+    assert [found.text for found in door.replies] == ["by HTTP"]
+
+
+def test_what_a_person_did_once_counts_once(workspace: WorkspaceThread, door: Door, http: Served) -> None:
+    """Whoever has overheard a signed command cannot have it obeyed again while its signature is fresh."""
+    form = {"command": "/the-loop", "text": "say scribe do it", "user_id": workspace.user_id("alice")}
+    form |= {"team_id": workspace.team_id, "response_url": f"{workspace.url}/response/none"}
+    said = [urlencode({**form, "trigger_id": trigger}).encode() for trigger in ("1.1", "1.1", "1.2")]
+    headers = [signature(body, int(time.time())) | {"content-type": FORM} for body in said]
+
+    answers = [send(http, body, signed) for body, signed in zip(said, headers, strict=True)]
+
+    assert [answer.status for answer in answers] == [200, 200, 200]
+    door.wait(lambda seen: len(seen.orders) >= 2)
+    assert len(door.orders) == 2
 
 
 def test_another_path_is_told_the_right_one(http: Served) -> None:

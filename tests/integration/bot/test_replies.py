@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -142,6 +143,19 @@ def test_an_author_who_cannot_be_looked_up_has_no_team(workspace: WorkspaceThrea
     assert reply.author_team == ""
     attempts = [e["retry_attempt"] for e in workspace.envelopes("events_api") if e["payload"]["event"]["ts"] == ts]
     assert attempts == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("event", [None, [], 7, "message", {}])
+def test_an_event_that_is_none_is_acknowledged(
+    workspace: WorkspaceThread, door: Door, served: Served, event: Any
+) -> None:
+    """Four deliveries of it would help nobody."""
+    payload = {"type": "event_callback", "event": event}
+
+    answer = workspace.do_async(lambda c: c._ws.sockets.request(workspace.app_id, "events_api", payload))
+
+    assert answer == {}
+    assert door.replies == []
 
 
 def test_edits_deletions_and_other_events_are_acknowledged(

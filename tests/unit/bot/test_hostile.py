@@ -27,6 +27,11 @@ REPLY: dict[str, Any] = {
     "text": "do it",
 }
 
+SUBTYPES: tuple[Any, ...] = (
+    "message_changed", "message_deleted", "message_replied", "channel_join", "channel_topic", "reminder_add",
+    "tombstone", "assistant_app_thread", "huddle_thread", "FILE_SHARE", 7, 0, False, ["file_share"], {},
+)  # fmt: skip
+
 
 def passes(event: Mapping[str, Any], shared: bool | None = False) -> IncomingReply | None:
     """Return the reply if core's checks, but the lists, let it pass."""
@@ -69,10 +74,12 @@ def test_the_plain_one_passes() -> None:
         {"channel": {"id": "C1"}},
         {"type": "app_mention"},
         {"type": None},
-        *({"subtype": subtype} for subtype in (
-            "message_changed", "message_deleted", "message_replied", "channel_join", "channel_topic", "reminder_add",
-            "tombstone", "assistant_app_thread", "huddle_thread", "", "FILE_SHARE", 7, ["file_share"],
-        ) if subtype not in ("", 7, ["file_share"])),
+        {"hidden": "true"},
+        {"hidden": 1},
+        {"message": [{"text": "do it"}]},
+        {"message": "do it"},
+        *({"subtype": subtype} for subtype in SUBTYPES),
+        *({key: odd} for key in ("user_team", "source_team", "team", "bot_id") for odd in (7, 0, ["T1"], {"id": "T2"})),
     ],
 )  # fmt: skip
 def test_what_no_member_of_ours_typed_does_not_pass(changes: dict[str, Any]) -> None:
