@@ -60,6 +60,7 @@ class Event(StrEnum):
     LOOP_FAILED = "loop.failed"  #: a run failed, or a declared loop could not be made
     LOOP_PAUSED = "loop.paused"
     LOOP_RESUMED = "loop.resumed"
+    LOOP_SCHEDULED = "loop.scheduled"  #: somebody named its next run, which `detail` tells
     LOOP_STOPPED = "loop.stopped"
     LOOP_COMPLETED = "loop.completed"  #: it has run as often as it was to
     LOOP_EXPIRED = "loop.expired"  #: it was too old

@@ -161,6 +161,8 @@ def run_loop_now(system: System, asker: Asker, loop_id: str, reason: str = "") -
         return _changed(system, loop, next_run_at=system.clock.now(), reason=check_reason(reason), **_unfailed(loop))
 
     loop, changed = _step(system, asker, loop_id, "run", run)
+    if changed:
+        tell(system, "loop.scheduled", loop, actor=asker.actor, reason=reason, detail="now")
     said = "is due now, and goes in once its session is idle" if changed else "has a run under way, so none was added"
     return _answer(system, loop, f"{loop.id} {said}{_but_held(loop)}")
 
@@ -179,6 +181,7 @@ def schedule_next_run(system: System, asker: Asker, loop_id: str, delay: str | f
         return _changed(system, loop, next_run_at=system.clock.now() + span, reason=check_reason(reason))
 
     loop, _ = _step(system, asker, loop_id, "scheduled", schedule)
+    tell(system, "loop.scheduled", loop, actor=asker.actor, reason=reason, detail=_next(system, loop))
     limits = f"{interval_text(bounds.least)} to {interval_text(bounds.most)}"
     said = f"{loop.id} runs again in {interval_text(span)}, at {_next(system, loop)}"
     asked = f" ({str(delay)[:40]} was asked for, and {limits} is allowed)" if brought else ""

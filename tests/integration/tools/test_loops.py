@@ -30,6 +30,23 @@ async def test_a_loop_is_made_steered_and_ended(desk: Desk, door: Door) -> None:
     assert {event["actor"] for event in told} == {f"agent:{NAME}"}
 
 
+async def test_naming_the_next_run_is_told(desk: Desk) -> None:
+    """Whoever reads the events sees who brought a run forward or put it off, and why."""
+    async with desk.stdio() as session:
+        own = await called(session, "create_loop", instruction="Look.")
+        await called(session, "schedule_next_run", id=own.structured_content["loop"]["id"], delay="1h", reason="calm")
+        every = await called(session, "create_loop", instruction="Look.", interval="1h")
+        await called(session, "pause_loop", id=own.structured_content["loop"]["id"])
+        await called(session, "run_loop_now", id=every.structured_content["loop"]["id"], reason="urgent")
+
+    told = desk.product.events("loop.scheduled")
+    assert [(event["actor"], event["reason"]) for event in told] == [
+        (f"agent:{NAME}", "calm"),
+        (f"agent:{NAME}", "urgent"),
+    ]
+    assert told[1]["detail"].endswith(": now")
+
+
 async def test_no_other_sessions_loop_exists_to_an_agent(both: Desk) -> None:
     """It is neither listed nor found, and nothing happens to it."""
     made = both.product.cli("loop", "create", OTHER, "--instruction", "Look.", "--interval", "5m", "--json").json[
