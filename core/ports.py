@@ -575,6 +575,10 @@ class Loops(Protocol):
         """Remove what is known of a session that is gone."""
         ...
 
+    def over_ticks(self, before: datetime) -> tuple[tuple[str, str], ...]:
+        """Return uid and message id of the ticks that `prune` would remove."""
+        ...
+
     def prune(self, before: datetime, ended_before: datetime | None = None) -> int:
         """Remove runs that were over, and the inbox rows of such, before that time; return how many rows went.
 

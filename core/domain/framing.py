@@ -94,7 +94,12 @@ def compose(message: NewMessage, traits: Traits, folder: Path) -> Composed:
             return Composed(plain.encode())
     elif len(whole.encode()) <= traits.inline_limit:
         return Composed(PASTE_START + whole.encode() + PASTE_END)
-    return _by_file(message, traits, folder / f"message-{message.id}.txt")
+    return _by_file(message, traits, file_of(message.id, folder))
+
+
+def file_of(message_id: str, folder: Path) -> Path:
+    """Return the file in the session's folder that holds the message's text, where one does."""
+    return folder / f"message-{message_id}.txt"
 
 
 def _by_file(message: NewMessage, traits: Traits, file: Path) -> Composed:

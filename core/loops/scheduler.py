@@ -8,9 +8,10 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from core.clock import Deadline
+from core.domain.framing import file_of
 from core.effects import Effect, effect
 from core.errors import CoreError
 from core.loops.holding import look_at_ages, release_loops
@@ -18,6 +19,7 @@ from core.loops.sending import send
 from core.loops.settling import settle_runs
 from core.loops.turns import settle_taken_runs
 from core.names import new_run_id
+from core.store.files import is_there, remove_file
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -109,9 +111,7 @@ class Scheduler:
             look_at_ages(system)
         if self._prune.passed():
             self._prune = Deadline(clock, _PRUNE_SECONDS)
-            now = clock.now()
-            with effect(Effect.LOOP_PRUNE):
-                system.loops.prune(now - _TICKS_KEPT, now - _ENDS_KEPT)
+            _prune(system, clock.now())
 
     def _rest(self) -> float:
         due, now = self._system.loops.next_due(), self._system.clock.now()
@@ -119,3 +119,14 @@ class Scheduler:
         if self._system.loops.any_open_run():
             longest = min(longest, _OPEN_REST)
         return longest if due is None else min(longest, max(0.0, (due - now).total_seconds()))
+
+
+def _prune(system: System, now: datetime) -> None:
+    """Remove what was over long ago: ticks with their runs and their files, and loops that have ended."""
+    before = now - _TICKS_KEPT
+    with effect(Effect.LOOP_PRUNE):
+        for uid, message_id in system.loops.over_ticks(before):
+            file = file_of(message_id, system.paths.session(uid))
+            if is_there(file):  # a row whose file is left is asked again; the other way round it would stay for ever
+                remove_file(file)
+        system.loops.prune(before, now - _ENDS_KEPT)

@@ -127,6 +127,10 @@ class SqliteLoops:
             for statement in queries.FORGET_LOOPS:
                 self._database.write(statement, (uid,))
 
+    def over_ticks(self, before: datetime) -> tuple[tuple[str, str], ...]:
+        """See Loops."""
+        return tuple((found["uid"], found["id"]) for found in self._database.read(queries.OVER_TICKS, (iso(before),)))
+
     def prune(self, before: datetime, ended_before: datetime | None = None) -> int:
         """See Loops."""
         with self._database.transaction(durable=False):

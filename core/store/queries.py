@@ -320,10 +320,12 @@ MOVE_RUN = """
 """
 FORGET_LOOPS = ("DELETE FROM loop_runs WHERE uid = ?", "DELETE FROM loops WHERE uid = ?")
 PRUNE_RUNS = "DELETE FROM loop_runs WHERE state = 'over' AND updated_at < ?"
-PRUNE_TICKS = f"""
-    DELETE FROM inbox WHERE {_TICK} AND updated_at < ? AND NOT ({_OPEN})
+_OVER_TICK = f"""
+    {_TICK} AND updated_at < ? AND NOT ({_OPEN})
         AND NOT EXISTS (SELECT 1 FROM loop_runs WHERE uid = inbox.uid AND state <> 'over' AND message_id = inbox.id)
 """
+OVER_TICKS = f"SELECT uid, id FROM inbox WHERE {_OVER_TICK}"
+PRUNE_TICKS = f"DELETE FROM inbox WHERE {_OVER_TICK}"
 PRUNE_LOOPS = """
     DELETE FROM loops WHERE ended_at IS NOT NULL AND ended_at < ?
         AND (declared = '' OR digest = '' OR EXISTS (

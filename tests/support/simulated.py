@@ -169,6 +169,7 @@ class Simulation:
         """Record a running session, with a pane that reads and is idle, and return it."""
         record = a_record(name, status=Status.RUNNING, instance_id=f"i-{name}", started_at=self.clock.now(), **changes)
         self.system.records.write(record)
+        self.system.paths.session(record.uid).mkdir(parents=True, mode=0o700, exist_ok=True)
         self.pane(record).read()
         self.system.ingest(record.uid)
         return record

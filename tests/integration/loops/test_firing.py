@@ -247,6 +247,24 @@ def test_what_was_over_long_ago_goes(simulation: Simulation) -> None:
     assert 70 <= len(rows) <= 76
 
 
+def test_the_files_of_ticks_go_with_them(tmp_path: Path) -> None:
+    """A program that knows no bracketed paste gets them by file: one a tick, for as long as its row is kept."""
+    settings = settings_of(tmp_path / "state")
+    plain = HarnessDeclaration("plain", ("/bin/cat",), paste="plain")
+    settings = settings._replace(routing=settings.routing._replace(default_harness="plain"), harnesses={"plain": plain})
+    simulation = simulated(tmp_path / "state", settings=settings)
+    simulation.session()
+    loop = simulation.loop()
+
+    simulation.pass_time(step=300, hours=9)
+
+    files = list(simulation.system.paths.session("s-scribe").glob("message-*.txt"))
+    runs = simulation.now(loop).run_count
+    simulation.system.close()
+    assert runs > 100
+    assert 70 <= len(files) <= 76
+
+
 def test_a_tick_is_no_message_of_anybodys(tmp_path: Path) -> None:
     """When a session was last spoken with is about people: idleness is counted from there."""
     settings = settings_of(tmp_path / "state")
