@@ -169,7 +169,7 @@ def test_start_say_stop_and_resume_without_a_service(alone: ClaudeProduct) -> No
     again = alone.cli("standing", "say", NAME, "--text", "the second word", "--json")
 
     assert (started.row["outcome"], stopped.row["outcome"], resumed.row["outcome"]) == ("started", "stopped", "resumed")
-    assert (said.json["state"], again.json["state"]) == ("confirmed", "confirmed")
+    assert {said.json["state"], again.json["state"]} <= {"confirmed", "accepted"}  # the boot turn may still run
     later = alone.wait_request("the second word")
     assert times_in(later, "the first word") >= 1
 
