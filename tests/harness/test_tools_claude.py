@@ -124,3 +124,35 @@ def test_a_projects_server_of_our_name_neither_asks_nor_runs(alone: ClaudeProduc
     assert started.row["outcome"] == "started"
     assert "mcp__the-loop__post" in tools_seen(alone)
     assert "mcp__the-loop__whisper" not in tools_seen(alone)
+
+
+def test_a_loop_that_it_makes_outlives_its_turn_and_the_service(alone: ClaudeProduct) -> None:
+    """Its turn ends, the service is restarted, the loop goes on; it stops the loop, and the count of runs stays."""
+    alone.configure(loops={"minInterval": "1s"})
+    service = alone.serve().wait_swept()
+    alone.wait_status("idle")
+    made = call("create_loop", instruction="Look at the build.", interval="4s", keep_alive=True)
+    alone.cli("standing", "say", NAME, "--text", made)
+    wait_until(lambda: len(ticks(alone)) >= 1, "a tick", TURN)
+    before = len(ticks(alone))
+
+    service.stop()
+    alone.serve().wait_swept()
+    wait_until(lambda: len(ticks(alone)) > before, "a tick after the restart", TURN)
+    [loop] = alone.cli("loop", "list", NAME, "--json").json["loops"]
+    alone.cli("standing", "say", NAME, "--text", call("stop_loop", id=loop["id"], reason="the build is done"))
+    [stopped] = alone.wait_event("loop.stopped", seconds=TURN)
+    [ended] = alone.cli("loop", "list", NAME, "--json").json["loops"]
+    alone.cli("standing", "say", NAME, "--text", "and now?", seconds=TURN)
+    [later] = alone.cli("loop", "list", NAME, "--json").json["loops"]
+
+    assert "the tool stop_loop" in ticks(alone)[-1]
+    assert (stopped["actor"], stopped["reason"]) == (f"agent:{NAME}", "the build is done")
+    assert (ended["status"], ended["keepAlive"], ended["createdBy"]) == ("stopped", True, f"agent:{NAME}")
+    assert later == ended
+    assert ended["runCount"] >= 2
+
+
+def ticks(product: ClaudeProduct) -> list[str]:
+    """Return the prompts of the loop's runs, as the model saw them."""
+    return [request.user for request in product.model.requests("automated tick")]
