@@ -118,8 +118,9 @@ class Deliverer:
         """Do the first step for a message that the caller has just committed, by what it saw under the session's lock.
 
         Nothing is done where others are before it: `advance` takes them first, as it takes on where tmux is silent.
+        Ticks that wait are behind it.
         """
-        rows = self._rows(record.uid)
+        rows = [row for row in self._rows(record.uid) if not self._ticks.waits(row)]
         if [row.message.id for row in rows] != [message_id]:
             return
         try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from core.config.settings import HarnessDeclaration
 from core.delivery.deliverer import Deliverer
+from core.delivery.situations import Looker
 from core.domain.loop import LoopStatus, RunState
 from core.domain.message import Kind, MessageState
 from core.ports import Binding, Locks
@@ -328,3 +329,21 @@ class _Late:
             self.came = True
             self._happens()
         return self._locks.hold(name, purpose, seconds)
+
+
+def test_a_message_is_begun_by_whoever_says_it_though_a_tick_waits(simulation: Simulation) -> None:
+    """What waits behind it delays nobody."""
+    simulation.loop()
+    simulation.tmux.panes["i-scribe"].begin("something long")
+    simulation.system.ingest("s-scribe")
+    simulation.pass_time(minutes=6)
+    record, now = simulation.change(), simulation.clock.now()
+    said = a_message(1, uid="s-scribe", name="scribe", created_at=now, marker="zzzzzz", text="hello")
+    simulation.system.inbox.add([said])
+    looker = Looker(simulation.system, lambda _: True)
+
+    simulation.deliverer.begin(record, said.id, looker.see("scribe", record))
+
+    row = simulation.system.inbox.get(said.id)
+    assert row is not None
+    assert row.state is MessageState.PASTED
