@@ -97,12 +97,12 @@ def sendable(value: dict[str, Any]) -> dict[str, Any]:
         cut = _shortened(value, limit)
         if isinstance(cut, dict) and len(json.dumps(cut)) <= LONGEST_INPUT:
             return cut
-    return {"input": json.dumps(value)[: LONGEST_TEXTS[0]]}
+    return {"input": _shortened(json.dumps(value), LONGEST_TEXTS[0])}
 
 
 def _shortened(value: Any, limit: int) -> Any:
     if isinstance(value, str):
-        return value[:limit]
+        return value if len(value) <= limit else f"{value[:limit]}…"
     if isinstance(value, dict):
         return {str(key): _shortened(each, limit) for key, each in value.items()}
     if isinstance(value, list):

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 HIDDEN = "[redacted]"
+CUT = "…"  #: what stands behind a text of ours that was cut
 SHORTEST = 8  #: characters; a shorter value would be found in innocent words
 _NAMED = re.compile(r"(?:^THE_LOOP_|TOKEN$|SECRET$|PASSWORD$|PASSWD$|API_?KEY$|(?:ACCESS|PRIVATE|SECRET)_KEY$)")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  #: which no text has, whatever its encoding
@@ -55,6 +56,7 @@ class Redactor:
         known = {form for value in values for form in _forms(value.strip())}
         longest_first = sorted(known, key=lambda form: (-len(form), form))
         self._known = re.compile("|".join(map(re.escape, longest_first))) if known else None
+        self._forms = longest_first
         self._raw = [re.escape(raw) for form in longest_first for raw in _raw_forms(form)]
 
     def __repr__(self) -> str:
@@ -63,9 +65,19 @@ class Redactor:
     def redact(self, text: str) -> str:
         """Return the text without secrets, `[redacted]` in the place of each."""
         if self._known is not None:
-            text = self._known.sub(HIDDEN, text)
+            text = self._without_beginnings(self._known.sub(HIDDEN, text))
         for look in _looks():
             text = look.sub(_hidden, text)
+        return text
+
+    def _without_beginnings(self, text: str) -> str:
+        """Take out what is left of a known value where a text was cut within it: its beginning, the mark behind it."""
+        at = text.find(CUT)
+        while at >= 0:
+            start = min((_begins(form, text, at) for form in self._forms), default=at)
+            if start < at:
+                text, at = f"{text[:start]}{HIDDEN}{text[at:]}", start + len(HIDDEN)
+            at = text.find(CUT, at + 1)
         return text
 
     def redact_file(self, content: bytes) -> bytes | None:
@@ -96,6 +108,14 @@ def redactor_of(environ: Mapping[str, str], names: Iterable[str] = ()) -> Redact
     """Return a redactor for the variables of these names, for ours, and for all that are called a key or a secret."""
     wanted = {name for name in environ if _NAMED.search(name)} | set(names)
     return Redactor(environ[name] for name in wanted - _OPEN if name in environ)
+
+
+def _begins(form: str, text: str, end: int) -> int:
+    """Return from where on the text up to `end` is the beginning of the form, SHORTEST characters or more; else end."""
+    start = text.find(form[:SHORTEST], max(0, end - len(form)), end)
+    while start >= 0 and not form.startswith(text[start:end]):
+        start = text.find(form[:SHORTEST], start + 1, end)
+    return start if start >= 0 else end
 
 
 def _encoding_of(content: bytes) -> str | None:

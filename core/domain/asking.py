@@ -19,7 +19,7 @@ MAIN = "main"  #: the agent of a hook that names none
 _SHOWN = 1_400  #: characters of a tool's input that a request shows
 _VALUE = 700  #: of one of its values
 _MOST_QUESTIONS, _MOST_OPTIONS = 8, 10
-_LABEL, _DESCRIPTION, _QUESTION = 200, 300, 1_000  #: characters that are kept
+_LABEL, _DESCRIPTION, _QUESTION = 200, 300, 1_000  #: characters that are shown
 
 
 class RequestKind(Enum):
@@ -134,11 +134,11 @@ def _question(entry: Mapping[str, Any]) -> Question | None:
     options = entry.get("options")
     listed = [option for option in options if isinstance(option, dict)] if isinstance(options, list) else []
     kept = [
-        Option(str(option["label"])[:_LABEL], str(option.get("description") or "")[:_DESCRIPTION])
+        Option(str(option["label"]), str(option.get("description") or ""))
         for option in listed[:_MOST_OPTIONS]
         if isinstance(option.get("label"), str) and option["label"].strip()
     ]
-    return Question(text[:_QUESTION], tuple(kept), entry.get("multiSelect") is True)
+    return Question(text, tuple(kept), entry.get("multiSelect") is True)
 
 
 def understand(question: Question, text: str) -> str:
@@ -179,7 +179,8 @@ def text_of(request: Request, terminal: str = "") -> str:
         return f"**{request.name}** asks"
     place = f" ({len(request.answers) + 1} of {len(request.questions)})" if len(request.questions) > 1 else ""
     lines = [
-        f"{number}. {option.label}" + (f" — {option.description}" if option.description else "")
+        f"{number}. {_cut(option.label, _LABEL)}"
+        + (f" — {_cut(option.description, _DESCRIPTION)}" if option.description else "")
         for number, option in enumerate(question.options, 1)
     ]
     what = (
@@ -191,7 +192,7 @@ def text_of(request: Request, terminal: str = "") -> str:
     )
     also = ", or in your own words" if question.options else ""
     how = f"Replies are not read here: answer it at its terminal, {terminal}" if terminal else f"Reply {what}{also}"
-    return "\n".join([f"**{request.name}** asks{place}: {question.text}", *lines, f"_{how}._"])
+    return "\n".join([f"**{request.name}** asks{place}: {_cut(question.text, _QUESTION)}", *lines, f"_{how}._"])
 
 
 def buttons_of(request: Request) -> tuple[Button, ...]:
@@ -216,7 +217,7 @@ def ended_text(request: Request) -> str:
         asked = f"**{request.name}** asked for permission to use {_tool(request)}{detail}"
     else:
         said = [
-            f"- {question.text}" + (f"\n  → {answer}" if answer else "")
+            f"- {_cut(question.text, _QUESTION)}" + (f"\n  → {answer}" if answer else "")
             for question, answer in zip(request.questions, _padded(request), strict=True)
         ]
         asked = "\n".join([f"**{request.name}** asked:", *said])

@@ -125,6 +125,15 @@ def test_what_is_sent_fits_the_service(value: dict[str, Any]) -> None:
     assert sent == value or len(json.dumps(value)) > askclient.LONGEST_TEXTS[-1]
 
 
+def test_what_is_cut_to_be_sent_says_so() -> None:
+    """Nobody is to approve the beginning of a command that they take to be all of it."""
+    given = {"command": "c" * 500, **{f"k{n}": "y" * 5_000 for n in range(300)}}
+
+    sent = sendable(given)
+
+    assert sent["command"] == "c" * 400 + "…"
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"tool_input": 5}', "\udcff"])
 def test_a_broken_payload_decides_nothing(text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It exits with 0 and says nothing."""

@@ -92,6 +92,24 @@ def test_text_without_secrets_is_kept(text: str) -> None:
     assert Redactor((SECRET,)).redact(text) == text or "-" in text or "=" in text or ":" in text
 
 
+@pytest.mark.parametrize("length", range(8, len(SECRET) + 1))
+@pytest.mark.parametrize(
+    "form", [SECRET, quote(SECRET, safe=""), base64.b64encode(SECRET.encode()).decode().rstrip("=")]
+)
+def test_a_known_value_that_a_cut_has_shortened_is_taken_out(form: str, length: int) -> None:
+    """What is shown is often cut before it comes here; the mark of a cut tells that what stands before it goes on."""
+    shown = Redactor([SECRET]).redact(f"curl -d {form[:length]}… and more… of it")
+
+    assert shown == f"curl -d {HIDDEN}… and more… of it"
+
+
+def test_the_longest_beginning_is_taken_out() -> None:
+    """A value may begin as it goes on, and another may end as it begins."""
+    hidden = Redactor(["abababababab-and-more", "xx-ababababab"]).redact("say xx-ababababa…")
+
+    assert hidden == f"say {HIDDEN}…"
+
+
 def test_variables_are_known_by_name() -> None:
     """Ours, those that are named, and those that are called a key or a secret; short values and paths are not."""
     environ = {

@@ -149,3 +149,31 @@ def test_where_no_reply_is_read_none_is_asked_for() -> None:
         text_of(asked, "`attach`").splitlines()[-1]
         == "_Replies are not read here: answer it at its terminal, `attach`._"
     )
+
+
+def test_a_long_question_is_answered_under_its_whole_text() -> None:
+    """Who asked looks its answer up by the question, and by the label, as they were put; people are shown less."""
+    text, label = "why? " * 400, "because " * 100
+    given = {"questions": [{"question": text, "options": [{"label": label}, {"label": "no"}]}]}
+    line = {"op": "request", "instance": "i", "key": "k", "tool": "AskUserQuestion", "input": given}
+
+    found = asked_of(line)
+
+    assert found is not None
+    [question] = found.questions
+    assert (question.text, question.options[0].label) == (text, label)
+    shown = text_of(request(RequestKind.QUESTION, questions=found.questions))
+    assert len(shown) < 2000
+    assert "more characters are left out" in shown
+
+
+def test_whatever_is_cut_for_people_has_a_mark() -> None:
+    """So that nobody takes it for all, and a secret that was cut is known for one."""
+    long = Question("q" * 2000, (Option("l" * 500, "d" * 500),))
+    asked = request(RequestKind.QUESTION, questions=(long,))
+
+    open_post, ended_post = text_of(asked), ended_text(replace(asked, state=RequestState.GONE, reason="it ended"))
+
+    assert (open_post.count("…"), ended_post.count("…")) == (3, 1)
+    assert not any(run in open_post for run in ("q" * 1001, "l" * 201, "d" * 301))
+    assert "q" * 1001 not in ended_post
