@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from core.config.schema import Block, ChannelId, MemberId
+from core.config.blocks import Block, ChannelId, MemberId
 
 SLACK_API = "https://slack.com/api/"
 PRESSES = ("socket", "http")  #: the modes of reading in which buttons and commands arrive

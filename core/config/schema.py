@@ -3,12 +3,27 @@
 What needs more than one key to be judged stands in `checks`.
 """
 
-import re
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import ConfigDict, Field
 
+from core.config.blocks import (
+    NAME_RULE,
+    Argument,
+    Block,
+    ChannelId,
+    Duration,
+    Host,
+    Keys,
+    MemberId,
+    Name,
+    Path_,
+    Regex,
+    Seconds,
+    SocketName,
+    TmuxSeconds,
+    VariableName,
+)
 from core.config.settings import (
     EventLogSettings,
     HarnessDeclaration,
@@ -19,109 +34,13 @@ from core.config.settings import (
     ServiceSettings,
     Standing,
     TmuxSettings,
-    key_bytes,
 )
-from core.domain.durations import INTERVAL_RULE, RULE, duration_text, parse_duration
+from core.domain.durations import INTERVAL_RULE, RULE, duration_text
 from core.domain.session import Definition, SlackBinding
-from core.errors import InvalidValue
-from core.names import check_name
 
 _TMUX, _TRUST, _ROUTING, _STANDING = TmuxSettings(), HarnessTrust(), Routing(), Standing()
 _LOOPS = LoopSettings()
 _LIMITS, _EVENT_LOG, _HARNESS, _SERVICE = Limits(), EventLogSettings(), HarnessDeclaration("", ()), ServiceSettings()
-NAME_RULE = "1 to 40 of a-z, 0-9 and `-`, beginning with a letter or digit"
-
-
-def _regex(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise ValueError(f"a regular expression of Python ({error})") from error
-    return text
-
-
-def _keys(text: str) -> str:
-    key_bytes(text)
-    return text
-
-
-def _session_name(text: str) -> str:
-    try:
-        return check_name(text)
-    except InvalidValue as error:
-        raise ValueError(NAME_RULE) from error
-
-
-def _span(text: str) -> str:
-    parse_duration(text)
-    return text
-
-
-def _matching(pattern: str, allowed: str) -> Any:
-    """Return the annotation of a text that matches; `allowed` says the pattern in words, for people."""
-
-    def check(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(allowed)
-        return text
-
-    return AfterValidator(check), Field(json_schema_extra={"pattern": f"^{pattern}$"})
-
-
-class Block(BaseModel):
-    """A mapping of the file: camelCase keys, no others, no conversion between types.
-
-    A section that is written but empty (all its lines are comments) is null in YAML and counts as left out.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel, allow_inf_nan=False)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_empty_sections(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        empty = {
-            found.alias
-            for found in cls.model_fields.values()
-            if found.default_factory is not None and data.get(found.alias, "") is None
-        }
-        return {key: value for key, value in data.items() if key not in empty}
-
-
-Argument = Annotated[str, Field(min_length=1)]
-Path_ = Annotated[str, Field(min_length=1)]
-Seconds = Annotated[float, Field(gt=0, le=3600)]
-TmuxSeconds = Annotated[float, Field(ge=2, le=60)]  # deadlines in tmux are of whole seconds: one second may be none
-ChannelId = Annotated[
-    str, *_matching("(?:[CG][A-Z0-9]{2,})?", "a channel's id such as C0123456789 (not its #name), or empty")
-]
-MemberId = Annotated[
-    str,
-    *_matching(
-        "(?:[TE][A-Z0-9]{2,}:)?[UW][A-Z0-9]{2,}",
-        "a member id such as U0123456789 (in Slack: the person's profile, then `Copy member ID`; a guest, or somebody "
-        "of another organization, with the team's id: T0123456789:U0123456789); names are not taken, since anyone can "
-        "take another's name",
-    ),
-]
-SocketName = Annotated[
-    str, *_matching("(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})?", "up to 64 letters, digits, `.`, `_` and `-`, or empty")
-]
-Host = Annotated[
-    str,
-    *_matching(
-        "[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}",
-        "a host name or an IP address, without brackets",
-    ),
-]
-VariableName = Annotated[
-    str, *_matching("[A-Za-z_][A-Za-z0-9_]{0,127}", "the name of an environment variable, never the token itself")
-]
-Duration = Annotated[str, AfterValidator(_span)]
-Name = Annotated[str, AfterValidator(_session_name)]
-Regex = Annotated[str, AfterValidator(_regex)]
-Keys = Annotated[str, Field(min_length=1), AfterValidator(_keys)]
 
 
 class StateBlock(Block):

@@ -1,6 +1,5 @@
 """`the-loop start|stop|restart|status|serve`: the service and the sessions together."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -101,8 +100,6 @@ def serve_command(session: Session, tmux: bool) -> int:
         from core.wiring import become_tmux
 
         become_tmux(session.settings, session.environ)
-    from core.assembly import build_service
-    from core.logs import log_to_stderr
+    from core.surfaces.cli.serving import run_service
 
-    log_to_stderr(logging.INFO)
-    return build_service(session.settings, session.environ).run()
+    return run_service(session.settings, session.environ)

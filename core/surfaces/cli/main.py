@@ -70,6 +70,12 @@ def _dispatch(arguments: list[str]) -> int:
     answered = quick.answer(arguments)
     if answered is not None:
         return answered
+    if arguments[-1:] == ["serve"]:
+        from core.surfaces.cli import serving
+
+        ended = serving.answer(arguments)
+        if ended is not None:
+            return ended
     from core.surfaces.cli.app import invoke
 
     return invoke(arguments)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from core.system import System
 
-_ELSEWHERE = ("THE_LOOP_INSTANCE", "_THE_LOOP_COMPLETE")  #: an agent's process; a shell that completes a word
+ELSEWHERE = ("THE_LOOP_INSTANCE", "_THE_LOOP_COMPLETE")  #: an agent's process; a shell that completes a word
 TOKEN_VARIABLE = "THE_LOOP_MCP_TOKEN_FILE"  #: names the file that holds the token of the session
 _FORMATS = {"text": False, "json": True}
 
@@ -35,7 +35,7 @@ def answer(arguments: list[str]) -> int | None:
 
     Raises CoreError as the command proper does.
     """
-    if any(os.environ.get(name) for name in _ELSEWHERE):
+    if any(os.environ.get(name) for name in ELSEWHERE):
         return None
     request = understood(arguments)
     if request is None:

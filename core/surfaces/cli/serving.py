@@ -1,0 +1,38 @@
+"""`serve`, without what only a command line needs: what the service's process has imported once, it keeps for days."""
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from core.config.settings import Settings
+from core.surfaces.cli.quick import ELSEWHERE
+
+
+def answer(arguments: list[str]) -> int | None:
+    """Run the service for `[--config FILE] serve`, and return its exit code; None for every other command line.
+
+    Raises CoreError as the command proper does.
+    """
+    match arguments:
+        case ["serve"]:
+            config = None
+        case ["--config", path, "serve"]:
+            config = Path(path)
+        case _:
+            return None
+    if any(os.environ.get(name) for name in ELSEWHERE):
+        return None
+    from core.config.loading import load
+
+    environ = dict(os.environ)
+    return run_service(load(config, environ), environ)
+
+
+def run_service(settings: Settings, environ: Mapping[str, str]) -> int:
+    """Be the service until it is told to end, and return its exit code. Raises CoreError."""
+    from core.assembly import build_service
+    from core.logs import log_to_stderr
+
+    log_to_stderr(logging.INFO)
+    return build_service(settings, environ).run()
