@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
@@ -18,7 +18,7 @@ from bot.app import Self
 from bot.bridge import AsyncDoor
 from bot.errors import ASYNC_FAILURES, channel_error
 from bot.payloads import KIND
-from bot.settings import SlackSettings, on_loopback
+from bot.settings import SlackSettings, on_loopback, url_parts
 from bot.tokens import Tokens, redact
 from core.errors import ChannelError, CoreError, StoreBroken
 from core.ports import Attachment, Fetch, Fetched
@@ -170,11 +170,11 @@ class Files:
         url = file.url
         for _ in range(_REDIRECTS + 1):
             if not self._is_slack(url):
-                raise Unfetched(f"it lies on {urlsplit(url).hostname or 'no host'}, where the token must not go")
+                raise Unfetched(f"it lies on {url_parts(url).hostname or 'no host'}, where the token must not go")
             headers = {"Authorization": f"Bearer {self._bot_token()}"}
             async with session.get(url, headers=headers, allow_redirects=False) as answer:
                 if answer.status in (301, 302, 303, 307, 308):
-                    url = urljoin(url, answer.headers.get("Location", ""))
+                    url = _joined(url, answer.headers.get("Location", ""))
                     continue
                 return await _body(answer, file)
         raise Unfetched("Slack redirects without an end")
@@ -192,8 +192,8 @@ class Files:
 
 def may_carry_the_token(url: str, api_url: str, workspace_url: str) -> bool:
     """Tell whether a file's URL leads to a host of the Slack that is configured. Never raises."""
+    parts, api, workspace = url_parts(url), url_parts(api_url), url_parts(workspace_url)
     try:
-        parts, api, workspace = urlsplit(url), urlsplit(api_url), urlsplit(workspace_url)
         port, api_port = parts.port, api.port
     except ValueError:
         return False
@@ -205,6 +205,14 @@ def may_carry_the_token(url: str, api_url: str, workspace_url: str) -> bool:
     if workspace.scheme == "https" and (workspace.hostname or "").endswith(f".{api.hostname}"):
         hosts.add(workspace.hostname or "")
     return parts.scheme == "https" and parts.hostname in hosts and port in (None, 443)
+
+
+def _joined(url: str, location: str) -> str:
+    """Return where a redirect leads; an address that cannot be read leads to no host."""
+    try:
+        return urljoin(url, location)
+    except ValueError:
+        return ""
 
 
 async def _body(answer: aiohttp.ClientResponse, file: Attachment) -> bytes:
@@ -226,4 +234,4 @@ async def _body(answer: aiohttp.ClientResponse, file: Attachment) -> bytes:
 
 def _seconds(headers: Mapping[str, str]) -> float:
     text = headers.get("Retry-After", "")
-    return float(text) if text.isdigit() else 0.0
+    return float(text) if text.isascii() and text.isdigit() else 0.0

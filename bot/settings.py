@@ -2,7 +2,7 @@
 
 import re
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -13,9 +13,17 @@ PRESSES = ("socket", "http")  #: the modes of reading in which buttons and comma
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
+def url_parts(url: str) -> SplitResult:
+    """Return the parts of a URL that somebody else wrote; one that cannot be read leads nowhere."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return urlsplit("")
+
+
 def on_loopback(url: str) -> bool:
     """Tell whether the URL leads to this machine itself."""
-    return (urlsplit(url).hostname or "") in _LOOPBACK
+    return (url_parts(url).hostname or "") in _LOOPBACK
 
 
 def _variable(text: str) -> str:

@@ -6,7 +6,6 @@ and its time stamp is in no answer; it is known by the file's name.
 
 import http.client
 import urllib.request
-from urllib.parse import urlsplit
 
 from slack_sdk import WebClient
 
@@ -14,7 +13,7 @@ from bot import payloads
 from bot.calls import answer
 from bot.clients import CALL_SECONDS
 from bot.errors import channel_error
-from bot.settings import on_loopback
+from bot.settings import on_loopback, url_parts
 from core.errors import ChannelError
 
 _HOST = "slack.com"
@@ -40,7 +39,7 @@ def upload(client: WebClient, channel: str, thread: str, name: str, title: str, 
 
 def _checked(url: str, base_url: str) -> str:
     """Return the address if it is Slack's own, or this machine's where the workspace is: nobody else gets the text."""
-    parts = urlsplit(url)
+    parts = url_parts(url)
     host = parts.hostname or ""
     slack = parts.scheme == "https" and (host == _HOST or host.endswith(f".{_HOST}") or host.endswith(".slack-gov.com"))
     if slack or (on_loopback(base_url) and on_loopback(url)):

@@ -80,6 +80,17 @@ def test_what_cannot_be_stored_is_answered_so_that_slack_repeats_it(
     assert len(door.replies) == 1
 
 
+@pytest.mark.parametrize("number", ["²", "-1", "many", ""])
+def test_a_retry_without_a_number_is_taken(workspace: WorkspaceThread, door: Door, http: Served, number: str) -> None:
+    """It may be the only copy that arrived."""
+    body = reply(workspace, http.thread(), "1795959999.000100")
+
+    answer = send(http, body, {**signature(body, int(time.time())), "x-slack-retry-num": number})
+
+    assert answer.status == 200
+    assert len(door.replies) == 1
+
+
 def test_edits_come_by_the_same_door(workspace: WorkspaceThread, door: Door, http: Served) -> None:
     """A deletion is a request, too."""
     first = json.loads(reply(workspace, http.thread(), "1795959999.000100"))

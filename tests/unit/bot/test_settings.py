@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.channel import SlackChannel
-from bot.settings import SlackSettings
+from bot.settings import SlackSettings, on_loopback, url_parts
 from core.config.channels import channel_settings
 from core.config.problems import ConfigError
 
@@ -80,3 +80,10 @@ def test_an_empty_list_allows_nobody() -> None:
     channel = SlackChannel({}, {}, None)
 
     assert [channel.authorized(member) for member in ("", "U1", "USLACKBOT")] == [False] * 3
+
+
+@pytest.mark.parametrize("url", ["https://[broken", "http://\u2100.org/x", "", "no url"])
+def test_a_url_that_cannot_be_read_leads_nowhere(url: str) -> None:
+    """Slack's answers name addresses, and no answer of anybody is a fault of ours."""
+    assert url_parts(url).hostname is None
+    assert not on_loopback(url)
