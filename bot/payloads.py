@@ -430,8 +430,9 @@ def _mapping(document: Document, key: str) -> Document:
 
 
 def _text(document: Document, key: str) -> str:
+    """Return the text under the key, "" where there is none; half a surrogate pair, which nobody can keep, as `?`."""
     value = document.get(key)
-    return value if isinstance(value, str) else ""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else ""
 
 
 def _flag(document: Document, key: str) -> bool | None:

@@ -198,3 +198,33 @@ def test_files_that_are_not_slacks_to_give_say_so(file: dict[str, Any], problem:
     assert problem in found.problem
     assert bool(found.problem) == bool(problem)
     assert not (found.problem and found.url)
+
+
+@pytest.mark.parametrize("key", ["channel", "thread_ts", "ts", "user", "user_team", "bot_id", "subtype"])
+def test_half_a_character_is_kept_nowhere(key: str) -> None:
+    """JSON may hold one half of a surrogate pair, which no file, database or socket takes."""
+    found = payloads.reply({"event": {**REPLY, key: f"{REPLY.get(key, 'B1')}\ud800"}}, OWN)
+
+    told = (found.reason,) if isinstance(found, Ignored) else tuple(vars(found).values())
+    assert all(str(value).encode() for value in told if value)
+
+
+def test_a_files_words_can_be_kept() -> None:
+    """Its id, name, kind and address are told to people and to the agent."""
+    odd = {key: f"x\ud800{key}" for key in ("id", "name", "mimetype", "url_private", "mode")}
+
+    [found] = payloads.files({"files": [odd]})
+
+    assert all(str(value).encode() for value in vars(found).values() if value)
+
+
+def test_a_command_and_a_press_can_be_kept() -> None:
+    """Whatever their fields hold."""
+    said = payloads.command({"text": "say scribe \ud800", "user_id": "U\ud800", "team_id": "T1"})
+    user, container = {"id": "U1\ud800", "team_id": "T1"}, {"message_ts": TS, "thread_ts": ROOT, "channel_id": "C1"}
+    body = {"user": user, "container": container, "actions": [{"action_id": "the_loop_x\ud800", "value": "\ud800"}]}
+    pressed = payloads.press(body, OWN)
+
+    assert pressed is not None
+    for value in (*vars(said).values(), *vars(pressed).values()):
+        str(value).encode()
