@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from core.attaching import fetched, keep_file
@@ -66,24 +67,32 @@ class Door:
         self._inbound = inbound
         self._committed = committed
         self._at_once = at_once
+        self._disk = ThreadPoolExecutor(1, "disk")  #: waits for it
 
     def receive(self, replies: Sequence[IncomingReply], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
-        """Run the pipeline; call `committed` when what passed is on the disk, and deliver it. Raises StoreBroken."""
-        verdicts, tell = self._inbound.take(replies)
-        committed(verdicts)
-        tell()
+        """Run the pipeline, and deliver what passed. Raises StoreBroken.
+
+        `committed` is called, by another thread, when what passed is on the disk: the way into the terminal does not
+        wait for that, since a power cut ends the terminal, too.
+        """
+        taken = self._inbound.take(replies)
+        synced = self._disk.submit(self._sync, taken.verdicts, committed)
         try:
-            self._at_once(self._new(replies, verdicts))
+            taken.tell()
+            self._deliver(taken.uids)
+        finally:
+            synced.result()
+
+    def _sync(self, verdicts: tuple[Verdict, ...], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
+        self._system.database.sync()
+        committed(verdicts)
+
+    def _deliver(self, uids: Collection[str]) -> None:
+        try:
+            self._at_once(uids)
         except StoreBroken as error:
             _LOG.warning("a reply is not delivered at once", extra={"reason": str(error)})
             self._committed()
-
-    def _new(self, replies: Sequence[IncomingReply], verdicts: Sequence[Verdict]) -> set[str]:
-        """Return the uids of the sessions that something new waits for."""
-        committed = [reply for reply, told in zip(replies, verdicts, strict=True) if told is Verdict.COMMITTED]
-        of_thread = self._system.bindings.of_thread
-        bound = [of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread) for reply in committed]
-        return {binding.uid for binding in bound if binding is not None}
 
     def change(self, changes: Sequence[IncomingChange]) -> None:
         """Apply edits and deletions; one that delivery was faster than is judged by how it stands then."""

@@ -54,6 +54,15 @@ class Passed:
     binding: Binding
 
 
+@dataclass(frozen=True)
+class Taken:
+    """What became of a batch. `tell` writes it to the event log, for whoever has something to do before that."""
+
+    verdicts: tuple[Verdict, ...]
+    uids: frozenset[str]  #: of the sessions that something new waits for
+    tell: Callable[[], None]
+
+
 class Inbound:
     """The pipeline of one channel. `authorized` is the channel's allow-list, by member id; an empty one denies all."""
 
@@ -64,28 +73,33 @@ class Inbound:
         self.counters: Counter[str] = Counter()
 
     def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
-        """Take a batch, and tell of it. Raises StoreBroken."""
-        verdicts, tell = self.take(replies)
-        tell()
-        return verdicts
+        """Take a batch, durably, and tell of it. Raises StoreBroken."""
+        taken = self.take(replies)
+        self._system.database.sync()
+        taken.tell()
+        return taken.verdicts
 
-    def take(self, replies: Sequence[IncomingReply]) -> tuple[tuple[Verdict, ...], Callable[[], None]]:
-        """Run the pipeline over a batch; what passes is committed in one durable transaction. Raises StoreBroken.
+    def take(self, replies: Sequence[IncomingReply]) -> Taken:
+        """Run the pipeline over a batch; what passes is committed in one transaction. Raises StoreBroken.
 
-        The second of the answer tells of it in the event log, for whoever has the sender to answer first.
+        It is durable once the database has been synced: nobody may be told before that it has arrived.
         """
-        judged = [self._judge(reply) for reply in replies]
-        with self._system.database.transaction(durable=True):
-            taken = [self._commit(verdict) if isinstance(verdict, Passed) else verdict for verdict in judged]
+        with self._system.database.transaction_to_sync():
+            judged = [self._judge(reply) for reply in replies]
+            results = [self._commit(verdict) if isinstance(verdict, Passed) else verdict for verdict in judged]
             for reply, verdict in zip(replies, judged, strict=True):
                 self._keep_refusal(reply, verdict)
-        verdicts = tuple(_word(one) for one in taken)
+        new = (passed for passed, result in zip(judged, results, strict=True) if result is True)
 
         def tell() -> None:
-            for reply, verdict, result in zip(replies, judged, taken, strict=True):
+            for reply, verdict, result in zip(replies, judged, results, strict=True):
                 self._told(reply, verdict, result)
 
-        return verdicts, tell
+        return Taken(
+            verdicts=tuple(_word(result) for result in results),
+            uids=frozenset(passed.record.uid for passed in new if isinstance(passed, Passed)),
+            tell=tell,
+        )
 
     # ------------------------------------------------------------ the steps, in order
 
@@ -128,14 +142,20 @@ class Inbound:
     def _commit(self, passed: Passed) -> bool | Dropped:
         """Add the row and tell whether it was new; one too many is refused, with a note, in the same transaction."""
         message = message_of(passed, self._system.clock.now())
-        new = self._system.inbox.add([message])[0]
+        if not self._system.inbox.add([message])[0]:
+            return False
         limit = self._system.settings.limits.queued_per_session
-        row = self._system.inbox.get(message.id) if new else None
+        fits = self._system.inbox.waiting(passed.record.uid) <= limit
+        if fits:
+            self._note_sharing(passed)
+            if not (passed.reply.files or passed.reply.confirm):
+                return True
+        row = self._system.inbox.get(message.id)
         if row is None:
-            return new
-        if self._system.inbox.counts().get(passed.record.uid, 0) <= limit:
-            self._make_wait(row, passed)
-            return new
+            return True
+        if fits:
+            self._make_wait(row, passed.reply)
+            return True
         reason = f"{limit} messages wait already"
         self._system.inbox.advance(row, MessageState.REFUSED, reason)
         note = note_for(self._system, row, MessageState.REFUSED, reason, "send it again once they are worked off")
@@ -143,11 +163,13 @@ class Inbound:
             self._system.outbox.add([note])
         return Dropped(FULL)
 
-    def _make_wait(self, row: InboxRow, passed: Passed) -> None:
+    def _note_sharing(self, passed: Passed) -> None:
+        """Keep whether others are in the channel, where that was not known yet."""
+        if passed.reply.shared is not None and passed.binding.shared is None:
+            self._system.bindings.note_sharing(passed.binding, passed.reply.shared)
+
+    def _make_wait(self, row: InboxRow, reply: IncomingReply) -> None:
         """Let a message wait for its files, or for a person's word where it comes late; note what is to be known."""
-        reply = passed.reply
-        if reply.shared is not None and passed.binding.shared is None:
-            self._system.bindings.note_sharing(passed.binding, reply.shared)
         if reply.files:
             self._system.inbox.add_files(row.message.id, reply.files)
         if reply.confirm:

@@ -99,7 +99,7 @@ def _waits_or_told(row: InboxRow | None) -> bool:
 def _overflow(system: System, record: SessionRecord) -> str:
     """Return why a notice finds no place in the queue, "" where it does."""
     limit = system.settings.limits.queued_per_session
-    waiting = system.inbox.counts().get(record.uid, 0)
+    waiting = system.inbox.waiting(record.uid)
     return f"{waiting} messages wait already, and limits.queuedPerSession is {limit}" if waiting >= limit else ""
 
 

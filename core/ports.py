@@ -132,6 +132,10 @@ class Inbox(Protocol):
         """Return the uids with rows in a harness's own queue. Reads the whole table."""
         ...
 
+    def waiting(self, uid: str) -> int:
+        """Return how many of the session's rows wait."""
+        ...
+
     def counts(self) -> Mapping[str, int]:
         """Return waiting rows by uid, in one query."""
         ...
@@ -593,6 +597,14 @@ class Database(Protocol):
 
     def transaction(self, *, durable: bool) -> AbstractContextManager[None]:
         """Run the calls of this thread's block as one transaction; `durable` syncs it to the disk before it returns."""
+        ...
+
+    def transaction_to_sync(self) -> AbstractContextManager[None]:
+        """Run the calls of this thread's block as one transaction that is durable once `sync` has returned."""
+        ...
+
+    def sync(self) -> None:
+        """Return once all that was committed is on the disk. Callable from every thread. Raises StoreBroken."""
         ...
 
     def ingested(self, instance: str, report: str) -> bool:

@@ -205,7 +205,7 @@ class Presses:
             }
         )
         limit = self._system.settings.limits.queued_per_session
-        if self._system.inbox.counts().get(record.uid, 0) >= limit:
+        if self._system.inbox.waiting(record.uid) >= limit:
             raise Refused(f"{limit} messages wait already", "send it again once they are worked off")
         if not self._system.inbox.add([again])[0]:
             raise Refused("it was sent again already", "look at what waits: `the-loop standing queue NAME`")

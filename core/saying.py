@@ -155,7 +155,7 @@ def _commit(system: System, record: SessionRecord, message: NewMessage) -> None:
     with system.database.transaction(durable=True):
         if message.via == AGENT_WAY:
             admit(system, message)
-        waiting = system.inbox.counts().get(record.uid, 0)
+        waiting = system.inbox.waiting(record.uid)
         if waiting >= limit:
             raise Refused(
                 f"{record.name}: {waiting} messages wait already, and limits.queuedPerSession is {limit}",

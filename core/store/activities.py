@@ -55,8 +55,7 @@ class SqliteActivities:
 
     def touch_message(self, uid: str, at: datetime) -> None:
         """Remember when the session last got a message; an earlier time changes nothing. Raises StoreBroken."""
-        with self._database.transaction(durable=False):
-            self._database.write(queries.TOUCH_MESSAGE, (uid, iso(at)))
+        self._database.write_alone(queries.TOUCH_MESSAGE, (uid, iso(at)), durable=False)
 
     def last_messages(self) -> Mapping[str, datetime]:
         """Return by uid when each session last got a message. Raises StoreBroken."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Parameters = Sequence[Any] | Mapping[str, Any]
+_SYNC = getattr(os, "fdatasync", os.fsync)  # macOS has no such call; a log's times need not be on the disk
 _WAL_POLL = 0.02  # seconds between two attempts to switch a new file to WAL
 
 
@@ -74,6 +75,34 @@ class SqliteDatabase:
         inner = session.depth > 0
         with self._joined(session, durable) if inner else self._outermost(session, durable):
             yield
+        if not inner and session.sync_after and not durable:
+            self.sync()
+
+    @contextmanager
+    def transaction_to_sync(self) -> Iterator[None]:
+        """Run this thread's block as one transaction that is durable once the caller has called `sync`.
+
+        Until then a power cut may take it away, and nothing else: every process sees it from its commit on. Raises
+        StoreBroken; then nothing of it is stored. Inside another transaction it is a durable block of that.
+        """
+        session = self._session()
+        with self._joined(session, durable=True) if session.depth else self._outermost(session, durable=False):
+            yield
+
+    def sync(self) -> None:
+        """Return once all that was committed before is on the disk, by whichever process. Raises StoreBroken.
+
+        What a checkpoint has moved out of the log since is there already: it syncs the log first (SQLite, WAL mode).
+        """
+        log = self._path.with_name(self._path.name + "-wal")
+        try:
+            descriptor = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                _SYNC(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise broken(error, log, "sync the file") from error
 
     def read(self, query: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """Return all rows of a query; none where no database was made yet. Raises StoreBroken."""
@@ -90,6 +119,18 @@ class SqliteDatabase:
             raise RuntimeError("a write outside of a transaction")
         with translated(self._path):
             return session.connection.execute(statement, parameters).rowcount
+
+    def write_alone(self, statement: str, parameters: Parameters = (), *, durable: bool) -> int:
+        """Carry out one statement as a transaction of its own, or as part of the open one, and return as `write` does.
+
+        As part of one it needs no savepoint: a statement that fails has changed nothing (SQLite). Raises StoreBroken.
+        """
+        session = self._session()
+        if session.depth == 0:
+            with self.transaction(durable=durable):
+                return self.write(statement, parameters)
+        session.sync_after = session.sync_after or durable
+        return self.write(statement, parameters)
 
     def ingested(self, instance: str, report: str) -> bool:
         """Record that a spool report is being taken in; False if it was before. Part of the open transaction."""
@@ -137,8 +178,6 @@ class SqliteDatabase:
             raise
         finally:
             session.depth = 0
-        if session.sync_after and not durable:
-            self._sync_log()
 
     @contextmanager
     def _joined(self, session: _Session, durable: bool) -> Iterator[None]:
@@ -178,17 +217,6 @@ class SqliteDatabase:
         if session.synchronous != level:
             session.connection.execute(f"PRAGMA synchronous = {level}")
             session.synchronous = level
-
-    def _sync_log(self) -> None:
-        log = self._path.with_name(self._path.name + "-wal")
-        try:
-            descriptor = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            raise broken(error, log, "sync the file") from error
 
     # ------------------------------------------------------------ connections
 

@@ -9,7 +9,6 @@ from core.clock import Clock, iso
 from core.domain.events import check_event
 from core.errors import StoreBroken
 from core.names import STANDING_PREFIX
-from core.store.files import private_folder
 from core.store.logfiles import LogFiles
 
 
@@ -62,7 +61,6 @@ class JsonEventLog:
         }
         data = json.dumps({key: value for key, value in line.items() if value is not None}) + "\n"
         try:
-            private_folder(self._files.path.parent)
             self._files.append(data.encode())
         except (OSError, StoreBroken) as error:
             _report(error, event, name)

@@ -39,11 +39,11 @@ class SqliteInbox:
     def add(self, messages: Sequence[NewMessage]) -> tuple[bool, ...]:
         """Commit all in one durable transaction; each answer tells whether it was new. Raises StoreBroken."""
         now = iso(self._clock.now())
+        rows = [{**_columns(message), "updated_at": now} for message in messages]
+        if len(rows) == 1:
+            return (self._database.write_alone(queries.ADD_MESSAGE, rows[0], durable=True) == 1,)
         with self._database.transaction(durable=True):
-            return tuple(
-                self._database.write(queries.ADD_MESSAGE, {**_columns(message), "updated_at": now}) == 1
-                for message in messages
-            )
+            return tuple(self._database.write(queries.ADD_MESSAGE, row) == 1 for row in rows)
 
     def get(self, message_id: str) -> InboxRow | None:
         """Return one row. Raises StoreBroken."""
@@ -88,6 +88,11 @@ class SqliteInbox:
         """Return the uids with rows in a harness's own queue. Reads the whole table."""
         return tuple(found["uid"] for found in self._database.read(queries.ACCEPTED_UIDS))
 
+    def waiting(self, uid: str) -> int:
+        """Return how many of the session's rows wait. Raises StoreBroken."""
+        found = self._database.read(queries.WAITING_COUNT, (uid,))
+        return int(found[0]["waiting"]) if found else 0
+
     def counts(self) -> Mapping[str, int]:
         """Return waiting rows by uid, in one query."""
         return {found["uid"]: found["waiting"] for found in self._database.read(queries.WAITING_COUNTS)}
@@ -107,9 +112,9 @@ class SqliteInbox:
         if foreign := changes.keys() - _CHANGEABLE:
             raise ValueError(f"message {row.message.id}: {', '.join(sorted(foreign))} cannot be changed")
         moved = replace(row, state=state, detail=detail, updated_at=self._clock.now(), **changes)
-        with self._database.transaction(durable=state is MessageState.CANCELLED):
-            if not self._database.write(queries.ADVANCE_MESSAGE, _step(row, moved)):
-                raise _overtaken(row, self.get(row.message.id))
+        durable = state is MessageState.CANCELLED
+        if not self._database.write_alone(queries.ADVANCE_MESSAGE, _step(row, moved), durable=durable):
+            raise _overtaken(row, self.get(row.message.id))
         return moved  # as stored: what else may change in a row, its text, counts as another attempt
 
     def edit(self, row: InboxRow, text: str) -> InboxRow:

@@ -2,13 +2,14 @@
 
 import fcntl
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
 from core.clock import Clock, Deadline
-from core.store.files import write_all
+from core.store.files import private_folder, write_all
 
 _LOCK_SECONDS = 0.25
 _LOCK_POLL = 0.002
@@ -17,7 +18,8 @@ _LOCK_POLL = 0.002
 class LogFiles:
     """`path` and the ones put aside before it, under one short lock in `path.lock`, which is never renamed.
 
-    Raises OSError everywhere.
+    What was written to stays open. Threads may share it. Raises OSError everywhere, and StoreBroken where the folder
+    cannot be made.
     """
 
     def __init__(self, path: Path, clock: Clock, max_bytes: int, keep: int) -> None:
@@ -26,6 +28,8 @@ class LogFiles:
         self._clock = clock
         self._max_bytes = max_bytes
         self._keep = keep
+        self._appending = threading.Lock()  #: flock does not part threads that share an open file
+        self._kept = _Kept()
 
     def append(self, line: bytes) -> None:
         """Append one line whole, or nothing of it.
@@ -33,14 +37,28 @@ class LogFiles:
         One write to a file opened with O_APPEND is whole on a local disk, so a process that sleeps in the lock costs
         others a moment and a rotation, and no line.
         """
-        with self._locked() as alone:
-            if alone and self._is_full(len(line)):
-                self._rotate()
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with self._appending:
             try:
-                self._write(descriptor, line, alone)
-            finally:
-                os.close(descriptor)
+                self._append(line)
+            except BaseException:
+                self._kept.close()
+                raise
+
+    def _append(self, line: bytes) -> None:
+        lock = self._kept.lock(self._lock)
+        alone = self._take(lock)
+        found = self._found()
+        if alone and found is not None and found.st_size > 0 and found.st_size + len(line) > self._max_bytes:
+            self._rotate()
+            found = None
+        if known := self._kept.is_log(found):
+            self._write(self._kept.log, line, alone)
+        else:
+            self._write(self._kept.open_log(self.path), line, alone)
+        if known:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        else:
+            self._kept.close_lock()  # whoever took the log away may have taken the lock's file with it
 
     def open_all(self) -> list[BufferedReader]:
         """Open every file for reading, oldest first, at one moment."""
@@ -78,12 +96,11 @@ class LogFiles:
             else:
                 return True
 
-    def _is_full(self, more: int) -> bool:
+    def _found(self) -> os.stat_result | None:
         try:
-            size = self.path.stat().st_size
+            return os.lstat(self.path)
         except FileNotFoundError:
-            return False
-        return size > 0 and size + more > self._max_bytes
+            return None
 
     @staticmethod
     def _open_reader(path: Path) -> BufferedReader | None:
@@ -117,3 +134,58 @@ class LogFiles:
             if path.exists():
                 path.rename(following)
             following = path
+
+
+class _Kept:
+    """The lock's file and the log, open, in the process that opened them: a child shares no lock with its parent."""
+
+    def __init__(self) -> None:
+        self.log = -1
+        self._lock = -1
+        self._is: tuple[int, int] | None = None  #: device and inode of the log
+        self._pid = 0
+
+    def lock(self, path: Path) -> int:
+        """Return the lock's descriptor, opened if need be."""
+        if self._pid != os.getpid():
+            self.close()
+        if self._lock < 0:
+            self._lock, self._pid = _opened(path, os.O_RDWR | os.O_CREAT), os.getpid()
+        return self._lock
+
+    def is_log(self, found: os.stat_result | None) -> bool:
+        """Tell whether that file is the log that is open."""
+        return found is not None and self._is == (found.st_dev, found.st_ino)
+
+    def open_log(self, path: Path) -> int:
+        """Open the log anew, and return its descriptor."""
+        self._close_log()
+        self.log = _opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        found = os.fstat(self.log)
+        self._is = (found.st_dev, found.st_ino)
+        return self.log
+
+    def close_lock(self) -> None:
+        """Close the lock's file, which frees the lock."""
+        if self._lock >= 0:
+            os.close(self._lock)
+        self._lock = -1
+
+    def close(self) -> None:
+        """Close both."""
+        self.close_lock()
+        self._close_log()
+
+    def _close_log(self) -> None:
+        if self.log >= 0:
+            os.close(self.log)
+        self.log, self._is = -1, None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _opened(path: Path, flags: int) -> int:
+    """Open a file that only we can read, and make its folder where that is missing."""
+    private_folder(path.parent)
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -37,6 +37,7 @@ LAST_TAKEN = """
 BUSY_UIDS = f"SELECT DISTINCT uid FROM inbox WHERE {_OPEN} ORDER BY uid"
 ACCEPTED_UIDS = "SELECT DISTINCT uid FROM inbox WHERE state = 'accepted' ORDER BY uid"
 WAITING_COUNTS = f"SELECT uid, count(*) AS waiting FROM inbox WHERE {_OPEN} AND {_WAITING} GROUP BY uid"
+WAITING_COUNT = f"SELECT count(*) AS waiting FROM inbox INDEXED BY inbox_open WHERE uid = ? AND {_OPEN} AND {_WAITING}"
 STILL = "SELECT id FROM inbox WHERE id IN (SELECT value FROM json_each(?)) AND state = ?"
 CHECK_MESSAGES = f"""
     SELECT * FROM inbox WHERE {_OPEN} OR state NOT IN (SELECT value FROM json_each(?)) ORDER BY seq

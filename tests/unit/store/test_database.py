@@ -1,5 +1,6 @@
 """Connections and transactions."""
 
+import errno
 import os
 import sqlite3
 import threading
@@ -9,6 +10,7 @@ import pytest
 
 from core.errors import Refused, StoreBroken
 from core.paths import StatePaths
+from core.store import queries
 from core.store.database import SqliteDatabase
 from core.store.inbox import SqliteInbox
 from core.store.outbox import SqliteOutbox
@@ -121,6 +123,46 @@ def test_what_is_durable_is_synced_at_its_commit(database: SqliteDatabase, durab
 
     assert seen == level
     assert database.read("PRAGMA journal_mode")[0][0] == "wal"
+
+
+def test_what_is_synced_afterwards_does_not_wait_at_its_commit(database: SqliteDatabase) -> None:
+    """Others see it from its commit on; the disk is waited for by whoever calls `sync`."""
+    with database.transaction_to_sync(), database.transaction(durable=True):
+        database.ingested("i-1", "r-1")
+        seen = database.read("PRAGMA synchronous")[0][0]
+    database.sync()
+
+    assert seen == 1
+    assert len(database.read("SELECT * FROM reports")) == 1
+
+
+def test_a_statement_alone_is_undone_with_the_transaction_that_it_is_part_of(database: SqliteDatabase) -> None:
+    """Without a savepoint of its own it is stored and lost with the rest; outside of one it commits itself."""
+
+    def overtaken() -> None:
+        with database.transaction(durable=False):
+            database.write_alone(queries.ADD_REPORT, ("i-1", "r-1"), durable=True)
+            raise Refused("somebody was faster", "read it again")
+
+    with pytest.raises(Refused):
+        overtaken()
+    database.write_alone(queries.ADD_REPORT, ("i-2", "r-2"), durable=True)
+
+    assert [row["instance"] for row in database.read("SELECT instance FROM reports")] == ["i-2"]
+
+
+def test_a_disk_that_fails_is_told_by_the_sync(database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not be brought to the disk is named, never taken for durable."""
+
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("core.store.database._SYNC", fail)
+    with database.transaction_to_sync():
+        database.ingested("i-1", "r-1")
+
+    with pytest.raises(StoreBroken, match=r"the-loop\.db-wal: cannot sync the file: Input/output error"):
+        database.sync()
 
 
 def test_threads_do_not_join_one_another(database: SqliteDatabase, inbox: SqliteInbox) -> None:

@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import os
+import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -199,6 +202,61 @@ def test_a_follower_of_a_removed_log_repeats_nothing(path: Path, clock: Standing
     seen = [line["event"] for line in log.read(follow=True, stopping=stopping)]
 
     assert seen == ["service.started", "service.stopped"]
+
+
+@pytest.mark.parametrize("gone", ["rotated", "file", "folder"])
+def test_a_log_that_is_taken_away_is_written_anew(path: Path, clock: StandingClock, gone: str) -> None:
+    """What is kept open is never written to once it stands elsewhere: by another process's rotation, or by hand."""
+    log = JsonEventLog(path, clock, max_bytes=10**6, keep=2)
+    log.emit("service.started")
+    log.emit("service.started")
+    if gone == "rotated":
+        path.rename(path.with_name("events.jsonl.1"))
+    elif gone == "file":
+        path.unlink()
+    else:
+        shutil.rmtree(path.parent)
+
+    log.emit("service.stopped")
+    log.emit("service.stopped")
+
+    assert [json.loads(line)["event"] for line in path.read_text().splitlines()] == ["service.stopped"] * 2
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_lines_of_threads_and_of_others_stand_whole_beside_one_another(path: Path, clock: StandingClock) -> None:
+    """Threads share what is open, others have it open themselves, and all of them rotate: no line is lost or torn."""
+    logs = [JsonEventLog(path, clock, max_bytes=2000, keep=100) for _ in range(2)]
+
+    def write(number: int) -> None:
+        for line in range(25):
+            logs[number % 2].emit("service.started", detail=f"{number}.{line}")
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+
+    told = [line["detail"] for line in logs[0].read()]
+    assert sorted(told) == sorted(f"{number}.{line}" for number in range(4) for line in range(25))
+
+
+def test_a_log_keeps_two_files_open_and_lets_go_of_them(path: Path, clock: StandingClock) -> None:
+    """However many lines and rotations there were, it has the lock's file and the log; nothing once it is gone."""
+
+    def opened() -> int:
+        links = [Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd")]
+        return sum(os.readlink(link).startswith(str(path)) for link in links if os.path.lexists(link))
+
+    log = JsonEventLog(path, clock, max_bytes=500, keep=2)
+    for _ in range(30):
+        log.emit("service.started")
+    while_used = opened()
+    del log
+
+    assert while_used <= 2
+    assert opened() == 0
 
 
 def follower_closed(follower: Iterator[dict[str, Any]]) -> None:

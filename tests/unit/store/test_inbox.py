@@ -124,6 +124,7 @@ def test_each_state_is_counted_where_it_belongs(inbox: SqliteInbox, state: Messa
     assert _ids(inbox.unsettled("s-scribe")) == (["m-1"] if state in WAITING | IN_FLIGHT else [])
     assert inbox.busy_uids() == (("s-scribe",) if state in WAITING | IN_FLIGHT else ())
     assert dict(inbox.counts()) == ({"s-scribe": 1} if state in WAITING else {})
+    assert inbox.waiting("s-scribe") == (1 if state in WAITING else 0)
     assert inbox.with_states("s-scribe", [state]) == (row,)
 
 

@@ -1,0 +1,102 @@
+"""A reply between its commit, the disk and the terminal: nobody is told that it has arrived before the disk has it."""
+
+import errno
+import os
+import threading
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime
+
+import pytest
+
+from core.asking import Requests
+from core.catchingup import CatchingUp
+from core.changing import Changes
+from core.domain.binding import Binding
+from core.domain.session import SessionRecord
+from core.door import Door
+from core.errors import StoreBroken
+from core.inbound import Inbound
+from core.mirroring import NullMirror
+from core.names import new_uid
+from core.ordering import Orders
+from core.ports import IncomingReply, Verdict
+from core.pressing import Presses
+from core.service import Connections
+from core.system import System
+from tests.support.chat import HOME, TEAM, Chat
+from tests.support.world import definition
+
+THREAD = "1700.000000"
+REPLY = IncomingReply("slack", TEAM, HOME, THREAD, "1700.000100", "U1", "alice", TEAM, False, False, "plain", "do it")
+_SECONDS = 20
+
+
+@pytest.fixture
+def bound(system: System) -> System:
+    """Give ports with a recorded session `scribe` that has a thread."""
+    now = datetime.now(UTC)
+    record = SessionRecord("scribe", new_uid(), definition("scribe"), now)
+    with system.locks.hold("scribe", "test", 1.0):
+        system.records.write(record)
+    system.bindings.bind(Binding("slack", TEAM, HOME, THREAD, record.uid, "scribe", now))
+    return system
+
+
+def door_of(system: System, at_once: Callable[[Collection[str]], None]) -> Door:
+    """Return core's door, with that as the way into the terminal."""
+    chat = Chat()
+    return Door(
+        system,
+        Connections([]),
+        Inbound(system, chat.authorized, NullMirror()),
+        Changes(system, chat.authorized),
+        lambda: None,
+        Presses(system, chat.holds, Requests(system)),
+        Orders(system, chat.holds),
+        CatchingUp(system.clock, system.bindings),
+        at_once,
+    )
+
+
+def test_a_reply_is_delivered_while_the_disk_is_waited_for(bound: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told of as arrived only after the disk has it, and is told of in the event log before its delivery."""
+    order: list[str] = []
+    delivered, real = threading.Event(), os.fdatasync
+
+    def sync(descriptor: int) -> None:
+        order.append("disk waited for" if delivered.wait(_SECONDS) else "disk alone")
+        real(descriptor)
+
+    def at_once(uids: Collection[str]) -> None:
+        order.append("told of" if "channel.reply_received" in bound.paths.events.read_text() else "unknown")
+        order.append(f"delivered {len(uids)}")
+        delivered.set()
+
+    monkeypatch.setattr("core.store.database._SYNC", sync)
+
+    door_of(bound, at_once).receive([REPLY], lambda verdicts: order.append(verdicts[0].value))
+
+    assert order == ["told of", "delivered 1", "disk waited for", "committed"]
+
+
+def test_a_disk_that_fails_lets_nobody_believe_that_a_reply_arrived(
+    bound: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sender's side hears of the trouble and sends it again; then it is known, synced, and delivered to nobody."""
+    told: list[tuple[Verdict, ...]] = []
+    delivered: list[int] = []
+    door = door_of(bound, lambda uids: delivered.append(len(uids)))
+
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("core.store.database._SYNC", fail)
+        with pytest.raises(StoreBroken, match="Input/output error"):
+            door.receive([REPLY], told.append)
+    before = list(told)
+    door.receive([REPLY], told.append)
+
+    assert before == []
+    assert told == [(Verdict.DUPLICATE,)]
+    assert delivered == [1, 0]
