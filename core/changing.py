@@ -53,6 +53,8 @@ class Changes:
             self._too_late(row, "deleted")
 
     def _edit(self, row: InboxRow, text: str) -> None:
+        if not row.message.text and not _waits(row):
+            return  # its text is no longer kept: whether it was changed since cannot be said
         told = self._system.inbox.told_files(row.message.id)
         try:
             cleaned = clean(text).text

@@ -88,6 +88,10 @@ class Effect(Enum):
     LOOP_EXPIRE = "loop.expire"  #: a loop that does not fire has grown too old, or was planned by another clock
     LOOP_PRUNE = "loop.prune"  #: what was over long ago goes
 
+    # what is over for long
+    KEEP_FORGET = "keep.forget"  #: rows that nothing needs any more go, a batch at a time
+    KEEP_FILES = "keep.files"  #: files that no row speaks of go
+
     # delivery
     DELIVERY_CLAIM = "delivery.claim"
     DELIVERY_STASH = "delivery.stash"

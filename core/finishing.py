@@ -7,6 +7,7 @@ from datetime import timedelta
 from core.clock import Deadline
 from core.domain.session import Phase, SessionRecord
 from core.errors import CoreError, TmuxMissing, TmuxSilent
+from core.housekeeping import Housekeeper
 from core.reconcile import reconcile_one
 from core.system import System
 
@@ -20,10 +21,14 @@ _START_MARGIN = timedelta(seconds=30)  #: what a start takes beside its own dead
 
 
 class Finisher:
-    """Looks every five seconds. What tmux was too silent for is finished when it answers again."""
+    """Looks every five seconds. What tmux was too silent for is finished when it answers again.
+
+    The thread has time, so what is over for long is removed by it, too.
+    """
 
     def __init__(self, system: System) -> None:
         self._system = system
+        self._housekeeper = Housekeeper(system)
         self._not_before: dict[str, Deadline] = {}  #: by session
 
     def run(self, stopping: threading.Event) -> None:
@@ -33,6 +38,10 @@ class Finisher:
                 self.look()
             except CoreError as error:
                 _LOG.warning("cannot finish what was cut short", extra={"reason": str(error)})
+            try:
+                self._housekeeper.turn()
+            except CoreError as error:
+                _LOG.warning("cannot remove what is over for long", extra={"reason": str(error)})
 
     def look(self) -> None:
         """Finish what can be finished now. Raises CoreError."""

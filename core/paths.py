@@ -77,6 +77,11 @@ class StatePaths:
         """The configuration of our own tmux server."""
         return self.local / "tmux.conf"
 
+    @property
+    def sessions(self) -> Path:
+        """One folder a session."""
+        return self.local / "sessions"
+
     def session(self, uid: str) -> Path:
         """Folder of one session: launcher, brief, hook settings, hold, asking, tool, last output."""
         return _below(self.root, "sessions", uid)

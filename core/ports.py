@@ -129,7 +129,7 @@ class Inbox(Protocol):
         ...
 
     def accepted_uids(self) -> tuple[str, ...]:
-        """Return the uids with rows in a harness's own queue. Reads the whole table."""
+        """Return the uids with rows in a harness's own queue."""
         ...
 
     def waiting(self, uid: str) -> int:
@@ -376,7 +376,8 @@ class Bindings(Protocol):
         ...
 
     def forget_refused(self, binding: Binding, before: str) -> None:
-        """Forget the thread's refusals before that time stamp. Part of the open transaction."""
+        """Forget the thread's refusals before that time stamp, which no sweep comes past again. Part of the open
+        transaction."""
         ...
 
     def unbind(self, uid: str, channel_kind: str) -> Binding | None:
@@ -589,6 +590,60 @@ class Loops(Protocol):
         Loops go that had ended before `ended_before`, or before that time without it.
         The latest loop of a declaration stays: it tells that its declaration was carried out.
         """
+        ...
+
+
+@dataclass(frozen=True)
+class Living:
+    """What the records tell of sessions that there are."""
+
+    uids: frozenset[str]
+    instances: frozenset[str]  #: each session's latest
+    all_known: bool  #: False: a record cannot be read, so whoever is not named here may exist, too
+
+
+class Retention(Protocol):
+    """Removes what was over before a time and that nothing needs any more, at most so many rows a call.
+
+    A call is a short transaction and returns how many rows it changed: fewer than asked for, and there is no more.
+    """
+
+    def messages(self, before: datetime, living: Living, most: int) -> int:
+        """Remove settled messages with their marks and files' lists. Ticks are the loops' own matter.
+
+        One that is known again by its key, as a sweep that comes past it or a harness that repeats a notice does, loses
+        its text alone. One that a turn or evidence may still be about stays as it is.
+        """
+        ...
+
+    def requests(self, before: datetime, most: int) -> int:
+        """Remove requests that were settled, and answered ones only once that was told."""
+        ...
+
+    def posts(self, before: datetime, living: Living, most: int) -> int:
+        """Remove posts that were sent, failed or left out, once no message, request, part or edit needs them."""
+        ...
+
+    def traces(self, before: datetime, most: int) -> int:
+        """Remove what only counts within a window, and the refusals of threads that are bound no more."""
+        ...
+
+    def past_ends(self, living: Living) -> frozenset[str]:
+        """Return the instances of which an end is remembered, that nobody waits for and that are no session's any
+        more."""
+        ...
+
+    def forget_ends(self, instances: Collection[str]) -> None:
+        """Forget those instances' ends."""
+        ...
+
+    def reporters(self) -> tuple[str, ...]:
+        """Return the instances of which reports were taken in."""
+        ...
+
+    def reports(self, instance: str, before: str, spooled: Collection[str], most: int) -> int:
+        """Forget that an instance's reports were taken in whose names sort before that, but for those that are still
+        spooled."""
         ...
 
 

@@ -117,8 +117,10 @@ class Presses:
 
     def _answered(self, press: IncomingPress, button: Button) -> str:
         request = self._system.requests.get(button.target)
-        record = None if request is None else self._record(request)
-        if request is None or record is None or record.instance_id != request.instance:
+        if request is None:
+            raise _No(UNKNOWN_BUTTON)
+        record = self._record(request)
+        if record is None or record.instance_id != request.instance:
             raise _No(EARLIER)
         if request.state is not RequestState.OPEN:
             raise _No(how_it_stands(request))
@@ -186,6 +188,8 @@ class Presses:
         message = row.message
         if row.state in WAITING or row.state not in AGAIN:
             raise Refused(f"message {message.id} is {row.state.value}, so it is not sent again")
+        if not message.text:
+            raise Refused(f"the text of message {message.id} is no longer kept", "write it anew")
         author = message.actor.partition(":")[2]
         if not may_steer(self._system, lambda one: self._holds(one, Role.MEMBER), message.name, author):
             raise Refused("its author is no longer on the allow-list", "write it anew")

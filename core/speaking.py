@@ -27,7 +27,7 @@ POSTS_AN_HOUR = 20  #: of one agent, questions among them
 MOST_BYTES = 20 * 1024 * 1024  #: of a file
 _LONGEST_TEXT = 12_000  #: characters of a post; an answer may be longer, since it is split
 _HOUR = timedelta(hours=1)
-_OUTGOING = "outgoing"
+OUTGOING = "outgoing"
 
 
 class NoAnswer(CoreError):
@@ -83,7 +83,7 @@ def post(
         file_id = f"{post_id}-{number}" if number else post_id
         copied = _kept(system, record, file_id, source.name, content)
         posts.append(
-            _post(record, f"{file_id}-file", OutboundKind.ATTACHMENT, f"{record.name}: {copied.name}", str(copied))
+            _post(record, attachment_id(file_id), OutboundKind.ATTACHMENT, f"{record.name}: {copied.name}", str(copied))
         )
     system.outbox.add(posts)
     system.events.emit("standing.posted", name=record.name, actor=actor, message=post_id, text=shown)
@@ -206,7 +206,7 @@ def _content(source: Path, redactor: Redactor) -> bytes:
 
 def _kept(system: System, record: SessionRecord, post_id: str, name: str, content: bytes) -> Path:
     """Keep a copy in the session's folder until it is sent, and return its path. Raises StoreBroken."""
-    folder = system.paths.session(record.uid) / _OUTGOING / post_id
+    folder = system.paths.session(record.uid) / OUTGOING / post_id
     _drop_sent(system, folder.parent)
     private_folder(folder)
     target = folder / name
@@ -214,10 +214,15 @@ def _kept(system: System, record: SessionRecord, post_id: str, name: str, conten
     return target
 
 
+def attachment_id(post_id: str) -> str:
+    """Return the id of the post that attaches the file kept in the folder of that name."""
+    return f"{post_id}-file"
+
+
 def _drop_sent(system: System, outgoing: Path) -> None:
     """Remove the copies of files that nobody will send any more. Raises StoreBroken."""
     open_states = (PostState.PENDING, PostState.SENDING)
     for copy in outgoing.iterdir() if outgoing.is_dir() else ():
-        row = system.outbox.get(f"{copy.name}-file")
+        row = system.outbox.get(attachment_id(copy.name))
         if row is not None and row.state not in open_states:
             shutil.rmtree(copy, ignore_errors=True)

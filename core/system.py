@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Progress,
         Records,
         RequestBook,
+        Retention,
         Runner,
         Watchbook,
     )
@@ -55,6 +56,7 @@ class System:
     watchbook: Watchbook
     requests: RequestBook
     loops: Loops
+    retention: Retention
     events: EventLog
     runner: Runner
     processes: Processes

@@ -10,7 +10,7 @@ from core.redaction import Redactor
 from core.store.files import private_folder, write_private
 from core.system import System
 
-_FOLDER = "unsent"
+UNSENT = "unsent"  #: folder of a session: what could not be posted
 _WHAT = {
     OutboundKind.ANSWER: "An answer of `{name}` could not be posted",
     OutboundKind.FILE: "The rest of an answer of `{name}` could not be attached",
@@ -48,7 +48,7 @@ def _where(system: System, redactor: Redactor, kind: OutboundKind, whole: Outbox
         return "It still lies where it was posted from"
     if kind is OutboundKind.REQUEST:
         return f"To do: answer it at its terminal, {attach_of(whole.post.name)}"
-    folder = system.paths.session(whole.post.uid) / _FOLDER
+    folder = system.paths.session(whole.post.uid) / UNSENT
     path = folder / f"{iso(system.clock.now())[:19].replace(':', '')}-{whole.seq}.md"
     try:
         private_folder(folder)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Outbox,
         Progress,
         RequestBook,
+        Retention,
         Watchbook,
     )
     from core.tmux.processes import LocalProcesses
@@ -87,7 +88,7 @@ def build_system(
         locks=deferred(lambda: _locks(paths)),
         database=database,
         inbox=SqliteInbox(database, clock),
-        outbox=deferred(lambda: _outbox(database, system)),
+        outbox=deferred(lambda: _outbox(database, clock, system)),
         marks=deferred(lambda: _marks(database, clock)),
         progress=deferred(lambda: _progress(database)),
         bindings=SqliteBindings(database),
@@ -95,6 +96,7 @@ def build_system(
         watchbook=deferred(lambda: _watchbook(database)),
         requests=deferred(lambda: _requests(database)),
         loops=deferred(lambda: _loops(database, clock)),
+        retention=deferred(lambda: _retention(database)),
         events=deferred(lambda: _events(settings, paths, clock)),
         runner=runner,
         processes=processes,
@@ -131,10 +133,10 @@ def _locks(paths: StatePaths) -> Locks:
     return SessionLocks(paths)
 
 
-def _outbox(database: SqliteDatabase, system: System) -> Outbox:
+def _outbox(database: SqliteDatabase, clock: Clock, system: System) -> Outbox:
     from core.store.outbox import SqliteOutbox
 
-    return SqliteOutbox(database, lambda text: exact_for(system, text))
+    return SqliteOutbox(database, clock, lambda text: exact_for(system, text))
 
 
 def _marks(database: SqliteDatabase, clock: Clock) -> Marks:
@@ -165,6 +167,12 @@ def _loops(database: SqliteDatabase, clock: Clock) -> Loops:
     from core.store.loops import SqliteLoops
 
     return SqliteLoops(database, clock)
+
+
+def _retention(database: SqliteDatabase) -> Retention:
+    from core.store.retention import SqliteRetention
+
+    return SqliteRetention(database)
 
 
 def _events(settings: Settings, paths: StatePaths, clock: Clock) -> EventLog:

@@ -229,6 +229,12 @@ class LimitsBlock(Block):
         le=86_400,
         description="How long a permission request or a question can be answered in its thread, not the terminal alone",
     )
+    retain_text_days: int = Field(
+        _LIMITS.retain_text_days,
+        ge=1,
+        le=3650,
+        description="How long messages, posts, requests and files are kept once they are over",
+    )
 
 
 class LoopsBlock(Block):

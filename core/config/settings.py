@@ -106,6 +106,7 @@ class Limits(NamedTuple):
     message_expiry_minutes: float = 60.0
     restarts_per_hour: int = 5
     approval_wait_seconds: float = 600.0
+    retain_text_days: int = 14
 
 
 class LoopSettings(NamedTuple):
@@ -206,6 +207,7 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
             limits["messageExpiryMinutes"],
             limits["restartsPerHour"],
             limits["approvalWaitSeconds"],
+            limits["retainTextDays"],
         ),
         loops=LoopSettings(
             parse_duration(loops["minInterval"]),

@@ -69,8 +69,10 @@ class SqliteBindings:
         return bool(self._database.read(queries.REFUSED_REPLY, (key,)))
 
     def forget_refused(self, binding: Binding, before: str) -> None:
-        """Forget the refusals that no sweep comes past again."""
+        """Forget the refusals that no sweep comes past again, and note from where on one does."""
+        place = (binding.channel_kind, binding.team, binding.channel, binding.thread, binding.uid)
         self._database.write(queries.FORGET_REFUSED, (binding.channel, binding.thread, before))
+        self._database.write(queries.NOTE_SWEPT, (before, *place, before))
 
     def unbind(self, uid: str, channel_kind: str) -> Binding | None:
         """Remove the session's binding and return it."""

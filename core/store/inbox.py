@@ -85,7 +85,7 @@ class SqliteInbox:
         return tuple(found["uid"] for found in self._database.read(queries.BUSY_UIDS))
 
     def accepted_uids(self) -> tuple[str, ...]:
-        """Return the uids with rows in a harness's own queue. Reads the whole table."""
+        """Return the uids with rows in a harness's own queue."""
         return tuple(found["uid"] for found in self._database.read(queries.ACCEPTED_UIDS))
 
     def waiting(self, uid: str) -> int:

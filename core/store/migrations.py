@@ -261,6 +261,17 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX inbox_ticks ON inbox (updated_at) WHERE kind IN ('tick', 'keep-alive-tick')",
     ),
     ("ALTER TABLE spoken ADD COLUMN kind TEXT NOT NULL DEFAULT 'post'",),
+    (
+        "ALTER TABLE outbox ADD COLUMN changed_at TEXT NOT NULL DEFAULT ''",
+        "UPDATE outbox SET changed_at = strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')",  # of what is there nobody knows
+        "CREATE INDEX outbox_over ON outbox (changed_at) WHERE state NOT IN ('pending', 'sending')",
+        "CREATE INDEX outbox_edits ON outbox (edits) WHERE edits <> ''",
+        "CREATE INDEX outbox_parts ON outbox (part_of) WHERE part_of IS NOT NULL",
+        "CREATE INDEX inbox_over ON inbox (updated_at)"
+        f" WHERE kind NOT IN ('tick', 'keep-alive-tick') AND NOT (state IN {_OPEN_STATES} AND final = 0)",
+        "CREATE INDEX inbox_accepted ON inbox (uid) WHERE state = 'accepted'",
+        "ALTER TABLE bindings ADD COLUMN swept_before TEXT NOT NULL DEFAULT ''",
+    ),
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from core.clock import iso
+from core.clock import Clock, iso
 from core.domain.buttons import Button, Press
 from core.errors import Refused
 from core.ports import NewPost, OutboundKind, OutboxRow, PostState
@@ -37,9 +37,10 @@ _OURS = frozenset(  #: what we say ourselves; the rest are an agent's words, in 
 class SqliteOutbox:
     """Implements Outbox. A call inside an open transaction of this thread is part of it."""
 
-    def __init__(self, database: SqliteDatabase, exact: Callable[[str], str] = str) -> None:
+    def __init__(self, database: SqliteDatabase, clock: Clock, exact: Callable[[str], str] = str) -> None:
         """`exact` makes the commands that a text of ours names such that they can be typed."""
         self._database = database
+        self._clock = clock
         self._exact = exact
         self._rows = Rows(database, "outbox", "id", _row)
 
@@ -49,7 +50,8 @@ class SqliteOutbox:
             return tuple(self._database.write(queries.ADD_POST, self._row_of(post)) == 1 for post in posts)
 
     def _row_of(self, post: NewPost) -> dict[str, str]:
-        return _columns(replace(post, text=self._exact(post.text)) if post.kind in _OURS else post)
+        exact = replace(post, text=self._exact(post.text)) if post.kind in _OURS else post
+        return {**_columns(exact), "now": iso(self._clock.now())}
 
     def due(self, channel_kind: str, now: datetime) -> tuple[OutboxRow, ...]:
         """Return the first open row of each session (uid) whose not_before has passed, by seq.
@@ -123,6 +125,7 @@ class SqliteOutbox:
             "detail": detail,
             "not_before": to_column(not_before),
             "attempts": row.attempts + (state is PostState.SENDING) if attempts is None else attempts,
+            "now": iso(self._clock.now()),
         }
         with self._database.transaction(durable=state is PostState.SENDING):
             if not self._database.write(queries.ADVANCE_POST, step):
@@ -140,12 +143,13 @@ class SqliteOutbox:
         with self._database.transaction(durable=True):
             self.advance(row, PostState.SPLIT, detail=f"{len(parts)} parts")
             for number, part in enumerate(parts, start=1):
-                self._database.write(queries.ADD_PART, {**_columns(part), "part_of": row.seq, "part": number})
+                place = {"part_of": row.seq, "part": number, "now": iso(self._clock.now())}
+                self._database.write(queries.ADD_PART, {**_columns(part), **place})
 
     def drop(self, uid: str, detail: str) -> int:
         """Fail the session's open rows that are not CLOSING, durably, and return how many."""
         with self._database.transaction(durable=True):
-            return self._database.write(queries.DROP_POSTS, (detail, uid))
+            return self._database.write(queries.DROP_POSTS, (detail, iso(self._clock.now()), uid))
 
     def check(self) -> None:
         """Look at all that is not over, for rows that nobody can understand. Raises StoreBroken."""

@@ -67,8 +67,10 @@ CANCEL_WAITING = f"""
 # ---------------------------------------------------------------- outbox
 
 ADD_POST = """
-    INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, buttons, edits, path, state)
-    VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, :buttons, :edits, :path, 'pending')
+    INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, buttons, edits, path, state,
+                        changed_at)
+    VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, :buttons, :edits, :path, 'pending',
+            :now)
     ON CONFLICT (key) DO NOTHING
 """
 POST = "SELECT * FROM outbox WHERE seq = ?"
@@ -83,8 +85,8 @@ DUE_POSTS = f"""
     ORDER BY coalesce(part_of, seq), part
 """
 ADD_PART = """
-    INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, state, part_of, part)
-    VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, 'pending', :part_of, :part)
+    INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, state, part_of, part, changed_at)
+    VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, 'pending', :part_of, :part, :now)
 """
 LATEST_POST = "SELECT * FROM outbox WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT 1"
 OVERTAKEN = (
@@ -93,10 +95,13 @@ OVERTAKEN = (
 CHECK_POSTS = f"SELECT * FROM outbox WHERE {_OPEN_POST} OR state NOT IN (SELECT value FROM json_each(?)) ORDER BY seq"
 POST_TALLY = "SELECT state, count(*) AS rows FROM outbox GROUP BY state"
 ADVANCE_POST = """
-    UPDATE outbox SET state = :state, ts = :ts, detail = :detail, not_before = :not_before, attempts = :attempts
+    UPDATE outbox SET state = :state, ts = :ts, detail = :detail, not_before = :not_before, attempts = :attempts,
+        changed_at = :now
     WHERE seq = :seq AND state = :was_state AND attempts = :was_attempts
 """
-DROP_POSTS = f"UPDATE outbox SET state = 'failed', detail = ? WHERE uid = ? AND {_OPEN_POST} AND kind <> 'closing'"
+DROP_POSTS = f"""
+    UPDATE outbox SET state = 'failed', detail = ?, changed_at = ? WHERE uid = ? AND {_OPEN_POST} AND kind <> 'closing'
+"""
 
 # ---------------------------------------------------------------- bindings
 
@@ -112,6 +117,7 @@ _OF_THREAD = "channel_kind = ? AND team = ? AND channel = ? AND thread = ? AND u
 MOVE_CURSOR = f"UPDATE bindings SET cursor = ? WHERE {_OF_THREAD} AND cursor < ?"
 NOTE_SHARING = f"UPDATE bindings SET shared = ? WHERE {_OF_THREAD} AND shared IS NULL"
 FORGET_REFUSED = "DELETE FROM refused_replies WHERE channel = ? AND thread = ? AND ts < ?"
+NOTE_SWEPT = f"UPDATE bindings SET swept_before = ? WHERE {_OF_THREAD} AND swept_before < ?"
 REFUSE_REPLY = "INSERT INTO refused_replies (key, channel, thread, ts) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
 REFUSED_REPLY = "SELECT 1 FROM refused_replies WHERE key = ?"
 

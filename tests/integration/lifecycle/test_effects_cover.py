@@ -22,6 +22,7 @@ from tests.support.world import VERBS, World, recorded, waiting_message
 
 _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"}
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_OTHERS = ("delivery.", "watch.", "interrupt.", "loop.", "keep.")  #: effects of the service's workers
 _NOT_THE_SESSIONS = (
     "locks",
     "events.jsonl",
@@ -132,7 +133,7 @@ def test_every_effect_of_the_verbs_changes_something(system: System, watch: Watc
     """A name around nothing would be a crash point that proves nothing."""
     run_every_verb(system)
 
-    verbs = {named for named in Effect if not named.value.startswith(("delivery.", "watch.", "interrupt.", "loop."))}
+    verbs = {named for named in Effect if not named.value.startswith(_OTHERS)}
     assert verbs - {named for _, named in watch.seen} == set()
 
 

@@ -133,6 +133,7 @@ def test_show_is_the_configuration_in_effect(folder: ConfigFolder) -> None:
         "messageExpiryMinutes": 60.0,
         "restartsPerHour": 5,
         "approvalWaitSeconds": 600.0,
+        "retainTextDays": 14,
     }
     assert values["channels"]["chat"] == {"enabled": False, "channel": "C1", "authorizedUsers": []}
     folder.path.write_text(shown)

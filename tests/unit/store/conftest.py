@@ -41,9 +41,9 @@ def inbox(database: SqliteDatabase, clock: StandingClock) -> SqliteInbox:
 
 
 @pytest.fixture
-def outbox(database: SqliteDatabase) -> SqliteOutbox:
+def outbox(database: SqliteDatabase, clock: StandingClock) -> SqliteOutbox:
     """Return an empty outbox."""
-    return SqliteOutbox(database)
+    return SqliteOutbox(database, clock)
 
 
 @pytest.fixture

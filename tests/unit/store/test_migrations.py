@@ -2,10 +2,12 @@
 
 import sqlite3
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from core.clock import from_iso, iso
 from core.errors import StoreBroken
 from core.store.migrations import MIGRATIONS, migrate
 
@@ -89,3 +91,21 @@ def test_a_newer_database_is_refused_and_left_alone(connection: sqlite3.Connecti
         migrate(connection, "/state/the-loop.db", MIGRATIONS)
 
     assert _layout(connection) == before
+
+
+def test_posts_of_before_they_told_when_they_were_over_are_over_since_the_upgrade(
+    connection: sqlite3.Connection,
+) -> None:
+    """Nothing of them goes at once, and the moment has the one spelling of stored times."""
+    migrate(connection, "db", MIGRATIONS[:8])
+    connection.execute(
+        "INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, state)"
+        " VALUES ('p', 'k', 'note', 'u', 'n', 'slack', '', '', '', 'sent')"
+    )
+    before = datetime.now(UTC) - timedelta(milliseconds=1)  # SQLite's clock tells whole milliseconds
+
+    migrate(connection, "db")
+
+    [(moment,)] = connection.execute("SELECT changed_at FROM outbox").fetchall()
+    assert iso(from_iso(moment)) == moment
+    assert before <= from_iso(moment) <= datetime.now(UTC)

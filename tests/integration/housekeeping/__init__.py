@@ -1,0 +1,1 @@
+"""What is over for long is removed by the service."""
