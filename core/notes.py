@@ -9,6 +9,7 @@ from core.domain.delivering import CONFIRM
 from core.domain.gate import HoldState, Observed, held_reason, seen_reason
 from core.domain.message import InboxRow, MessageState, NewMessage, ReplyAddress
 from core.ports import NewPost, OutboundKind
+from core.steering import chat_of
 from core.system import System
 from core.values import dataclass, replace
 
@@ -75,13 +76,13 @@ class _Told:
 
 
 def note_for(system: System, row: InboxRow, state: MessageState, reason: str, remedy: str) -> NewPost | None:
-    """Return the note to the sender of a row that is in that state now; None for one that came from no chat.
+    """Return the note to the sender of a row that is in that state now; None for one whose sender is told otherwise.
 
     One note for what waits in a thread for the same reason, and for what went no further there within half a minute:
     each further message is an edit that counts it, none where it was counted. Part of the open transaction.
     """
-    message, address, reason = row.message, row.message.address, _AHEAD.sub("", reason)
-    if address is None:
+    message, address, reason = row.message, told_in(system, row), _AHEAD.sub("", reason)
+    if address is None or (message.address is None and state is MessageState.QUEUED):
         return None
     group = _group(message.uid, address, state, reason)
     before = _open(system, group, message.id, state)
@@ -94,7 +95,20 @@ def note_for(system: System, row: InboxRow, state: MessageState, reason: str, re
         count = before.count - len(before.messages) + len(waiting) + 1
         messages = (*waiting, message.id)[:_MOST]
         told = replace(before, edits=before.edits + 1, count=count, messages=messages)
-    return _post(message, address, told, *_words(message.name, state, reason, remedy, told))
+    return _post(message, address, told, *_words(message, state, reason, remedy, told))
+
+
+def told_in(system: System, row: InboxRow) -> ReplyAddress | None:
+    """Return where its sender is told of a row: in the thread that it came from.
+
+    A command is answered at once and only once, that its message waits among it; what becomes of it then is told in the
+    thread of its session, if that has one. None for a message that came from no chat. Raises StoreBroken.
+    """
+    message, kind = row.message, chat_of(system.settings, row)
+    if message.address is not None or kind is None:
+        return message.address
+    bound = system.bindings.of_session(message.uid, kind)
+    return None if bound is None else ReplyAddress(kind, bound.team, bound.channel, bound.thread, "")
 
 
 def _group(uid: str, address: ReplyAddress, state: MessageState, reason: str) -> str:
@@ -117,9 +131,14 @@ def _open(system: System, group: str, message_id: str, state: MessageState) -> _
     return told if system.clock.now() - datetime.fromtimestamp(told.start / 1_000_000, UTC) <= _BURST else None
 
 
-def _words(name: str, state: MessageState, reason: str, remedy: str, told: _Told) -> tuple[str, tuple[Button, ...]]:
+def _words(
+    message: NewMessage, state: MessageState, reason: str, remedy: str, told: _Told
+) -> tuple[str, tuple[Button, ...]]:
     """Return the note's text and buttons."""
-    if told.count == 1:
+    name = message.name
+    if told.count == 1 and message.address is None:
+        text = f"{message.who}'s message to `{name}`, sent by a command, {_WHAT[state]}: {reason}."
+    elif told.count == 1:
         text = f"Your message to `{name}` {_WHAT[state]}: {reason}."
     else:
         late = reason.startswith(CONFIRM)

@@ -9,7 +9,7 @@ from core.domain.session import SessionRecord
 from core.effects import Effect, effect
 from core.errors import Refused, UnknownMessage
 from core.loops.holding import hold_with_session
-from core.notes import note_for
+from core.notes import note_for, told_in
 from core.ports import NewPost, OutboundKind
 from core.system import System
 
@@ -19,15 +19,15 @@ STOPPED = "its session was stopped"
 def cancel_queue(system: System, record: SessionRecord) -> int:
     """Cancel all that waits for a session that was stopped by name, and return how much that was.
 
-    Each thread that a cancelled reply came from gets one note, which says how many. Done again it finds nothing.
-    Raises StoreBroken.
+    Each thread in which senders of cancelled messages are told gets one note, which says how many. Done again it finds
+    nothing. Raises StoreBroken.
     """
     with effect(Effect.STOP_CANCEL), system.database.transaction(durable=True):
         cancelled = system.inbox.cancel_waiting(
             record.uid, f"the session was stopped; start it: `the-loop standing start {record.name}`"
         )
         hold_with_session(system, record, STOPPED)
-        notes = _notes(record, cancelled)
+        notes = _notes(system, record, cancelled)
         if notes:
             system.outbox.add(notes)
     if notes:
@@ -41,8 +41,9 @@ def hold_loops(system: System, record: SessionRecord) -> None:
         hold_with_session(system, record, STOPPED)
 
 
-def _notes(record: SessionRecord, rows: Sequence[InboxRow]) -> list[NewPost]:
-    threads = Counter(_thread(row.message.address) for row in rows if row.message.address is not None)
+def _notes(system: System, record: SessionRecord, rows: Sequence[InboxRow]) -> list[NewPost]:
+    addresses = (told_in(system, row) for row in rows)
+    threads = Counter(_thread(address) for address in addresses if address is not None)
     return [_note(record, thread, count) for thread, count in threads.items()]
 
 

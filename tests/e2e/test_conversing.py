@@ -96,6 +96,22 @@ def test_the_slash_command_speaks_shows_and_pauses(talking: Product, thread: str
     assert any("[alice via slack" in taken and "what about  the swifts" in taken for taken in talking.taken())
 
 
+@pytest.mark.parametrize("how", ["cancel", "stop"])
+def test_what_becomes_of_a_message_by_command_is_said_in_the_thread(talking: Product, thread: str, how: str) -> None:
+    """The answer to a command comes at once and only once; what waits longer has no other place to be told in."""
+    talking.cli("standing", "pause", NAME)
+    talking.workspace.command("alice", "agents", f"/the-loop say {NAME} count the swifts")
+    whispered(talking, "alice", f"{NAME}: queued")
+    [waiting] = talking.cli("standing", "queue", NAME, "--json").json["messages"]
+
+    talking.cli("standing", *({"cancel": ("cancel", waiting["id"]), "stop": ("stop", NAME)}[how]))
+    told = talking.wait_reply(thread, "cancelled")
+
+    alone = "alice's message to `scribe`, sent by a command, was cancelled"
+    assert {"cancel": alone, "stop": "1 message that waited was cancelled"}[how] in told["text"]
+    assert talking.count("count the swifts") == 0
+
+
 def inside(product: Product, *words: str) -> Done:
     """Run a command as the session's agent would."""
     return product.cli(*words, env={"THE_LOOP_INSTANCE": product.record()["instanceId"]})
