@@ -14,7 +14,6 @@ from core.values import dataclass
 
 LONGEST_INSTRUCTION = 4_000  #: characters
 _MOST_RUNS = 1_000_000
-_LONGEST_REASON = 500
 
 
 @dataclass(frozen=True)
@@ -102,14 +101,6 @@ def check_max_runs(count: int | None) -> int | None:
     if count is not None and not 1 <= count <= _MOST_RUNS:
         raise InvalidValue(f"a loop cannot run at most {count} times", f"give 1 to {_MOST_RUNS:,}, or nothing")
     return count
-
-
-def check_reason(text: str) -> str:
-    """Return a reason in one line, cut to 500 characters; "" for one without text."""
-    if not text.strip():
-        return ""
-    line = " ".join(clean(text).text.split())
-    return line if len(line) <= _LONGEST_REASON else f"{line[: _LONGEST_REASON - 1]}…"
 
 
 def _cron(cron: str, time_zone: str, least: timedelta, now: datetime) -> str:

@@ -8,7 +8,8 @@ from datetime import timedelta
 
 from core.domain.durations import interval_text, parse_delay
 from core.domain.loop import OPEN, Held, Loop, LoopStatus, Mode
-from core.domain.loopspec import Asked, Bounds, Spec, check_reason, understood
+from core.domain.loopspec import Asked, Bounds, Spec, understood
+from core.domain.plaintext import reason_of
 from core.domain.schedule import first_slot, rearmed_slot
 from core.domain.session import Phase, SessionRecord
 from core.domain.tick import cadence
@@ -96,7 +97,7 @@ def list_loops(system: System, asker: Asker, name: str = "") -> LoopAnswer:
 
 def stop_loop(system: System, asker: Asker, loop_id: str, reason: str = "") -> LoopAnswer:
     """End a loop for good; one that has ended stays as it is. Raises UnknownLoop, StoreBroken."""
-    why = check_reason(reason) or f"stopped by {asker.actor}"
+    why = reason_of(reason) or f"stopped by {asker.actor}"
     for _ in range(_TRIES):
         loop = _loop(system, asker, loop_id)
         if loop.status not in OPEN:
@@ -112,7 +113,7 @@ def pause_loop(system: System, asker: Asker, loop_id: str, reason: str = "") -> 
 
     Raises UnknownLoop, Refused for one that has ended, StoreBroken.
     """
-    why = check_reason(reason) or f"paused by {asker.actor}"
+    why = reason_of(reason) or f"paused by {asker.actor}"
 
     def pause(loop: Loop) -> Loop | None:
         if loop.status is LoopStatus.PAUSED:
@@ -132,17 +133,18 @@ def resume_loop(system: System, asker: Asker, loop_id: str, reason: str = "") ->
 
     Raises UnknownLoop, Refused for one that has ended, StoreBroken.
     """
+    why = reason_of(reason)
 
     def resume(loop: Loop) -> Loop | None:
         if loop.status is not LoopStatus.PAUSED and loop.held is not Held.FAILURES:
             return None
         now = system.clock.now()
-        changes = {"next_run_at": rearmed_slot(loop, now) or now, "reason": check_reason(reason), **_unfailed(loop)}
+        changes = {"next_run_at": rearmed_slot(loop, now) or now, "reason": why, **_unfailed(loop)}
         return _changed(system, loop, status=LoopStatus.ACTIVE, **changes)
 
     loop, changed = _step(system, asker, loop_id, "resumed", resume)
     if changed:
-        tell(system, "loop.resumed", loop, actor=asker.actor, reason=reason)
+        tell(system, "loop.resumed", loop, actor=asker.actor, reason=why)
     said = f"goes on, next at {_next(system, loop)}" if changed else "was not paused"
     return _answer(system, loop, f"{loop.id} {said}{_but_held(loop)}")
 
@@ -152,17 +154,18 @@ def run_loop_now(system: System, asker: Asker, loop_id: str, reason: str = "") -
 
     Raises UnknownLoop, Refused for one that is paused or has ended, StoreBroken.
     """
+    why = reason_of(reason)
 
     def run(loop: Loop) -> Loop | None:
         if loop.status is LoopStatus.PAUSED:
             raise Refused(f"{loop.id} is paused", f"resume it first: `the-loop loop resume {loop.id}`")
         if any(run.loop_id == loop.id for run in system.loops.open_runs(loop.uid)):
             return None
-        return _changed(system, loop, next_run_at=system.clock.now(), reason=check_reason(reason), **_unfailed(loop))
+        return _changed(system, loop, next_run_at=system.clock.now(), reason=why, **_unfailed(loop))
 
     loop, changed = _step(system, asker, loop_id, "run", run)
     if changed:
-        tell(system, "loop.scheduled", loop, actor=asker.actor, reason=reason, detail="now")
+        tell(system, "loop.scheduled", loop, actor=asker.actor, reason=why, detail="now")
     said = "is due now, and goes in once its session is idle" if changed else "has a run under way, so none was added"
     return _answer(system, loop, f"{loop.id} {said}{_but_held(loop)}")
 
@@ -172,16 +175,16 @@ def schedule_next_run(system: System, asker: Asker, loop_id: str, delay: str | f
 
     Raises UnknownLoop, InvalidValue, Refused for a loop with a cadence and for one that has ended, StoreBroken.
     """
-    bounds = bounds_of(system)
+    bounds, why = bounds_of(system), reason_of(reason)
     span, brought = parse_delay(delay, bounds.least, bounds.most)
 
     def schedule(loop: Loop) -> Loop | None:
         if loop.mode is not Mode.DYNAMIC:
             raise Refused(f"{loop.id} runs {cadence(loop)} by itself", "only a loop without a cadence is scheduled")
-        return _changed(system, loop, next_run_at=system.clock.now() + span, reason=check_reason(reason))
+        return _changed(system, loop, next_run_at=system.clock.now() + span, reason=why)
 
     loop, _ = _step(system, asker, loop_id, "scheduled", schedule)
-    tell(system, "loop.scheduled", loop, actor=asker.actor, reason=reason, detail=_next(system, loop))
+    tell(system, "loop.scheduled", loop, actor=asker.actor, reason=why, detail=_next(system, loop))
     limits = f"{interval_text(bounds.least)} to {interval_text(bounds.most)}"
     said = f"{loop.id} runs again in {interval_text(span)}, at {_next(system, loop)}"
     asked = f" ({str(delay)[:40]} was asked for, and {limits} is allowed)" if brought else ""

@@ -41,6 +41,7 @@ def _chosen(
 
 
 def _line(event: Mapping[str, Any]) -> str:
+    """Return the event in one line: what agents and their programs have put into it adds none of its own."""
     lead = (str(event[key]) for key in _LEAD if event.get(key) is not None)
     rest = (f"{key}={value}" for key, value in event.items() if key not in (*_LEAD, "ref", "text"))
-    return "  ".join(chain(lead, rest))
+    return "  ".join(" ".join(part.split()) for part in chain(lead, rest))

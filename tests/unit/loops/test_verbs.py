@@ -422,6 +422,48 @@ def test_a_loop_with_a_cadence_is_not_scheduled(system: System) -> None:
         schedule_next_run(system, SCRIBE, loop.id, "10m")
 
 
+# ---------------------------------------------------------------- reasons
+
+FORGED = "late\x1b[31m\n2026-05-04T12:00:00Z  standing.stopped  info  other\ud800"
+STEPS = {
+    "stop": (EVERY, stop_loop),
+    "pause": (EVERY, pause_loop),
+    "resume": (EVERY, resume_loop),
+    "run": (EVERY, run_loop_now),
+    "schedule": (Asked("look"), lambda *words: schedule_next_run(*words[:3], "10m", words[3])),
+}
+
+
+def _stepped(system: System, verb: str, reason: str) -> tuple[Loop, dict[str, Any]]:
+    """Take the step with that reason; return the loop and the event that tells of it."""
+    asked, step = STEPS[verb]
+    loop = _made(system, asked)
+    if verb == "resume":
+        pause_loop(system, ANN, loop.id)
+    step(system, ANN, loop.id, reason)
+    return _now(system, loop), _events(system, loop)[-1]
+
+
+@pytest.mark.parametrize("verb", STEPS)
+def test_a_reason_is_kept_and_told_as_one_plain_line(system: System, verb: str) -> None:
+    """Whoever reads the events as lines sees no line that its writer made up, and none without end."""
+    loop, event = _stepped(system, verb, FORGED)
+    _, long = _stepped(system, verb, "r" * 100_000)
+
+    assert loop.reason == "late[31m 2026-05-04T12:00:00Z standing.stopped info other"
+    assert event["reason"] == loop.reason
+    assert len(long["reason"]) == 500
+
+
+@pytest.mark.parametrize("verb", STEPS)
+def test_a_reason_without_any_text_is_none(system: System, verb: str) -> None:
+    """The step is what was asked for: it is not refused for what goes with it."""
+    loop, event = _stepped(system, verb, "\x1b\u202e\ud800")
+
+    assert loop.reason in ("", "stopped by cli:ann", "paused by cli:ann")
+    assert (event.get("reason") or "") == loop.reason
+
+
 def test_a_loop_survives_a_restart(system: System) -> None:
     """What another process reads is what was made, keep-alive and all."""
     from core.wiring import build_system
