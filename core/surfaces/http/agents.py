@@ -14,6 +14,7 @@ from core.credentials import BadToken, session_of_token
 from core.domain.session import SessionRecord
 from core.errors import StoreBroken
 from core.surfaces.http.answers import refusal
+from core.surfaces.http.bodies import body_of
 from core.surfaces.http.guard import AGENTS_PATH, bearer_of
 from core.system import System
 
@@ -35,10 +36,11 @@ def agents_router(system: System, toolbox: Callable[[], Toolbox]) -> APIRouter:
         except (BadToken, StoreBroken) as error:
             status, headers = (401, {"WWW-Authenticate": "Bearer"}) if isinstance(error, BadToken) else (503, {})
             return refusal(status, error.code, error.message, error.remedy, headers)
+        body = await body_of(request)
         served = await run_in_threadpool(_served)
         if not limiter:
             limiter.append(anyio.CapacityLimiter(CALLS))
-        return served(record, await run_in_threadpool(toolbox), limiter[0])
+        return served(record, body, await run_in_threadpool(toolbox), limiter[0])
 
     router.add_api_route(AGENTS_PATH, answer, methods=["POST"], response_model=None)
     return router

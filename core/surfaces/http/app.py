@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from core.surfaces.http.agents import agents_router
 from core.surfaces.http.answers import refusal
+from core.surfaces.http.bodies import HANDLERS
 from core.surfaces.http.facts import Facts
 from core.surfaces.http.guard import Guard
 from core.surfaces.http.health import health_router
@@ -26,6 +27,8 @@ def build_app(facts: Facts, *, host: str, port: int, token: str) -> FastAPI:
     )
     for router in routers:
         app.include_router(router)
+    for kind, handler in HANDLERS.items():
+        app.add_exception_handler(kind, handler)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _internal_error)
     app.add_middleware(Guard, host=host, port=port, token=token, open_prefixes=open_prefixes(facts.hooks))

@@ -7,9 +7,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from core.ports import WebHook
-from core.surfaces.http.answers import refusal
-
-BODY_MAX = 1024 * 1024  #: bytes; a chat's events are far smaller
+from core.surfaces.http.bodies import body_of
 
 
 def hooks_router(hooks: Mapping[str, WebHook]) -> APIRouter:
@@ -29,12 +27,8 @@ def _endpoint(hook: WebHook) -> Callable[[Request, str], Awaitable[Response]]:
     """Return what reads the raw body, which is what is signed, and lets the channel answer in a thread."""
 
     async def answer(request: Request, rest: str) -> Response:
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > BODY_MAX:
-                return refusal(413, "too_large", f"{request.url.path} takes {BODY_MAX:,} bytes", "send less")
-        answered = await run_in_threadpool(hook, f"/{rest}", dict(request.headers), bytes(body))
+        body = await body_of(request)
+        answered = await run_in_threadpool(hook, f"/{rest}", dict(request.headers), body)
         return Response(answered.body, answered.status, media_type=answered.kind)
 
     return answer

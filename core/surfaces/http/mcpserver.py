@@ -21,23 +21,23 @@ from mcp_types import (
     ToolAnnotations,
 )
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from core.domain.session import SessionRecord
 from core.domain.tools import SERVER, ToolAnswer, ToolSpec
 from core.domain.toolspecs import INSTRUCTIONS
 from core.names import new_request_id
+from core.surfaces.http.bodies import LONGEST
 from core.toolbox import Toolbox
-
-LONGEST_BODY = 1024 * 1024  #: bytes
 
 
 class Served(Response):
-    """A response that reads the request and writes the answer by itself."""
+    """A response that takes the request's body, which was read before, and writes the answer by itself."""
 
-    def __init__(self, record: SessionRecord, toolbox: Toolbox, limiter: anyio.CapacityLimiter) -> None:
+    def __init__(self, record: SessionRecord, body: bytes, toolbox: Toolbox, limiter: anyio.CapacityLimiter) -> None:
         super().__init__()
         self._record = record
+        self._request: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         self._toolbox = toolbox
         self._limiter = limiter
 
@@ -46,9 +46,13 @@ class Served(Response):
         server: Server[Any] = Server(
             SERVER, instructions=INSTRUCTIONS, on_list_tools=self._list, on_call_tool=self._call
         )
-        manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=LONGEST_BODY)
+        manager = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=LONGEST)
+
+        async def rest() -> Message:
+            return self._request.pop() if self._request else await receive()
+
         async with manager.run():
-            await manager.handle_request(scope, receive, send)
+            await manager.handle_request(scope, rest, send)
 
     async def _list(self, _: Any, params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_tool(spec) for spec in self._toolbox.specs])

@@ -1,6 +1,7 @@
 """What people and agents may do with loops."""
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -425,12 +426,12 @@ def test_a_loop_with_a_cadence_is_not_scheduled(system: System) -> None:
 # ---------------------------------------------------------------- reasons
 
 FORGED = "late\x1b[31m\n2026-05-04T12:00:00Z  standing.stopped  info  other\ud800"
-STEPS = {
+STEPS: dict[str, tuple[Asked, Callable[[System, Asker, str, str], object]]] = {
     "stop": (EVERY, stop_loop),
     "pause": (EVERY, pause_loop),
     "resume": (EVERY, resume_loop),
     "run": (EVERY, run_loop_now),
-    "schedule": (Asked("look"), lambda *words: schedule_next_run(*words[:3], "10m", words[3])),
+    "schedule": (Asked("look"), lambda *said: schedule_next_run(said[0], said[1], said[2], "10m", said[3])),
 }
 
 
