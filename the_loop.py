@@ -9,7 +9,6 @@ from core.config.loading import load
 from core.domain.rows import Answer, Row
 from core.domain.session import Definition, SlackBinding
 from core.errors import CoreError
-from core.saying import Said, say
 from core.standing.cancelling import cancel_message
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
@@ -20,6 +19,7 @@ from core.standing.queueing import Queue, queue_of
 from core.standing.recalling import Logs, logs_of
 from core.standing.restarting import restart_standing
 from core.standing.resuming import resume_standing
+from core.standing.saying import Said, say
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.measuring import Ratio, compare, report
 from benchmarks.stage import Stage, stage
-from core.saying import say
+from core.standing.saying import say
 from core.standing.starting import start_standing
 
 BOUND = 1.3

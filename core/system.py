@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from core.clock import Clock
     from core.config.settings import Settings
+    from core.domain.session import SessionRecord
     from core.paths import StatePaths
     from core.ports import (
         Activities,
@@ -63,5 +64,6 @@ class System:
     harnesses: Harnesses
     environ: Mapping[str, str]
     ingest: Callable[[str], None]  #: take in the hook reports of the session of that uid, once; raises StoreBroken
+    bring_back: Callable[[SessionRecord], bool]  #: have a crashed session resumed, within its budget; under its lock
     poke: Callable[[], None]  #: wake the service, if one runs
     close: Callable[[], None]  #: end the control client and the database's connections; panes stay

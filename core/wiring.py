@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from core.clock import Clock
     from core.config.settings import Settings
+    from core.domain.session import SessionRecord
     from core.ports import (
         Channel,
         ChannelFactory,
@@ -58,12 +59,17 @@ def build_system(
     clean = server.environ
 
     def ingest(uid: str) -> None:
-        from core.observer import ingest as take_in
+        from core.observing.observer import ingest as take_in
 
         take_in(system, uid)
 
+    def bring_back(record: SessionRecord) -> bool:
+        from core.standing.dying import plan_for_keep_alive
+
+        return plan_for_keep_alive(system, record)
+
     def poke() -> None:
-        from core.poke import Poke
+        from core.process.poke import Poke
 
         Poke(paths.poke).send()
 
@@ -103,6 +109,7 @@ def build_system(
         harnesses=deferred(lambda: _harnesses(settings, clean, clock)),
         environ=environ,
         ingest=ingest,
+        bring_back=bring_back,
         poke=poke,
         close=close,
     )

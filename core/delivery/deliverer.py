@@ -11,9 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from core.delivery.evidence import Transcripts
 from core.delivery.recording import Recorder
-from core.delivery.situations import Authorized, Looker, Sight, timing_of, traits_of
 from core.delivery.writing import LOOK, Plan, Writer
 from core.domain import delivering
 from core.domain.delivering import (
@@ -38,9 +36,11 @@ from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState
 from core.domain.session import SessionRecord
 from core.errors import CoreError, LockBusy, Refused, TmuxMissing, TmuxSilent
 from core.loops.gatekeeping import Gatekeeper
-from core.observer import ingest_record
-from core.readiness import notice_reading
-from core.steering import chat_of
+from core.observing.observer import ingest_record
+from core.observing.readiness import notice_reading
+from core.session.steering import chat_of
+from core.sight.evidence import Transcripts
+from core.sight.situations import Authorized, Looker, Sight, timing_of, traits_of
 from core.system import System
 
 _EVIDENCE_POLL = timedelta(milliseconds=50)

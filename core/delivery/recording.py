@@ -8,7 +8,7 @@ from core.domain.delivering import Settle
 from core.domain.message import MESSAGES, InboxRow, MessageState
 from core.effects import Effect, effect
 from core.errors import Refused
-from core.notes import note_for
+from core.session.notes import note_for
 from core.system import System
 
 UNPROVEN = "this harness cannot prove more"

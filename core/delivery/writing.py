@@ -9,9 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.delivery.evidence import Transcripts
 from core.delivery.recording import Recorder
-from core.delivery.situations import Looker, Sight
 from core.domain import delivering
 from core.domain.delivering import Attempt, Clear, Settle, Situation, Stash, submit_token
 from core.domain.framing import SUBMIT, compose
@@ -20,7 +18,9 @@ from core.domain.pane import Paste, Receipt, Written
 from core.domain.session import Phase, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, Refused, TmuxMissing, TmuxSilent
-from core.launching import clear_hold_file, has_hold_file
+from core.session.launching import clear_hold_file, has_hold_file
+from core.sight.evidence import Transcripts
+from core.sight.situations import Looker, Sight
 from core.store.files import write_private
 from core.system import System
 

@@ -19,7 +19,7 @@ from core.domain.session import Hold, HoldKind, Live
 from core.errors import CoreError, Refused
 from core.names import target_for
 from core.paths import StatePaths
-from core.presence import running_service
+from core.process.presence import running_service
 from core.standing.listing import get_standing
 
 _FACTS = "workspace.json"
@@ -45,8 +45,8 @@ def run_demo(
     At the end it tells what ended it, and what lives on. Raises Refused if a demo runs there already,
     WorkspaceNotStarted.
     """
-    from core.assembly import build_service
     from core.config.loading import load
+    from core.serving.assembly import build_service
 
     pid = running_service(StatePaths(state_root(folder)).service_lock)
     if pid is not None:

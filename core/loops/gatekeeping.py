@@ -6,8 +6,6 @@ Called under the session's lock, by whoever is about to take a message into the 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from core.comeback import restart_due
-from core.delivery.situations import Looker, Sight
 from core.domain import fates
 from core.domain.activity import Activity
 from core.domain.fates import Fate
@@ -19,7 +17,8 @@ from core.domain.session import LastExit, Phase, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import Refused
 from core.loops.applying import apply, close_run
-from core.standing.dying import plan_for_keep_alive
+from core.session.comeback import restart_due
+from core.sight.situations import Looker, Sight
 from core.system import System
 
 _LEFT = "it was left, or ended by itself"
@@ -133,7 +132,7 @@ class Gatekeeper:
             self._defer(row, run, reason, counted=False)
         elif not is_crash(exited, by_person=by_person):
             self._hold(row, run, Held.STOPPED, _LEFT)
-        elif keeps and (restart_due(self._system, record) or plan_for_keep_alive(self._system, record)):
+        elif keeps and (restart_due(self._system, record) or self._system.bring_back(record)):
             self._defer(row, run, reason, counted=False)
         else:
             self._fail(row, run, reason)

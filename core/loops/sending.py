@@ -1,7 +1,6 @@
 """Makes a claimed run a row of the inbox: there the gate decides. Row, run and next slot move in one transaction."""
 
 from core.commands import exact_for
-from core.delivery.situations import has_tools
 from core.domain.fates import stopped
 from core.domain.gate import HoldState, hold_state
 from core.domain.loop import Loop, LoopRun, LoopStatus, Mode, RunState, run_key
@@ -12,6 +11,7 @@ from core.domain.tick import Means, commands, compose_tick, tools
 from core.effects import Effect, effect
 from core.loops.applying import apply, close_run
 from core.names import new_marker, new_message_id
+from core.sight.situations import has_tools
 from core.system import System
 
 DELETED = "its session was deleted"

@@ -4,8 +4,8 @@ from core.domain.binding import CHANNEL
 from core.domain.loop import Loop
 from core.errors import RecordUnreadable
 from core.ports import NewPost, OutboundKind
+from core.session.threads import has_thread
 from core.system import System
-from core.threads import has_thread
 
 _SHOWN = 80  #: characters of an instruction in a note
 

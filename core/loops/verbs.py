@@ -18,7 +18,7 @@ from core.loops.answers import LoopAnswer, when
 from core.loops.ending import cancel_runs, end_loop
 from core.loops.telling import tell
 from core.names import new_loop_id
-from core.sessions import definition_of
+from core.session.sessions import definition_of
 from core.system import System
 from core.values import dataclass, replace
 

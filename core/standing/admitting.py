@@ -3,7 +3,7 @@
 from core.domain.gate import HoldState, Observed, hold_state, seen_reason
 from core.domain.session import Phase, SessionRecord, Status
 from core.errors import NotRunning, Refused
-from core.sessions import definition_of
+from core.session.sessions import definition_of
 from core.system import System
 
 _HELD = {HoldState.STOPPED: "it was stopped", HoldState.FAILED: "it crashed too often and is held as failed"}

@@ -7,7 +7,7 @@ from core.domain.session import Definition, SessionRecord
 from core.effects import Effect, effect
 from core.errors import StoreBroken
 from core.ports import NewPost, OutboundKind
-from core.sessions import home_of
+from core.session.sessions import home_of
 from core.standing.common import CHANNEL
 from core.standing.threads import part_from_moved
 from core.system import System

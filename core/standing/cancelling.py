@@ -9,8 +9,8 @@ from core.domain.session import SessionRecord
 from core.effects import Effect, effect
 from core.errors import Refused, UnknownMessage
 from core.loops.holding import hold_with_session
-from core.notes import note_for, told_in
 from core.ports import NewPost, OutboundKind
+from core.session.notes import note_for, told_in
 from core.system import System
 
 STOPPED = "its session was stopped"

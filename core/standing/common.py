@@ -15,7 +15,7 @@ from core.errors import (
     TmuxSilent,
 )
 from core.names import target_for
-from core.sessions import Known
+from core.session.sessions import Known
 from core.system import System
 from core.values import dataclass, replace
 

@@ -8,7 +8,7 @@ from core.domain.session import Definition, Outcome, Phase, SessionRecord, Statu
 from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, NameTaken, SpawnFailed, TmuxSilent
 from core.names import check_name, new_uid, target_for
-from core.sessions import Known
+from core.session.sessions import Known
 from core.standing.common import Told, lock, told_of, write_record
 from core.standing.ending import end_recorded
 from core.standing.listing import get_standing, rows_told

@@ -6,9 +6,9 @@ from core.domain.rows import Answer
 from core.domain.session import Live, Outcome, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import CoreError, DeclaredSession, UnknownSession
-from core.launching import set_hold_file
 from core.names import check_name, target_for
-from core.sessions import Known
+from core.session.launching import set_hold_file
+from core.session.sessions import Known
 from core.standing.common import Told, foreign, lock, told_of, write_record
 from core.standing.ending import end_recorded
 from core.standing.listing import rows_told

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from core.comeback import comes_back
 from core.domain.ending import ended_text, given_up_text
 from core.domain.pane import Survey
 from core.domain.restarting import (
@@ -26,9 +25,10 @@ from core.domain.restarting import (
 from core.domain.session import Hold, HoldKind, LastExit, Live, SessionRecord
 from core.effects import Effect, effect
 from core.errors import LockBusy, StoreBroken
-from core.launching import set_hold_file
 from core.names import target_for
 from core.ports import NewPost, OutboundKind
+from core.session.comeback import comes_back
+from core.session.launching import set_hold_file
 from core.standing.announcing import edit_root
 from core.standing.common import CHANNEL, write_record
 from core.standing.ending import keep_output

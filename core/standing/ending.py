@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.clock import Deadline
-from core.delivery.situations import modified, traits_of
 from core.domain.pane import Pane
 from core.domain.session import LastExit, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, NotRunning, StoreBroken, TmuxMissing, TmuxSilent
-from core.launching import save_output
+from core.session.launching import save_output
+from core.sight.situations import modified, traits_of
 from core.system import System
 
 _LOG = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.clock import Deadline
-from core.dialogs import drop_marker
 from core.domain.activity import Activity, ActivityState
 from core.domain.harness import Opinion, SessionContext, TurnEnded
 from core.domain.observing import second_guess
@@ -19,10 +18,11 @@ from core.domain.rows import Answer
 from core.domain.session import Live, Outcome, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, LockBusy, NotRunning, Refused, StoreBroken, TmuxSilent
-from core.launching import ASKING, context_of
 from core.names import target_for
 from core.ports import Harness, Transcript
-from core.sessions import resolve
+from core.session.dialogs import drop_marker
+from core.session.launching import ASKING, context_of
+from core.session.sessions import resolve
 from core.standing.admitting import running_record
 from core.standing.common import Told, foreign, lock, take_reports, told_of
 from core.standing.listing import rows_told

@@ -14,7 +14,7 @@ from core.domain.rows import Row, drift
 from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
 from core.names import standing_ref, target_for
-from core.sessions import Known, definition_of, every_session, moved, resolve
+from core.session.sessions import Known, definition_of, every_session, moved, resolve
 from core.values import dataclass, field, replace
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 from core.clock import iso
 from core.commands import exact_for
 from core.domain.message import InboxRow
-from core.sessions import definition_of
+from core.session.sessions import definition_of
 from core.system import System
 from core.values import dataclass, replace
 

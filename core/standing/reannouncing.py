@@ -7,8 +7,8 @@ from core.domain.session import Definition, Outcome, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, Refused
 from core.ports import NewPost, OutboundKind, OutboxRow, PostState
-from core.presence import running_service
-from core.sessions import Known, definition_of, home_of
+from core.process.presence import running_service
+from core.session.sessions import Known, definition_of, home_of
 from core.standing.announcing import root_waits
 from core.standing.common import CHANNEL, Told, lock, told_of, write_record
 from core.standing.listing import get_standing, rows_told

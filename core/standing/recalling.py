@@ -8,10 +8,10 @@ from typing import Any
 from core.clock import iso
 from core.domain.session import LastExit, Live, SessionRecord
 from core.errors import NotRunning, StoreBroken
-from core.launching import output_path
 from core.names import target_for
 from core.plainfiles import open_plain
-from core.sessions import definition_of
+from core.session.launching import output_path
+from core.session.sessions import definition_of
 from core.system import System
 from core.values import dataclass
 

@@ -3,16 +3,16 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from core.credentials import drop_token
 from core.domain.activity import Activity, ActivityState
 from core.domain.pane import Survey
 from core.domain.session import HoldKind, Live, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import SpawnFailed, StoreBroken, TmuxSilent
-from core.launching import clear_hold_file, has_hold_file, set_hold_file
 from core.names import target_for
-from core.readiness import notice_reading
-from core.sessions import resolve
+from core.observing.readiness import notice_reading
+from core.session.credentials import drop_token
+from core.session.launching import clear_hold_file, has_hold_file, set_hold_file
+from core.session.sessions import resolve
 from core.standing.announcing import announce_start, announce_stop
 from core.standing.cancelling import cancel_queue
 from core.standing.common import spawn_time, take_reports, write_record

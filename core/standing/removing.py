@@ -3,9 +3,9 @@
 from core.domain.announcement import closing_text
 from core.domain.session import SessionRecord
 from core.effects import Effect, effect
-from core.launching import remove_files
 from core.loops.holding import end_with_session
 from core.ports import Binding, NewPost, OutboundKind
+from core.session.launching import remove_files
 from core.standing.common import CHANNEL
 from core.system import System
 

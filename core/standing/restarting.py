@@ -4,9 +4,9 @@ from core.domain.rows import Answer
 from core.domain.session import HoldKind, Outcome, Phase, SessionEvent, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, Refused, TmuxSilent
-from core.launching import set_hold_file
 from core.names import target_for
-from core.sessions import Known, definition_of
+from core.session.launching import set_hold_file
+from core.session.sessions import Known, definition_of
 from core.standing.common import Told, lock, told_of, write_record
 from core.standing.ending import end_recorded
 from core.standing.listing import rows_told

@@ -3,15 +3,15 @@
 from datetime import datetime, timedelta
 
 from core.delivery.deliverer import Deliverer, waits_long
-from core.delivery.evidence import give_back
 from core.domain.gate import HoldState, hold_state
 from core.domain.rows import Answer
 from core.domain.session import Live, Outcome, Phase, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, NotRunning, Refused
-from core.launching import clear_hold_file
 from core.names import target_for
-from core.presence import running_service
+from core.process.presence import running_service
+from core.session.launching import clear_hold_file
+from core.sight.evidence import give_back
 from core.standing.admitting import running_record
 from core.standing.common import Told, foreign, lock, told_of, write_record
 from core.standing.interrupting import take_last_reports

@@ -5,7 +5,6 @@ from datetime import datetime
 from pathlib import Path
 
 from core.clock import Deadline
-from core.delivery.evidence import give_back
 from core.domain.activity import Activity, ActivityState
 from core.domain.directive import compose_boot_prompt
 from core.domain.harness import Launch, SessionContext
@@ -14,7 +13,9 @@ from core.domain.pane import Pane, Spawn, Survey
 from core.domain.session import HoldKind, LastExit, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import CoreError, SpawnFailed, TmuxSilent
-from core.launching import (
+from core.names import new_instance, new_marker, new_message_id, new_uid, target_for
+from core.ports import Harness
+from core.session.launching import (
     boot_argument,
     check_cwd,
     clear_flags,
@@ -28,9 +29,8 @@ from core.launching import (
     write_launcher,
     write_tools,
 )
-from core.names import new_instance, new_marker, new_message_id, new_uid, target_for
-from core.ports import Harness
-from core.sessions import Known, Resolved, resolve
+from core.session.sessions import Known, Resolved, resolve
+from core.sight.evidence import give_back
 from core.standing.common import foreign, spawn_time, write_record
 from core.standing.ending import end_instance
 from core.system import System

@@ -13,7 +13,7 @@ from core.effects import Effect, effect
 from core.errors import CoreError, NotRunning, TmuxSilent
 from core.loops.declaring import carry_out_first
 from core.names import target_for
-from core.sessions import Known, definition_of, every_session
+from core.session.sessions import Known, definition_of, every_session
 from core.standing.announcing import announce_start, lacks_thread
 from core.standing.awaiting import Seen, look
 from core.standing.common import Told, foreign, lock, take_reports, told_of, write_record

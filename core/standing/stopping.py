@@ -19,9 +19,9 @@ from core.domain.session import (
 )
 from core.effects import Effect, effect
 from core.errors import CoreError, RecordUnreadable, StoreBroken, TmuxMissing, TmuxSilent
-from core.launching import set_hold_file
 from core.names import new_uid, target_for
-from core.sessions import Known, definition_of, every_session
+from core.session.launching import set_hold_file
+from core.session.sessions import Known, definition_of, every_session
 from core.standing.cancelling import cancel_queue, hold_loops
 from core.standing.common import Told, foreign, lock, told_of, write_record
 from core.standing.ending import Ended, end_instance, end_recorded

@@ -4,7 +4,7 @@ from core.domain.announcement import moved_text
 from core.domain.binding import Binding
 from core.domain.session import Definition, SessionRecord
 from core.ports import NewPost, OutboundKind
-from core.sessions import home_of
+from core.session.sessions import home_of
 from core.standing.common import CHANNEL
 from core.system import System
 

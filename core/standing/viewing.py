@@ -2,10 +2,10 @@
 
 from core.domain.session import Live
 from core.errors import NotRunning
-from core.launching import output_path
 from core.names import target_for
 from core.plainfiles import read_plain
-from core.sessions import Known, definition_of
+from core.session.launching import output_path
+from core.session.sessions import Known, definition_of
 from core.system import System
 
 

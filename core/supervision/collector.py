@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from core.apart import each_apart
 from core.domain.activity import Activity
 from core.domain.collecting import Announce, Collect, Decision, Facts, Keep, decide_idle
 from core.domain.ending import collected_text, idle_detail, idle_text
@@ -14,6 +13,7 @@ from core.domain.watchbook import Announced
 from core.effects import Effect, effect
 from core.errors import StoreBroken
 from core.names import target_for
+from core.session.apart import each_apart
 from core.standing.dying import add_note
 from core.standing.stopping import StopOrder, stop_one
 from core.system import System

@@ -12,7 +12,7 @@ from core.domain.binding import CHANNEL
 from core.domain.rows import drift
 from core.errors import CoreError
 from core.loops.declaring import carry_out
-from core.sessions import Known, every_session, moved
+from core.session.sessions import Known, every_session, moved
 from core.system import System
 
 _LOG = logging.getLogger(__name__)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from core.apart import each_apart
 from core.clock import Deadline
 from core.domain.pane import Survey
 from core.domain.session import SessionRecord
-from core.observer import ingest_record
+from core.observing.observer import ingest_record
+from core.session.apart import each_apart
 from core.standing.dying import tell_end, tell_server_lost
 from core.system import System
 

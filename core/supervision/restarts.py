@@ -4,13 +4,13 @@ import logging
 from collections.abc import Mapping
 from datetime import timedelta
 
-from core.comeback import comes_back
 from core.domain.ending import given_up_text
 from core.domain.restarting import WINDOW, BringBack, exit_text, may_be_brought_back, plan_restart
 from core.domain.session import Outcome, Phase, SessionRecord
 from core.domain.watchbook import End
 from core.effects import Effect, effect
 from core.errors import CoreError
+from core.session.comeback import comes_back
 from core.standing.announcing import edit_root
 from core.standing.awaiting import look
 from core.standing.common import Told, lock, write_record

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from core.apart import each_apart
 from core.domain.activity import Activity, ActivityState
 from core.domain.pane import Survey
 from core.domain.session import SessionRecord
 from core.errors import CoreError
-from core.launching import context_of
 from core.ports import Transcript
-from core.sessions import resolve
+from core.session.apart import each_apart
+from core.session.launching import context_of
+from core.session.sessions import resolve
 from core.system import System
 from core.values import replace
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from core.controlsocket import ask
+from core.process.controlsocket import ask
 from tests.support.product import Done, Product, end_tmux
 from tests.support.tmux import alive, wait_until
 

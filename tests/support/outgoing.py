@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from core.clock import SystemClock
-from core.outbound import OutboundWorker
+from core.conversation.outbound import OutboundWorker
 from core.ports import NewPost, OutboundKind
 from core.system import System
 

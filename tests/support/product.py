@@ -21,9 +21,9 @@ import yaml
 
 from bot.workspace.errors import Json
 from bot.workspace.thread import WorkspaceThread
-from core.controlsocket import NoAnswer, ask
 from core.paths import StatePaths
-from core.presence import running_service
+from core.process.controlsocket import NoAnswer, ask
+from core.process.presence import running_service
 from tests.support.tmux import alive, wait_until
 
 PROGRAM = Path(sys.executable).with_name("the-loop")

@@ -289,7 +289,12 @@ def simulated(root: Path, *, slack: bool = False, settings: Settings | None = No
 
 
 def _simulation(system: System, clock: StandingClock, tmux: PlayedTmux) -> Simulation:
-    from core.observer import ingest
+    from core.observing.observer import ingest
+    from core.standing.dying import plan_for_keep_alive
 
-    whole = replace(system, ingest=lambda uid: ingest(whole, uid))
+    whole = replace(
+        system,
+        ingest=lambda uid: ingest(whole, uid),
+        bring_back=lambda record: plan_for_keep_alive(whole, record),
+    )
     return Simulation(whole, clock, tmux, Scheduler(whole), Deliverer(whole))

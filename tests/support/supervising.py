@@ -12,9 +12,9 @@ from pathlib import Path
 
 from core.config.settings import Standing
 from core.domain.session import Idle, Restart
+from core.serving.watching import ObserverWorker
 from core.supervision.worker import Supervisor
 from core.system import System
-from core.watching import ObserverWorker
 from tests.support.talking import settings_of
 from tests.support.world import World, definition, load
 

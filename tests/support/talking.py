@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.config.settings import HarnessDeclaration, Settings
 from core.domain.message import InboxRow, MessageState
-from core.saying import say
+from core.standing.saying import say
 from core.system import System
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, World, load

@@ -24,15 +24,15 @@ from core.config.settings import (
 from core.domain.message import WAITING, Kind, NewMessage
 from core.domain.rows import Answer
 from core.domain.session import Definition, HoldKind, Outcome, Phase, Restart, SessionRecord, SlackBinding
-from core.lifecycle import start_all, stop_all
 from core.names import new_marker, new_message_id, target_for
-from core.reconcile import reconcile
 from core.standing.cancelling import cancel_message
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
 from core.standing.interrupting import interrupt_standing
+from core.standing.lifecycle import start_all, stop_all
 from core.standing.pausing import pause_standing
 from core.standing.reannouncing import announce_standing
+from core.standing.reconcile import reconcile
 from core.standing.restarting import restart_standing
 from core.standing.resuming import resume_standing
 from core.standing.starting import start_standing

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core import askclient
+from core.clients import askclient
 from core.domain.harness import SessionContext
 from core.errors import TrustFailed
 from core.harness.base import CLIENT, REPORTER, SETTINGS, make_folders, write_private

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from core.errors import InvalidValue
-from core.logs import log_to_stderr
+from core.process.logs import log_to_stderr
 from core.surfaces.cli.configuring import config_group
 from core.surfaces.cli.demonstrating import demo_command
 from core.surfaces.cli.lifecycle import restart_command, serve_command, start_command, status_command, stop_command

@@ -36,7 +36,7 @@ def _report(session: Session, report: Mapping[str, Any]) -> int:
 @click.pass_obj
 def start_command(session: Session) -> int:
     """Start the service if none runs, and the sessions that a boot starts."""
-    from core.hosting import start
+    from core.serving.hosting import start
 
     try:
         actor = session.permit(session.system, Verb.START)
@@ -50,7 +50,7 @@ def start_command(session: Session) -> int:
 @click.pass_obj
 def stop_command(session: Session) -> int:
     """End every session gracefully, then the service. The next start resumes the conversations."""
-    from core.hosting import stop
+    from core.serving.hosting import stop
     from core.wiring import build_rescue_system
 
     system = build_rescue_system(session.config, session.environ, warn)
@@ -63,7 +63,7 @@ def stop_command(session: Session) -> int:
 @click.pass_obj
 def restart_command(session: Session) -> int:
     """Stop everything, then start it; conversations resume."""
-    from core.hosting import start, stop
+    from core.serving.hosting import start, stop
 
     try:
         actor = session.permit(session.system, Verb.RESTART)
@@ -80,7 +80,7 @@ def restart_command(session: Session) -> int:
 @click.pass_obj
 def status_command(session: Session) -> int:
     """Is it up? Exit code 0 only if all that should run does."""
-    from core.hosting import status
+    from core.serving.hosting import status
 
     try:
         session.permit(session.system, Verb.STATUS)

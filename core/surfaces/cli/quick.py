@@ -61,7 +61,7 @@ def serve_tools(arguments: list[str]) -> int | None:
             return None
     if not path:
         return None
-    from core import toolbridge
+    from core.clients import toolbridge
 
     return toolbridge.main([path])
 

@@ -31,8 +31,8 @@ def answer(arguments: list[str]) -> int | None:
 
 def run_service(settings: Settings, environ: Mapping[str, str]) -> int:
     """Be the service until it is told to end, and return its exit code. Raises CoreError."""
-    from core.assembly import build_service
-    from core.logs import log_to_stderr
+    from core.process.logs import log_to_stderr
+    from core.serving.assembly import build_service
 
     log_to_stderr(logging.INFO)
     return build_service(settings, environ).run()

@@ -20,7 +20,7 @@ from core.surfaces.cli.session import Session, output_options
 @click.pass_obj
 def post_command(session: Session, name: str, text: str, file: Path | None) -> int:
     """Post into a session's thread; an agent into its own, so that it leaves NAME out."""
-    from core.speaking import post, speaker
+    from core.conversation.speaking import post, speaker
 
     actor = session.permit(session.system, Verb.POST)
     agent = None if session.as_operator else session.instance
@@ -43,7 +43,7 @@ def post_command(session: Session, name: str, text: str, file: Path | None) -> i
 @click.pass_obj
 def ask_command(session: Session, name: str, question: str, options: tuple[str, ...], wait: float | None) -> int:
     """Ask the people of a session's thread, wait for the answer and print it; exit 1 if nobody answers."""
-    from core.speaking import ask, speaker
+    from core.conversation.speaking import ask, speaker
 
     session.permit(session.system, Verb.ASK)
     record = speaker(session.system, None if session.as_operator else session.instance, name)
@@ -63,7 +63,7 @@ def ask_command(session: Session, name: str, question: str, options: tuple[str, 
 )
 def mcp_command(token_file: str | None) -> int:
     """Serve a session's tools (MCP) on standard input and output; a harness runs it inside the session."""
-    from core import toolbridge
+    from core.clients import toolbridge
 
     if not token_file:
         raise InvalidValue("no session's token is named", "run it inside a session, or give --token-file")

@@ -203,7 +203,7 @@ def say_command(
     no_wait: bool,
 ) -> int:
     """Put a message into the agent's terminal, once. `-` reads standard input. A message never starts a session."""
-    from core.saying import say
+    from core.standing.saying import say
 
     message = read_message(source, text, file)
     speaker = session.permit(session.system, Verb.SAY)

@@ -10,9 +10,9 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from core.credentials import BadToken, session_of_token
 from core.domain.session import SessionRecord
 from core.errors import StoreBroken
+from core.session.credentials import BadToken, session_of_token
 from core.surfaces.http.answers import refusal
 from core.surfaces.http.bodies import body_of
 from core.surfaces.http.guard import AGENTS_PATH, bearer_of
@@ -20,13 +20,13 @@ from core.system import System
 
 if TYPE_CHECKING:
     from core.surfaces.http.mcpserver import Served
-    from core.toolbox import Toolbox
+    from core.tools.toolbox import Toolbox
 
 CALLS = 64  #: tools at work at once; a question to people is at work until it is answered
 
 
 def agents_router(system: System, toolbox: Callable[[], Toolbox]) -> APIRouter:
-    """Return the route. The MCP library is imported at the first request whose token is good (docs/adr/0012)."""
+    """Return the route. The MCP library is imported at the first request whose token is good (docs/adr/0017)."""
     router = APIRouter()
     limiter: list[anyio.CapacityLimiter] = []
 

@@ -12,7 +12,7 @@ from core.ports import WebHook
 from core.system import System
 
 if TYPE_CHECKING:
-    from core.toolbox import Toolbox
+    from core.tools.toolbox import Toolbox
 
 HTTP_ROW = "http"  #: the name of this surface's own row in `status`
 

@@ -28,7 +28,7 @@ from core.domain.tools import SERVER, ToolAnswer, ToolSpec
 from core.domain.toolspecs import INSTRUCTIONS
 from core.names import new_request_id
 from core.surfaces.http.bodies import LONGEST
-from core.toolbox import Toolbox
+from core.tools.toolbox import Toolbox
 
 
 class Served(Response):

@@ -19,7 +19,7 @@ from core.domain.session import Live
 from core.errors import CoreError, TmuxMissing, TmuxSilent
 from core.names import target_for
 from core.ports import PostState
-from core.sessions import Known, every_session
+from core.session.sessions import Known, every_session
 from core.surfaces.http.facts import Facts
 
 _LOG = logging.getLogger(__name__)

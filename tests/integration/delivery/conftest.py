@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.domain.activity import ActivityState
-from core.saying import say
+from core.standing.saying import say
 from core.standing.starting import start_standing
 from core.system import System
 from tests.support.talking import record_of, rows, talking

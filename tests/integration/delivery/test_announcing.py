@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 import pytest
 
 from core.config.settings import ChannelBlock
+from core.conversation.inbound import Inbound
+from core.conversation.mirroring import NullMirror
+from core.conversation.outbound import OutboundWorker
 from core.domain.rows import Answer
 from core.domain.session import Outcome, SessionRecord
 from core.errors import ChannelError, Refused, UnknownSession
-from core.inbound import Inbound
-from core.mirroring import NullMirror
-from core.outbound import OutboundWorker
 from core.ports import Binding, IncomingReply, Verdict
-from core.presence import ServiceLock
+from core.process.presence import ServiceLock
 from core.standing.listing import get_standing
 from core.standing.reannouncing import announce_standing
 from core.standing.starting import start_standing

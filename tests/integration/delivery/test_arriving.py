@@ -8,20 +8,20 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.asking import Requests
-from core.catchingup import CatchingUp
-from core.changing import Changes
+from core.conversation.catchingup import CatchingUp
+from core.conversation.changing import Changes
+from core.conversation.door import Door
+from core.conversation.inbound import Inbound
+from core.conversation.mirroring import NullMirror
+from core.conversation.ordering import Orders
+from core.conversation.pressing import Presses
 from core.domain.binding import Binding
 from core.domain.session import SessionRecord
-from core.door import Door
 from core.errors import StoreBroken
-from core.inbound import Inbound
-from core.mirroring import NullMirror
 from core.names import new_uid
-from core.ordering import Orders
+from core.observing.asking import Requests
 from core.ports import IncomingReply, Verdict
-from core.pressing import Presses
-from core.service import Connections
+from core.process.connections import Connections
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.world import definition

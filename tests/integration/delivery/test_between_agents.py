@@ -4,10 +4,10 @@ import pytest
 
 from core.domain.message import MessageState
 from core.errors import InvalidValue, Refused
-from core.saying import say
+from core.session.telling import LONGEST_CHAIN, SAYS_AN_HOUR, chain
+from core.standing.saying import say
 from core.standing.starting import start_standing
 from core.system import System
-from core.telling import LONGEST_CHAIN, SAYS_AN_HOUR, chain
 from tests.integration.delivery.conftest import settle
 from tests.support.world import ACTOR
 

@@ -14,9 +14,9 @@ from core.domain.activity import CUT_OFF, ActivityState
 from core.domain.asking import Request, RequestKind
 from core.domain.message import MessageState
 from core.domain.pane import Receipt
-from core.saying import say
+from core.serving.watching import ObserverWorker
+from core.standing.saying import say
 from core.system import System
-from core.watching import ObserverWorker
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PrivateTmux, wait_until

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from core.conversation.speaking import post
 from core.domain.binding import Binding
 from core.domain.session import SessionRecord
 from core.errors import NotPermitted
-from core.speaking import post
 from core.system import System
 from tests.support.chat import HOME, TEAM
 from tests.support.world import definition

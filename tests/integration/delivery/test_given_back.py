@@ -10,8 +10,8 @@ import pytest
 
 from core.delivery.deliverer import Deliverer
 from core.domain.message import MessageState
-from core.saying import say
 from core.standing.pausing import pause_standing
+from core.standing.saying import say
 from core.system import System
 from tests.support.talking import record_of, rows, times
 from tests.support.tmux import wait_until

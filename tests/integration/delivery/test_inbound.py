@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.conversation.inbound import Inbound
+from core.conversation.mirroring import NullMirror
 from core.domain.message import Kind, MessageState
 from core.domain.session import SessionRecord
-from core.inbound import Inbound
-from core.mirroring import NullMirror
 from core.names import new_uid
 from core.ports import Binding, IncomingReply, Verdict
-from core.steering import authorized_rows
+from core.session.steering import authorized_rows
 from core.store.database import SqliteDatabase
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat

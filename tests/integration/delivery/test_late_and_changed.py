@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from core.attaching import fetched, keep_file
-from core.changing import Changes
+from core.conversation.changing import Changes
+from core.conversation.inbound import Inbound
+from core.conversation.mirroring import NullMirror
+from core.conversation.sweeping import swept, threads
 from core.domain.attachment import Attachment, Fetched, safe_name, told
 from core.domain.message import InboxRow, MessageState
 from core.domain.session import SessionRecord, SlackBinding
 from core.errors import Refused, UnknownMessage
-from core.inbound import Inbound
-from core.mirroring import NullMirror
 from core.names import new_uid
 from core.ports import Binding, IncomingChange, IncomingReply, Swept, Verdict
+from core.session.attaching import fetched, keep_file
+from core.session.steering import may_steer
 from core.standing.cancelling import cancel_message
 from core.standing.confirming import confirm_message
-from core.steering import may_steer
-from core.sweeping import swept, threads
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.world import ACTOR, definition

@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.asking import Requests
+from core.conversation.inbound import Inbound
+from core.conversation.mirroring import NullMirror
+from core.conversation.outbound import OutboundWorker
+from core.conversation.pressing import Presses
 from core.delivery.deliverer import Deliverer
 from core.domain.buttons import Press
 from core.domain.message import WAITING, MessageState
-from core.inbound import Inbound
-from core.mirroring import NullMirror
-from core.outbound import OutboundWorker
+from core.observing.asking import Requests
 from core.ports import Binding, IncomingPress, IncomingReply, OutboundKind
-from core.pressing import Presses
 from core.standing.cancelling import cancel_message
 from core.standing.pausing import pause_standing
 from core.standing.resuming import resume_standing

@@ -16,9 +16,9 @@ from core.domain.message import MessageState
 from core.domain.pane import Paste, Receipt, Written
 from core.errors import InvalidValue, NotPermitted, NotRunning, Refused, UnknownSession
 from core.harness.bundled import BundledHarness
-from core.launching import TOOL
 from core.ports import Harness, Transcript
-from core.saying import NO_SERVICE, say
+from core.session.launching import TOOL
+from core.standing.saying import NO_SERVICE, say
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System

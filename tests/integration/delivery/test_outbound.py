@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.conversation.outbound import OutboundWorker
 from core.domain.session import Phase, SessionRecord
 from core.errors import ChannelError
-from core.outbound import OutboundWorker
 from core.ports import OutboundKind, PostState
 from core.system import System
 from tests.support.chat import HOME, Chat

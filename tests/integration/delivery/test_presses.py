@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from core.asking import Requests
-from core.controlsocket import Peer
+from core.conversation.pressing import Presses
 from core.domain.activity import ActivityState
 from core.domain.asking import Request
 from core.domain.buttons import Role
+from core.observing.asking import Requests
 from core.ports import Binding, IncomingPress, PostState
-from core.pressing import Presses
+from core.process.controlsocket import Peer
 from core.standing.starting import start_standing
 from core.system import System
 from tests.support.talking import record_of, talking

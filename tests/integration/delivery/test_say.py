@@ -8,7 +8,7 @@ from core.delivery.deliverer import Deliverer
 from core.domain.message import Kind, MessageState, ReplyAddress
 from core.errors import InvalidValue
 from core.names import new_marker
-from core.saying import say
+from core.standing.saying import say
 from core.system import System
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import wait_until

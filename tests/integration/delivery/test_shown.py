@@ -3,15 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
-from core.asking import Requests
-from core.catchingup import CatchingUp
-from core.changing import Changes
-from core.door import Door
-from core.inbound import Inbound
-from core.mirroring import NullMirror
-from core.ordering import Orders
-from core.pressing import Presses
-from core.service import Connections
+from core.conversation.catchingup import CatchingUp
+from core.conversation.changing import Changes
+from core.conversation.door import Door
+from core.conversation.inbound import Inbound
+from core.conversation.mirroring import NullMirror
+from core.conversation.ordering import Orders
+from core.conversation.pressing import Presses
+from core.observing.asking import Requests
+from core.process.connections import Connections
 from core.system import System
 from tests.support.chat import Chat
 

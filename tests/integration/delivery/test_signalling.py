@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.conversation.signalling import SignalWorker
 from core.domain.activity import Activity, ActivityState
 from core.domain.marking import Mark
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.domain.posting import OutboundKind
 from core.errors import ChannelError
 from core.ports import Binding
-from core.signalling import SignalWorker
 from core.store.inbox import SqliteInbox
 from core.store.marks import SqliteMarks
 from core.system import System

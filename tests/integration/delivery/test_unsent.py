@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from core.conversation.outbound import OutboundWorker
 from core.domain.binding import Binding
 from core.domain.session import SessionRecord
 from core.errors import ChannelError
-from core.outbound import OutboundWorker
 from core.ports import NewPost, OutboundKind, PostState
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat

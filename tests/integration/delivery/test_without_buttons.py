@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from core.commands import command_line
+from core.conversation.outbound import OutboundWorker
 from core.domain.buttons import Button, Press
 from core.domain.session import SessionRecord
-from core.outbound import OutboundWorker
 from core.ports import OutboundKind
 from core.system import System
 from tests.support.chat import Chat

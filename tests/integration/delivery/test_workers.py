@@ -11,21 +11,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from core.conversation.inbound import Inbound
+from core.conversation.mirroring import NullMirror
+from core.conversation.outbound import OutboundWorker
 from core.delivery.deliverer import Deliverer
 from core.delivery.worker import DeliveryWorker
 from core.domain.activity import ActivityState
 from core.domain.message import MessageState
-from core.inbound import Inbound
-from core.mirroring import NullMirror
-from core.outbound import OutboundWorker
 from core.ports import Binding, IncomingReply, OutboundKind
-from core.presence import ServiceLock
-from core.saying import say
+from core.process.presence import ServiceLock
+from core.serving.watching import ObserverWorker
+from core.session.steering import authorized_rows
+from core.standing.saying import say
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
-from core.steering import authorized_rows
 from core.system import System
-from core.watching import ObserverWorker
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.talking import record_of, rows, taken, times

@@ -4,7 +4,7 @@ import shlex
 import signal
 from pathlib import Path
 
-from core.presence import running_service
+from core.process.presence import running_service
 from tests.integration.deploy.conftest import TMUX_UNIT, Machine
 from tests.support.product import NAME, end
 from tests.support.tmux import wait_until

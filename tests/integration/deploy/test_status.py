@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.hosting import tmux_rows
+from core.serving.hosting import tmux_rows
 from core.standing.starting import start_standing
 from core.system import System
 from tests.support.tmux import PrivateTmux, private_tmux

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from core import finishing
-from core.asking import Requests
-from core.changing import Changes
+from core.conversation.changing import Changes
+from core.conversation.pressing import UNKNOWN_BUTTON, Presses
 from core.domain.buttons import Button, Press
 from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress
 from core.effects import Effect
 from core.errors import Refused
-from core.finishing import Finisher
-from core.housekeeping import Housekeeper
+from core.observing.asking import Requests
 from core.ports import IncomingChange, IncomingPress, IncomingReply, NewPost, OutboundKind, PostState
-from core.pressing import UNKNOWN_BUTTON, Presses
+from core.serving import finishing
+from core.serving.finishing import Finisher
+from core.serving.housekeeping import Housekeeper
 from core.system import System
 from tests.integration.lifecycle.machine import Killed, crashing
 from tests.support.simulated import Simulation

@@ -7,7 +7,7 @@ import signal
 from core.delivery.deliverer import Deliverer
 from core.domain.activity import ActivityState
 from core.domain.message import InboxRow, Kind, MessageState
-from core.saying import say
+from core.standing.saying import say
 from core.system import System
 from tests.support.talking import record_of, rows
 from tests.support.tmux import wait_until

@@ -26,13 +26,13 @@ from core.domain.session import HoldKind, Live, SessionRecord
 from core.effects import Effect
 from core.errors import CoreError
 from core.loops.scheduler import Scheduler
-from core.reconcile import reconcile
-from core.saying import say
+from core.serving.watching import ObserverWorker
 from core.standing.cancelling import cancel_message
 from core.standing.listing import get_standing
+from core.standing.reconcile import reconcile
+from core.standing.saying import say
 from core.supervision.worker import Supervisor
 from core.system import System
-from core.watching import ObserverWorker
 from tests.support.tmux import private_tmux, wait_until
 from tests.support.world import ACTOR, VERBS, World, check_consistent
 

@@ -11,8 +11,8 @@ from core.domain.message import InboxRow, Kind, MessageState
 from core.domain.session import Live, Outcome
 from core.errors import NotRunning
 from core.ports import Binding, NewPost, OutboundKind
-from core.saying import say
 from core.standing.listing import get_standing
+from core.standing.saying import say
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System

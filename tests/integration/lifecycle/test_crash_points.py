@@ -15,8 +15,8 @@ from core.domain.session import HoldKind, Live, Outcome, Phase, SessionRecord
 from core.effects import CRASH_VARIABLE, Effect
 from core.errors import NameTaken, Refused, UnknownSession
 from core.ports import Binding, OutboundKind
-from core.reconcile import reconcile
 from core.standing.listing import get_standing
+from core.standing.reconcile import reconcile
 from core.standing.starting import start_standing
 from core.system import System
 from tests.integration.lifecycle.held import wait_for, work

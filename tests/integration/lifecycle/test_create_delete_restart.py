@@ -10,12 +10,12 @@ import pytest
 from core.domain.message import MessageState
 from core.domain.session import Hold, HoldKind, Live, Outcome, Phase, Status
 from core.errors import InvalidValue, NameTaken, RecordUnreadable, Refused, UnknownSession
-from core.lifecycle import start_all, stop_all
 from core.ports import Binding, OutboundKind
-from core.reconcile import reconcile
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
+from core.standing.lifecycle import start_all, stop_all
 from core.standing.listing import get_standing
+from core.standing.reconcile import reconcile
 from core.standing.restarting import restart_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing

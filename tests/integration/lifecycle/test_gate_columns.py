@@ -11,10 +11,10 @@ from core.domain.gate import HoldState
 from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress
 from core.domain.session import Hold, HoldKind, Live, Outcome, Phase
 from core.errors import NotRunning
-from core.launching import set_hold_file
-from core.lifecycle import start_all
 from core.names import new_marker, new_message_id
 from core.ports import OutboundKind
+from core.session.launching import set_hold_file
+from core.standing.lifecycle import start_all
 from core.standing.listing import get_standing
 from core.standing.pausing import pause_standing
 from core.standing.starting import start_standing

@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.session import LastExit, Live
 from core.errors import NotRunning, StoreBroken
-from core.launching import output_path
+from core.session.launching import output_path
 from core.standing.recalling import logs_of
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing

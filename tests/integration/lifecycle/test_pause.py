@@ -9,11 +9,11 @@ from core.domain.activity import ActivityState
 from core.domain.message import MessageState
 from core.domain.session import HoldKind, Live, Outcome
 from core.errors import NotRunning, Refused, UnknownSession
-from core.lifecycle import start_all, stop_all
-from core.noticing import LEFT_OVER
-from core.reconcile import reconcile
+from core.observing.noticing import LEFT_OVER
+from core.standing.lifecycle import start_all, stop_all
 from core.standing.listing import get_standing
 from core.standing.pausing import pause_standing
+from core.standing.reconcile import reconcile
 from core.standing.restarting import restart_standing
 from core.standing.resuming import resume_standing
 from core.standing.starting import start_standing

@@ -14,10 +14,10 @@ from core.effects import CRASH_VARIABLE
 from core.errors import Refused, UnknownMessage, UnknownSession
 from core.names import new_marker, new_message_id
 from core.ports import OutboundKind, PostState
-from core.reconcile import reconcile
 from core.standing.cancelling import cancel_message
 from core.standing.pausing import pause_standing
 from core.standing.queueing import queue_of
+from core.standing.reconcile import reconcile
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System

@@ -14,17 +14,17 @@ import pytest
 
 from core.config.loading import load, load_tolerant
 from core.config.problems import ConfigError
+from core.conversation.outbound import OutboundWorker
 from core.domain.pane import Spawn
 from core.domain.rows import Answer, misconfigured_row
 from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
 from core.errors import ChannelError, DeclaredSession, InvalidValue, NameTaken, NotRunning, UnknownSession
-from core.lifecycle import start_all
 from core.names import new_instance, target_for
-from core.outbound import OutboundWorker
-from core.saying import say
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
+from core.standing.lifecycle import start_all
 from core.standing.listing import get_standing
+from core.standing.saying import say
 from core.standing.spawning import Opened, StartOrder
 from core.standing.starting import begin, finish_all, start_standing
 from core.standing.stopping import stop_standing

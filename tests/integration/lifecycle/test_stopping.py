@@ -11,8 +11,8 @@ from pathlib import Path
 from core.domain.message import MessageState
 from core.domain.session import Hold, HoldKind, Live, Outcome, Phase, Status
 from core.ports import Binding, OutboundKind, PostState
-from core.reconcile import reconcile
 from core.standing.listing import get_standing
+from core.standing.reconcile import reconcile
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System

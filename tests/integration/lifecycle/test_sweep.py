@@ -10,9 +10,9 @@ from core.config.settings import Standing
 from core.domain.activity import ActivityState
 from core.domain.services import ServiceRow
 from core.domain.session import Hold, HoldKind, Live, Outcome, Phase, SessionRecord
-from core.lifecycle import start_all, status_all, stop_all
-from core.reconcile import reconcile
+from core.standing.lifecycle import start_all, status_all, stop_all
 from core.standing.listing import get_standing
+from core.standing.reconcile import reconcile
 from core.standing.spawning import Opened, StartOrder
 from core.standing.starting import begin, start_standing
 from core.standing.stopping import stop_standing

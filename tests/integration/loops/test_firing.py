@@ -7,10 +7,10 @@ from pathlib import Path
 
 from core.config.settings import HarnessDeclaration
 from core.delivery.deliverer import Deliverer
-from core.delivery.situations import Looker
 from core.domain.loop import LoopStatus, RunState
 from core.domain.message import Kind, MessageState
 from core.ports import Binding, Locks
+from core.sight.situations import Looker
 from core.values import replace
 from tests.support.simulated import Simulation, settings_of, simulated
 from tests.support.world import events

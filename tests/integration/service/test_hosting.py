@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from core.controlsocket import ask
-from core.presence import running_service
+from core.process.controlsocket import ask
+from core.process.presence import running_service
 from tests.support.product import NAME, PROGRAM, Product, end
 from tests.support.tmux import alive, wait_until
 

@@ -13,10 +13,10 @@ import pytest
 from core.config.settings import Settings, Standing
 from core.domain.session import Definition, Restart, SessionRecord
 from core.ports import Binding, OutboundKind
+from core.serving.watching import ObserverWorker
 from core.standing.starting import start_standing
 from core.supervision.worker import Supervisor
 from core.system import System
-from core.watching import ObserverWorker
 from tests.integration.delivery.conftest import settle
 from tests.support.talking import settings_of
 from tests.support.tmux import PrivateTmux, alive, private_tmux, wait_until

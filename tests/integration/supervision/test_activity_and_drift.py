@@ -8,12 +8,12 @@ import pytest
 
 from core.domain.activity import BETWEEN_TURNS, ActivityState
 from core.domain.session import Restart
-from core.saying import say
+from core.serving.watching import ObserverWorker
 from core.standing.listing import get_standing
+from core.standing.saying import say
 from core.supervision.drift import Drift
 from core.supervision.stalls import STALLED, Stalls
 from core.system import System
-from core.watching import ObserverWorker
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.integration.supervision.conftest import Supervised, up, with_sessions
 from tests.support.clocks import MovedClock

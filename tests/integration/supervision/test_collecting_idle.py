@@ -10,11 +10,11 @@ import pytest
 
 from core.domain.message import MessageState
 from core.domain.session import Idle, Outcome, Status
-from core.lifecycle import status_all
 from core.ports import OutboundKind
-from core.saying import say
+from core.standing.lifecycle import status_all
 from core.standing.listing import get_standing
 from core.standing.pausing import pause_standing
+from core.standing.saying import say
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.supervision.collector import Collector

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from core.domain.session import HoldKind, LastExit, Live, Status
-from core.launching import output_path
-from core.saying import say
+from core.session.launching import output_path
 from core.standing.listing import get_standing
 from core.standing.restarting import restart_standing
+from core.standing.saying import say
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System

@@ -10,7 +10,7 @@ import pytest
 
 from core.domain.session import Live, Phase
 from core.effects import CRASH_VARIABLE
-from core.finishing import Finisher
+from core.serving.finishing import Finisher
 from core.standing.listing import get_standing
 from core.standing.starting import start_standing
 from tests.support.clocks import MovedClock

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from core.domain.loop import Held, Loop, LoopStatus
 from core.domain.session import HoldKind, Outcome
-from core.lifecycle import start_all
 from core.loops.scheduler import Scheduler
 from core.loops.verbs import Asker, stop_loop
+from core.standing.lifecycle import start_all
 from core.standing.starting import start_standing
 from core.system import System
 from tests.integration.delivery.conftest import settle

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from core.delivery.situations import Looker
 from core.domain.gate import Action, Observed, Wake
 from core.domain.message import MessageState
 from core.domain.session import Hold, HoldKind, Outcome, SessionRecord
 from core.ports import OutboundKind
-from core.saying import say
+from core.sight.situations import Looker
 from core.standing.listing import get_standing
 from core.standing.pausing import pause_standing
+from core.standing.saying import say
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.supervision.restarts import Restarts
@@ -247,7 +247,7 @@ def test_a_lost_server_is_one_event_and_everything_comes_back_once(system: Syste
 
 def test_a_restart_of_the_machine_is_nobodys_crash(system: System, private: PrivateTmux) -> None:
     """The boot's sweep resumes what it starts, as one event, and no budget is used."""
-    from core.lifecycle import start_all
+    from core.standing.lifecycle import start_all
 
     names = ("scribe", "second")
     system = up(restarting(system, names=names), *names)

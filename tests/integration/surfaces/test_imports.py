@@ -25,7 +25,7 @@ FORBIDDEN = {
     "click": "core.surfaces.cli.quick answers instead",
     "core.harness": "list asks tmux, not the agents",
     "core.ports": "types only: import it under TYPE_CHECKING",
-    "core.service": "the long-running process",
+    "core.serving.service": "the long-running process",
     "core.surfaces.cli.app": "the whole command line",
     "core.tmux.control": "the service's way to tmux",
     "dataclasses": "core.values makes the same classes without inspect",

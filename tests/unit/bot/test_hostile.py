@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot import payloads
 from bot.payloads import Identity, Ignored, Person, as_known
-from core.inbound import check_author, check_shape, check_team
+from core.conversation.inbound import check_author, check_shape, check_team
 from core.ports import IncomingReply
 
 OWN = Identity("T1", "UBOT", "BBOT", "the-loop")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.hosting import UNIT
+from core.serving.hosting import UNIT
 from core.surfaces.cli.lifecycle import serve_command
 from core.tmux import birth
 

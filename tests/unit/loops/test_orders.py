@@ -2,12 +2,12 @@
 
 import pytest
 
+from core.conversation.ordering import Orders
 from core.domain.buttons import Role
 from core.domain.loop import LoopStatus
 from core.domain.loopspec import Asked
 from core.errors import UnknownSession
 from core.loops.verbs import Asker, create_loop, stop_loop
-from core.ordering import Orders
 from core.ports import IncomingOrder
 from core.system import System
 

@@ -11,7 +11,8 @@ from core.domain.harness import Launch, SessionContext
 from core.domain.session import Definition
 from core.domain.toolspecs import EVERY_TOOL
 from core.errors import InvalidValue
-from core.launching import (
+from core.paths import StatePaths
+from core.session.launching import (
     boot_argument,
     clear_flags,
     grants,
@@ -24,7 +25,6 @@ from core.launching import (
     set_hold_file,
     write_launcher,
 )
-from core.paths import StatePaths
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from core.config.settings import Routing, Settings, Standing
 from core.domain.session import Definition, SessionRecord
 from core.errors import InvalidValue, UnknownSession
 from core.paths import StatePaths
-from core.sessions import definition_of, every_session, resolve
+from core.session.sessions import definition_of, every_session, resolve
 from core.store.records import RecordFiles
 
 AT = datetime(2026, 11, 29, tzinfo=UTC)

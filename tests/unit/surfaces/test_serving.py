@@ -12,7 +12,7 @@ from core.surfaces.cli.app import invoke
 
 _LOADED = """
 import sys
-import bot.channel, core.assembly, core.surfaces.cli.main, core.surfaces.cli.serving, core.tmux.control
+import bot.channel, core.serving.assembly, core.surfaces.cli.main, core.surfaces.cli.serving, core.tmux.control
 print(*sorted({"click", "core.config.schema", "fastapi", "mcp", "uvicorn", "cronsim"} & sys.modules.keys()))
 """
 

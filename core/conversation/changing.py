@@ -1,0 +1,112 @@
+"""Edits and deletions: they act on what still waits; what was typed stays typed, which is told once."""
+
+from collections.abc import Sequence
+
+from core.domain.delivering import CLEARING, STASHING
+from core.domain.framing import clean
+from core.domain.message import DELIVERED, IN_FLIGHT, WAITING, InboxRow, MessageState
+from core.errors import InvalidValue
+from core.names import new_message_id
+from core.ports import IncomingChange, NewPost, OutboundKind
+from core.session.steering import Authorized, may_steer
+from core.system import System
+
+_TYPED = IN_FLIGHT | DELIVERED | {MessageState.UNKNOWN}
+_UNDER_WAY = frozenset({STASHING, CLEARING})  #: keys for it stand in the pane already
+
+
+class Changes:
+    """Applies what authors did to messages after they had sent them."""
+
+    def __init__(self, system: System, authorized: Authorized) -> None:
+        self._system = system
+        self._authorized = authorized
+
+    def apply(self, changes: Sequence[IncomingChange]) -> None:
+        """Apply each in one durable transaction; a change of what never became a message is none. Raises StoreBroken.
+
+        Raises Refused where delivery moved a row on at this moment; then nothing was changed, and it is to be tried
+        again.
+        """
+        with self._system.database.transaction(durable=True):
+            for change in changes:
+                self._apply(change)
+
+    def _apply(self, change: IncomingChange) -> None:
+        reply = change.reply
+        row = self._system.inbox.of_key(f"{reply.channel_kind}:{reply.team}:{reply.channel}:{reply.ts}")
+        if row is None:
+            return
+        if change.deleted:
+            self._delete(row)
+            return
+        author = f"{reply.channel_kind}:{reply.author}"
+        own = row.message.actor == author and not reply.is_bot and not reply.is_self
+        if own and may_steer(self._system, self._authorized, row.message.name, reply.author):
+            self._edit(row, reply.text)
+
+    def _delete(self, row: InboxRow) -> None:
+        if _waits(row):
+            self._system.inbox.advance(row, MessageState.CANCELLED, "its author deleted it")
+            self._emit(row, "deleted", "cancelled")
+        elif row.state in _TYPED:
+            self._too_late(row, "deleted")
+
+    def _edit(self, row: InboxRow, text: str) -> None:
+        if not row.message.text and not _waits(row):
+            return  # its text is no longer kept: whether it was changed since cannot be said
+        told = self._system.inbox.told_files(row.message.id)
+        try:
+            cleaned = clean(text).text
+        except InvalidValue:
+            if told == "":
+                return  # nothing is left of it: whoever wants it gone deletes it
+            cleaned = ""
+        edited = "\n".join(filter(None, (cleaned, told)))
+        if edited == row.message.text:
+            return
+        if _waits(row):
+            self._system.inbox.edit(row, edited)
+            self._emit(row, "edited", "replaced")
+        elif row.state in _TYPED:
+            self._too_late(row, "edited")
+
+    def _too_late(self, row: InboxRow, what: str) -> None:
+        """Tell it once: every sweep that comes past the message finds it changed."""
+        message, address = row.message, row.message.address
+        if address is None:
+            return
+        text = f"Your message was {what} after it had been typed into `{message.name}`, which knows it as it was."
+        if what == "edited":
+            text += " To do: send what is new as another message"
+        note = NewPost(
+            id=f"p-{what}-{new_message_id()}",
+            key=f"{what}:{message.id}",
+            kind=OutboundKind.NOTE,
+            uid=message.uid,
+            name=message.name,
+            channel_kind=address.channel_kind,
+            text=text,
+            channel=address.channel,
+            thread=address.thread,
+        )
+        if any(self._system.outbox.add([note])):
+            self._emit(row, what, "too-late")
+
+    def _emit(self, row: InboxRow, reason: str, detail: str) -> None:
+        address = row.message.address
+        self._system.events.emit(
+            "channel.edited",
+            name=row.message.name,
+            actor=row.message.actor,
+            reason=reason,
+            detail=detail,
+            generation=row.message.generation,
+            message=row.message.id,
+            channel=address.channel if address else None,
+            thread=address.thread if address else None,
+        )
+
+
+def _waits(row: InboxRow) -> bool:
+    return row.state in WAITING and row.detail not in _UNDER_WAY

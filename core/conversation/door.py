@@ -1,0 +1,161 @@
+"""What a channel may ask of core, from any of its threads."""
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from core.commands import exact_for
+from core.conversation.catchingup import CatchingUp
+from core.conversation.changing import Changes
+from core.conversation.inbound import Inbound
+from core.conversation.ordering import Orders
+from core.conversation.pressing import Presses
+from core.conversation.sweeping import swept as note_swept
+from core.conversation.sweeping import threads
+from core.errors import Refused, StoreBroken
+from core.ports import (
+    BoundThread,
+    Fetch,
+    Fetched,
+    IncomingChange,
+    IncomingOrder,
+    IncomingPress,
+    IncomingReply,
+    Swept,
+    Told,
+    Verdict,
+)
+from core.process.connections import Connections
+from core.redaction import redactor_of
+from core.secretnames import secret_variables
+from core.session.attaching import fetched, keep_file
+from core.standing.listing import list_standing
+from core.system import System
+
+_LOG = logging.getLogger(__name__)
+_ATTEMPTS = 5
+
+
+class Door:
+    """The CoreDoor of the service."""
+
+    def __init__(
+        self,
+        system: System,
+        connections: Connections,
+        inbound: Inbound,
+        changes: Changes,
+        committed: Callable[[], None],
+        presses: Presses,
+        orders: Orders,
+        catching_up: CatchingUp,
+        at_once: Callable[[Collection[str]], None],
+    ) -> None:
+        """`committed` is called once something else is new in the inbox.
+
+        `at_once` takes the next step of the sessions with these uids.
+        """
+        self._system = system
+        self._up_as = ""  #: how the connection stood when it was up last
+        self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
+        self._changes = changes
+        self._presses = presses
+        self._orders = orders
+        self._catching_up = catching_up
+        self._connections = connections
+        self._inbound = inbound
+        self._committed = committed
+        self._at_once = at_once
+        self._disk = ThreadPoolExecutor(1, "disk")  #: waits for it
+
+    def receive(self, replies: Sequence[IncomingReply], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
+        """Run the pipeline, and deliver what passed. Raises StoreBroken.
+
+        `committed` is called, by another thread, when what passed is on the disk: the way into the terminal does not
+        wait for that, since a power cut ends the terminal, too.
+        """
+        taken = self._inbound.take(replies)
+        synced = self._disk.submit(self._sync, taken.verdicts, committed)
+        try:
+            taken.tell()
+            self._deliver(taken.uids)
+        finally:
+            synced.result()
+
+    def _sync(self, verdicts: tuple[Verdict, ...], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
+        self._system.database.sync()
+        committed(verdicts)
+
+    def _deliver(self, uids: Collection[str]) -> None:
+        try:
+            self._at_once(uids)
+        except StoreBroken as error:
+            _LOG.warning("a reply is not delivered at once", extra={"reason": str(error)})
+            self._committed()
+
+    def change(self, changes: Sequence[IncomingChange]) -> None:
+        """Apply edits and deletions; one that delivery was faster than is judged by how it stands then."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._changes.apply(changes)
+                break
+            except Refused as error:
+                if attempt == _ATTEMPTS:
+                    raise StoreBroken(f"an edit cannot be applied: {error}", "it is tried again") from error
+        self._committed()
+
+    def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
+        """Return the bound threads, the session's first that was spoken with last: a sweep begins.
+
+        Raises StoreBroken.
+        """
+        self._catching_up.looking(channel_kind)
+        return threads(self._system, channel_kind, team)
+
+    def behind(self, channel_kind: str) -> None:
+        """Hold back what comes from now on until the sweep of its thread is over."""
+        self._catching_up.behind(channel_kind)
+
+    def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
+        """Move the thread's cursor, and tell in the thread what was caught up. Raises StoreBroken."""
+        note_swept(self._system, channel_kind, team, swept)
+        self._catching_up.swept(channel_kind, swept.channel, swept.thread)
+        self._committed()
+
+    def to_fetch(self, channel_kind: str) -> tuple[Fetch, ...]:
+        """Return the messages that wait for their files. Raises StoreBroken."""
+        return self._system.inbox.to_fetch(channel_kind)
+
+    def keep_file(self, message_id: str, position: int, name: str, data: bytes) -> str:
+        """Write a file into the session's folder, and return its path. Raises StoreBroken."""
+        return keep_file(self._system, message_id, position, name, data)
+
+    def fetched(self, message_id: str, files: Sequence[Fetched]) -> None:
+        """Let the message go on, its text naming the files. Raises StoreBroken."""
+        fetched(self._system, message_id, files)
+        self._committed()
+
+    def rows(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the rows of `list`, without secrets: they are shown in a chat."""
+        return tuple(self._redactor.redact_all(row.to_json()) for row in list_standing(self._system))
+
+    def press(self, press: IncomingPress) -> Told:
+        """Do what a button is for. Raises CoreError."""
+        return self._presses.press(press)
+
+    def order(self, order: IncomingOrder) -> Told:
+        """Do what a command says. Raises CoreError."""
+        return self._orders.order(order)
+
+    def shown(self, text: str, *, verbatim: bool = False) -> str:
+        """Return a text as it may be shown: commands exact, then secrets taken out, those of a path among them."""
+        return self._redactor.redact(text if verbatim else exact_for(self._system, text))
+
+    def connected(self, channel_kind: str, up: bool, detail: str) -> None:
+        """Keep how the connection stands, and tell when it changed, or is up otherwise: with somebody beside us."""
+        changed = self._connections.set(channel_kind, up, detail)
+        other, self._up_as = up and detail != self._up_as, detail if up else self._up_as
+        if changed or other:
+            event = "channel.connected" if up else "channel.disconnected"
+            self._system.events.emit(event, level="info" if up else "warning", channel=channel_kind, detail=detail)

@@ -1,0 +1,307 @@
+"""From a reply in a chat to a committed inbox row: one function a step, in the order that is the security.
+
+What fails leaves ids and a reason, never text. What passes is on the disk when `receive` returns; the gate decides at
+delivery, where the allow-list is asked again.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+
+from core.conversation.sharing import SHARING, close_thread, has_changed
+from core.domain.delivering import CONFIRM, FETCHING
+from core.domain.framing import clean
+from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.session import SessionRecord
+from core.errors import InvalidValue, RecordUnreadable
+from core.names import new_marker, new_message_id, standing_ref
+from core.ports import Binding, IncomingReply, Mirror, Verdict
+from core.session.notes import note_for
+from core.session.steering import Authorized, may_steer
+from core.system import System
+
+_LOG = logging.getLogger(__name__)
+SHAPES = frozenset({"plain", "file_share", "thread_broadcast", "me_message"})
+
+UNMAPPED = "unmapped"
+SELF_AUTHORED = "self-authored"
+UNAUTHORIZED = "unauthorized-actor"
+BAD_SHAPE = "shape"
+EMPTY = "empty"
+FULL = "queue-full"
+GONE = "no-session"
+REFUSED_BEFORE = "refused-before"
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A reply that goes no further. `silent`: too common to be worth a line, so it is counted."""
+
+    reason: str
+    silent: bool = False
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A reply that may steer the session."""
+
+    reply: IncomingReply
+    record: SessionRecord
+    text: str
+    binding: Binding
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What became of a batch. `tell` writes it to the event log, for whoever has something to do before that."""
+
+    verdicts: tuple[Verdict, ...]
+    uids: frozenset[str]  #: of the sessions that something new waits for
+    tell: Callable[[], None]
+
+
+class Inbound:
+    """The pipeline of one channel. `authorized` is the channel's allow-list, by member id; an empty one denies all."""
+
+    def __init__(self, system: System, authorized: Authorized, mirror: Mirror) -> None:
+        self._system = system
+        self._authorized = authorized
+        self._mirror = mirror
+        self.counters: Counter[str] = Counter()
+
+    def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
+        """Take a batch, durably, and tell of it. Raises StoreBroken."""
+        taken = self.take(replies)
+        self._system.database.sync()
+        taken.tell()
+        return taken.verdicts
+
+    def take(self, replies: Sequence[IncomingReply]) -> Taken:
+        """Run the pipeline over a batch; what passes is committed in one transaction. Raises StoreBroken.
+
+        It is durable once the database has been synced: nobody may be told before that it has arrived.
+        """
+        with self._system.database.transaction_to_sync():
+            judged = [self._judge(reply) for reply in replies]
+            results = [self._commit(verdict) if isinstance(verdict, Passed) else verdict for verdict in judged]
+            for reply, verdict in zip(replies, judged, strict=True):
+                self._keep_refusal(reply, verdict)
+        new = (passed for passed, result in zip(judged, results, strict=True) if result is True)
+
+        def tell() -> None:
+            for reply, verdict, result in zip(replies, judged, results, strict=True):
+                self._told(reply, verdict, result)
+
+        return Taken(
+            verdicts=tuple(_word(result) for result in results),
+            uids=frozenset(passed.record.uid for passed in new if isinstance(passed, Passed)),
+            tell=tell,
+        )
+
+    # ------------------------------------------------------------ the steps, in order
+
+    def _judge(self, reply: IncomingReply) -> Passed | Dropped:
+        refused = check_shape(reply)
+        if refused is not None:
+            return refused
+        binding = self._system.bindings.of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread)
+        if binding is None:
+            return Dropped(UNMAPPED, silent=True)
+        refused = check_author(reply) or self._check_past(reply) or check_team(reply)
+        if refused is None and not may_steer(self._system, self._authorized, binding.name, reply.author):
+            refused = Dropped(UNAUTHORIZED)
+        return refused or check_sharing(reply, binding) or self._read(reply, binding)
+
+    def _check_past(self, reply: IncomingReply) -> Dropped | None:
+        """Refuse what was refused before: whoever was let in since then says it again; no sweep says it for them."""
+        refused = self._system.bindings.was_refused(reply_key(reply))
+        return Dropped(REFUSED_BEFORE, silent=True) if refused else None
+
+    def _read(self, reply: IncomingReply, binding: Binding) -> Passed | Dropped:
+        record = self._record(binding)
+        if record is None:
+            return Dropped(GONE)
+        try:
+            return Passed(reply, record, clean(reply.text).text, binding)
+        except InvalidValue:
+            return Passed(reply, record, "", binding) if reply.files else Dropped(EMPTY)
+
+    def _record(self, binding: Binding) -> SessionRecord | None:
+        try:
+            record = self._system.records.read(binding.name)
+        except RecordUnreadable as error:
+            _LOG.warning(
+                "reply to a session that cannot be read", extra={"session": binding.name, "reason": str(error)}
+            )
+            return None
+        return record if record is not None and record.uid == binding.uid else None
+
+    def _commit(self, passed: Passed) -> bool | Dropped:
+        """Add the row and tell whether it was new; one too many is refused, with a note, in the same transaction."""
+        message = message_of(passed, self._system.clock.now())
+        if not self._system.inbox.add([message])[0]:
+            return False
+        limit = self._system.settings.limits.queued_per_session
+        fits = self._system.inbox.waiting(passed.record.uid) <= limit
+        if fits:
+            self._note_sharing(passed)
+            if not (passed.reply.files or passed.reply.confirm):
+                return True
+        row = self._system.inbox.get(message.id)
+        if row is None:
+            return True
+        if fits:
+            self._make_wait(row, passed.reply)
+            return True
+        reason = f"{limit} messages wait already"
+        self._system.inbox.advance(row, MessageState.REFUSED, reason)
+        note = note_for(self._system, row, MessageState.REFUSED, reason, "send it again once they are worked off")
+        if note is not None:
+            self._system.outbox.add([note])
+        return Dropped(FULL)
+
+    def _note_sharing(self, passed: Passed) -> None:
+        """Keep whether others are in the channel, where that was not known yet."""
+        if passed.reply.shared is not None and passed.binding.shared is None:
+            self._system.bindings.note_sharing(passed.binding, passed.reply.shared)
+
+    def _make_wait(self, row: InboxRow, reply: IncomingReply) -> None:
+        """Let a message wait for its files, or for a person's word where it comes late; note what is to be known."""
+        if reply.files:
+            self._system.inbox.add_files(row.message.id, reply.files)
+        if reply.confirm:
+            reason = f"{CONFIRM}, for it was {reply.confirm}"
+            moved = self._system.inbox.advance(row, MessageState.QUEUED, reason)
+            remedy = f"`the-loop standing confirm {row.message.id}` sends it, `cancel` in its place forgets it"
+            note = note_for(self._system, moved, MessageState.QUEUED, reason, remedy)
+            self._system.outbox.add([note] if note else [])
+        elif reply.files:
+            self._system.inbox.advance(row, MessageState.QUEUED, FETCHING)
+
+    def _keep_refusal(self, reply: IncomingReply, verdict: Passed | Dropped) -> None:
+        """Remember a refused author's reply by its key, and close the thread of a channel whose sharing has changed.
+
+        An author whose team is not known is no refusal for good: a sweep may know more.
+        """
+        if not isinstance(verdict, Dropped):
+            return
+        if verdict.reason == UNAUTHORIZED and reply.author_team:
+            self._system.bindings.refuse(reply_key(reply), reply.channel, reply.thread, reply.ts)
+        if verdict.reason == SHARING:
+            binding = self._system.bindings.of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread)
+            if binding is not None:
+                close_thread(self._system, binding, shared=bool(reply.shared))
+
+    # ------------------------------------------------------------ what is told
+
+    def _told(self, reply: IncomingReply, verdict: Passed | Dropped, taken: bool | Dropped) -> None:
+        if isinstance(taken, Dropped):
+            self._drop(reply, taken)
+        elif taken and isinstance(verdict, Passed):
+            self._received(verdict)
+            self._copy(verdict)
+
+    def _drop(self, reply: IncomingReply, refused: Dropped) -> None:
+        self.counters[refused.reason] += 1
+        if not refused.silent:
+            self._system.events.emit(
+                "channel.dropped",
+                level="info" if refused.reason == SELF_AUTHORED else "warning",
+                actor=f"{reply.channel_kind}:{reply.author}",
+                reason=refused.reason,
+                message=reply.ts,
+                channel=reply.channel,
+                thread=reply.thread,
+            )
+
+    def _received(self, passed: Passed) -> None:
+        reply = passed.reply
+        self._system.events.emit(
+            "channel.reply_received",
+            name=passed.record.name,
+            actor=f"{reply.channel_kind}:{reply.author}",
+            generation=passed.record.generation,
+            message=reply.ts,
+            channel=reply.channel,
+            thread=reply.thread,
+            text=passed.text,
+        )
+
+    def _copy(self, passed: Passed) -> None:
+        """Mirror the reply; a standing session has no ticket, and the event log is its paper trail."""
+        mirrored = self._mirror.copy(standing_ref(passed.record.name), passed.text)
+        self._system.events.emit(
+            "channel.mirrored" if mirrored else "channel.mirror_skipped",
+            name=passed.record.name,
+            reason=None if mirrored else "standing-session",
+            message=passed.reply.ts,
+            channel=passed.reply.channel,
+            thread=passed.reply.thread,
+        )
+
+
+def _word(taken: bool | Dropped) -> Verdict:
+    if isinstance(taken, Dropped):
+        return Verdict.DROPPED
+    return Verdict.COMMITTED if taken else Verdict.DUPLICATE
+
+
+def check_shape(reply: IncomingReply) -> Dropped | None:
+    """Refuse what is no message of a person in a thread: edits, deletions, joins, and roots."""
+    if reply.shape not in SHAPES:
+        return Dropped(BAD_SHAPE, silent=True)
+    return Dropped(UNMAPPED, silent=True) if not reply.thread or reply.thread == reply.ts else None
+
+
+def check_author(reply: IncomingReply) -> Dropped | None:
+    """Refuse what we or another bot wrote: an answer must never come back as an instruction."""
+    return Dropped(SELF_AUTHORED) if reply.is_self or reply.is_bot else None
+
+
+def check_team(reply: IncomingReply) -> Dropped | None:
+    """Refuse members of another team, unless the channel names them with it (`T9:U1`), and whose team is not known."""
+    outsider = reply.author_team != reply.team and not reply.author.startswith(f"{reply.author_team}:")
+    return Dropped(UNAUTHORIZED) if not reply.author_team or outsider else None
+
+
+def check_sharing(reply: IncomingReply, binding: Binding) -> Dropped | None:
+    """Refuse replies of a channel that was shared with others, or no more, since the session was announced there."""
+    return Dropped(SHARING) if has_changed(binding, reply.shared) else None
+
+
+def reply_key(reply: IncomingReply) -> str:
+    """Return what makes a second sight of the reply a no-op: `slack:<team>:<channel>:<ts>`."""
+    return f"{reply.channel_kind}:{reply.team}:{reply.channel}:{reply.ts}"
+
+
+def message_of(passed: Passed, now: datetime) -> NewMessage:
+    """Return the row of a reply; its order is that of its own time stamp."""
+    reply, record = passed.reply, passed.record
+    return NewMessage(
+        id=new_message_id(),
+        key=reply_key(reply),
+        uid=record.uid,
+        name=record.name,
+        generation=record.generation,
+        kind=Kind.REPLY,
+        actor=f"{reply.channel_kind}:{reply.author}",
+        who=reply.author_name or reply.author,
+        via=reply.channel_kind,
+        marker=new_marker(),
+        text=passed.text,
+        raw=False,
+        order_us=order_of(reply.ts, now),
+        created_at=now,
+        address=ReplyAddress(reply.channel_kind, reply.team, reply.channel, reply.thread, reply.ts),
+    )
+
+
+def order_of(ts: str, now: datetime) -> int:
+    """Return a time stamp (`1712.000200`, seconds) as microseconds; one that is no number counts as now."""
+    try:
+        return int(Decimal(ts) * 1_000_000)
+    except (InvalidOperation, ValueError, OverflowError):
+        return int(now.astimezone(UTC).timestamp() * 1_000_000)

@@ -1,0 +1,108 @@
+"""What people say to the-loop itself in a chat, rather than to a session: looks and verbs, by their rights."""
+
+from collections.abc import Callable, Mapping
+
+from core.domain.buttons import Role
+from core.domain.rows import Answer
+from core.errors import InvalidValue, NotPermitted, UnknownSession
+from core.loops.answers import line_of
+from core.loops.telling import summary
+from core.loops.verbs import Asker, list_loops
+from core.names import check_name
+from core.ports import IncomingOrder, Told
+from core.redaction import redactor_of
+from core.secretnames import secret_variables
+from core.session.steering import may_steer
+from core.standing.interrupting import interrupt_standing
+from core.standing.pausing import pause_standing
+from core.standing.restarting import restart_standing
+from core.standing.resuming import resume_standing
+from core.standing.saying import say
+from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
+from core.standing.viewing import screen
+from core.system import System
+
+Holds = Callable[[str, Role], bool]
+_LINES = 40  #: of a screen
+_LOOPS = 20  #: that are shown; those that have ended stand last
+_SAY_SECONDS = 3.0  #: that somebody waits for their message's first fate
+
+VERBS: Mapping[str, Role] = {
+    "say": Role.MEMBER,
+    "screen": Role.MEMBER,
+    "loops": Role.MEMBER,
+    "pause": Role.MEMBER,
+    "resume": Role.MEMBER,
+    "interrupt": Role.MEMBER,
+    "start": Role.OPERATOR,
+    "stop": Role.OPERATOR,
+    "restart": Role.OPERATOR,
+}
+
+
+class Orders:
+    """The commands of one channel. `holds` tells who has which role now."""
+
+    def __init__(self, system: System, holds: Holds) -> None:
+        self._system = system
+        self._holds = holds
+        self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
+
+    def order(self, order: IncomingOrder) -> Told:
+        """Do what is said, and return what its author gets to see. Raises CoreError."""
+        name, actor = check_name(order.name), f"{order.channel_kind}:{order.author}"
+        self._check(order, name)
+        system = self._system
+        match order.verb:
+            case "say":
+                said = say(system, name, order.text, actor=actor, who=order.author_name, wait=_SAY_SECONDS)
+                return Told("; ".join(said.messages))
+            case "screen":
+                shown = self._redactor.redact(screen(system, name, _LINES)).rstrip()
+                return Told(f"{name}:", "\n".join(line.rstrip() for line in shown.splitlines()) or "(nothing)")
+            case "loops":
+                return self._loops(name, actor)
+            case "pause":
+                return _told(pause_standing(system, name, actor))
+            case "resume":
+                return _told(resume_standing(system, name, actor))
+            case "interrupt":
+                return _told(interrupt_standing(system, name, actor))
+            case "start":
+                return _told(start_standing(system, name, actor))
+            case "stop":
+                return _told(stop_standing(system, name, actor))
+            case _:
+                return _told(restart_standing(system, name, actor))
+
+    def _loops(self, name: str, actor: str) -> Told:
+        now = self._system.clock.now()
+        answer = list_loops(self._system, Asker(actor), name)
+        lines = [f"{line_of(loop, now)}\n    {summary(loop)}" for loop in answer.loops[:_LOOPS]]
+        return Told(f"{name}: {answer.said}", self._redactor.redact("\n".join(lines)))
+
+    def _check(self, order: IncomingOrder, name: str) -> None:
+        """Raise InvalidValue for no verb, NotPermitted without the right: the session's own list counts, too."""
+        role = VERBS.get(order.verb)
+        if role is None:
+            raise InvalidValue(f"{order.verb!r} is no verb", f"one of {', '.join(VERBS)}")
+        if may_steer(self._system, lambda author: self._holds(author, role), name, order.author):
+            return
+        self._system.events.emit(
+            "channel.dropped",
+            level="warning",
+            name=name,
+            actor=f"{order.channel_kind}:{order.author}",
+            reason="unauthorized-actor",
+            detail=order.verb,
+        )
+        if role is Role.MEMBER:
+            raise UnknownSession(name)  # whoever may not speak to it need not learn that it is there
+        raise NotPermitted(f"you may not {order.verb} {name}", "ask one of channels.slack.operators")
+
+
+def _told(answer: Answer) -> Told:
+    [row] = answer.sessions
+    outcome = row.outcome.value if row.outcome else "done"
+    return Told(f"{row.name}: {outcome}" + (f": {row.detail}" if row.detail else ""))

@@ -1,0 +1,1 @@
+"""What harnesses report: turns, questions, readiness; once each, in order."""

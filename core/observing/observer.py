@@ -1,0 +1,236 @@
+"""Takes in what harnesses report: activity, evidence, answers. Once each, in order, in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from core.domain.activity import Activity, ActivityState
+from core.domain.harness import (
+    MAIN,
+    Ended,
+    HarnessEvent,
+    Ready,
+    Report,
+    ToolEnded,
+    ToolStarted,
+    TurnBlocked,
+    TurnEnded,
+    TurnFailed,
+    TurnStarted,
+    stamped,
+)
+from core.domain.message import InboxRow, Kind, MessageState
+from core.domain.observing import follow
+from core.domain.session import HoldKind, Phase, SessionRecord
+from core.errors import LockBusy, StoreBroken
+from core.harness.spool import discard, read_reports
+from core.loops.turns import turn_began, turn_ended
+from core.observing.asking import went_on
+from core.observing.noticing import keep_blocked, note_repeat, why_quiet
+from core.observing.showing import note_step, turn_over
+from core.ports import NewPost, OutboundKind
+from core.session.sessions import resolve
+from core.sight.evidence import settle_by, tell
+from core.system import System
+
+CHANNEL = "slack"
+_LOCK_SECONDS = 1.0  #: an id change waits this long for the session's lock, then for the next ingestion
+DELETED = "the session was deleted"
+EARLIER = "it comes from an earlier instance"
+_GOES_ON = (ToolStarted, ToolEnded, TurnStarted, TurnEnded, TurnFailed, Ended)  #: no dialog of that agent is open
+_ENDING = frozenset({Phase.STOPPING, Phase.DELETING})
+
+
+@dataclass
+class _Taken:
+    """What one ingestion came to, told once it is committed."""
+
+    rows: list[InboxRow] = field(default_factory=list)
+    suppressed: list[tuple[Report, str]] = field(default_factory=list)
+    jobs: list[tuple[str, str]] = field(default_factory=list)  #: event and background task
+    answers: int = 0
+
+
+def find_record(system: System, uid: str) -> SessionRecord | None:
+    """Return the record of that uid; one that cannot be read has none."""
+    found = (entry for entry in system.records.all() if isinstance(entry, SessionRecord) and entry.uid == uid)
+    return next(found, None)
+
+
+def ingest(system: System, uid: str) -> None:
+    """Take in the hook reports of the session of that uid. Raises StoreBroken."""
+    record = find_record(system, uid)
+    if record is not None:
+        ingest_record(system, record)
+
+
+def ingest_record(system: System, record: SessionRecord) -> bool:
+    """Take in the reports of the record's instance, and tell whether there were any. Raises StoreBroken.
+
+    A report of another conversation waits until the record could be given its id, which needs the session's lock.
+    """
+    if record.instance_id is None:
+        return False
+    folder = system.paths.spool_of(record.instance_id)
+    try:
+        found = read_reports(folder, record.instance_id)
+    except OSError as error:
+        raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
+    for bad in found.bad:
+        system.events.emit(
+            "standing.suppressed", level="warning", name=record.name, instance=record.instance_id, reason=bad.reason,
+            detail=f"report moved to {bad.moved_to}",
+        )  # fmt: skip
+    if not found.reports:
+        return False
+    harness = system.harnesses.get(resolve(record.definition, system.settings).harness)
+    read = [(report, harness.interpret(report)) for report in found.reports]
+    current = _with_current_id(system, record, read)
+    if current is None:
+        return False
+    _commit(system, current, read)
+    for report, _ in read:
+        try:
+            discard(folder, report)
+        except OSError as error:
+            raise StoreBroken(f"{folder / report.name} cannot be removed: {error.strerror}", "see its owner") from error
+    return True
+
+
+Read = Sequence[tuple[Report, tuple[HarnessEvent, ...]]]
+
+
+def _with_current_id(system: System, record: SessionRecord, read: Read) -> SessionRecord | None:
+    """Return the record with the conversation that its harness is in now; None if it is locked or another's now."""
+    ids = [event.session_id for _, events in read for event in events if isinstance(event, Ready) and event.session_id]
+    if not ids or ids[-1] == record.harness_session_id:
+        return record
+    try:
+        with system.locks.hold(record.name, "follow the conversation's id", _LOCK_SECONDS):
+            latest = system.records.read(record.name)
+            if latest is None or latest.uid != record.uid or latest.instance_id != record.instance_id:
+                return record  # a later start has its own conversation; what is old is told as suppressed
+            changed = replace(latest, harness_session_id=ids[-1])
+            system.records.write(changed)
+            return changed
+    except LockBusy:
+        return None
+
+
+# ---------------------------------------------------------------- the transaction
+
+
+def _commit(system: System, record: SessionRecord, read: Read) -> None:
+    taken = _Taken()
+    latest = system.records.read(record.name)
+    silenced = _why_silenced(record, latest)
+    with system.database.transaction(durable=False):
+        for report, events in read:
+            if not system.database.ingested(record.instance_id or "", report.name):
+                continue
+            for event in events:
+                _take(system, record, report, event, silenced, taken)
+    tell(system, taken.rows)
+    for report, reason in taken.suppressed:
+        system.events.emit(
+            "standing.suppressed", name=record.name, instance=record.instance_id, reason=reason, detail=report.name
+        )
+    for job, task in taken.jobs:
+        system.events.emit(job, name=record.name, instance=record.instance_id, detail=task)
+    if taken.answers:
+        system.poke()
+
+
+def _why_silenced(record: SessionRecord, latest: SessionRecord | None) -> str | None:
+    if latest is None or latest.uid != record.uid:
+        return DELETED
+    if latest.instance_id != record.instance_id:
+        return EARLIER
+    if latest.phase in _ENDING:
+        return "the session is being stopped"
+    if latest.hold is None or latest.hold.kind is HoldKind.PAUSED:  # a paused one ends its turn, and says so
+        return None
+    return "the session is held"
+
+
+def _take(
+    system: System,
+    record: SessionRecord,
+    report: Report,
+    event: HarnessEvent,
+    silenced: str | None,
+    taken: _Taken,
+) -> None:
+    at = reported_at(report, system.clock.now())
+    taken.rows += settle_by(system, record.uid, (event,))
+    if isinstance(event, TurnStarted) and event.task is not None:
+        note_repeat(system, record, report, event, at)
+    if isinstance(event, TurnEnded | TurnFailed):
+        turn_over(system, record, failed=isinstance(event, TurnFailed))
+    if isinstance(event, _GOES_ON):
+        went_on(system, record, report.agent, at, everything=isinstance(event, Ended))
+    if silenced not in (DELETED, EARLIER):
+        taken.jobs += _put_activity(system, record, event, at)
+        _tell_loops(system, record, report, event, at)
+    if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
+        note_step(system, record, event)
+    if isinstance(event, Ended) and event.by_person:
+        system.watchbook.leave(record.instance_id or "", record.uid)
+    if isinstance(event, TurnBlocked):
+        taken.suppressed.append((report, keep_blocked(system, record, report, event, at, held=silenced is not None)))
+    if isinstance(event, TurnEnded) and event.answer.strip():
+        quiet = silenced or why_quiet(system, record)
+        if quiet:
+            taken.suppressed.append((report, quiet))
+        elif _has_thread(system, record):
+            taken.answers += sum(system.outbox.add([_answer(record, report, event)]))
+
+
+def _tell_loops(system: System, record: SessionRecord, report: Report, event: HarnessEvent, at: datetime) -> None:
+    """Settle the runs of loops whose ticks began this turn, or whose turn this ends. A subagent's end is no turn's."""
+    if isinstance(event, TurnStarted) and not event.internal:
+        turn_began(system, record, event.prompt, at)
+    elif isinstance(event, TurnEnded | TurnFailed) and report.agent == MAIN:
+        turn_ended(system, record, event if isinstance(event, TurnFailed) else None, at)
+
+
+def _put_activity(system: System, record: SessionRecord, event: HarnessEvent, at: datetime) -> list[tuple[str, str]]:
+    """Store what the session does now, and return the background tasks that began and ended by it, as events."""
+    instance = record.instance_id or ""
+    before = system.activities.get(record.uid)
+    if before is None or before.instance != instance:
+        before = Activity(record.uid, instance, ActivityState.STARTING, at)
+    coming = isinstance(event, Ready) and any(
+        row.message.kind is Kind.BOOT and row.state is MessageState.SUBMITTED and row.instance == instance
+        for row in system.inbox.unsettled(record.uid)
+    )
+    after = follow(before, event, at, boot_coming=coming)
+    system.activities.put(after)
+    began = [("job.started", task) for task in after.pending_tasks if task not in before.pending_tasks]
+    over = [("job.finished", task) for task in before.pending_tasks if task not in after.pending_tasks]
+    return began + over
+
+
+def _has_thread(system: System, record: SessionRecord) -> bool:
+    """Tell whether the session has a thread, or is about to: its root may still be on its way."""
+    if system.bindings.of_session(record.uid, CHANNEL) is not None:
+        return True
+    return record.definition.slack.enabled and system.settings.channel(CHANNEL).enabled
+
+
+def _answer(record: SessionRecord, report: Report, event: TurnEnded) -> NewPost:
+    stem = report.name.split(".", 1)[0]
+    return NewPost(
+        id=f"p-answer-{record.instance_id}-{stem}",
+        key=f"answer:{record.instance_id}:{report.name}",
+        kind=OutboundKind.ANSWER,
+        uid=record.uid,
+        name=record.name,
+        channel_kind=CHANNEL,
+        text=event.answer,
+    )
+
+
+def reported_at(report: Report, fallback: datetime) -> datetime:
+    """Return when the report was written: its name begins with nanoseconds since the epoch."""
+    return stamped(report.name, fallback)

@@ -1,0 +1,221 @@
+"""The service as a process: started detached or by its systemd unit, ended, and asked how it is."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from core.clock import Deadline
+from core.commands import exact_for
+from core.config.location import is_default
+from core.domain.services import ServiceRow
+from core.errors import CoreError, TmuxMissing, TmuxSilent
+from core.names import INSTANCE_VARIABLE
+from core.process.connections import NOT_YET
+from core.process.controlsocket import NoAnswer, ask
+from core.process.presence import running_service
+from core.serving.hostchecks import host_findings
+from core.standing.lifecycle import start_all, status_all, stop_all
+from core.store.files import private_folder, secure_root
+from core.system import System
+
+UNIT = "the-loop.service"
+_UP_SECONDS = 15.0
+_DOWN_SECONDS = 25.0
+_SWEEP_MARGIN_SECONDS = 30.0
+_ASK_SECONDS = 3.0
+_CONNECT_SECONDS = 5.0
+_SYSTEMCTL_SECONDS = 20.0
+_START_IT = "start it: `the-loop start`"
+
+
+class ServiceNotStarted(CoreError):
+    """The service could not be brought up."""
+
+    code = "service_not_started"
+
+
+def start(system: System, actor: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
+    """Start the service if none runs and answer with its sweep's rows; without a service sweep here, and say so."""
+    if running_service(system.paths.service_lock) is not None:
+        return _lifecycle_report(system, start_all(system, actor).to_json())
+    try:
+        _launch(system)
+        seconds = system.settings.routing.tmux.start_timeout_seconds + _SWEEP_MARGIN_SECONDS
+        report = ask(system.paths.service_socket, "sweep", seconds)
+    except (ServiceNotStarted, NoAnswer) as error:
+        warn(f"the-loop: {error}; the sessions are started without it")
+        return _lifecycle_report(system, start_all(system, actor).to_json(), ok=False)
+    _wait_for_connections(system)
+    return _lifecycle_report(system, report)
+
+
+def stop(system: System, actor: str) -> Mapping[str, Any]:
+    """End the sessions while the service that they may be talking to is up, then the service."""
+    report = stop_all(system, actor).to_json()
+    detail = _end_service(system)
+    running = running_service(system.paths.service_lock)
+    row = ServiceRow("service", running is not None, running, detail)
+    return {
+        "services": [row.to_json()],
+        "standingSessions": report["sessions"],
+        "ok": bool(report["ok"]) and running is None,
+    }
+
+
+def status(system: System) -> Mapping[str, Any]:
+    """Answer "is it up?" for the service, the channels' connections and every session."""
+    return status_all(system, (*service_rows(system), *tmux_rows(system))).to_json()
+
+
+def tmux_rows(system: System, root: Path = Path("/")) -> tuple[ServiceRow, ...]:
+    """Return a row for the tmux server, where systemd could end it: its detail names what would, and the remedy.
+
+    None where no pane lives or tmux is silent, which the sessions' own rows tell. `root` is where the machine's
+    files are.
+    """
+    try:
+        server = system.runner.survey().server
+    except (TmuxSilent, TmuxMissing):
+        return ()
+    if server is None:
+        return ()
+    found = host_findings(server, running_service(system.paths.service_lock), os.geteuid(), root)
+    return () if found is None else (ServiceRow("tmux", True, server, exact_for(system, "; ".join(found))),)
+
+
+def service_rows(system: System) -> tuple[ServiceRow, ...]:
+    """Return a row for the service and one for each enabled channel's connection."""
+    channels = [name for name, block in system.settings.channels.items() if block.enabled]
+    pid = running_service(system.paths.service_lock)
+    if pid is None:
+        rows = [ServiceRow("service", False, None, exact_for(system, _START_IT))]
+        return (*rows, *(ServiceRow(name, False, None, "no service is running") for name in channels))
+    try:
+        answer = ask(system.paths.service_socket, "status", _ASK_SECONDS)
+    except NoAnswer as error:
+        rows = [ServiceRow("service", True, pid, f"it does not answer: {error.message}")]
+        return (*rows, *(ServiceRow(name, False, pid, "could not be asked") for name in channels))
+    return tuple(
+        ServiceRow(row["name"], row["running"], row["pid"], exact_for(system, row["detail"]))
+        for row in answer["services"]
+    )
+
+
+def _wait_for_connections(system: System) -> None:
+    """Give every connection its moment, so that a status right behind the start tells how things are."""
+    deadline = Deadline(system.clock, _CONNECT_SECONDS)
+    while any(row.detail == NOT_YET for row in service_rows(system)) and not deadline.passed():
+        system.clock.pause(0.05)
+
+
+def _lifecycle_report(system: System, sweep: Mapping[str, Any], *, ok: bool = True) -> Mapping[str, Any]:
+    rows = service_rows(system)
+    return {
+        "services": [row.to_json() for row in rows],
+        "standingSessions": sweep["sessions"],
+        "ok": ok and bool(sweep["ok"]) and rows[0].running,
+    }
+
+
+# ---------------------------------------------------------------- the process
+
+
+def _launch(system: System) -> None:
+    child = None
+    if _unit_serves(system):
+        _systemctl("start", UNIT)
+    else:
+        child = _detach(system)
+    deadline = Deadline(system.clock, _UP_SECONDS)
+    while not deadline.passed():
+        try:
+            ask(system.paths.service_socket, "ping", 1.0)
+            return
+        except NoAnswer:
+            _check_alive(system, child)
+            system.clock.pause(0.05)
+    raise ServiceNotStarted(
+        f"the service did not come up within {_UP_SECONDS:.0f} s", f"its last words are in {system.paths.service_log}"
+    )
+
+
+def _check_alive(system: System, child: "subprocess.Popen[bytes] | None") -> None:
+    """Raise ServiceNotStarted if the process has ended, unless another service came first and is about to answer."""
+    if child is None or child.poll() is None or running_service(system.paths.service_lock) is not None:
+        return
+    raise ServiceNotStarted(
+        f"the service ended at once with {child.returncode}", f"its last words are in {system.paths.service_log}"
+    )
+
+
+def _detach(system: System) -> "subprocess.Popen[bytes]":
+    """Run the service as a process of its own: where an operator starts it inside of a pane, not one of that agent."""
+    config = system.settings.source
+    argv = [sys.executable, "-m", "core.surfaces.cli", *(["--config", str(config)] if config else []), "serve"]
+    secure_root(system.paths.root)
+    private_folder(system.paths.local)
+    descriptor = os.open(system.paths.service_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "ab") as log:
+        return subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd=system.paths.local,
+            env={name: value for name, value in system.environ.items() if name != INSTANCE_VARIABLE},
+            start_new_session=True,
+        )
+
+
+def _end_service(system: System) -> str:
+    pid = running_service(system.paths.service_lock)
+    if pid is None:
+        return ""
+    if _unit_serves(system) and _unit_pid() == pid:
+        _systemctl("stop", UNIT)
+    elif pid > 0:
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except ProcessLookupError:
+            return ""  # it ended by itself between the two looks
+    deadline = Deadline(system.clock, _DOWN_SECONDS)
+    while not deadline.passed():
+        if running_service(system.paths.service_lock) is None:
+            return "stopped"
+        system.clock.pause(0.05)
+    return f"it did not end within {_DOWN_SECONDS:.0f} s of SIGTERM"
+
+
+# ---------------------------------------------------------------- systemd
+
+
+def _unit_serves(system: System) -> bool:
+    """Tell whether an installed user unit is the service of this configuration: it reads the default one only."""
+    if not is_default(system.settings.source, system.settings.state_root, system.environ):
+        return False
+    return _systemctl("cat", UNIT, quiet=True) is not None
+
+
+def _unit_pid() -> int | None:
+    shown = _systemctl("show", "--property=MainPID", "--value", UNIT, quiet=True)
+    return int(shown) if shown and shown.strip().isdigit() else None
+
+
+def _systemctl(*words: str, quiet: bool = False) -> str | None:
+    """Run `systemctl --user`; None where it failed and `quiet`. Raises ServiceNotStarted."""
+    argv: Sequence[str] = ("systemctl", "--user", *words)
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_SYSTEMCTL_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        if quiet:
+            return None
+        raise ServiceNotStarted(f"{' '.join(argv)} failed: {error}", "see `systemctl --user status`") from error
+    if done.returncode == 0:
+        return done.stdout
+    if quiet:
+        return None
+    raise ServiceNotStarted(f"{' '.join(argv)} failed: {done.stderr.strip()}", f"see `journalctl --user -u {UNIT}`")

@@ -1,0 +1,199 @@
+"""The long-running process: starts the workers, watches them, stops them in order. Panes stay."""
+
+import logging
+import os
+import select
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from core.clock import Deadline
+from core.domain.services import ServiceRow
+from core.errors import CoreError
+from core.process.connections import Connections
+from core.process.controlsocket import ControlSocket, Talk
+from core.process.poke import Poke
+from core.process.presence import ServiceLock
+from core.store.files import private_folder, secure_root
+from core.system import System
+
+_LOG = logging.getLogger(__name__)
+_STOP_SECONDS = 10.0  # for all workers of one stage together
+
+Run = Callable[[threading.Event], None]
+
+
+@dataclass
+class Worker:
+    """A named thread. `stage` orders the stop: 0 (intake) before 1 (deliveries) before 2 (posts)."""
+
+    name: str
+    stage: int
+    run: Run
+    stopping: threading.Event = field(default_factory=threading.Event)
+    failure: str | None = None
+    thread: threading.Thread | None = None
+
+    def start(self, died: Callable[[], None]) -> None:
+        """Start the thread; a failure, or an end that nobody asked for, calls `died` from it."""
+
+        def body() -> None:
+            try:
+                self.run(self.stopping)
+            except Exception as error:
+                _LOG.exception("worker failed", extra={"worker": self.name})
+                self.failure = f"{type(error).__name__}: {error}"
+            if not self.stopping.is_set():
+                self.failure = self.failure or "it ended by itself"
+                died()
+
+        self.thread = threading.Thread(target=body, name=self.name, daemon=True)
+        self.thread.start()
+
+
+class Bell:
+    """Wakes the main thread: rung by a signal or by a worker that died.
+
+    A pipe, written by the interpreter's own signal handler, since an Event would not do: set by a handler that
+    interrupts its `wait` it blocks for ever on its own lock, and a signal right before the wait is seen after it.
+    """
+
+    def __init__(self) -> None:
+        self._ear, self._clapper = os.pipe()
+        os.set_blocking(self._clapper, False)
+        self._handlers: dict[int, Any] = {}
+        self._before = -1
+        self.signal: str | None = None
+
+    def listen(self, *numbers: int) -> None:
+        """Take these signals as rings. Only the main thread may."""
+        self._before = signal.set_wakeup_fd(self._clapper, warn_on_full_buffer=False)
+        self._handlers = {number: signal.signal(number, self._heard) for number in numbers}
+
+    def ring(self) -> None:
+        """Ring. Callable from every thread."""
+        with suppress(BlockingIOError):  # full: it rings already
+            os.write(self._clapper, b"\0")
+
+    def wait(self) -> None:
+        """Return once it rang."""
+        while not select.select([self._ear], [], [])[0]:
+            continue
+
+    def close(self) -> None:
+        """Give the signals back to whom they belonged."""
+        if self._handlers:
+            signal.set_wakeup_fd(self._before)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        os.close(self._ear)
+        os.close(self._clapper)
+
+    def _heard(self, number: int, _: FrameType | None) -> None:
+        self.signal = signal.Signals(number).name
+
+
+class Service:
+    """One per state root; it talks to channels, ingests, and delivers what was queued."""
+
+    def __init__(
+        self,
+        system: System,
+        workers: Sequence[Worker],
+        sweep: Callable[[], Mapping[str, Any]],
+        connections: Connections,
+        talks: Mapping[str, Talk] | None = None,
+    ) -> None:
+        """`talks`: what the service's socket answers besides what every service does."""
+        self._system = system
+        self._sweep = sweep
+        self._connections = connections
+        self._lock = ServiceLock(system.paths.service_lock, system.clock)
+        self._swept = threading.Event()
+        self._sweep_report: Mapping[str, Any] = {}
+        self._bell = Bell()
+        socket = ControlSocket(
+            system.paths.service_socket,
+            {"status": self._status, "sweep": self._sweep_answer, "ping": self._ping},
+            talks,
+        )
+        self._socket = socket
+        sweeper = Worker("sweep", 0, self._run_sweep)
+        self._workers = (*workers, sweeper, Worker("control", 3, socket.run))
+
+    @property
+    def signal(self) -> str | None:
+        """The name of the signal that ended it, None so far or where a worker died."""
+        return self._bell.signal
+
+    def run(self, ready: Callable[[], None] = lambda: None) -> int:
+        """Serve until SIGTERM or SIGINT, or until a worker dies: then the exit code is not 0.
+
+        Raises Refused if another service holds the state root, StoreBroken if the state cannot be used.
+        """
+        secure_root(self._system.paths.root)
+        private_folder(self._system.paths.local)
+        self._lock.take()
+        try:
+            self._bell.listen(signal.SIGTERM, signal.SIGINT)
+            self._socket.open()
+            self._system.events.emit("service.started", detail=f"pid {os.getpid()}")
+            for worker in self._workers:
+                worker.start(self._bell.ring)
+            ready()
+            self._bell.wait()
+            return self._stop()
+        finally:
+            self._socket.close()
+            self._system.close()
+            self._bell.close()
+            self._lock.release()
+
+    def _stop(self) -> int:
+        failed = [worker for worker in self._workers if worker.failure]
+        for worker in failed:
+            self._system.events.emit("service.worker_failed", level="error", reason=worker.name, detail=worker.failure)
+        late = [name for stage in sorted({w.stage for w in self._workers}) for name in self._stop_stage(stage)]
+        self._system.events.emit(
+            "service.stopped",
+            level="error" if failed else "info",
+            reason=self._bell.signal or "a worker died",
+            detail=f"did not stop in time: {', '.join(late)}" if late else None,
+        )
+        return 1 if failed else 0
+
+    def _stop_stage(self, stage: int) -> list[str]:
+        workers = [worker for worker in self._workers if worker.stage == stage]
+        for worker in workers:
+            worker.stopping.set()
+        Poke(self._system.paths.poke).send()
+        deadline = Deadline(self._system.clock, _STOP_SECONDS)
+        for worker in workers:
+            if worker.thread is not None:
+                worker.thread.join(deadline.remaining())
+        return [worker.name for worker in workers if worker.thread is not None and worker.thread.is_alive()]
+
+    def _run_sweep(self, stopping: threading.Event) -> None:
+        try:
+            self._sweep_report = self._sweep()
+        except CoreError as error:
+            _LOG.error("boot sweep failed", extra={"reason": str(error)})
+            self._sweep_report = {"sessions": [], "ok": False, "detail": str(error)}
+        self._swept.set()
+        stopping.wait()
+
+    def _sweep_answer(self) -> Mapping[str, Any]:
+        self._swept.wait()
+        return self._sweep_report
+
+    def _status(self) -> Mapping[str, Any]:
+        own = ServiceRow("service", True, os.getpid(), "")
+        return {"services": [row.to_json() for row in (own, *self._connections.rows())]}
+
+    @staticmethod
+    def _ping() -> Mapping[str, Any]:
+        return {"pid": os.getpid()}

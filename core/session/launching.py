@@ -1,0 +1,214 @@
+"""What a start writes for the pane: folders, brief, launcher; and the small files by which a session is held."""
+
+import json
+import shlex
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from core.domain.directive import Grant, compose_pointer
+from core.domain.harness import TOOL_LIST, TOOL_SERVER, Launch, SessionContext
+from core.domain.session import Definition, SessionRecord
+from core.domain.tools import SERVER
+from core.domain.toolspecs import EVERY_TOOL, INSTRUCTIONS, tools_for
+from core.errors import InvalidValue
+from core.paths import StatePaths
+from core.secretnames import secret_variables as secret_variables
+from core.session.credentials import mint_token
+from core.session.sessions import Resolved
+from core.store.files import broken, is_there, own_folder, remove_file, write_private
+
+HOLD, ASKING, TOOL = "hold", "asking", "tool"
+
+
+def context_of(paths: StatePaths, record: SessionRecord, resolved: Resolved, instance: str) -> SessionContext:
+    """Return the instance as the harness's adapter sees it."""
+    return SessionContext(
+        name=record.name,
+        uid=record.uid,
+        instance=instance,
+        cwd=resolved.cwd,
+        folder=paths.session(record.uid),
+        spool=paths.spool_of(instance),
+        poke=paths.poke,
+        args=resolved.args,
+        session_id=record.harness_session_id,
+    )
+
+
+def check_cwd(resolved: Resolved) -> None:
+    """Raise InvalidValue for a folder that is not there: tmux would silently start elsewhere."""
+    if not resolved.cwd.is_dir():
+        raise InvalidValue(
+            f"{resolved.definition.name}: its folder {resolved.cwd} does not exist",
+            "make it, or change the session's cwd",
+        )
+
+
+def read_brief(definition: Definition) -> str:
+    """Return the operator's brief, "" where there is none. Raises InvalidValue for a promptFile that cannot be read."""
+    if definition.prompt_file is None:
+        return definition.prompt or ""
+    path = Path(definition.prompt_file).expanduser()
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InvalidValue(
+            f"{definition.name}: its promptFile {path} cannot be read: {error.strerror}",
+            "make it readable, or change the session's promptFile",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InvalidValue(
+            f"{definition.name}: its promptFile {path} is not UTF-8: {error.reason}", "convert the file"
+        ) from error
+
+
+def write_tools(paths: StatePaths, record: SessionRecord, context: SessionContext) -> None:
+    """Write what the session's tools need: their list, what serves them to its harness, and a new token.
+
+    Raises StoreBroken.
+    """
+    told = {
+        "name": SERVER,
+        "version": "1",
+        "instructions": INSTRUCTIONS,
+        "tools": [spec.listed() for spec in EVERY_TOOL],
+    }
+    write_private(context.folder / TOOL_LIST, json.dumps(told, ensure_ascii=False, indent=2).encode() + b"\n")
+    write_private(context.folder / TOOL_SERVER, Path(__file__).with_name(TOOL_SERVER).read_bytes())
+    mint_token(paths, record)
+
+
+def grants(environ: Mapping[str, str], *, has_thread: bool, has_tools: bool = False) -> tuple[Grant, ...]:
+    """Return what a session can call of ours: its tools, and, if the program is on PATH, what reads and speaks."""
+    program = shutil.which("the-loop", path=environ.get("PATH", ""))
+    commands = _commands(shlex.quote(program), has_thread=has_thread, has_tools=has_tools) if program else ()
+    tools = tools_for(has_thread=has_thread) if has_tools else ()
+    return (*(Grant(spec.name, spec.gist, tool=True) for spec in tools), *commands)
+
+
+def _commands(command: str, *, has_thread: bool, has_tools: bool) -> tuple[Grant, ...]:
+    """Return the commands; where there are tools, those alone that do what no tool does."""
+    looks = (
+        Grant(f"{command} standing screen NAME", "what a session's terminal shows"),
+        Grant(f"{command} standing logs NAME", "what one showed before it ended, and how it ended"),
+        Grant(f"{command} standing queue NAME", "what waits for one of them"),
+    )
+    if has_tools:
+        return looks
+    return (
+        Grant(f"{command} standing list", "the standing sessions and how they are"),
+        Grant(f"{command} standing get NAME", "one of them, whole"),
+        *looks,
+        Grant(f"{command} standing say NAME --text TEXT", "a message to another session"),
+        *_loop_grants(command),
+        *(_thread_grants(command) if has_thread else ()),
+    )
+
+
+def _loop_grants(command: str) -> tuple[Grant, ...]:
+    return (
+        Grant(
+            f"{command} loop create --instruction TEXT --interval 5m --keep-alive",
+            "a loop: you are prompted with TEXT again and again, until you stop it. That is how work goes on which "
+            "outlasts your turn. Without --keep-alive it ends after some days; without --interval it goes on only "
+            "where each of its turns schedules the next",
+        ),
+        Grant(f"{command} loop list", "your loops"),
+        Grant(f"{command} loop stop ID --reason TEXT", "the end of one, once its work is done or given up"),
+        Grant(f"{command} loop schedule ID --in 10m --reason TEXT", "the next run of one without an interval"),
+    )
+
+
+def _thread_grants(command: str) -> tuple[Grant, ...]:
+    return (
+        Grant(f"{command} post --text TEXT", "a post in your thread, in the middle of a turn"),
+        Grant(f"{command} post --text TEXT --file PATH", "the same with a file out of your folder"),
+        Grant(f"{command} ask --question TEXT --option A --option B", "a question in your thread, and its answer"),
+    )
+
+
+def make_folders(context: SessionContext) -> None:
+    """Make the session's folder and the instance's spool, both private. Raises StoreBroken."""
+    own_folder(context.folder)
+    own_folder(context.spool)
+
+
+def drop_spool(paths: StatePaths, instance: str) -> bool:
+    """Remove an earlier instance's spool, and tell whether it is gone. What nobody has taken in stays."""
+    try:
+        paths.spool_of(instance).rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # reports are in it still, or ones that could not be understood: a person may look at them
+    return True
+
+
+def launcher_text(launch: Launch, secrets: tuple[str, ...]) -> str:
+    """Return the script that the pane runs: it drops the secrets and becomes the harness."""
+    drop = f"unset {' '.join(secrets)}\n" if secrets else ""
+    return f"#!/bin/sh\n{drop}exec {shlex.join(launch.argv)}\n"
+
+
+def write_launcher(context: SessionContext, launch: Launch, secrets: tuple[str, ...]) -> Path:
+    """Write the launcher (0700) and return its path. Raises StoreBroken."""
+    path = context.folder / "launch"
+    write_private(path, launcher_text(launch, secrets).encode(), mode=0o700)
+    return path
+
+
+def set_hold_file(paths: StatePaths, uid: str) -> None:
+    """Make the file that blocks turns born inside the harness. Raises StoreBroken."""
+    own_folder(paths.session(uid))
+    write_private(paths.session(uid) / HOLD, b"")
+
+
+def has_hold_file(paths: StatePaths, uid: str) -> bool:
+    """Tell whether that file is there. Raises StoreBroken."""
+    return is_there(paths.session(uid) / HOLD)
+
+
+def clear_hold_file(paths: StatePaths, uid: str) -> None:
+    """Remove that file. Raises StoreBroken."""
+    remove_file(paths.session(uid) / HOLD)
+
+
+def clear_flags(paths: StatePaths, uid: str, *, held: bool) -> None:
+    """Remove what an earlier instance left: `asking`, `tool`, and `hold` where nothing holds it. Raises StoreBroken."""
+    for name in (ASKING, TOOL, *(() if held else (HOLD,))):
+        remove_file(paths.session(uid) / name)
+
+
+def output_path(paths: StatePaths, uid: str) -> Path:
+    """Where the last of an ended instance's screen is kept."""
+    return paths.session(uid) / "last-output"
+
+
+def save_output(paths: StatePaths, uid: str, text: str) -> None:
+    """Keep the last of a screen. Raises StoreBroken."""
+    own_folder(paths.session(uid))
+    write_private(output_path(paths, uid), text.encode("utf-8", "replace"))
+
+
+def remove_files(paths: StatePaths, uid: str, instance: str | None) -> None:
+    """Remove the session's folder and the instance's spool. Raises StoreBroken."""
+    for folder in (paths.session(uid), *([paths.spool_of(instance)] if instance else [])):
+        try:
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise broken(error, folder, "remove the folder") from error
+
+
+def boot_argument(context: SessionContext, prompt: str, marker: str, limit: int) -> str:
+    """Return the argument that carries the boot prompt: itself, or, above `limit` bytes, where to read it.
+
+    Raises StoreBroken if the file cannot be written.
+    """
+    if len(prompt.encode()) <= limit:
+        return prompt
+    path = context.folder / "boot-prompt.md"
+    write_private(path, prompt.encode())
+    return compose_pointer(str(path), marker)

@@ -1,0 +1,190 @@
+"""What a message's sender is told in the thread that it came from: one note for all that share a reason."""
+
+import hashlib
+import re
+from datetime import UTC, datetime, timedelta
+
+from core.domain.buttons import Button, Press
+from core.domain.delivering import CONFIRM
+from core.domain.gate import HoldState, Observed, held_reason, seen_reason
+from core.domain.message import InboxRow, MessageState, NewMessage, ReplyAddress
+from core.ports import NewPost, OutboundKind
+from core.session.steering import chat_of
+from core.system import System
+from core.values import dataclass, replace
+
+AGAIN = frozenset({MessageState.UNKNOWN, MessageState.EXPIRED, MessageState.REFUSED, MessageState.CANCELLED})
+#: why a message is refused that a start would help
+STARTABLE = frozenset(
+    {
+        held_reason(HoldState.STOPPED),
+        held_reason(HoldState.FAILED),
+        *(seen_reason(seen) for seen in (Observed.NEVER_RUN, Observed.DOWN, Observed.DEAD, Observed.LOST)),
+    }
+)
+_WHAT = {
+    MessageState.QUEUED: "is waiting",
+    MessageState.REFUSED: "was not delivered",
+    MessageState.EXPIRED: "expired",
+    MessageState.CANCELLED: "was cancelled",
+    MessageState.UNKNOWN: "may not have been taken",
+    MessageState.FAILED: "could not be delivered",
+}
+
+
+COUNTED = "note:"  #: begins the keys of these notes and of their edits
+_MANY = {
+    MessageState.QUEUED: "are waiting",
+    MessageState.REFUSED: "were not delivered",
+    MessageState.EXPIRED: "expired",
+    MessageState.CANCELLED: "were cancelled",
+    MessageState.UNKNOWN: "may not have been taken",
+    MessageState.FAILED: "could not be delivered",
+}
+_LATE = "they came late, and wait for somebody's word"
+_AHEAD = re.compile(r", \d+ ahead$")
+_BURST = timedelta(seconds=30)  #: from a note about what is over: what follows for the same reason joins it
+_MOST = 100  #: of messages that a note's buttons are about
+_LONGEST_TARGET = 1_900  #: characters of a button's value; Slack takes 2,000
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A note about messages that met the same fate in the same thread, as it stands after its latest edit."""
+
+    group: str  #: of session, thread, state and reason
+    start: int  #: microseconds since the epoch, when its first message was told of
+    first: str  #: that message's id
+    edits: int  #: how often it was edited
+    count: int  #: of messages
+    messages: tuple[str, ...]  #: their ids; no longer all of them where they are many
+
+    @property
+    def key(self) -> str:
+        """What sorts the notes of a group, and the edits of a note."""
+        return f"{self.group}{self.start:016d}:{self.edits:05d}:{self.count}:{self.first}"
+
+    def id(self, edits: int) -> str:
+        """Return the id of the post that made the note, or of its so many-th edit."""
+        return f"p-note-{self.first}-{self.group.rpartition('-')[2][:-1]}-{self.start}-{edits}"
+
+    @property
+    def target(self) -> str:
+        """What its buttons are about; "" where there is no room for all of them."""
+        joined = " ".join(self.messages)
+        return joined if len(self.messages) == self.count and len(joined) <= _LONGEST_TARGET else ""
+
+
+def note_for(system: System, row: InboxRow, state: MessageState, reason: str, remedy: str) -> NewPost | None:
+    """Return the note to the sender of a row that is in that state now; None for one whose sender is told otherwise.
+
+    One note for what waits in a thread for the same reason, and for what went no further there within half a minute:
+    each further message is an edit that counts it, none where it was counted. Part of the open transaction.
+    """
+    message, address, reason = row.message, told_in(system, row), _AHEAD.sub("", reason)
+    if address is None or (message.address is None and state is MessageState.QUEUED):
+        return None
+    group = _group(message.uid, address, state, reason)
+    before = _open(system, group, message.id, state)
+    if before is not None and message.id in before.messages:
+        return None
+    now = int(system.clock.now().timestamp() * 1_000_000)
+    told = _Told(group, now, message.id, 0, 1, (message.id,))
+    if before is not None:
+        waiting = before.messages if state is not MessageState.QUEUED else system.inbox.still(before.messages, state)
+        count = before.count - len(before.messages) + len(waiting) + 1
+        messages = (*waiting, message.id)[:_MOST]
+        told = replace(before, edits=before.edits + 1, count=count, messages=messages)
+    return _post(message, address, told, *_words(message, state, reason, remedy, told))
+
+
+def told_in(system: System, row: InboxRow) -> ReplyAddress | None:
+    """Return where its sender is told of a row: in the thread that it came from.
+
+    A command is answered at once and only once, that its message waits among it; what becomes of it then is told in the
+    thread of its session, if that has one. None for a message that came from no chat. Raises StoreBroken.
+    """
+    message, kind = row.message, chat_of(system.settings, row)
+    if message.address is not None or kind is None:
+        return message.address
+    bound = system.bindings.of_session(message.uid, kind)
+    return None if bound is None else ReplyAddress(kind, bound.team, bound.channel, bound.thread, "")
+
+
+def _group(uid: str, address: ReplyAddress, state: MessageState, reason: str) -> str:
+    place = f"{address.channel}:{address.thread}"
+    late = CONFIRM if reason.startswith(CONFIRM) else reason
+    short = hashlib.sha256(f"{place}:{state.value}:{late}".encode()).hexdigest()[:8]
+    return f"{COUNTED}{uid}-{short}:"
+
+
+def _open(system: System, group: str, message_id: str, state: MessageState) -> _Told | None:
+    """Return the note that a message joins: its first one still waits, or it is no half minute old."""
+    found = system.outbox.latest(group)
+    if found is None:
+        return None
+    start, edits, count, first = found.key.removeprefix(group).split(":", 3)
+    messages = tuple(dict.fromkeys(one for button in found.buttons for one in button.target.split()))
+    told = _Told(group, int(start), first, int(edits), int(count), messages or (first,))
+    if state is MessageState.QUEUED:
+        return told if first == message_id or system.inbox.still([first], state) else None
+    return told if system.clock.now() - datetime.fromtimestamp(told.start / 1_000_000, UTC) <= _BURST else None
+
+
+def _words(
+    message: NewMessage, state: MessageState, reason: str, remedy: str, told: _Told
+) -> tuple[str, tuple[Button, ...]]:
+    """Return the note's text and buttons."""
+    name = message.name
+    if told.count == 1 and message.address is None:
+        text = f"{message.who}'s message to `{name}`, sent by a command, {_WHAT[state]}: {reason}."
+    elif told.count == 1:
+        text = f"Your message to `{name}` {_WHAT[state]}: {reason}."
+    else:
+        late = reason.startswith(CONFIRM)
+        remedy = f"`the-loop standing queue {name}` lists them" if late else remedy
+        text = f"{told.count} messages to `{name}` {_MANY[state]}: {_LATE if late else reason}."
+    shown = f"{text} To do: {remedy}" if remedy else text
+    return shown, buttons_of(told.target, told.first, told.count, state, reason)
+
+
+def _post(message: NewMessage, address: ReplyAddress, told: _Told, text: str, buttons: tuple[Button, ...]) -> NewPost:
+    return NewPost(
+        id=told.id(told.edits),
+        key=told.key,
+        kind=OutboundKind.NOTE,
+        uid=message.uid,
+        name=message.name,
+        channel_kind=address.channel_kind,
+        text=text,
+        channel=address.channel,
+        thread=address.thread,
+        buttons=buttons,
+        edits=told.id(0) if told.edits else "",
+    )
+
+
+def buttons_of(target: str, first: str, count: int, state: MessageState, reason: str) -> tuple[Button, ...]:
+    """Return what a person can do about the messages. Each is looked at again when a button is pressed.
+
+    `target`: their ids; "" where they are too many, and only what is no single message's matter is offered.
+    """
+    every = " all" if count > 1 else ""
+    cancel, again = (
+        Button(Press.CANCEL, target, f"Cancel{every}"),
+        Button(Press.SEND_AGAIN, target, f"Send{every} again"),
+    )
+    offered: tuple[Button, ...] = ()
+    if state is MessageState.QUEUED:
+        if reason.startswith(CONFIRM):
+            offered = (Button(Press.CONFIRM, target, f"Send {'all' if every else 'it'}", style="primary"), cancel)
+        elif reason == seen_reason(Observed.BUSY):
+            offered = (cancel, Button(Press.INTERRUPT, target or first, "Interrupt the turn", style="danger"))
+        else:
+            offered = (cancel,)
+    elif state is MessageState.REFUSED and reason in STARTABLE:
+        both = Button(Press.START_AND_SEND, target, f"Start and send{every}", style="primary")
+        offered = (again, Button(Press.START, target or first, "Start"), both)
+    elif state in AGAIN:
+        offered = (again,)
+    return tuple(button for button in offered if button.target)

@@ -1,0 +1,65 @@
+"""Asks another source what a session does where its harness's own reports may be behind: no hook tells of some keys."""
+
+from datetime import datetime, timedelta
+
+from core.domain.activity import ASKING_STATES, Activity, ActivityState
+from core.domain.asking import MAIN
+from core.domain.observing import second_guess
+from core.domain.pane import Pane
+from core.domain.session import SessionRecord
+from core.session.dialogs import SETTLED, SILENT_TURN, drop_marker, is_over, says_none_is_open, waiting_agents
+from core.session.launching import ASKING
+from core.sight.situations import modified, opinion_of
+from core.system import System
+
+_AT_WORK = ASKING_STATES | {ActivityState.BUSY}
+_ROUNDED = timedelta(milliseconds=1)  #: a file's time is finer than ours
+
+
+def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
+    """Ask about a dialog that is open and a turn that was silent for long, and tell whether anything changed by it.
+
+    Raises StoreBroken, UnsupportedHarness.
+    """
+    if pane is None or pane.dead:
+        return False
+    before, now = system.activities.get(record.uid), system.clock.now()
+    known = before if before is not None and before.instance == record.instance_id else None
+    silent = known is not None and known.state in _AT_WORK and _silent_for(known, now) >= SILENT_TURN
+    told = known is not None and known.state in ASKING_STATES
+    marker = system.paths.session(record.uid) / ASKING
+    marked_at = modified(marker, now)
+    if not silent and marked_at is None and not told:
+        return False
+    opinion = opinion_of(system, record, pane.pid)
+    if marked_at is None:  # what told of a dialog came late: the marker, which comes first, has gone since
+        over = told and known is not None and says_none_is_open(opinion) and _silent_for(known, now) >= SETTLED
+    else:
+        over = not _background_asks(system, record) and is_over(opinion, marked_at, waiting_agents(marker), now)
+    if over and marked_at is not None:
+        drop_marker(marker, marked_at + _ROUNDED)
+    if known is not None and (silent or (over and told)):
+        return _replace(system, known, second_guess(known, opinion, now)) or over
+    return over
+
+
+def _silent_for(activity: Activity, now: datetime) -> timedelta:
+    """Return for how long the harness has told nothing."""
+    return now - max(activity.since, activity.last_report_at or activity.since)
+
+
+def _background_asks(system: System, record: SessionRecord) -> bool:
+    """Tell whether a background agent's hook waits for an answer: its dialog shows once that has given up."""
+    opened = system.requests.open(record.uid)
+    return any(request.instance == record.instance_id and request.agent != MAIN for request in opened)
+
+
+def _replace(system: System, before: Activity, after: Activity) -> bool:
+    """Store the activity, unless nothing changes or a report has told more meanwhile."""
+    if after == before:
+        return False
+    with system.database.transaction(durable=False):
+        if system.activities.get(before.uid) != before:
+            return False
+        system.activities.put(after)
+    return True

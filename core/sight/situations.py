@@ -1,0 +1,253 @@
+"""Looks at everything that decides a message's next step: record, tmux, harness, typists, dialogs."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from core.domain.activity import ASKING_STATES, Activity, ActivityState
+from core.domain.delivering import PaneState, Situation, Timing
+from core.domain.framing import provable
+from core.domain.gate import Decision, GateContext, HoldState, Observed, Wake, decide, hold_state, wake_of
+from core.domain.harness import Opinion, Traits
+from core.domain.message import WAITING, InboxRow, MessageState
+from core.domain.observing import observe
+from core.domain.pane import Pane, Survey, interrupted_at
+from core.domain.session import Live, SessionRecord
+from core.errors import StoreBroken, TmuxMissing, TmuxSilent, UnsupportedHarness
+from core.names import target_for
+from core.session.comeback import restart_due
+from core.session.launching import ASKING, TOOL, context_of
+from core.session.sessions import resolve
+from core.store.files import is_there
+from core.system import System
+
+Authorized = Callable[[InboxRow], bool | None]
+_MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.STARTING})
+_GONE = frozenset({Observed.DEAD, Observed.LOST})
+_LIVE = frozenset({*_MASKABLE, Observed.PERMISSION, Observed.QUESTION})
+_COARSE = timedelta(seconds=1)  #: a file system's clock and ours may differ by less
+_RECENT_SECONDS = 6.0  #: the service looks at all panes every five
+_SILENCE = timedelta(seconds=2)  #: after a silence tmux is not asked again for that long
+
+
+def timing_of(system: System) -> Timing:
+    """Return how long things may take, as configured."""
+    tmux, limits = system.settings.routing.tmux, system.settings.limits
+    return Timing(
+        command=timedelta(seconds=tmux.command_timeout_seconds),
+        start=timedelta(seconds=tmux.start_timeout_seconds),
+        expiry=timedelta(minutes=limits.message_expiry_minutes),
+    )
+
+
+def traits_of(system: System, record: SessionRecord) -> Traits:
+    """Return the traits of the record's harness. Raises UnsupportedHarness."""
+    return system.harnesses.get(record.definition.harness or system.settings.routing.default_harness).traits
+
+
+def has_tools(system: System, record: SessionRecord) -> bool:
+    """Tell whether the record's agent was given our tools. Raises StoreBroken."""
+    try:
+        given = traits_of(system, record).tools
+    except UnsupportedHarness:
+        return False
+    return given and is_there(system.paths.agent_token(record.uid))
+
+
+def opinion_of(system: System, record: SessionRecord, pane_pid: int) -> Opinion | None:
+    """Ask the harness's second source what the record's live instance does. Raises UnsupportedHarness."""
+    resolved = resolve(record.definition, system.settings)
+    context = context_of(system.paths, record, resolved, record.instance_id or "")
+    return system.harnesses.get(resolved.harness).second_opinion(context, pane_pid)
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What one look at a session showed."""
+
+    observed: Observed
+    survey: Survey | None  #: None: tmux did not answer
+    asking: bool
+    activity: Activity | None = None  #: what the harness told of itself
+    between_turns: bool = False  #: busy with background tasks alone
+    opinion: Opinion | None = None  #: what another source of the harness says
+    remembered: bool = False  #: tmux was asked a moment ago, for another reason: what is written asks it again
+
+
+class Looker:
+    """Looks; changes nothing. Remembers a silence of tmux for a moment, so that one of fifty sessions pays for it."""
+
+    def __init__(self, system: System, authorized: Authorized) -> None:
+        self._system = system
+        self._authorized = authorized
+        self._timing = timing_of(system)
+        self._silent_until: datetime | None = None
+        self._distrusted: dict[str, datetime] = {}  #: by instance: since when surveys have been belied
+        self._marks: dict[str, tuple[Path, Path]] = {}  #: by uid: where the reporter tells of a dialog, of a tool call
+
+    def was_silent(self) -> None:
+        """Take note that tmux did not answer."""
+        self._silent_until = self._system.clock.now() + _SILENCE
+
+    def distrust(self, record: SessionRecord) -> None:
+        """Take note that the pane is not as it was seen: the next look is one."""
+        self._distrusted[record.instance_id or ""] = self._system.clock.now()
+
+    def see(self, name: str, record: SessionRecord | None, *, remembering: bool = False) -> Sight:
+        """Look at a session once. `remembering`: the pane's latest look will do, if it is recent."""
+        instance = record.instance_id if record else None
+        recent = self._recent(instance) if remembering and instance else None
+        survey = recent or self._survey()
+        live = survey.live(target_for(name), instance) if survey else Live.UNKNOWN
+        activity = self._system.activities.get(record.uid) if record else None
+        observed = observe(record, live, activity)
+        opinion = self._opinion(record, survey) if record is not None and live is Live.LIVE else None
+        asking = record is not None and live is Live.LIVE and self._may_ask(record, opinion)
+        if asking and observed in _MASKABLE:
+            observed = Observed.PERMISSION
+        between = observed is Observed.BUSY and activity is not None and activity.between_turns
+        return Sight(observed, survey, asking, activity, between, opinion, remembered=recent is not None)
+
+    def gate(self, wake: Wake, sight: Sight, name: str, record: SessionRecord | None, ahead: int = 0) -> Decision:
+        """Ask the gate about a message.
+
+        A notice waits for the running turn, not for the other background tasks: for it, their work is idleness.
+        """
+        context = GateContext(
+            name=name,
+            queues_input=record is not None and traits_of(self._system, record).queues_input,
+            restart_due=record is not None and sight.observed in _GONE and restart_due(self._system, record),
+            ahead=ahead,
+        )
+        observed = Observed.IDLE if wake is Wake.NOTICE and sight.between_turns else sight.observed
+        return decide(wake, hold_state(record), observed, context)
+
+    def situation(self, row: InboxRow, record: SessionRecord, sight: Sight, *, durable: bool) -> Situation:
+        """Return how things stand for a row of the record's session. `durable`: see Situation."""
+        pane, state = self._pane(row, record, sight.survey)
+        activity = sight.activity
+        traits = traits_of(self._system, record)
+        return Situation(
+            row=row,
+            generation=record.generation,
+            decision=self.gate(wake_of(row.message.kind), sight, record.name, record),
+            traits=traits,
+            provable=provable(row.message, traits),
+            timing=self._timing,
+            pane=state,
+            receipts=pane.receipts if pane else {},
+            durable=durable,
+            asking=sight.asking,
+            tool_at=self.tool_at(record.uid),
+            typed_at=self._typed_at(record, sight.survey) if state is PaneState.ALIVE else None,
+            turn_started_at=activity.turn_started_at if activity and activity.instance == record.instance_id else None,
+            doubt_since=self._doubt_since(record, pane),
+            cut_off_at=self._cut_off_at(record, sight, activity),
+            paused=hold_state(record) is HoldState.PAUSED,
+            authorized=row.state not in WAITING or self._authorized(row),
+        )
+
+    def has_question(self, record: SessionRecord, sight: Sight) -> bool:
+        """Tell whether the session lives and waits for the answer to a question that a person may type."""
+        if sight.observed not in _LIVE:
+            return False
+        opened = self._system.requests.open(record.uid)
+        return any(one.answerable_by_typing and one.instance == record.instance_id for one in opened)
+
+    def asking(self, record: SessionRecord, survey: Survey | None) -> bool:
+        """Tell whether a dialog may be open, by a look at this moment."""
+        return self._may_ask(record, self._opinion(record, survey))
+
+    def _may_ask(self, record: SessionRecord, opinion: Opinion | None) -> bool:
+        """The reporter tells of a dialog before it shows; one that a person opened (`/model`) fires no hook."""
+        marked = is_there(self._marks_of(record.uid)[0])
+        return marked or (opinion is not None and opinion.state in ASKING_STATES)
+
+    def _opinion(self, record: SessionRecord, survey: Survey | None) -> Opinion | None:
+        pane = survey.of_instance(record.instance_id) if survey and record.instance_id else None
+        return opinion_of(self._system, record, pane.pid) if pane and not pane.dead else None
+
+    def tool_at(self, uid: str) -> datetime | None:
+        """Return when the latest tool call began."""
+        return modified(self._marks_of(uid)[1], self._system.clock.now())
+
+    def _marks_of(self, uid: str) -> tuple[Path, Path]:
+        if uid not in self._marks:
+            folder = self._system.paths.session(uid)
+            self._marks[uid] = (folder / ASKING, folder / TOOL)
+        return self._marks[uid]
+
+    def _recent(self, instance: str) -> Survey | None:
+        """Return a recent survey by which the pane lives, with nobody at it."""
+        survey = self._system.runner.recent(_RECENT_SECONDS) if self._silent_until is None else None
+        pane = survey.of_instance(instance) if survey else None
+        if survey is None or pane is None or pane.dead or instance in survey.viewed or survey.typing.get(instance):
+            return None
+        belied = self._distrusted.get(instance)
+        return survey if belied is None or survey.at > belied else None
+
+    def _survey(self) -> Survey | None:
+        if self._silent_until is not None and self._system.clock.now() < self._silent_until:
+            return None
+        try:
+            survey = self._system.runner.survey()
+        except (TmuxSilent, TmuxMissing):
+            self.was_silent()
+            return None
+        self._silent_until = None
+        return survey
+
+    @staticmethod
+    def _pane(row: InboxRow, record: SessionRecord, survey: Survey | None) -> tuple[Pane | None, PaneState]:
+        instance = record.instance_id if row.state in WAITING or row.instance is None else row.instance
+        if survey is None:
+            return None, PaneState.SILENT
+        pane = survey.of_instance(instance) if instance else None
+        alive = pane is not None and not pane.dead and instance == record.instance_id
+        return pane, PaneState.ALIVE if alive else PaneState.GONE
+
+    def _cut_off_at(self, record: SessionRecord, sight: Sight, activity: Activity | None) -> datetime | None:
+        """Return when a turn was found ended in the terminal: Escape fires no hook (Claude Code 2.1.197)."""
+        if activity is None or activity.instance != record.instance_id:
+            return None
+        opinion, began = sight.opinion, activity.turn_started_at
+        if opinion is not None and opinion.state is ActivityState.IDLE and sight.observed is Observed.BUSY:
+            idle_since = opinion.written_at
+            if idle_since is not None and began is not None and idle_since > began:
+                return idle_since
+        return activity.cut_off_at
+
+    @staticmethod
+    def _typed_at(record: SessionRecord, survey: Survey | None) -> datetime | None:
+        """Return the latest key of a writable client."""
+        clients = survey.typing.get(record.instance_id or "", ()) if survey else ()
+        return max((client.last_key_at for client in clients), default=None)
+
+    def _doubt_since(self, record: SessionRecord, pane: Pane | None) -> datetime | None:
+        """Return since when the input line may hold a text of ours: one that became unknown, or a turn's we cut off."""
+        unknown = self._system.inbox.with_states(record.uid, {MessageState.UNKNOWN}, 1)
+        since = [row.updated_at for row in unknown if row.instance == record.instance_id]
+        cut_off = interrupted_at(pane.receipts) if pane else None
+        return max([*since, *([cut_off] if cut_off else [])], default=None)
+
+
+def modified(path: Path, now: datetime) -> datetime | None:
+    """Return when the file was last written, at most a second after `now`; None if it is not there. Raises StoreBroken.
+
+    A file from the future (the clock was set back) is stamped anew with this moment: whatever waits for a time since
+    then, in whichever process, waits for that time and no longer.
+    """
+    try:
+        at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        if at <= now + _COARSE:
+            return at
+        os.utime(path, (now.timestamp(), now.timestamp()))
+    except FileNotFoundError:
+        return None
+    except (OverflowError, ValueError) as error:
+        raise StoreBroken(f"{path} was written at no time that there is: {error}", f"`touch {path}`") from error
+    except OSError as error:
+        raise StoreBroken(f"{path} cannot be looked at: {error.strerror}", "give yourself the rights to it") from error
+    return now

@@ -1,0 +1,159 @@
+"""Everything at once: what a boot starts, what a stop ends, and the one health answer."""
+
+import logging
+from collections.abc import Sequence
+
+from core.domain.gate import Action, GateContext, Wake, decide, hold_state
+from core.domain.observing import observe
+from core.domain.restarting import ended_unasked
+from core.domain.rows import Answer, Row, StatusReport
+from core.domain.services import ServiceRow
+from core.domain.session import HoldKind, Outcome, Phase
+from core.errors import CoreError, StoreBroken
+from core.session.sessions import Known, every_session
+from core.standing.common import Told, foreign, lock, told_of
+from core.standing.dying import tell_server_lost
+from core.standing.listing import Glance, glance, row_of, rows_told
+from core.standing.reconcile import reconcile
+from core.standing.recovering import recover
+from core.standing.spawning import Opened, StartOrder
+from core.standing.starting import begin, finish_all
+from core.standing.stopping import stop_standing
+from core.system import System
+
+_LOG = logging.getLogger(__name__)
+_ALL_GONE = "no session that should run has a pane: the machine or its tmux server was restarted"
+
+
+def start_all(system: System, actor: str) -> Answer:
+    """Do what a boot does: finish what was cut short, adopt what lives, start and resume what should run.
+
+    The service's sweep and `the-loop start` are this one function. It never weakens a mark.
+    """
+    reconcile(system, actor)
+    sessions = every_session(system.settings, system.records)
+    view = glance(system, sessions)
+    lost = _tell_lost(system, sessions, view)
+    order = StartOrder(actor, "the-loop was started")
+    steps = {known.name: _sweep(system, known, view, order) for known in sessions}
+    told = finish_all(system, steps)
+    if lost:
+        system.events.emit("standing.tmux_back", actor=actor, detail="what a boot starts was started again")
+    return Answer(rows_told(system, told))
+
+
+def stop_all(system: System, actor: str, reason: str = "the-loop was stopped") -> Answer:
+    """End every recorded session; no mark is set, so that the next start brings back what this one ended."""
+    return stop_standing(system, None, actor, reason)
+
+
+def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
+    """Return services and sessions; well is what runs as a boot would have it, or is held by a person."""
+    sessions = every_session(system.settings, system.records)
+    view = glance(system, sessions)
+    rows = tuple(row_of(system, known, view) for known in sessions)
+    database = _database_rows(system, view)
+    enabled = system.settings.standing.enabled
+    running = not database and all(service.running for service in services)
+    well = running and all(
+        _well(row, boots=enabled) or _sleeps(known, view) for known, row in zip(sessions, rows, strict=True)
+    )
+    return StatusReport((*services, *database), rows, well)
+
+
+def _database_rows(system: System, view: Glance) -> tuple[ServiceRow, ...]:
+    """Return a row for the database where it, or a row of it, cannot be read; else it is taken for granted."""
+    if view.queued is None:
+        return (ServiceRow("database", False, None, "; ".join(view.trouble)),)
+    try:
+        system.inbox.check()
+        system.outbox.check()
+    except StoreBroken as error:
+        return (ServiceRow("database", False, None, str(error)),)
+    bad = system.database.bad_rows()
+    return (ServiceRow("database", True, None, "; ".join(bad)),) if bad else ()
+
+
+def _well(row: Row, *, boots: bool) -> bool:
+    if row.outcome is Outcome.UNREADABLE:
+        return False
+    if not (boots and row.auto_start) or row.phase is Phase.DELETING:
+        return True
+    if row.hold is not None:
+        return row.hold.kind is not HoldKind.FAILED
+    return row.running is True
+
+
+def _sleeps(known: Known, view: Glance) -> bool:
+    """Tell whether it was stopped for having nothing to do: a boot would start it, yet it is as people want it."""
+    return known.record is not None and known.record.instance_id in view.asleep
+
+
+# ---------------------------------------------------------------- the sweep
+
+
+def _tell_lost(system: System, sessions: Sequence[Known], view: Glance) -> bool:
+    """Tell, as one event, that no session which should run has a pane: the machine or its tmux server was restarted.
+
+    That is nobody's crash. What a boot starts is resumed by the sweep; the rest stays down.
+    """
+    if view.survey is None:
+        return False
+    records = [known.record for known in sessions if known.record is not None and known.record.instance_id]
+    if any(view.survey.of_instance(record.instance_id or "") for record in records):
+        return False
+    try:
+        lost = [record for record in records if ended_unasked(record)]
+        return bool(lost) and tell_server_lost(system, lost, _ALL_GONE, bring_back=False)
+    except StoreBroken as error:
+        _LOG.warning("lost sessions not told", extra={"reason": str(error)})
+        return False
+
+
+def _sweep(system: System, known: Known, view: Glance, order: StartOrder) -> Told | Opened:
+    """Ask the gate what the sweep may do with a session, and do it."""
+    if known.unreadable is not None:
+        return told_of(known.unreadable)
+    record = known.record
+    activity = view.activities.get(record.uid) if record else None
+    context = GateContext(name=known.name, auto_start=known.definition.auto_start and system.settings.standing.enabled)
+    decision = decide(Wake.SWEEP, hold_state(record), observe(record, view.live(known), activity), context)
+    if decision.action in (Action.START, Action.RESUME):
+        return begin(system, known.name, order)
+    if decision.action is Action.ADOPT:
+        _say_adopted(system, known, order.actor)
+        return Told(Outcome.ALREADY_RUNNING)
+    if decision.action is Action.ADOPT_HELD:
+        return Told(Outcome.HELD, decision.reason)
+    if decision.action is Action.END_LEFTOVERS:
+        return _end_leftovers(system, known, order.actor, decision.reason)
+    if decision.action is Action.FAIL_ROW and view.survey is not None:
+        return Told(Outcome.FAILED, str(foreign(system, view.survey, known.name)))
+    return Told(_WITHOUT_ACTION.get(decision.action, Outcome.FAILED), decision.reason)
+
+
+_WITHOUT_ACTION = {
+    Action.WAIT: Outcome.ALREADY_RUNNING,
+    Action.LEAVE: Outcome.NOT_RUNNING,
+    Action.RETRY: Outcome.UNCONFIRMED,
+    Action.FINISH_DELETE: Outcome.UNCONFIRMED,  # reconcile has just tried
+}
+
+
+def _say_adopted(system: System, known: Known, actor: str) -> None:
+    instance = known.record.instance_id if known.record else None
+    system.events.emit("standing.adopted", name=known.name, actor=actor, instance=instance)
+
+
+def _end_leftovers(system: System, known: Known, actor: str, reason: str) -> Told:
+    """End what still runs under a stopped or failed mark. Reconcile did, unless something came between."""
+    if known.record is None:
+        return Told(Outcome.HELD, reason)
+    try:
+        with lock(system, known.name, "sweep"):
+            record = system.records.read(known.name)
+            if record is not None:
+                recover(system, record, system.runner.survey(), actor)
+    except CoreError as error:
+        return told_of(error)
+    return Told(Outcome.HELD, reason)

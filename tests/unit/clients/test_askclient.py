@@ -1,0 +1,143 @@
+"""The client that a hook becomes: what it prints, and that it gives up rather than guess."""
+
+import io
+import json
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.clients import askclient
+from core.clients.askclient import Undecided, hook_output, sendable, wait_for_answer
+
+Script = Callable[[socket.socket, dict[str, Any]], None]
+
+
+@contextmanager
+def service(path: Path, *scripts: Script) -> Iterator[list[dict[str, Any]]]:
+    """Answer one connection after another as told; the requests are collected."""
+    heard: list[dict[str, Any]] = []
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(path))
+    server.listen()
+    server.settimeout(10)
+
+    def serve() -> None:
+        for script in scripts:
+            connection, _ = server.accept()
+            with connection, connection.makefile("rb") as stream:
+                heard.append(json.loads(stream.readline()))
+                script(connection, heard[-1])
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield heard
+    finally:
+        thread.join(10)
+        server.close()
+
+
+def say(*lines: dict[str, Any]) -> Script:
+    """Return a script that says these lines and hangs up."""
+    return lambda connection, _: connection.sendall(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+
+
+def test_the_answer_is_returned(tmp_path: Path) -> None:
+    """First how long it may take, then the answer."""
+    with service(tmp_path / "s", say({"wait": 5}, {"answer": {"allowed": True}})):
+        assert wait_for_answer(str(tmp_path / "s"), {"op": "request"}) == {"allowed": True}
+
+
+def test_a_service_that_goes_away_is_asked_again(tmp_path: Path) -> None:
+    """Under the same key, within the time that was granted."""
+    with service(tmp_path / "s", say({"wait": 5}), say({"answer": {"allowed": False}})) as heard:
+        answer = wait_for_answer(str(tmp_path / "s"), {"op": "request", "key": "k"})
+
+    assert answer == {"allowed": False}
+    assert [request["key"] for request in heard] == ["k", "k"]
+
+
+@pytest.mark.parametrize("line", [{"undecided": "no thread"}, {"error": "unknown operation"}, {"wait": 0.1}])
+def test_without_an_answer_nothing_is_decided(tmp_path: Path, line: dict[str, Any]) -> None:
+    """The dialog stays in the terminal."""
+    with service(tmp_path / "s", say(line)), pytest.raises(Undecided):
+        wait_for_answer(str(tmp_path / "s"), {"op": "request"})
+
+
+def test_no_service_is_undecided_at_once(tmp_path: Path) -> None:
+    """Nothing is waited for that was never there."""
+    with pytest.raises(Undecided):
+        wait_for_answer(str(tmp_path / "s"), {"op": "request"})
+
+
+def test_a_long_path_is_reached(tmp_path: Path) -> None:
+    """The kernel's address holds 108 bytes, a state root may need more."""
+    folder = tmp_path / ("d" * 60) / ("e" * 60)
+    folder.mkdir(parents=True)
+    short = tmp_path / "s"
+    with service(short, say({"answer": {"allowed": True}})):
+        (folder / "service.sock").symlink_to(short)
+        assert wait_for_answer(str(folder / "service.sock"), {"op": "request"}) == {"allowed": True}
+
+
+@pytest.mark.parametrize(
+    ("tool", "answer", "decision"),
+    [
+        ("Bash", {"allowed": True}, {"behavior": "allow"}),
+        ("Bash", {"allowed": False, "message": "no"}, {"behavior": "deny", "message": "no"}),
+        ("Bash", {"answers": {"a?": "b"}}, None),
+        ("Bash", {}, None),
+        ("Bash", {"allowed": "yes"}, None),
+        (
+            "AskUserQuestion",
+            {"answers": {"a?": "b"}},
+            {"behavior": "allow", "updatedInput": {"questions": [1], "answers": {"a?": "b"}}},
+        ),
+    ],
+)
+def test_what_is_printed_is_what_was_decided(tool: str, answer: dict[str, Any], decision: object) -> None:
+    """An answer that fits no dialog is none."""
+    payload = {"tool_name": tool, "tool_input": {"questions": [1]}}
+
+    output = hook_output(payload, answer)
+
+    assert output == (
+        None
+        if decision is None
+        else {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
+    )
+
+
+@pytest.mark.parametrize(
+    "value", [{"content": "x" * 10**7}, {f"k{n}": "y" * 30_000 for n in range(200)}, {"a": [1, 2]}]
+)
+def test_what_is_sent_fits_the_service(value: dict[str, Any]) -> None:
+    """The longest texts are cut first; small inputs are sent whole."""
+    sent = sendable(value)
+
+    assert len(json.dumps(sent)) < 1 << 20
+    assert sent == value or len(json.dumps(value)) > askclient.LONGEST_TEXTS[-1]
+
+
+def test_what_is_cut_to_be_sent_says_so() -> None:
+    """Nobody is to approve the beginning of a command that they take to be all of it."""
+    given = {"command": "c" * 500, **{f"k{n}": "y" * 5_000 for n in range(300)}}
+
+    sent = sendable(given)
+
+    assert sent["command"] == "c" * 400 + "…"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"tool_input": 5}', "\udcff"])
+def test_a_broken_payload_decides_nothing(text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It exits with 0 and says nothing."""
+    raw = io.TextIOWrapper(io.BytesIO(text.encode("utf-8", "surrogateescape")))
+    monkeypatch.setattr(sys, "stdin", raw)
+
+    assert askclient.main([str(tmp_path / "s"), "i-1", "k"]) == 0

@@ -1,0 +1,115 @@
+"""What came live waits for what was missed before it, for a while."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from core.conversation.catchingup import LIMIT, CatchingUp
+from core.domain.message import InboxRow, Kind, MessageState, ReplyAddress
+from core.paths import StatePaths
+from core.store.bindings import SqliteBindings
+from core.store.database import SqliteDatabase
+from tests.unit.store.samples import NOON, StandingClock, a_binding, a_message
+
+_ADDRESS = ReplyAddress("slack", "T1", "C1", "1.0", "2.0")
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    """Return a clock that stands still."""
+    return StandingClock()
+
+
+@pytest.fixture
+def bindings(tmp_path: Path, clock: StandingClock) -> Iterator[SqliteBindings]:
+    """Give the bindings of a new database."""
+    database = SqliteDatabase(StatePaths(tmp_path), clock)
+    yield SqliteBindings(database)
+    database.close()
+
+
+def reply(clock: StandingClock, address: ReplyAddress | None = _ADDRESS) -> InboxRow:
+    """Return a row that is committed now."""
+    message = a_message(kind=Kind.REPLY, created_at=clock.now(), address=address)
+    return InboxRow(message, 1, MessageState.PENDING, "", clock.now())
+
+
+def sweep(gaps: CatchingUp) -> None:
+    """Read the thread to its end."""
+    gaps.looking("slack")
+    gaps.swept("slack", "C1", "1.0")
+
+
+def test_a_reply_after_a_gap_waits_until_its_thread_was_swept(clock: StandingClock, bindings: SqliteBindings) -> None:
+    """Others do not: those of before, those of other ways, and those in flight."""
+    gaps = CatchingUp(clock, bindings)
+    before = reply(clock)
+    clock.pause(1)
+    gaps.behind("slack")
+    after, said = reply(clock), reply(clock, None)
+
+    held = [gaps.holds(row) for row in (before, after, said)]
+    clock.pause(1)
+    sweep(gaps)
+
+    assert held == [False, True, False]
+    assert not gaps.holds(after)
+
+
+def test_a_sweep_that_began_before_the_gap_ends_no_wait(clock: StandingClock, bindings: SqliteBindings) -> None:
+    """It may have read the thread before the reply that is missing was written."""
+    gaps = CatchingUp(clock, bindings)
+    gaps.looking("slack")
+    clock.pause(1)
+    gaps.behind("slack")
+    clock.pause(1)
+    gaps.swept("slack", "C1", "1.0")
+
+    assert gaps.holds(reply(clock))
+
+
+def test_what_a_service_finds_at_its_start_waits_too(clock: StandingClock, bindings: SqliteBindings) -> None:
+    """The service that committed it may have ended before its own sweep was over."""
+    found = reply(clock)
+    clock.pause(1)
+    gaps = CatchingUp(clock, bindings, "slack")
+
+    held = gaps.holds(found)
+    clock.pause(1)
+    sweep(gaps)
+
+    assert held
+    assert not gaps.holds(found)
+
+
+def test_no_reply_waits_longer_than_the_limit(clock: StandingClock, bindings: SqliteBindings) -> None:
+    """Where sweeps fail for long, order is worth less than that the reply arrives."""
+    gaps = CatchingUp(clock, bindings, "slack")
+    row = reply(clock)
+    clock.pause((LIMIT - timedelta(seconds=1)).total_seconds())
+    early = gaps.holds(row)
+    clock.pause(2)
+
+    assert early
+    assert not gaps.holds(row)
+
+
+def test_nothing_is_missing_of_a_thread_that_was_opened_after_the_gap(
+    clock: StandingClock, bindings: SqliteBindings
+) -> None:
+    """The first word to a new session waits for no sweep."""
+    gaps = CatchingUp(clock, bindings, "slack")
+    bindings.bind(a_binding(thread="1.0", created_at=NOON + timedelta(seconds=1)))
+    clock.pause(2)
+
+    assert not gaps.holds(reply(clock))
+
+
+def test_a_thread_that_was_there_before_the_gap_waits(clock: StandingClock, bindings: SqliteBindings) -> None:
+    """Replies to it may be missing."""
+    gaps = CatchingUp(clock, bindings, "slack")
+    bindings.bind(a_binding(thread="1.0", created_at=NOON - timedelta(seconds=1)))
+
+    assert gaps.holds(reply(clock))

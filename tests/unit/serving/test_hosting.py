@@ -1,0 +1,62 @@
+"""How the service and its connections are told, whether it answers or not."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from core.process.controlsocket import ControlSocket
+from core.process.presence import ServiceLock
+from core.serving.hosting import service_rows
+from core.store.files import private_folder
+from core.system import System
+from tests.support.world import World
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> System:
+    """Give ports with Slack enabled."""
+    system = World(tmp_path, "loop-test-none", tmp_path, slack=True).system()
+    private_folder(system.paths.local)
+    return system
+
+
+def test_without_a_service_every_row_says_so(system: System) -> None:
+    """Neither it nor a connection runs, and the latter's detail says why."""
+    service, slack = service_rows(system)
+
+    assert (service.running, service.pid) == (False, None)
+    assert (slack.name, slack.running, slack.detail) == ("slack", False, "no service is running")
+
+
+def test_a_service_that_is_silent_runs_all_the_same(system: System) -> None:
+    """Could not ask is never no: the lock says that it lives."""
+    lock = ServiceLock(system.paths.service_lock)
+    lock.take()
+
+    service, slack = service_rows(system)
+    lock.release()
+
+    assert service.running
+    assert "does not answer" in service.detail
+    assert (slack.running, slack.detail) == (False, "could not be asked")
+
+
+def test_the_services_own_words_are_passed_on(system: System) -> None:
+    """What it answers is what is shown."""
+    lock, stopping = ServiceLock(system.paths.service_lock), threading.Event()
+    rows = [{"name": "service", "running": True, "pid": 1, "detail": ""}]
+    rows.append({"name": "slack", "running": True, "pid": 1, "detail": "Socket Mode"})
+    control = ControlSocket(system.paths.service_socket, {"status": lambda: {"services": rows}})
+    lock.take()
+    control.open()
+    answering = threading.Thread(target=control.run, args=(stopping,))
+    answering.start()
+
+    seen = service_rows(system)
+    stopping.set()
+    answering.join()
+    control.close()
+    lock.release()
+
+    assert [row.to_json() for row in seen] == rows

@@ -1,0 +1,115 @@
+"""What the sender of a message is told in its thread, and what they can do about it: a row for every end of it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.domain.buttons import Press, Role
+from core.domain.delivering import CONFIRM
+from core.domain.gate import HoldState, Observed, held_reason, seen_reason
+from core.domain.marking import MARKS, Mark
+from core.domain.message import IN_FLIGHT, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.ports import NewPost, OutboundKind
+from core.session.notes import AGAIN, STARTABLE, note_for
+from core.system import System
+from tests.support.world import World
+
+S, P = MessageState, Press
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+START = (P.SEND_AGAIN, P.START, P.START_AND_SEND)
+SEEN: list[tuple[MessageState, str, str, tuple[Press, ...]]] = [
+    (S.QUEUED, "2 are ahead", "is waiting", (P.CANCEL,)),
+    (S.QUEUED, seen_reason(Observed.BUSY), "is waiting", (P.CANCEL, P.INTERRUPT)),
+    (S.QUEUED, seen_reason(Observed.PERMISSION), "is waiting", (P.CANCEL,)),
+    (S.QUEUED, held_reason(HoldState.PAUSED), "is waiting", (P.CANCEL,)),
+    (S.QUEUED, f"{CONFIRM}, for it was sent 3 h ago", "is waiting", (P.CONFIRM, P.CANCEL)),
+    (S.REFUSED, "100 messages wait already", "was not delivered", (P.SEND_AGAIN,)),
+    *((S.REFUSED, reason, "was not delivered", START) for reason in sorted(STARTABLE)),
+    (S.EXPIRED, "tmux did not answer", "expired", (P.SEND_AGAIN,)),
+    (S.CANCELLED, "cancelled by bob", "was cancelled", (P.SEND_AGAIN,)),
+    (S.UNKNOWN, "no record shows it", "may not have been taken", (P.SEND_AGAIN,)),
+    (S.FAILED, "nothing is left of it", "could not be delivered", ()),
+]
+
+
+def row(address: ReplyAddress | None) -> InboxRow:
+    """Return a reply's row as it is stored."""
+    given: dict[str, Any] = {
+        "id": "m-1", "key": "k", "uid": "s-1", "name": "scribe", "generation": 1, "kind": Kind.REPLY,
+        "actor": "slack:U1", "who": "alice", "via": "slack", "marker": "abcd", "text": "do it", "raw": False,
+        "order_us": 1, "created_at": NOW, "address": address,
+    }  # fmt: skip
+    return InboxRow(NewMessage(**given), 1, MessageState.PENDING, "", NOW)
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> System:
+    """Give ports that have told nobody of anything."""
+    return World(tmp_path, "no-such-server", tmp_path).system()
+
+
+def told(system: System, state: MessageState, reason: str, remedy: str = "do this") -> NewPost:
+    """Return the note of a reply."""
+    note = note_for(system, row(ReplyAddress("slack", "T1", "C1", "1.0", "1.1")), state, reason, remedy)
+    assert note is not None
+    return note
+
+
+@pytest.mark.parametrize(("state", "reason", "words", "presses"), SEEN)
+def test_each_end_has_its_words_its_remedy_and_its_buttons(
+    system: System, state: MessageState, reason: str, words: str, presses: tuple[Press, ...]
+) -> None:
+    """In the message's own thread; each button carries the message's id and no text."""
+    note = told(system, state, reason)
+
+    assert note.text == f"Your message to `scribe` {words}: {reason}. To do: do this"
+    assert tuple(button.press for button in note.buttons) == presses
+    assert {button.target for button in note.buttons} <= {"m-1"}
+    assert (note.kind, note.channel, note.thread) == (OutboundKind.NOTE, "C1", "1.0")
+
+
+def test_every_state_that_stops_a_message_has_a_note() -> None:
+    """Those that go on, or are taken, are shown by a reaction alone."""
+    silent = IN_FLIGHT | {S.PENDING, S.SUBMITTED, S.ACCEPTED, S.CONFIRMED}
+
+    assert {state for state, *_ in SEEN} == set(S) - silent
+    assert {state for state, mark in MARKS.items() if mark is Mark.REFUSED} == {
+        S.REFUSED,
+        S.EXPIRED,
+        S.CANCELLED,
+        S.FAILED,
+    }
+    assert MARKS.keys() == set(S)
+
+
+@pytest.mark.parametrize("press", [P.START, P.START_AND_SEND])
+def test_starting_is_for_operators(system: System, press: Press) -> None:
+    """All else that a note offers is for whoever may steer."""
+    roles = {button.press: button.role for state, reason, *_ in SEEN for button in told(system, state, reason).buttons}
+
+    assert roles.pop(press) is Role.OPERATOR
+    assert {role for key, role in roles.items() if key not in (P.START, P.START_AND_SEND)} == {Role.MEMBER}
+
+
+def test_one_note_for_each_message_and_reason(system: System) -> None:
+    """What was told is not told again; another reason, or another end, is another note."""
+    address = ReplyAddress("slack", "T1", "C1", "1.0", "1.1")
+    system.outbox.add([told(system, S.QUEUED, "busy")])
+
+    again = note_for(system, row(address), S.QUEUED, "busy", "another remedy")
+    others = {told(system, S.QUEUED, "paused").key, told(system, S.UNKNOWN, "busy").key}
+
+    assert again is None
+    assert len(others) == 2
+
+
+def test_what_came_by_no_chat_has_no_note(system: System) -> None:
+    """Whoever said it at the terminal has the answer there."""
+    assert note_for(system, row(None), S.REFUSED, "stopped", "start it") is None
+
+
+def test_what_can_be_sent_again_was_taken_by_nobody_for_sure() -> None:
+    """A message that is confirmed, waits, or could never be typed is none of these."""
+    assert {S.UNKNOWN, S.EXPIRED, S.REFUSED, S.CANCELLED} == AGAIN
