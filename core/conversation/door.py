@@ -1,6 +1,7 @@
 """What a channel may ask of core, from any of its threads."""
 
 import logging
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -35,6 +36,7 @@ from core.system import System
 
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 5
+_HEAD_START_SECONDS = 0.02  #: is no wait for whoever wrote: Slack gives three seconds
 
 
 class Door:
@@ -72,18 +74,25 @@ class Door:
     def receive(self, replies: Sequence[IncomingReply], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
         """Run the pipeline, and deliver what passed. Raises StoreBroken.
 
-        `committed` is called, by another thread, when what passed is on the disk: the way into the terminal does not
-        wait for that, since a power cut ends the terminal, too.
+        `committed` is called, by another thread, when what passed is on the disk. The way into the terminal has a head
+        start and does not wait for that, since a power cut ends the terminal, too.
         """
-        taken = self._inbound.take(replies)
-        synced = self._disk.submit(self._sync, taken.verdicts, committed)
+        taken, delivered = self._inbound.take(replies), threading.Event()
+        synced = self._disk.submit(self._sync, delivered, taken.verdicts, committed)
         try:
             taken.tell()
             self._deliver(taken.uids)
         finally:
+            delivered.set()
             synced.result()
 
-    def _sync(self, verdicts: tuple[Verdict, ...], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
+    def _sync(
+        self,
+        delivered: threading.Event,
+        verdicts: tuple[Verdict, ...],
+        committed: Callable[[tuple[Verdict, ...]], None],
+    ) -> None:
+        delivered.wait(_HEAD_START_SECONDS)  # both need the interpreter
         self._system.database.sync()
         committed(verdicts)
 

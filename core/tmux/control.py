@@ -15,17 +15,16 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from core.errors import TmuxSilent
 from core.tmux.language import DATA, Line, spell
+from core.tmux.loadfiles import LoadFile, LoadFiles
 from core.tmux.server import CONTROL_SESSION, TmuxServer
 from core.tmux.transport import Job, Reply, silent
 
 _ATTACH = ("-N", "-C", "attach-session", "-f", "no-output,ignore-size", "-t", f"={CONTROL_SESSION}:")
 _BUILD_SECONDS = 1.0  # what building a client may take of a call's time, and never more than half of it
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # between attempts to build one
-_LEFTOVER_AGE = 60.0  # seconds: no load takes as long
 _PIPE_BYTES = 1 << 20
 _FRAME = re.compile(rb"%(begin|end|error) (\d+ \d+) \d+")
 
@@ -44,13 +43,11 @@ class ControlTransport:
     def __init__(self, server: TmuxServer) -> None:
         self._server = server
         self._process = server.process()
-        self._folder = server.conf.parent / "load"
-        self._folder_name = str(self._folder)
+        self._loads = LoadFiles(server.conf.parent / "load")
         self._lock = threading.Lock()
         self._client: _Client | None = None
         self._pause = _FIRST_PAUSE
         self._not_before = 0.0
-        self._remove_leftovers()
 
     def run(self, line: Line, timeout: float, data: bytes | None = None) -> Reply:
         """See Transport. The data goes by a file of its own, since a control client has no other way."""
@@ -74,6 +71,7 @@ class ControlTransport:
         """See Transport."""
         with self._lock:
             self._drop()
+            self._loads.close()
 
     @property
     def client_pid(self) -> int | None:
@@ -81,15 +79,17 @@ class ControlTransport:
         client = self._client
         return client.pid if client else None
 
-    def _exchanged(self, client: "_Client", lines: Sequence[Line], paths: Sequence[str], end: float) -> Reply:
+    def _exchanged(self, client: "_Client", lines: Sequence[Line], loads: Sequence[LoadFile], end: float) -> Reply:
         try:
             return client.exchange(lines, end)
         except _Lost as error:
             self._drop()
             raise silent(f"the control client was lost during {lines[0][0][0]}: {error}") from error
         finally:
-            for path in paths:
-                _remove(path)
+            for load in loads:
+                load.remove()
+            if loads:
+                self._loads.prepare()
 
     def _ready(self, end: float) -> "_Client | None":
         """Return a living client, built if need be, or None where none can be had now."""
@@ -132,64 +132,19 @@ class ControlTransport:
             self._client.end()
             self._client = None
 
-    def _with_files(self, jobs: Sequence[Job]) -> tuple[list[Line], list[str]] | None:
+    def _with_files(self, jobs: Sequence[Job]) -> tuple[list[Line], list[LoadFile]] | None:
         """Return the lines and the files that they load; None where those cannot be written, or tmux not read them."""
         lines: list[Line] = []
-        paths: list[str] = []
+        loads: list[LoadFile] = []
         for line, data in jobs:
-            path = None if data is None else self._written(data)
-            if data is not None and path is None:
-                for written in paths:
-                    _remove(written)
+            load = None if data is None else self._loads.written(data)
+            if data is not None and load is None:
+                for written in loads:
+                    written.remove()
                 return None
-            lines.append(_with_path(line, path))
-            paths += [path] if path else []
-        return lines, paths
-
-    def _written(self, data: bytes) -> str | None:
-        """Write the data to a new file that only we can read; None where that cannot be done, or tmux not read it.
-
-        tmux expands the path as a format, so it must not hold a `#`.
-        """
-        if "#" in self._folder_name:
-            return None
-        path = f"{self._folder_name}/load-{secrets.token_hex(8)}"
-        try:
-            _write_new(path, data)
-        except OSError:  # a full disk, say: the process that takes the line instead needs no file
-            with suppress(OSError):  # what there is of it, if there is any
-                os.unlink(path)
-            return None
-        return path
-
-    def _remove_leftovers(self) -> None:
-        """Remove the files of a process that was killed during a load: they hold people's text."""
-        oldest = time.time() - _LEFTOVER_AGE
-        for path in self._folder.glob("load-*"):
-            with suppress(FileNotFoundError):  # another process removes its own
-                if path.stat().st_mtime < oldest:
-                    path.unlink()
-
-
-def _write_new(path: str, data: bytes) -> None:
-    """Write a file that only we can read, and its folder where that is missing. Raises OSError."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        descriptor = os.open(path, flags, 0o600)
-    except FileNotFoundError:
-        Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, flags, 0o600)
-    try:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-    finally:
-        os.close(descriptor)
-
-
-def _remove(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)
+            lines.append(_with_path(line, load.path if load else None))
+            loads += [load] if load else []
+        return lines, loads
 
 
 def _with_path(line: Line, path: str | None) -> Line:

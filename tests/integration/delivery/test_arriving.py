@@ -58,25 +58,36 @@ def door_of(system: System, at_once: Callable[[Collection[str]], None]) -> Door:
     )
 
 
-def test_a_reply_is_delivered_while_the_disk_is_waited_for(bound: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told of as arrived only after the disk has it, and is told of in the event log before its delivery."""
+def test_a_reply_is_told_of_then_delivered_then_acknowledged(bound: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event log knows of it before its session does; nobody is told that it arrived before the disk has it."""
     order: list[str] = []
-    delivered, real = threading.Event(), os.fdatasync
 
     def sync(descriptor: int) -> None:
-        order.append("disk waited for" if delivered.wait(_SECONDS) else "disk alone")
-        real(descriptor)
+        os.fsync(descriptor)
+        order.append("on the disk")
 
     def at_once(uids: Collection[str]) -> None:
         order.append("told of" if "channel.reply_received" in bound.paths.events.read_text() else "unknown")
-        order.append(f"delivered {len(uids)}")
-        delivered.set()
+        order.append(f"delivered to {len(uids)}")
 
     monkeypatch.setattr("core.store.database._SYNC", sync)
 
     door_of(bound, at_once).receive([REPLY], lambda verdicts: order.append(verdicts[0].value))
 
-    assert order == ["told of", "delivered 1", "disk waited for", "committed"]
+    assert order == ["told of", "delivered to 1", "on the disk", "committed"]
+
+
+def test_a_delivery_that_hangs_keeps_no_acknowledgement(bound: System) -> None:
+    """A frozen tmux holds up the session's terminal, not whoever waits to hear that the reply arrived."""
+    acknowledged = threading.Event()
+    in_time: list[bool] = []
+
+    def at_once(_: Collection[str]) -> None:
+        in_time.append(acknowledged.wait(_SECONDS))
+
+    door_of(bound, at_once).receive([REPLY], lambda _: acknowledged.set())
+
+    assert in_time == [True]
 
 
 def test_a_disk_that_fails_lets_nobody_believe_that_a_reply_arrived(

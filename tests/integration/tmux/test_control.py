@@ -163,6 +163,26 @@ def test_leftover_loads_of_a_killed_process_are_removed(private: PrivateTmux) ->
     assert [path.name for path in folder.iterdir()] == ["load-young"]
 
 
+def test_a_file_that_was_made_ahead_is_used_once_and_may_go(private: PrivateTmux) -> None:
+    """Each text has a file of its own; one that another process has removed is made anew, and the end leaves none."""
+    transport = ControlTransport(private.server)
+    runner = private.runner(transport)
+    pane, reader = private.reading(runner)
+    wait_until(lambda: runner.survey().panes and transport.client_pid, "a client is attached")
+    folder, ahead = private.folder / "load", []
+    for token in ("m-1", "m-2", "m-3"):
+        assert runner.write(pane.tag, f"{token} ".encode(), Receipt.PASTED, token, soon()) is Written.DONE
+        ahead += [path.name for path in folder.iterdir()]
+        if token == "m-2":
+            (folder / ahead[-1]).unlink()
+
+    reader.wait_for(b"m-1 m-2 m-3 ")
+    transport.close()
+
+    assert len(set(ahead)) == 3
+    assert list(folder.iterdir()) == []
+
+
 def test_full_disk_takes_a_process(private: PrivateTmux) -> None:
     """Where no file can be written for a load, the text arrives the other way."""
     transport = ControlTransport(private.server)
