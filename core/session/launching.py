@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from core.clients import toolbridge
 from core.domain.directive import Grant, compose_pointer
 from core.domain.harness import TOOL_LIST, TOOL_SERVER, Launch, SessionContext
 from core.domain.session import Definition, SessionRecord
@@ -75,7 +76,7 @@ def write_tools(paths: StatePaths, record: SessionRecord, context: SessionContex
         "tools": [spec.listed() for spec in EVERY_TOOL],
     }
     write_private(context.folder / TOOL_LIST, json.dumps(told, ensure_ascii=False, indent=2).encode() + b"\n")
-    write_private(context.folder / TOOL_SERVER, Path(__file__).with_name(TOOL_SERVER).read_bytes())
+    write_private(context.folder / TOOL_SERVER, Path(toolbridge.__file__).read_bytes())
     mint_token(paths, record)
 
 
