@@ -272,6 +272,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX inbox_accepted ON inbox (uid) WHERE state = 'accepted'",
         "ALTER TABLE bindings ADD COLUMN swept_before TEXT NOT NULL DEFAULT ''",
     ),
+    ("CREATE INDEX inbox_unknown ON inbox (uid, seq) WHERE state = 'unknown'",),
 )
 
 

@@ -13,11 +13,13 @@ _EXISTS = "(:unknown OR uid IN (SELECT value FROM json_each(:uids)))"  #: its se
 #: evidence, the end of a turn, or a start that asks which conversation a message was meant for, may still be about it
 _NEEDED = f"""(
     state = 'accepted'
-    OR (state = 'unknown' AND (:unknown OR instance IN (SELECT value FROM json_each(:instances))))
+    OR (state = 'unknown' AND (:unknown OR instance IN (SELECT value FROM json_each(:instances))) AND NOT EXISTS (
+        SELECT 1 FROM inbox AS later WHERE later.uid = inbox.uid AND later.seq > inbox.seq AND later.state = 'unknown'
+    ))
     OR (kind = 'boot' AND (
         EXISTS (SELECT 1 FROM inbox AS other WHERE other.uid = inbox.uid AND other.state = 'accepted')
         OR EXISTS (
-            SELECT 1 FROM inbox AS other
+            SELECT 1 FROM inbox AS other INDEXED BY inbox_open
             WHERE other.uid = inbox.uid AND other.state IN {_OPEN_STATES} AND other.final = 0
         )
     ))

@@ -153,6 +153,16 @@ def test_what_nobody_knows_stays_while_its_instance_is_the_latest(
     assert (inbox.get("m-1") is not None) is stays
 
 
+def test_of_many_of_which_nobody_knows_the_latest_stays(inbox: SqliteInbox, retention: SqliteRetention) -> None:
+    """Only that one may stand in the input line yet; a long life must not gather them."""
+    for number in (1, 2, 3):
+        moved(inbox, a_message(number), *TAKEN, MessageState.UNKNOWN, instance="i-2")
+
+    everything(retention)
+
+    assert [number for number in (1, 2, 3) if inbox.get(f"m-{number}")] == [3]
+
+
 @pytest.mark.parametrize("other", [(MessageState.QUEUED,), (*TAKEN, MessageState.ACCEPTED)])
 def test_a_start_is_remembered_while_an_earlier_message_is_not_settled(
     inbox: SqliteInbox, retention: SqliteRetention, other: Sequence[MessageState]
