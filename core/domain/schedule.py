@@ -58,6 +58,26 @@ def rearmed_slot(loop: Loop, now: datetime) -> datetime | None:
     return _cron_slot(loop, now)
 
 
+def replanned_slot(loop: Loop, now: datetime) -> datetime | None:
+    """Return when a loop runs whose slot was planned before the clock was set back; None for a slot that stands.
+
+    An interval brings no slot further ahead than twice itself, and an expression none beyond its next match but for a
+    failed run. A dynamic loop keeps the delay that was named after its latest run, if that lies ahead.
+    """
+    planned = loop.next_run_at
+    if planned is None:
+        return None
+    if loop.interval is not None:
+        return following_slot(loop, now, now) if planned - now > 2 * loop.interval else None
+    if loop.mode is Mode.DYNAMIC:
+        began = loop.last_run_at or loop.created_at
+        return now + (planned - began) if now < began <= planned else None
+    if planned - now <= _LONGEST_BACKOFF:
+        return None
+    upcoming = _cron_slot(loop, now)
+    return upcoming if upcoming < planned else None
+
+
 def backoff(failures: int, interval: timedelta | None) -> timedelta:
     """Return how long a loop waits after so many failed runs in a row (from 1): doubling from 30 s, at most an hour.
 

@@ -87,7 +87,7 @@ class Gatekeeper:
     def _is_paced(self, loop: Loop, run: LoopRun) -> bool:
         """Tell whether a tick may go into a session of which nobody can tell what it does."""
         now, latest = self._system.clock.now(), self._latest(run)
-        own = loop.last_run_at
+        own = _past(loop.last_run_at, now)
         if latest is not None and now < latest + self._system.settings.loops.min_interval:
             return False
         return own is None or now >= own + self._pace(loop)
@@ -98,12 +98,12 @@ class Gatekeeper:
 
     def _latest(self, run: LoopRun) -> datetime | None:
         """Return when a tick was last delivered to the session, settled or not."""
-        loops = self._system.loops
+        loops, now = self._system.loops, self._system.clock.now()
         moments = [loop.last_run_at for loop in loops.of_session(run.uid)]
         for other in loops.open_runs(run.uid):
             row = self._system.inbox.get(other.message_id) if other.id != run.id and other.message_id else None
             moments.append(row.submitted_at if row is not None else None)
-        return max((moment for moment in moments if moment is not None), default=None)
+        return max((moment for moment in (_past(each, now) for each in moments) if moment is not None), default=None)
 
     # ------------------------------------------------------------ what does not go in
 
@@ -162,6 +162,11 @@ class Gatekeeper:
             loop = system.loops.get(run.loop_id)
             if fate is not None and loop is not None:
                 apply(system, loop, fate, message=row.message.id)
+
+
+def _past(moment: datetime | None, now: datetime) -> datetime | None:
+    """Return a moment that has been; one that lies ahead is by a clock that was set back since, and paces nothing."""
+    return moment if moment is not None and moment <= now else None
 
 
 def _exit(record: SessionRecord, sight: Sight) -> LastExit | None:

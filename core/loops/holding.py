@@ -10,7 +10,7 @@ from core.domain import fates
 from core.domain.fates import Fate
 from core.domain.gate import HoldState, hold_state
 from core.domain.loop import OPEN, Held, Loop, LoopStatus, RunState
-from core.domain.schedule import expires_at, following_slot
+from core.domain.schedule import expires_at, replanned_slot
 from core.domain.session import Phase, SessionRecord, Status
 from core.effects import Effect, effect
 from core.errors import CoreError
@@ -67,36 +67,48 @@ def _why_over(loop: Loop, record: SessionRecord, now: datetime) -> str:
     mark = hold_state(record)
     if loop.held is Held.PAUSED and mark is not HoldState.PAUSED:
         return "its session is not paused any more"
-    if loop.held is Held.USAGE_LIMIT and loop.held_until is not None and loop.held_until <= now:
+    if loop.held is Held.USAGE_LIMIT and loop.held_until is not None and (loop.held_until <= now or _ahead(loop, now)):
         return "the usage limit may be over"
-    return "its session was started" if loop.held is Held.STOPPED and _runs_again(loop, record) else ""
+    return "its session was started" if loop.held is Held.STOPPED and _runs_again(loop, record, now) else ""
 
 
-def _runs_again(loop: Loop, record: SessionRecord) -> bool:
+def _runs_again(loop: Loop, record: SessionRecord, now: datetime) -> bool:
     """Tell whether the session was started since the hold began, and nothing keeps it from working."""
     up = record.status is Status.RUNNING and record.phase is Phase.SETTLED and record.hold is None
     started = record.started_at
-    return up and started is not None and (loop.held_at is None or started > loop.held_at)
+    return up and started is not None and (loop.held_at is None or started > loop.held_at or _ahead(loop, now))
+
+
+def _ahead(loop: Loop, now: datetime) -> bool:
+    """Tell whether the hold began by a clock that was set back since, so that no time of now says when it is over."""
+    return loop.held_at is not None and loop.held_at > now
 
 
 def look_at_ages(system: System) -> None:
     """End the ordinary loops that have grown too old while they do not fire: the others fire once more first.
 
-    One whose next slot lies further ahead than its interval allows was planned before the clock was set back.
+    Those that fire are planned anew where the clock was set back since.
     """
-    age, now = system.settings.loops.max_age, system.clock.now()
     for loop in system.loops.all_open():
-        expires = expires_at(loop, age)
-        fires = loop.status is LoopStatus.ACTIVE and loop.held is None
-        if age is not None and expires is not None and now >= expires and not fires:
-            _store(system, loop, fates.expired(loop, age, now), Effect.LOOP_EXPIRE)
-        elif fires and _is_beyond(loop, now):
-            _store(system, loop, Fate({"next_run_at": following_slot(loop, now, now)}), Effect.LOOP_EXPIRE)
+        try:
+            _look_at_age(system, loop)
+        except CoreError as error:
+            _LOG.warning("loop passed over", extra={"loop": loop.id, "reason": str(error)})
 
 
-def _is_beyond(loop: Loop, now: datetime) -> bool:
-    planned, interval = loop.next_run_at, loop.interval
-    return planned is not None and interval is not None and planned - now > 2 * interval
+def _look_at_age(system: System, loop: Loop) -> None:
+    age, now = system.settings.loops.max_age, system.clock.now()
+    expires = expires_at(loop, age)
+    fires = loop.status is LoopStatus.ACTIVE and loop.held is None
+    if age is not None and expires is not None and now >= expires and not fires:
+        _store(system, loop, fates.expired(loop, age, now), Effect.LOOP_EXPIRE)
+    elif fires and (slot := replanned_slot(loop, now)) is not None and not _is_under_way(system, loop):
+        _store(system, loop, Fate({"next_run_at": slot}), Effect.LOOP_EXPIRE)
+
+
+def _is_under_way(system: System, loop: Loop) -> bool:
+    """Tell whether a run is on its way or in its turn: what becomes of it plans the next one."""
+    return any(run.loop_id == loop.id for run in system.loops.open_runs(loop.uid))
 
 
 def _store(system: System, seen: Loop, fate: Fate, name: Effect = Effect.LOOP_RELEASE) -> None:

@@ -82,7 +82,7 @@ def _hook_may_come(system: System, loop: Loop, row: InboxRow) -> bool:
     """
     if loop.mode is not Mode.DYNAMIC or row.state not in (MessageState.CONFIRMED, MessageState.ACCEPTED):
         return False
-    return row.state is MessageState.ACCEPTED or system.clock.now() - row.updated_at < _HOOK_TIME
+    return row.state is MessageState.ACCEPTED or timedelta() <= system.clock.now() - row.updated_at < _HOOK_TIME
 
 
 def _cancelled(system: System, loop: Loop, run: LoopRun, row: InboxRow) -> None:

@@ -121,4 +121,5 @@ def _became_idle(system: System, record: SessionRecord, run: LoopRun) -> bool:
     activity = system.activities.get(record.uid)
     if activity is None or activity.instance != run.instance or activity.state is not ActivityState.IDLE:
         return False
-    return run.taken_at is not None and activity.since > run.taken_at
+    taken = run.taken_at  # one that lies ahead is by a clock that was set back since
+    return taken is not None and (activity.since > taken or taken > system.clock.now())

@@ -24,6 +24,7 @@ _CHANGEABLE = frozenset(Loop.__match_args__) - _FIXED
 _RUN_FIXED = {"id", "loop_id", "uid", "slot", "number"}
 _RUN_CHANGEABLE = frozenset(LoopRun.__match_args__) - _RUN_FIXED
 _MICROSECOND = timedelta(microseconds=1)
+_FAR_AHEAD = timedelta(hours=1)  #: no lease is so long
 
 
 class SqliteLoops:
@@ -81,7 +82,7 @@ class SqliteLoops:
         if not self._anything_due(now):
             return ()
         with self._database.transaction(durable=True):
-            self._database.write(queries.DROP_LAPSED, {"now": iso(now)})
+            self._database.write(queries.DROP_LAPSED, _around(now))
             again = self._claim_again(now, claimer, lease_until, most)
             return again + self._claim_new(now, claimer, lease_until, most - len(again))
 
@@ -142,12 +143,12 @@ class SqliteLoops:
 
     def _anything_due(self, now: datetime) -> bool:
         due = self.next_due()
-        return (due is not None and due <= now) or bool(self._database.read(queries.ANY_LAPSED, {"now": iso(now)}))
+        return (due is not None and due <= now) or bool(self._database.read(queries.ANY_LAPSED, _around(now)))
 
     def _claim_again(
         self, now: datetime, claimer: str, lease_until: datetime, most: int
     ) -> tuple[tuple[Loop, LoopRun], ...]:
-        lapsed = self._runs.all(queries.LAPSED_RUNS, {"now": iso(now), "most": most})
+        lapsed = self._runs.all(queries.LAPSED_RUNS, {**_around(now), "most": most})
         runs = [self.move_run(run, claimer=claimer, lease_until=lease_until) for run in lapsed]
         return tuple((self._stored(run.loop_id), run) for run in runs if run is not None)
 
@@ -175,6 +176,10 @@ class SqliteLoops:
 
     def _stored(self, loop_id: str) -> Loop:
         return self._loops.decoded(self._database.read(queries.LOOP, (loop_id,))[0])
+
+
+def _around(now: datetime) -> dict[str, str]:
+    return {"now": iso(now), "ahead": iso(now + _FAR_AHEAD)}
 
 
 def _check(what: str, changes: Mapping[str, Any], changeable: frozenset[str]) -> None:

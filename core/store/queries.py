@@ -252,7 +252,8 @@ FORGET_SPOKEN = "DELETE FROM spoken WHERE uid = ?"
 _OPEN_LOOP = "status IN ('active', 'paused')"
 _FIRES = "status = 'active' AND held IS NULL"
 _IDLE_LOOP = "NOT EXISTS (SELECT 1 FROM loop_runs WHERE loop_id = loops.id AND state <> 'over')"
-_LAPSED = "loop_runs.state = 'claimed' AND loop_runs.lease_until <= :now"
+#: One that ends far ahead was taken before the clock was set back, and is nobody's who lives.
+_LAPSED = "loop_runs.state = 'claimed' AND NOT (loop_runs.lease_until > :now AND loop_runs.lease_until <= :ahead)"
 
 ADD_LOOP = f"""
     INSERT INTO loops (id, uid, name, instruction, mode, created_by, created_at, interval_us, cron, time_zone,
@@ -307,7 +308,7 @@ DROP_LAPSED = f"""
     UPDATE loop_runs SET state = 'over', outcome = 'lapsed', updated_at = :now
     WHERE {_LAPSED} AND NOT EXISTS (SELECT 1 FROM loops WHERE loops.id = loop_runs.loop_id AND {_FIRES})
 """
-ANY_LAPSED = "SELECT 1 FROM loop_runs WHERE state = 'claimed' AND lease_until <= :now LIMIT 1"
+ANY_LAPSED = f"SELECT 1 FROM loop_runs WHERE {_LAPSED} LIMIT 1"
 HELD_LOOPS = "SELECT * FROM loops INDEXED BY loops_held WHERE status = 'active' AND held IS NOT NULL ORDER BY uid, id"
 OPEN_RUNS = "SELECT * FROM loop_runs WHERE state <> 'over' ORDER BY slot, id"
 OPEN_RUNS_OF = "SELECT * FROM loop_runs INDEXED BY loop_runs_going WHERE uid = ? AND state <> 'over' ORDER BY slot, id"
