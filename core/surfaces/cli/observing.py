@@ -23,8 +23,8 @@ _LEAD = ("ts", "event", "level", "name", "actor", "reason", "detail")
 @click.pass_obj
 def events_command(session: Session, name: str | None, last: int | None, follow: bool) -> int:
     """What happened, oldest first; with --json one object a line."""
-    session.permit(session.system, Verb.EVENTS)
-    for event in _chosen(session.system.events.read(follow=follow), name, last, follow):
+    session.permit(session.able, Verb.EVENTS)
+    for event in _chosen(session.able.events.read(follow=follow), name, last, follow):
         print_line(json.dumps(event, ensure_ascii=False) if session.json else _line(event))
         if follow:
             sys.stdout.flush()  # a pipe would keep it until it is full

@@ -99,3 +99,44 @@ def test_nothing_to_be_read_means_the_defaults(folder: ConfigFolder, content: by
     assert error is not None
     assert found.state_root == folder.home / ".local/state/the-loop"
     assert found.routing.tmux.socket_name == "the-loop"
+
+
+def test_everything_that_is_right_by_itself_is_kept(folder: ConfigFolder) -> None:
+    """One loop's bad interval hides neither the default harness, nor a declared one, nor the channel."""
+    folder.write(
+        """
+        routing: {defaultHarness: mine, spawnWorkdir: work}
+        harnesses:
+          mine: {start: [mine], settleMs: 5}
+          claude: {start: [not-the-real-one]}
+          torn: {resume: [x]}
+        channels: {slack: {enabled: true, botTokenEnv: MY_TOKEN}}
+        limits: {queuedPerSession: 7, messageExpiryMinutes: never}
+        standingSessions: {sessions: [{name: a, loops: [{name: x, instruction: y, interval: 5}]}]}
+        """
+    )
+
+    found, error = load_tolerant(folder.path, folder.env)
+
+    assert error is not None
+    assert found.routing.default_harness == "mine"
+    assert found.routing.spawn_workdir == str(folder.path.parent / "work")
+    assert {key: block.settle_ms for key, block in found.harnesses.items()} == {"mine": 5}
+    assert found.channel("slack").enabled
+    assert found.channel("slack").raw["botTokenEnv"] == "MY_TOKEN"
+    assert (found.limits.queued_per_session, found.limits.message_expiry_minutes) == (7, 60)
+    assert found.standing.sessions == ()
+
+
+def test_a_home_that_nobody_has_falls_back_alone(folder: ConfigFolder) -> None:
+    """A folder of a user who does not exist is no folder."""
+    folder.write(
+        "state: {root: ~no-such-user-x/s}\nrouting: {defaultHarness: bundled, spawnWorkdir: ~no-such-user-x}\n"
+    )
+
+    found, error = load_tolerant(folder.path, folder.env)
+
+    assert error is not None
+    assert found.state_root == folder.home / ".local/state/the-loop"
+    assert found.routing.spawn_workdir == str(folder.home)
+    assert found.routing.default_harness == "bundled"
