@@ -231,6 +231,19 @@ class OutboxRow:
     part_of: int | None = None  #: the seq of the row whose part it is
 
 
+MOVED = "moved"  #: NoteWait.ended: another note tells of it since
+
+
+@dataclass(frozen=True)
+class NoteWait:
+    """A message that waits, as a note of ours tells."""
+
+    message: str
+    reason: str  #: for what it waits
+    remedy: str
+    ended: str = ""  #: how its waiting ended, as the note says by now, or MOVED; "": it says that it waits
+
+
 class Outbox(Protocol):
     """Posts on their way out, in order within a thread."""
 
@@ -264,6 +277,29 @@ class Outbox(Protocol):
 
     def with_buttons(self, channel_kind: str, ts: str) -> tuple[OutboxRow, ...]:
         """Return the posts with buttons that stand in the message of that time stamp, the latest first."""
+        ...
+
+    def note_wait(self, note: str, wait: "NoteWait") -> None:
+        """Note that a message waits, as that note tells; an earlier note about it is out of date.
+
+        Part of the open transaction.
+        """
+        ...
+
+    def waits_in(self, note: str) -> tuple["NoteWait", ...]:
+        """Return the messages that a note tells of, in the order in which they go in."""
+        ...
+
+    def end_wait(self, note: str, message: str, ended: str) -> None:
+        """Note how a message's waiting ended, as its note is told to say. Part of the open transaction."""
+        ...
+
+    def forget_waits(self, note: str, messages: Collection[str]) -> None:
+        """Forget that the note tells of these. Part of the open transaction."""
+        ...
+
+    def outdated_notes(self, channel_kind: str) -> tuple[str, ...]:
+        """Return the notes with a message that no longer waits as they tell."""
         ...
 
     def advance(

@@ -22,6 +22,7 @@ from core.redaction import redactor_of
 from core.secretnames import secret_variables
 from core.session.instead import without_buttons
 from core.session.notes import COUNTED
+from core.session.outdated import OVER_BEFORE, mend_notes
 from core.session.unsent import note_unsent
 from core.system import System
 from core.values import replace as replace_fields
@@ -101,6 +102,7 @@ class OutboundWorker:
         if self._shut_out is not None and not self._shut_out.passed():
             return self._shut_out.remaining()
         rest = _REST_SECONDS
+        mend_notes(self._system, self._channel.kind)
         for row in self._system.outbox.due(self._channel.kind, self._system.clock.now()):
             if stopping is not None and stopping.is_set():
                 break
@@ -131,8 +133,8 @@ class OutboundWorker:
         if row.state is not PostState.PENDING:
             return False
         try:
-            if row.post.key.startswith(COUNTED) and self._system.outbox.is_overtaken(row):
-                self._system.outbox.advance(row, PostState.SKIPPED, detail="a later edit says all that it says")
+            if row.post.key.startswith(COUNTED) and (detail := self._superfluous(row)):
+                self._system.outbox.advance(row, PostState.SKIPPED, detail=detail)
                 return True
             if not self._channel.wants(row.post.kind):
                 self._system.outbox.advance(row, PostState.SKIPPED, detail="the channel's verbosity leaves it out")
@@ -144,6 +146,14 @@ class OutboundWorker:
         except Refused:
             return True  # dropped meanwhile: the session was deleted
         return False
+
+    def _superfluous(self, row: OutboxRow) -> str:
+        """Return why a note, or its edit, tells nothing any more; "" where it does. Raises Refused if it moved on."""
+        mend_notes(self._system, self._channel.kind)
+        if self._system.outbox.is_overtaken(row):
+            return "a later edit says all that it says"
+        first = self._system.outbox.get(row.post.edits) if row.post.edits else None
+        return OVER_BEFORE if first is not None and first.detail == OVER_BEFORE else ""
 
     def _dressed(self, post: NewPost) -> NewPost:
         """Return the post as this chat can show it: without buttons where no press arrives."""

@@ -105,7 +105,10 @@ class Presses:
             return self._answered(press, button)
         messages = [self._message(row, message_id) for message_id in button.target.split()]
         words = self._of_messages(press, button.press, messages)
-        self._system.outbox.add([_marked(row, press, button, words)])
+        with self._system.database.transaction(durable=True):
+            self._system.outbox.add([_marked(row, press, button, words)])
+            if button.press in (Press.CANCEL, Press.CONFIRM):  # the note says what became of them
+                self._system.outbox.forget_waits(row.post.edits or row.post.id, button.target.split())
         self._system.poke()
         return ""
 

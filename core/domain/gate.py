@@ -187,7 +187,7 @@ _SEEN_REASONS = {
     Observed.STARTING: "it is still starting",
     Observed.IDLE: "it is idle",
     Observed.BUSY: "a turn is running",
-    Observed.PERMISSION: "it asks for a permission, and what is typed now could answer that",
+    Observed.PERMISSION: "its agent asks for a permission, and what is typed now could answer that",
     Observed.QUESTION: "it waits for the answer to its question",
     Observed.UNKNOWN: "nobody can tell what it does",
     Observed.DEAD: "its program has ended",
@@ -198,7 +198,8 @@ _SEEN_REASONS = {
 _QUEUE_REMEDIES = {
     Observed.STARTING: "it goes in once the agent reads",
     Observed.BUSY: "it goes in when the turn is over",
-    Observed.PERMISSION: "answer the dialog: `the-loop standing attach {name} --write`; it goes in afterwards",
+    Observed.PERMISSION: "allow or deny it in the session's thread, or in the terminal:"
+    " `the-loop standing attach {name} --write`; the message goes in afterwards",
     Observed.QUESTION: "answer it in its thread, or in the terminal: `the-loop standing attach {name} --write`",
     Observed.DEAD: "it goes in once the session was brought back",
     Observed.LOST: "it goes in once the session was brought back",

@@ -8,7 +8,7 @@ from core.domain.buttons import Button, Press
 from core.domain.delivering import CONFIRM
 from core.domain.gate import HoldState, Observed, held_reason, seen_reason
 from core.domain.message import InboxRow, MessageState, NewMessage, ReplyAddress
-from core.ports import NewPost, OutboundKind
+from core.ports import NewPost, NoteWait, OutboundKind
 from core.session.steering import chat_of
 from core.system import System
 from core.values import dataclass, replace
@@ -49,7 +49,7 @@ _LONGEST_TARGET = 1_900  #: characters of a button's value; Slack takes 2,000
 
 
 @dataclass(frozen=True)
-class _Told:
+class Told:
     """A note about messages that met the same fate in the same thread, as it stands after its latest edit."""
 
     group: str  #: of session, thread, state and reason
@@ -89,13 +89,13 @@ def note_for(system: System, row: InboxRow, state: MessageState, reason: str, re
     if before is not None and message.id in before.messages:
         return None
     now = int(system.clock.now().timestamp() * 1_000_000)
-    told = _Told(group, now, message.id, 0, 1, (message.id,))
+    told = Told(group, now, message.id, 0, 1, (message.id,))
     if before is not None:
-        waiting = before.messages if state is not MessageState.QUEUED else system.inbox.still(before.messages, state)
-        count = before.count - len(before.messages) + len(waiting) + 1
-        messages = (*waiting, message.id)[:_MOST]
-        told = replace(before, edits=before.edits + 1, count=count, messages=messages)
-    return _post(message, address, told, *_words(message, state, reason, remedy, told))
+        messages = (*before.messages, message.id)[:_MOST]
+        told = replace(before, edits=before.edits + 1, count=before.count + 1, messages=messages)
+    if state is MessageState.QUEUED:
+        system.outbox.note_wait(told.id(0), NoteWait(message.id, reason, remedy))
+    return post_of(message, address, told, *words_of(message, state, reason, remedy, told))
 
 
 def told_in(system: System, row: InboxRow) -> ReplyAddress | None:
@@ -118,21 +118,38 @@ def _group(uid: str, address: ReplyAddress, state: MessageState, reason: str) ->
     return f"{COUNTED}{uid}-{short}:"
 
 
-def _open(system: System, group: str, message_id: str, state: MessageState) -> _Told | None:
-    """Return the note that a message joins: its first one still waits, or it is no half minute old."""
+def latest_of(system: System, group: str) -> Told | None:
+    """Return the latest note whose key begins so, as it stands after its latest edit. Raises StoreBroken."""
     found = system.outbox.latest(group)
     if found is None:
         return None
-    start, edits, count, first = found.key.removeprefix(group).split(":", 3)
+    *_, start, edits, count, first = found.key.split(":")
     messages = tuple(dict.fromkeys(one for button in found.buttons for one in button.target.split()))
-    told = _Told(group, int(start), first, int(edits), int(count), messages or (first,))
+    return Told(
+        found.key.removesuffix(f"{start}:{edits}:{count}:{first}"),
+        int(start),
+        first,
+        int(edits),
+        int(count),
+        messages or (first,),
+    )
+
+
+def _open(system: System, group: str, message_id: str, state: MessageState) -> Told | None:
+    """Return the note that a message joins: one of its messages still waits, or it is no half minute old."""
+    told = latest_of(system, group)
+    if told is None:
+        return None
     if state is MessageState.QUEUED:
-        return told if first == message_id or system.inbox.still([first], state) else None
+        waiting = [wait.message for wait in system.outbox.waits_in(told.id(0)) if not wait.ended]
+        still = system.inbox.still(waiting, state)
+        messages = tuple(one for one in waiting if one in still or one == message_id)
+        return replace(told, count=len(messages), messages=messages) if messages else None
     return told if system.clock.now() - datetime.fromtimestamp(told.start / 1_000_000, UTC) <= _BURST else None
 
 
-def _words(
-    message: NewMessage, state: MessageState, reason: str, remedy: str, told: _Told
+def words_of(
+    message: NewMessage, state: MessageState, reason: str, remedy: str, told: Told
 ) -> tuple[str, tuple[Button, ...]]:
     """Return the note's text and buttons."""
     name = message.name
@@ -148,7 +165,10 @@ def _words(
     return shown, buttons_of(told.target, told.first, told.count, state, reason)
 
 
-def _post(message: NewMessage, address: ReplyAddress, told: _Told, text: str, buttons: tuple[Button, ...]) -> NewPost:
+def post_of(
+    message: NewMessage, address: ReplyAddress, told: Told, text: str, buttons: tuple[Button, ...] = ()
+) -> NewPost:
+    """Return the post of a note, or its next edit."""
     return NewPost(
         id=told.id(told.edits),
         key=told.key,

@@ -273,6 +273,19 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE bindings ADD COLUMN swept_before TEXT NOT NULL DEFAULT ''",
     ),
     ("CREATE INDEX inbox_unknown ON inbox (uid, seq) WHERE state = 'unknown'",),
+    (
+        """
+        CREATE TABLE note_waits (
+            note TEXT NOT NULL,
+            message TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            remedy TEXT NOT NULL,
+            ended TEXT NOT NULL DEFAULT '',
+            PRIMARY KEY (note, message)
+        ) WITHOUT ROWID
+        """,
+        "CREATE INDEX note_waits_of_message ON note_waits (message)",
+    ),
 )
 
 

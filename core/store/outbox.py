@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from core.clock import Clock, iso
 from core.domain.buttons import Button, Press
 from core.errors import Refused
-from core.ports import NewPost, OutboundKind, OutboxRow, PostState
+from core.ports import MOVED, NewPost, NoteWait, OutboundKind, OutboxRow, PostState
 from core.store import queries
 from core.store.columns import from_column, to_column
 from core.store.rows import Rows, column
@@ -88,6 +88,35 @@ class SqliteOutbox:
         post = row.post
         values = (post.channel_kind, post.uid, row.seq, post.edits)
         return bool(post.edits) and bool(self._database.read(queries.OVERTAKEN, values))
+
+    def note_wait(self, note: str, wait: NoteWait) -> None:
+        """Note that a message waits, as that note tells; an earlier note about it is out of date.
+
+        Raises StoreBroken.
+        """
+        with self._database.transaction(durable=False):
+            self._database.write(queries.MOVE_WAIT, (MOVED, wait.message, note))
+            self._database.write(queries.NOTE_WAIT, (note, wait.message, wait.reason, wait.remedy))
+
+    def waits_in(self, note: str) -> tuple[NoteWait, ...]:
+        """Return the messages that a note tells of, in the order in which they go in. Raises StoreBroken."""
+        found = self._database.read(queries.WAITS_IN, (note,))
+        return tuple(NoteWait(row["message"], row["reason"], row["remedy"], row["ended"]) for row in found)
+
+    def end_wait(self, note: str, message: str, ended: str) -> None:
+        """Note how a message's waiting ended, as its note is told to say. Raises StoreBroken."""
+        with self._database.transaction(durable=False):
+            self._database.write(queries.END_WAIT, (ended, note, message))
+
+    def forget_waits(self, note: str, messages: Collection[str]) -> None:
+        """Forget that the note tells of these. Raises StoreBroken."""
+        with self._database.transaction(durable=False):
+            for message in messages:
+                self._database.write(queries.FORGET_WAIT, (note, message))
+
+    def outdated_notes(self, channel_kind: str) -> tuple[str, ...]:
+        """Return the notes with a message that no longer waits as they tell. Raises StoreBroken."""
+        return tuple(row["note"] for row in self._database.read(queries.OUTDATED_NOTES, (channel_kind, MOVED)))
 
     def with_buttons(self, channel_kind: str, ts: str) -> tuple[OutboxRow, ...]:
         """Return the posts with buttons that stand in the message of that time stamp. Raises StoreBroken."""

@@ -6,6 +6,7 @@ stands where it would rather take another one, which also leads through every se
 
 _WAITING = "state IN ('pending', 'queued')"
 _OPEN = "state IN ('pending', 'queued', 'claimed', 'pasted', 'submitted') AND final = 0"
+_OPEN_MESSAGE = "inbox.state IN ('pending', 'queued', 'claimed', 'pasted', 'submitted') AND inbox.final = 0"
 _IN_THREAD = "from_kind = :kind AND from_team = :team AND from_channel = :channel AND from_thread = :thread"
 _TICK = "kind IN ('tick', 'keep-alive-tick')"
 _OPEN_POST = "state IN ('pending', 'sending')"
@@ -92,6 +93,22 @@ LATEST_POST = "SELECT * FROM outbox WHERE key >= ? AND key < ? ORDER BY key DESC
 OVERTAKEN = (
     f"SELECT 1 FROM outbox WHERE channel_kind = ? AND uid = ? AND seq > ? AND {_OPEN_POST} AND edits = ? LIMIT 1"
 )
+NOTE_WAIT = """
+    INSERT INTO note_waits (note, message, reason, remedy) VALUES (?, ?, ?, ?)
+    ON CONFLICT (note, message) DO UPDATE SET reason = excluded.reason, remedy = excluded.remedy, ended = ''
+"""
+MOVE_WAIT = "UPDATE note_waits SET ended = ? WHERE message = ? AND note <> ?"
+WAITS_IN = """
+    SELECT note_waits.* FROM note_waits LEFT JOIN inbox ON inbox.id = note_waits.message
+    WHERE note = ? ORDER BY inbox.order_us, inbox.seq
+"""
+END_WAIT = "UPDATE note_waits SET ended = ? WHERE note = ? AND message = ?"
+FORGET_WAIT = "DELETE FROM note_waits WHERE note = ? AND message = ?"
+OUTDATED_NOTES = f"""
+    SELECT DISTINCT note FROM note_waits JOIN outbox ON outbox.id = note AND outbox.channel_kind = ?
+    WHERE ended = ? OR (ended = '' AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.id = message AND {_OPEN_MESSAGE}))
+    ORDER BY note
+"""
 CHECK_POSTS = f"SELECT * FROM outbox WHERE {_OPEN_POST} OR state NOT IN (SELECT value FROM json_each(?)) ORDER BY seq"
 POST_TALLY = "SELECT state, count(*) AS rows FROM outbox GROUP BY state"
 ADVANCE_POST = """

@@ -42,6 +42,7 @@ class Thread:
         self._deliverer = Deliverer(system, lambda _: True)
         self._posts = OutboundWorker(system, self.chat)
         self._said = 0
+        self.post = True  #: what is to be told is posted
 
     def say(self, count: int, confirm: str = "") -> None:
         """Write so many replies at once."""
@@ -66,7 +67,8 @@ class Thread:
         uid, _ = record_of(self.system)
         for _ in range(2 * self._said + 2):
             self._deliverer.advance(uid)
-        drain(self._posts, self._clock, 40)
+        if self.post:
+            drain(self._posts, self._clock, 40)
 
     def notes(self) -> list[Message]:
         """Return the notes as they stand in the thread now."""

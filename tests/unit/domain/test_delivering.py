@@ -386,7 +386,7 @@ def test_no_text_right_after_a_tool_call() -> None:
 
 def test_what_waited_for_a_dialog_waits_for_the_tool_call_next() -> None:
     """Whoever watches it is not told of a dialog that is over, and waits for the moment that is left."""
-    waiting = row(S.QUEUED, detail="it asks for a permission")
+    waiting = row(S.QUEUED, detail="its agent asks for a permission")
 
     chosen = step(situation(waiting, tool_at=after(9.9)), after(10))
 

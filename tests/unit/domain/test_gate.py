@@ -116,6 +116,15 @@ def test_a_refusal_of_a_stopped_session_names_the_start_command() -> None:
     assert "`the-loop standing start scribe`" in decision.remedy
 
 
+def test_a_permission_is_its_agents_and_its_buttons_come_first() -> None:
+    """What asks is no message, and whoever reads the thread need not go to the terminal."""
+    decision = decide(Wake.REPLY, HoldState.NONE, Observed.PERMISSION, PLAIN)
+
+    assert decision.reason.startswith("its agent asks for a permission")
+    assert decision.remedy.startswith("allow or deny it in the session's thread")
+    assert "`the-loop standing attach scribe --write`" in decision.remedy
+
+
 def test_a_paused_session_says_how_many_are_ahead() -> None:
     """Whoever writes to a paused session learns their place."""
     decision = decide(Wake.SAY, HoldState.PAUSED, Observed.IDLE, GateContext("scribe", ahead=3))

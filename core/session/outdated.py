@@ -1,0 +1,97 @@
+"""Notes about messages that waited, once these do so no more: each is edited to what is true, or left out.
+
+By what is stored alone, so that nothing is missed and nothing doubled, whenever a process was killed. For the one
+thread that posts: what it leaves out it has not sent.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState
+from core.ports import MOVED, NoteWait, OutboxRow, PostState
+from core.session.notes import latest_of, post_of, words_of
+from core.system import System
+from core.values import replace
+
+OVER_BEFORE = "what it tells of was over before it was posted"
+_OPEN = WAITING | IN_FLIGHT
+_ELSEWHERE, _FORGOTTEN = "waiting for something else now", "over"
+_WENT_IN = "in"
+_ENDED = {
+    MessageState.SUBMITTED: _WENT_IN,
+    MessageState.ACCEPTED: _WENT_IN,
+    MessageState.CONFIRMED: _WENT_IN,
+    MessageState.UNKNOWN: "perhaps in, which nobody can tell",
+    MessageState.REFUSED: "not delivered",
+    MessageState.EXPIRED: "expired",
+    MessageState.CANCELLED: "cancelled",
+    MessageState.FAILED: "not delivered",
+}
+
+
+def mend_notes(system: System, channel_kind: str) -> None:
+    """Bring the chat's notes about what waits up to date. Raises StoreBroken."""
+    for note in system.outbox.outdated_notes(channel_kind):
+        with system.database.transaction(durable=False):
+            _mend(system, note)
+
+
+def _mend(system: System, note: str) -> None:
+    posted, waits = system.outbox.get(note), []
+    for wait in system.outbox.waits_in(note):
+        ended = _how(wait, system.inbox.get(wait.message))
+        if ended != wait.ended:
+            system.outbox.end_wait(note, wait.message, ended)
+        waits.append(NoteWait(wait.message, wait.reason, wait.remedy, ended))
+    over = all(wait.ended for wait in waits)
+    if over or posted is None:
+        system.outbox.forget_waits(note, [wait.message for wait in waits])
+    if posted is None or posted.state in (PostState.FAILED, PostState.SKIPPED):
+        return
+    if over and posted.state is PostState.PENDING:
+        system.outbox.advance(posted, PostState.SKIPPED, detail=OVER_BEFORE)
+    else:
+        _edit(system, posted, waits)
+
+
+def _how(wait: NoteWait, row: InboxRow | None) -> str:
+    """Return how a message's waiting ended; "" while it waits, or is on its way in."""
+    if wait.ended == MOVED:
+        return _ELSEWHERE
+    if wait.ended:
+        return wait.ended
+    if row is None:
+        return _FORGOTTEN
+    if row.state in _OPEN and not row.final:
+        return ""
+    return _ENDED[row.state]
+
+
+def _edit(system: System, posted: OutboxRow, waits: Sequence[NoteWait]) -> None:
+    """Commit the note's next edit: about those that still wait, or what became of all."""
+    group, *_ = posted.post.key.rsplit(":", 3)
+    told = latest_of(system, f"{group}:")
+    waiting = tuple(wait.message for wait in waits if not wait.ended)
+    row = system.inbox.get(waiting[0] if waiting else waits[0].message)
+    address = row.message.address if row is not None else None
+    if told is None or row is None or address is None:
+        return
+    told = replace(told, edits=told.edits + 1, count=len(waiting), messages=waiting)
+    message, wait = row.message, waits[0]
+    if waiting:
+        text, buttons = words_of(message, MessageState.QUEUED, wait.reason, wait.remedy, told)
+        post = post_of(message, address, told, text, buttons)
+    else:
+        post = post_of(message, address, told, _over(message.name, waits))
+    system.outbox.add([post])
+
+
+def _over(name: str, waits: Sequence[NoteWait]) -> str:
+    reason = waits[0].reason
+    if len(waits) == 1:
+        return f"Your message to `{name}` waited: {reason}. It is {waits[0].ended}."
+    counted = Counter(wait.ended for wait in waits)
+    how = ", ".join(f"{number} {ended}" for ended, number in counted.items())
+    return (
+        f"{len(waits)} messages to `{name}` waited: {reason}. They are {how if len(counted) > 1 else waits[0].ended}."
+    )

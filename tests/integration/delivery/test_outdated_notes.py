@@ -1,0 +1,137 @@
+"""A note about what waits is edited to the truth once it waits no more, and never posted where it is over before."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from core.conversation.outbound import OutboundWorker
+from core.domain.buttons import Press
+from core.ports import Binding
+from core.standing.cancelling import cancel_message
+from core.standing.pausing import pause_standing
+from core.standing.resuming import resume_standing
+from core.system import System
+from tests.integration.delivery.conftest import open_dialog, settle
+from tests.integration.delivery.test_note_bursts import THREAD, S, Thread
+from tests.support.chat import HOME, TEAM
+from tests.support.outgoing import HandClock, drain
+from tests.support.talking import record_of, rows
+from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.world import ACTOR
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """Give a clock that is moved by hand."""
+    return HandClock()
+
+
+@pytest.fixture
+def thread(scribe: System, clock: HandClock) -> Thread:
+    """Give the thread of a session that is up and idle."""
+    uid, _ = record_of(scribe)
+    scribe.bindings.bind(Binding("slack", TEAM, HOME, THREAD, uid, "scribe", datetime.now(UTC)))
+    return Thread(replace(scribe, clock=clock), clock)
+
+
+def _go_in(thread: Thread) -> None:
+    resume_standing(thread.system, "scribe", ACTOR)
+
+    def all_over() -> bool:
+        thread.deliver()
+        return set(thread.states()) <= {S.CONFIRMED, S.ACCEPTED, S.CANCELLED}
+
+    wait_until(all_over, "they are in")
+    thread.deliver()
+
+
+def test_what_went_in_is_told_as_gone_in(thread: Thread) -> None:
+    """The note of a message that waited says so afterwards, and offers nothing more."""
+    pause_standing(thread.system, "scribe", ACTOR)
+    thread.say(1)
+
+    _go_in(thread)
+
+    [note] = thread.notes()
+    assert note.text == "Your message to `scribe` waited: it is paused. It is in."
+    assert not thread.chat.shown.get(note.ts)
+
+
+def test_a_note_about_several_says_what_became_of_all(thread: Thread) -> None:
+    """It goes on counting those that wait, and in the end tells how each went."""
+    pause_standing(thread.system, "scribe", ACTOR)
+    thread.say(3)
+    cancel_message(thread.system, rows(thread.system)[1].message.id, ACTOR, told=False)
+    thread.deliver()
+    [meanwhile] = [note.text for note in thread.notes()]
+    [cancel] = thread.chat.shown[thread.notes()[0].ts]
+
+    _go_in(thread)
+
+    [note] = thread.notes()
+    assert "2 messages to `scribe` are waiting: it is paused." in meanwhile
+    assert len(cancel.target.split()) == 2
+    assert note.text == "3 messages to `scribe` waited: it is paused. They are 2 in, 1 cancelled."
+    assert not thread.chat.shown.get(note.ts)
+
+
+def test_what_was_over_before_its_note_was_posted_has_none(thread: Thread) -> None:
+    """Nobody is told that something waits which does not."""
+    pause_standing(thread.system, "scribe", ACTOR)
+    thread.post = False
+    thread.say(2)
+    resume_standing(thread.system, "scribe", ACTOR)
+    wait_until(thread.are_in, "they are in")
+
+    thread.post = True
+    thread.deliver()
+
+    assert thread.notes() == []
+
+
+def test_another_reason_outdates_the_first_note(thread: Thread, private: PrivateTmux) -> None:
+    """The one about the permission says that the message waits for something else; the other one stands."""
+    open_dialog(thread.system, private)
+    thread.say(1)
+    pause_standing(thread.system, "scribe", ACTOR)
+
+    def told() -> bool:
+        thread.deliver()
+        return len(thread.notes()) == 2
+
+    wait_until(told, "the pause is told")
+    thread.deliver()
+
+    permission, paused = thread.notes()
+    assert permission.text.endswith("It is waiting for something else now.")
+    assert not thread.chat.shown.get(permission.ts)
+    assert "is waiting: it is paused" in paused.text
+
+
+def test_a_pressed_note_keeps_who_pressed(thread: Thread) -> None:
+    """What the button did is told already."""
+    pause_standing(thread.system, "scribe", ACTOR)
+    thread.say(1)
+
+    thread.press(thread.notes()[0], Press.CANCEL)
+    thread.deliver()
+
+    assert thread.notes()[0].text.endswith("→ cancelled by alice.")
+
+
+def test_a_killed_service_mends_each_note_once(thread: Thread, clock: HandClock) -> None:
+    """Whoever comes after it finds what is out of date by what is stored, and edits nothing twice."""
+    pause_standing(thread.system, "scribe", ACTOR)
+    thread.say(2)
+    thread.post = False
+    resume_standing(thread.system, "scribe", ACTOR)
+    wait_until(thread.are_in, "they are in")
+    settle(thread.system)
+    before = thread.chat.calls.count("update")
+
+    for _ in range(2):
+        drain(OutboundWorker(thread.system, thread.chat), clock, 20)
+
+    assert thread.chat.calls.count("update") == before + 1
+    assert thread.notes()[0].text == "2 messages to `scribe` waited: it is paused. They are in."
