@@ -87,14 +87,15 @@ async def answer(asked: Command, sessions: Sessions) -> Draft:
 async def _obeyed(asked: Command, sessions: Sessions) -> Draft:
     verb = asked.words[0].lower() if asked.words else "help"
     operator = sessions.holds(asked.user, Role.OPERATOR)
+    lists = verb in _LISTS and not (verb == _LOOPS and len(asked.words) > 1)
     try:
-        if verb in _LISTS and not (verb == _LOOPS and len(asked.words) > 1):
+        if lists:
             return _LISTS[verb](await sessions.door.rows())
         if verb not in ORDERS:
             return help_view("" if verb == "help" else verb, operator=operator)
         return await _ordered(verb, asked, sessions)
     except CoreError as error:
-        what = "the sessions could not be listed" if verb in _LISTS else verb
+        what = "the sessions could not be listed" if lists else verb
         return plain_view(f"{what}: {error}")
 
 

@@ -24,7 +24,8 @@ def apply(system: System, loop: Loop, fate: Fate, *, message: str | None = None,
         cancel_runs(system, changed, f"its loop has ended: {fate.reason}")
     if fate.note:
         what = changed.status.value if over else f"held-{changed.revision}"
-        note(system, changed, what, f"{fate.note}; it has run {runs_text(changed.run_count)}" if over else fate.note)
+        count = runs_text(changed.run_count) if over else ""
+        note(system, changed, what, fate.note if count in fate.note else f"{fate.note}; {count}")
         system.poke()
     if fate.event is not None:
         level = "warning" if fate.event.value in _WARNINGS else "info"

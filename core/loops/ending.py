@@ -35,7 +35,7 @@ def end_loop(
             return None
         cancel_runs(system, ended, f"its loop {_WORDS[event]}")
         if noted:
-            told = f"{_WORDS[event]} by {actor}: {reason}; it has run {runs_text(ended.run_count)}"
+            told = f"{_WORDS[event]} by {actor}: {reason}; {runs_text(ended.run_count)}"
             note(system, ended, event.removeprefix("loop."), told)
     tell(system, event, ended, actor=actor, reason=reason)
     system.poke()

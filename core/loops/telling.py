@@ -65,5 +65,5 @@ def summary(loop: Loop) -> str:
 
 
 def runs_text(count: int) -> str:
-    """Return how often a loop has run, in words."""
-    return "once" if count == 1 else f"{count} times" if count else "never"
+    """Return how often a loop has run, as a sentence without its end."""
+    return f"it has run {'once' if count == 1 else f'{count} times'}" if count else "it has never run"

@@ -18,6 +18,7 @@ from core.loops.answers import LoopAnswer, when
 from core.loops.ending import cancel_runs, end_loop
 from core.loops.telling import tell
 from core.names import new_loop_id
+from core.process.presence import running_service
 from core.session.sessions import definition_of
 from core.system import System
 from core.values import dataclass, replace
@@ -64,7 +65,7 @@ def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAn
     Raises InvalidValue (what was asked), UnknownSession, OtherSession, TooManyLoops, Refused for a session that was
     never started or is being deleted, StoreBroken.
     """
-    record = _session(system, asker, name)
+    record, fires = _session(system, asker, name), _fires(system)
     now = system.clock.now()
     spec = understood(asked, bounds_of(system), now)
     if record.phase is Phase.DELETING:
@@ -76,7 +77,7 @@ def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAn
     tell(system, "loop.created", loop, actor=asker.actor, detail=cadence(loop))
     system.poke()
     first = when(loop.next_run_at, now) if loop.next_run_at else "not planned"
-    return _answer(system, loop, f"{loop.id} runs {cadence(loop)}, first at {first}; {_until(system, loop)}")
+    return _answer(system, loop, f"{loop.id} runs {cadence(loop)}, first at {first}; {_until(system, loop)}{fires}")
 
 
 def list_loops(system: System, asker: Asker, name: str = "") -> LoopAnswer:
@@ -133,7 +134,7 @@ def resume_loop(system: System, asker: Asker, loop_id: str, reason: str = "") ->
 
     Raises UnknownLoop, Refused for one that has ended, StoreBroken.
     """
-    why = reason_of(reason)
+    why, fires = reason_of(reason), _fires(system)
 
     def resume(loop: Loop) -> Loop | None:
         if loop.status is not LoopStatus.PAUSED and loop.held is not Held.FAILURES:
@@ -145,7 +146,7 @@ def resume_loop(system: System, asker: Asker, loop_id: str, reason: str = "") ->
     loop, changed = _step(system, asker, loop_id, "resumed", resume)
     if changed:
         tell(system, "loop.resumed", loop, actor=asker.actor, reason=why)
-    said = f"goes on, next at {_next(system, loop)}" if changed else "was not paused"
+    said = f"goes on, next at {_next(system, loop)}{fires}" if changed else "was not paused"
     return _answer(system, loop, f"{loop.id} {said}{_but_held(loop)}")
 
 
@@ -154,7 +155,7 @@ def run_loop_now(system: System, asker: Asker, loop_id: str, reason: str = "") -
 
     Raises UnknownLoop, Refused for one that is paused or has ended, StoreBroken.
     """
-    why = reason_of(reason)
+    why, fires = reason_of(reason), _fires(system)
 
     def run(loop: Loop) -> Loop | None:
         if loop.status is LoopStatus.PAUSED:
@@ -166,7 +167,11 @@ def run_loop_now(system: System, asker: Asker, loop_id: str, reason: str = "") -
     loop, changed = _step(system, asker, loop_id, "run", run)
     if changed:
         tell(system, "loop.scheduled", loop, actor=asker.actor, reason=why, detail="now")
-    said = "is due now, and goes in once its session is idle" if changed else "has a run under way, so none was added"
+    said = (
+        f"is due now, and goes in once its session is idle{fires}"
+        if changed
+        else "has a run under way, so none was added"
+    )
     return _answer(system, loop, f"{loop.id} {said}{_but_held(loop)}")
 
 
@@ -175,7 +180,7 @@ def schedule_next_run(system: System, asker: Asker, loop_id: str, delay: str | f
 
     Raises UnknownLoop, InvalidValue, Refused for a loop with a cadence and for one that has ended, StoreBroken.
     """
-    bounds, why = bounds_of(system), reason_of(reason)
+    bounds, why, fires = bounds_of(system), reason_of(reason), _fires(system)
     span, brought = parse_delay(delay, bounds.least, bounds.most)
 
     def schedule(loop: Loop) -> Loop | None:
@@ -188,7 +193,7 @@ def schedule_next_run(system: System, asker: Asker, loop_id: str, delay: str | f
     limits = f"{interval_text(bounds.least)} to {interval_text(bounds.most)}"
     said = f"{loop.id} runs again in {interval_text(span)}, at {_next(system, loop)}"
     asked = f" ({str(delay)[:40]} was asked for, and {limits} is allowed)" if brought else ""
-    return _answer(system, loop, f"{said}{asked}{_but_held(loop)}")
+    return _answer(system, loop, f"{said}{asked}{fires}{_but_held(loop)}")
 
 
 # ---------------------------------------------------------------- shared with declared loops
@@ -294,7 +299,7 @@ def _answer(system: System, loop: Loop, said: str) -> LoopAnswer:
 
 def _until(system: System, loop: Loop) -> str:
     """Return what ends the loop, besides whoever stops it."""
-    ends = [f"after {loop.max_runs} runs"] if loop.max_runs is not None else []
+    ends = [] if loop.max_runs is None else ["after one run" if loop.max_runs == 1 else f"after {loop.max_runs} runs"]
     days = system.settings.loops.max_age_days
     if not loop.keep_alive and days:
         ends.append(f"after {interval_text(timedelta(days=days))}")
@@ -315,6 +320,13 @@ def _but_held(loop: Loop) -> str:
     if loop.status is LoopStatus.PAUSED:
         return ", but it is paused"
     return f", but it is held ({loop.held.value}) until that is over" if loop.held else ""
+
+
+def _fires(system: System) -> str:
+    """Return what is amiss where nothing fires loops, "" where a service runs. Raises StoreBroken."""
+    if running_service(system.paths.service_lock) is not None:
+        return ""
+    return "; no service is running, which alone fires loops: `the-loop start`"
 
 
 def _count(loops: tuple[Loop, ...], what: str) -> str:

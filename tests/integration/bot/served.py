@@ -57,6 +57,7 @@ class Door:
         self.broken = False
         self.bug: Exception | None = None
         self.rows_error: CoreError | None = None
+        self.order_error: CoreError | None = None
         self._changed = threading.Condition()
 
     @property
@@ -129,6 +130,8 @@ class Door:
     def order(self, order: IncomingOrder) -> Told:
         """Record the command."""
         self.orders.append(order)
+        if self.order_error is not None:
+            raise self.order_error
         return Told(f"{order.verb} done", "screen" if order.verb == "screen" else "")
 
     def shown(self, text: str, *, verbatim: bool = False) -> str:

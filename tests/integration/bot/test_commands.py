@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.workspace.thread import WorkspaceThread
-from core.errors import TmuxSilent
+from core.errors import TmuxSilent, UnknownSession
 from tests.integration.bot.served import Door, Served
 
 ROWS = [
@@ -89,6 +89,16 @@ def test_loops_are_shown_of_all_sessions_or_of_one(workspace: WorkspaceThread, d
 
     workspace.wait_for_ephemeral("alice", lambda message: message["text"] == "loops done")
     assert [(order.verb, order.name) for order in door.orders] == [("loops", "scribe")]
+
+
+def test_loops_that_cannot_be_shown_are_said(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """It is the loops of that session that were asked for."""
+    door.order_error = UnknownSession("nope")
+
+    workspace.command("alice", "agents", "/the-loop loops nope")
+
+    seen = workspace.wait_for_ephemeral("alice", lambda message: "nope" in message["text"])
+    assert seen["text"].startswith("loops: no standing session is called")
 
 
 @pytest.mark.parametrize("verb", ["say", "screen", "pause", "resume", "interrupt"])

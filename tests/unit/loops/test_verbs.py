@@ -12,6 +12,7 @@ from core.domain.loopspec import Asked
 from core.domain.message import Kind, MessageState
 from core.domain.session import Definition, Phase
 from core.errors import InvalidValue, OtherSession, Refused, UnknownLoop, UnknownSession
+from core.loops.answers import LoopAnswer
 from core.loops.verbs import (
     Asker,
     TooManyLoops,
@@ -23,6 +24,7 @@ from core.loops.verbs import (
     schedule_next_run,
     stop_loop,
 )
+from core.process.presence import ServiceLock
 from core.system import System
 from core.values import replace
 from tests.unit.loops.conftest import a_session
@@ -244,7 +246,7 @@ def test_a_stopped_loop_stays_stopped_and_its_thread_is_told_once(system: System
     assert again.said == f"{loop.id} had ended before: it is stopped (the migration is done)"
     assert _notes(system) == [
         f'Loop `{loop.id}` ("look at the migration") was stopped by agent:scribe: the migration is done; '
-        "it has run never."
+        "it has never run."
     ]
     events = [(event["event"], event["actor"], event.get("reason")) for event in _events(system, loop)]
     assert events[1:] == [("loop.stopped", "agent:scribe", "the migration is done")]
@@ -399,7 +401,7 @@ def test_an_agent_names_its_next_run(system: System) -> None:
 
     assert answer.loop is not None
     assert (answer.loop.next_run_at, answer.loop.reason) == (NOON + 10 * MINUTE, "the build takes long")
-    assert answer.said == f"{loop.id} runs again in 10m, at 12:10:00 UTC"
+    assert answer.said.startswith(f"{loop.id} runs again in 10m, at 12:10:00 UTC")
     assert schedule_next_run(system, SCRIBE, loop.id, 90).said.startswith(f"{loop.id} runs again in 1m30s")
 
 
@@ -423,10 +425,34 @@ def test_a_loop_with_a_cadence_is_not_scheduled(system: System) -> None:
         schedule_next_run(system, SCRIBE, loop.id, "10m")
 
 
+# ---------------------------------------------------------------- who fires it
+
+
+@pytest.mark.parametrize("served", [False, True])
+@pytest.mark.parametrize("verb", ["create", "resume", "run", "schedule"])
+def test_a_run_to_come_is_not_promised_without_a_service(system: System, verb: str, served: bool) -> None:
+    """Nothing else fires loops: whoever planned one is told what starts that."""
+    holder = ServiceLock(system.paths.service_lock)
+    if served:
+        holder.take()
+
+    if verb == "create":
+        said = create_loop(system, ANN, "scribe", EVERY).said
+    else:
+        asked, step = STEPS[verb]
+        loop = _made(system, asked)
+        if verb == "resume":
+            pause_loop(system, ANN, loop.id)
+        said = step(system, ANN, loop.id, "").said
+
+    holder.release()
+    assert ("no service is running, which alone fires loops: `the-loop start`" in said) is not served
+
+
 # ---------------------------------------------------------------- reasons
 
 FORGED = "late\x1b[31m\n2026-05-04T12:00:00Z  standing.stopped  info  other\ud800"
-STEPS: dict[str, tuple[Asked, Callable[[System, Asker, str, str], object]]] = {
+STEPS: dict[str, tuple[Asked, Callable[[System, Asker, str, str], LoopAnswer]]] = {
     "stop": (EVERY, stop_loop),
     "pause": (EVERY, pause_loop),
     "resume": (EVERY, resume_loop),
