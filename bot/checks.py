@@ -25,35 +25,16 @@ class Check:
 
     def findings(self) -> tuple[Finding, ...]:
         """Return every finding; a question that could not be asked is one that is not well."""
-        return (*self._of_the_bot(), *self._of_the_reading())
+        return (*self._of_the_file(), *self._of_the_bot(), *self._of_the_reading())
 
-    def _of_the_bot(self) -> Iterator[Finding]:
-        try:
-            token = self._tokens.bot()
-        except ChannelError as error:
-            yield _failed("bot token", error)
-            yield from self._nobody()
-            return
-        yield Finding("bot token", True, f"in {token.variable}")
-        client = web_client(self._settings, token)
-        try:
-            answer = _ask("auth.test", "", client.auth_test)
-        except ChannelError as error:
-            yield _failed("bot", error)
-            yield from self._nobody()
-            return
-        own = payloads.identity(answer.data if isinstance(answer.data, dict) else {})
-        if own is None:
-            yield Finding("bot", False, "the token belongs to no bot", "use the bot token (xoxb-…) of the app")
-            return
-        yield Finding("bot", True, f"{own.name} in team {own.team}")
-        yield _scopes(header(answer, "x-oauth-scopes"), self._settings.read.mode)
-        yield from self._channel(client)
-        yield from self._nobody()
-        for member in self._settings.everybody():
-            yield _member(client, member, own)
-
-    def _nobody(self) -> Iterator[Finding]:
+    def _of_the_file(self) -> Iterator[Finding]:
+        """Look at what needs no question: whether it is on, where sessions are announced, and who may steer them."""
+        if not self._settings.enabled:
+            told = "channels.slack.enabled is false, so the service does not connect to Slack"
+            yield Finding("enabled", False, told, "set it to true")
+        if not self._settings.channel:
+            told = "no channel is configured, so a session that names none of its own is announced nowhere"
+            yield Finding("channel", False, told, "set channels.slack.channel to the id of the channel (C…)")
         if not self._settings.authorized_users:
             yield Finding(
                 "authorizedUsers",
@@ -62,12 +43,31 @@ class Check:
                 "add the member ids of those who may to channels.slack.authorizedUsers",
             )
 
-    def _channel(self, client: WebClient) -> Iterator[Finding]:
-        channel = self._settings.channel
-        if not channel:
-            remedy = "set channels.slack.channel to the id of the channel (C…)"
-            yield Finding("channel", False, "no channel is configured", remedy)
+    def _of_the_bot(self) -> Iterator[Finding]:
+        try:
+            token = self._tokens.bot()
+        except ChannelError as error:
+            yield _failed("bot token", error)
             return
+        yield Finding("bot token", True, f"in {token.variable}")
+        client = web_client(self._settings, token)
+        try:
+            answer = _ask("auth.test", "", client.auth_test)
+        except ChannelError as error:
+            yield _failed("bot", error)
+            return
+        own = payloads.identity(answer.data if isinstance(answer.data, dict) else {})
+        if own is None:
+            yield Finding("bot", False, "the token belongs to no bot", "use the bot token (xoxb-…) of the app")
+            return
+        yield Finding("bot", True, f"{own.name} in team {own.team}")
+        yield _scopes(header(answer, "x-oauth-scopes"), self._settings.read.mode)
+        if self._settings.channel:
+            yield from self._channel(client, self._settings.channel)
+        for member in self._settings.everybody():
+            yield _member(client, member, own)
+
+    def _channel(self, client: WebClient, channel: str) -> Iterator[Finding]:
         try:
             answer = _ask("conversations.info", channel, lambda: client.conversations_info(channel=channel))
         except ChannelError as error:

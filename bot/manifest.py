@@ -57,8 +57,13 @@ def document(mode: str = "socket", url: str = "") -> dict[str, Any]:
     """Return the manifest for that `read.mode`. `url`: where Slack reaches us over HTTP, which no other mode needs.
 
     Where nothing arrives (poll, off) nothing is offered: a command or a button there would only fail. Raises
-    InvalidValue for a URL that is none of https.
+    InvalidValue for a URL that is none of https, or for any in another mode.
     """
+    if url and mode != "http":
+        raise InvalidValue(
+            f"Slack is given no URL with channels.slack.read.mode {mode}",
+            "leave --url out, or set channels.slack.read.mode to http",
+        )
     request_url = f"{_base(url)}{PATH}" if mode == "http" else ""
     arrives = mode in PRESSES
     return {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.config import cache
-from core.config.location import Location, default_state_root, home, locate
+from core.config.location import FILE_NAME, Location, default_state_root, home, locate
 from core.config.settings import Routing, Settings, settings_from
 
 if TYPE_CHECKING:
@@ -76,6 +76,9 @@ def read_text(location: Location) -> str | None:
     except UnicodeDecodeError as error:
         found = f"bytes that are not UTF-8 (at byte {error.start})"
         raise _unusable(location, found, "save the file as UTF-8") from error
+    except IsADirectoryError as error:
+        remedy = f"name the file, such as {location.path / FILE_NAME}" if location.named else "move it away"
+        raise _unusable(location, "a folder", remedy) from error
     except OSError as error:
         raise _unusable(location, f"a file that cannot be read: {error.strerror}", "mend its permissions") from error
 

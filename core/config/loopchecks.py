@@ -9,7 +9,7 @@ from typing import Any
 
 from core.config.checks import declared_sessions, value_at
 from core.config.document import Document
-from core.config.problems import KeyPath, shortened
+from core.config.problems import KeyPath, described, shortened
 from core.config.settings import LoopSettings
 from core.domain.durations import interval_text, parse_duration, parse_interval
 from core.domain.loopspec import Asked, Bounds, check_instruction, check_together
@@ -74,21 +74,27 @@ def _one(document: Document, path: KeyPath, loop: dict[str, Any], bounds: Bounds
     def text(key: str) -> str | None:
         return value if isinstance(value := loop.get(key), str) else None
 
+    def given(key: str) -> str | None:
+        return None if (value := loop.get(key)) is None else str(value)
+
     def check(key: str, judge: Callable[[str], object]) -> None:
         if (value := text(key)) is not None:
-            _judged(document, (*path, key), lambda: judge(value))
+            _judged(document, (*path, key), described(value), lambda: judge(value))
 
     check("instruction", check_instruction)
     check("interval", lambda value: parse_interval(value, bounds.least, bounds.most))
     check("cron", lambda value: check_cron(value, "", bounds.least, _SOME_DAY))
     check("timeZone", zone_of)
     keep_alive = loop.get("keepAlive") is True
-    asked = Asked("", text("interval"), text("cron"), text("timeZone"), keep_alive)
-    _judged(document, path, lambda: check_together(asked))
+    asked = Asked("", given("interval"), given("cron"), given("timeZone"), keep_alive)
+    _judged(document, path, "keys that do not go together", lambda: check_together(asked))
 
 
-def _judged(document: Document, path: KeyPath, judge: Callable[[], object]) -> None:
+def _judged(document: Document, path: KeyPath, found: str, judge: Callable[[], object]) -> None:
+    """Add a problem with what was `found` where `judge` refuses it, and with the reason that this gives."""
     try:
         judge()
     except InvalidValue as error:
-        document.add(path, error.message, error.remedy.removeprefix("give "), "change the value")
+        rule = error.remedy.removeprefix("give ")
+        told = ("another value", error.remedy) if rule == error.remedy else (rule, "change the value")
+        document.add(path, f"{found}: {error.message}", *told)

@@ -23,6 +23,7 @@ _KINDS = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
+_SPANS = frozenset({"interval", "minInterval", "maxInterval", "stopAfter"})  #: keys whose value is a span of time
 
 
 def add_schema_problems(document: Document, error: ValidationError, model: type[BaseModel], base: KeyPath = ()) -> None:
@@ -40,7 +41,14 @@ def add_schema_problems(document: Document, error: ValidationError, model: type[
             allowed = f"`{path[-1]}` must be given"
             document.add(path[:-1], f"no key `{path[-1]}`", allowed, f"add `{path[-1]}:` here")
         else:
-            document.add(path, described(detail["input"]), _allowed(detail), "change the value or remove the key")
+            document.add(path, described(detail["input"]), *_allowed_and_remedy(path, detail))
+
+
+def _allowed_and_remedy(path: KeyPath, detail: ErrorDetails) -> tuple[str, str]:
+    given = detail["input"]
+    if path[-1] in _SPANS and isinstance(given, int | float) and not isinstance(given, bool):
+        return "a number and its unit", "give it a unit, such as 5m"
+    return _allowed(detail), "change the value or remove the key"
 
 
 def _allowed(detail: ErrorDetails) -> str:

@@ -99,7 +99,9 @@ def _no_server_stays(alone: Product) -> Iterator[None]:
 
 def run(alone: Product, words: list[str]) -> Done:
     """Run a printed command as it stands."""
-    done = subprocess.run(words, env=alone.environ(), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        words, env=alone.environ(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+    )
     return Done(done.returncode, done.stdout, done.stderr)
 
 
@@ -128,12 +130,14 @@ def test_its_printed_commands_work_as_printed(alone: Product, folder: Path) -> N
         status = run(alone, running.command("is it up?"))
         events = run(alone, running.command("what happened"))
         attach = run(alone, [*running.command("the pane"), "--json"])
+        without_terminal = run(alone, running.command("the pane"))
         stopped = run(alone, running.command("end it all"))
 
         assert (said.code, said.out) == (0, f"{SESSION}: confirmed\n")
         assert (status.code, "slack: running" in status.out) == (0, True)
         assert "standing.announced" in events.out
         assert attach.json["command"][0] == "tmux"
+        assert (without_terminal.code, "standing screen guide" in without_terminal.err) == (1, True)
         assert stopped.code == 0
         assert "Traceback" not in running.text()
 

@@ -11,6 +11,7 @@ import click
 from core.domain.rights import Verb
 from core.surfaces.cli.printing import EXIT_OK, print_line
 from core.surfaces.cli.session import Session, output_options
+from core.system import System
 
 _LEAD = ("ts", "event", "level", "name", "actor", "reason", "detail")
 
@@ -24,6 +25,8 @@ _LEAD = ("ts", "event", "level", "name", "actor", "reason", "detail")
 def events_command(session: Session, name: str | None, last: int | None, follow: bool) -> int:
     """What happened, oldest first; with --json one object a line."""
     session.permit(session.able, Verb.EVENTS)
+    if name is not None:
+        _check_known(session.able, name)
     for event in _chosen(session.able.events.read(follow=follow), name, last, follow):
         print_line(json.dumps(event, ensure_ascii=False) if session.json else _line(event))
         if follow:
@@ -31,11 +34,23 @@ def events_command(session: Session, name: str | None, last: int | None, follow:
     return EXIT_OK
 
 
+def _check_known(system: System, name: str) -> None:
+    """Raise UnknownSession for a name that no session has and no event names, InvalidValue for what is no name."""
+    from core.errors import UnknownSession
+    from core.session.sessions import definition_of
+
+    try:
+        definition_of(system.settings, system.records, name)
+    except UnknownSession:
+        if not any(event.get("name") == name for event in system.events.read()):
+            raise
+
+
 def _chosen(
     events: Iterable[Mapping[str, Any]], name: str | None, last: int | None, follow: bool
 ) -> Iterable[Mapping[str, Any]]:
     if last is not None and follow:
-        raise click.UsageError("--last and --follow do not go together")
+        raise click.UsageError("--last and --follow do not go together: --follow begins with all that is kept")
     ours = (event for event in events if name is None or event.get("name") == name)
     return ours if last is None else list(ours)[-last:]
 

@@ -1,12 +1,14 @@
 """`the-loop standing …`: parse, call core, print."""
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from core.domain.rights import Verb
+from core.errors import Refused
 from core.surfaces.cli.printing import (
     EXIT_FAILED,
     EXIT_OK,
@@ -184,7 +186,9 @@ def restart_command(session: Session, name: str) -> int:
 @click.option("--file", "file", type=click.Path(path_type=Path), help="A file that holds what to say.")
 @click.option("--actor", help="Who says it, where it is not the user of this terminal.")
 @click.option("--raw", is_flag=True, help="Without the frame that says who speaks.")
-@click.option("--wait", type=float, default=_SAY_SECONDS, help="Seconds to wait for the harness's own word.")
+@click.option(
+    "--wait", type=float, default=_SAY_SECONDS, show_default=True, help="Seconds to wait for the harness's own word."
+)
 @click.option("--no-wait", is_flag=True, help="Only commit the message.")
 @output_options
 @click.pass_obj
@@ -221,6 +225,18 @@ def say_command(
     return int(answer["exitCode"])
 
 
+class NoTerminal(Refused):
+    """`attach` is run where there is no terminal to show a session in."""
+
+    code = "no_terminal"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name}: standard input is no terminal, so it cannot be attached to",
+            f"run it in a terminal, or look at `the-loop standing screen {name}`",
+        )
+
+
 @standing_group.command("attach")
 @click.argument("name")
 @click.option("--write", is_flag=True, help="Type into it, too.")
@@ -235,13 +251,17 @@ def attach_command(session: Session, name: str, write: bool) -> int:
     if session.json:
         print_json({"name": name, "command": list(argv)})
         return EXIT_OK
+    if not sys.stdin.isatty():
+        raise NoTerminal(name)
     environment = {key: value for key, value in os.environ.items() if key != "TMUX"}
     os.execvpe(argv[0], list(argv), environment)
 
 
 @standing_group.command("screen")
 @click.argument("name")
-@click.option("--lines", type=click.IntRange(1, 2000), default=50, help="How many of the last lines.")
+@click.option(
+    "--lines", type=click.IntRange(1, 2000), default=50, show_default=True, help="How many of the last lines."
+)
 @output_options
 @click.pass_obj
 def screen_command(session: Session, name: str, lines: int) -> int:
@@ -362,7 +382,9 @@ def _report_message(session: Session, row: "InboxRow", done: str) -> int:
 
 @standing_group.command("logs")
 @click.argument("name")
-@click.option("--lines", type=click.IntRange(1, 2000), default=50, help="How many of the last lines.")
+@click.option(
+    "--lines", type=click.IntRange(1, 2000), default=50, show_default=True, help="How many of the last lines."
+)
 @output_options
 @click.pass_obj
 def logs_command(session: Session, name: str, lines: int) -> int:

@@ -120,3 +120,13 @@ def test_over_http_the_signing_secret_is_looked_for_and_the_request_urls_are_tol
     [urls] = [finding.detail for finding in given if finding.name == "request URLs"]
     assert "/channels/slack/events" in urls
     assert all(word in urls for word in ("events", "interactivity", "/the-loop"))
+
+
+def test_what_the_file_alone_tells_is_found_without_a_token(workspace: WorkspaceThread) -> None:
+    """Nobody has to be asked whether it is enabled, has a channel, and obeys anybody."""
+    tokens = {"THE_LOOP_SLACK_BOT_TOKEN": "", "THE_LOOP_SLACK_APP_TOKEN": ""}
+
+    findings = channel_on(workspace, tokens, enabled=False, channel="", authorizedUsers=[]).check()
+
+    assert {"enabled", "channel", "authorizedUsers", "bot token", "app-level token"} == set(_bad(findings))
+    assert all(finding.remedy for finding in _bad(findings).values())

@@ -220,7 +220,7 @@ def test_a_token_in_the_file_is_never_shown(folder: ConfigFolder) -> None:
     ("make", "found"),
     [
         (lambda path: path.unlink(missing_ok=True), "no such file"),
-        (lambda path: path.mkdir(), "Is a directory"),
+        (lambda path: path.mkdir(), "found a folder"),
         (lambda path: path.write_bytes(b"state: \xff\xfe"), "not UTF-8"),
     ],
 )
@@ -242,7 +242,7 @@ def test_a_default_file_that_cannot_be_read_is_an_error_too(folder: ConfigFolder
     """Only an absent default file means defaults; a broken one is said."""
     (folder.home / ".config/the-loop/cli-config.yaml").mkdir(parents=True)
 
-    with pytest.raises(ConfigError, match="Is a directory"):
+    with pytest.raises(ConfigError, match="found a folder"):
         load(None, folder.env)
 
 
@@ -299,3 +299,12 @@ def test_depth_without_end_is_refused_not_a_crash(folder: ConfigFolder, opening:
     found = folder.problems(opening * 10_000)
 
     assert str(MAX_DEPTH) in found[""].found
+
+
+def test_a_folder_is_told_from_a_file_without_permission(folder: ConfigFolder) -> None:
+    """Rights would not make a file of it."""
+    with pytest.raises(ConfigError) as caught:
+        load(folder.root, folder.env)
+
+    [problem] = caught.value.problems
+    assert (problem.found, problem.remedy) == ("a folder", f"name the file, such as {folder.root}/cli-config.yaml")

@@ -69,7 +69,7 @@ def test_all_that_is_wrong_is_told_at_once(folder: ConfigFolder) -> None:
         f"{AT}[5].name",
     }
     assert found[AT].found == "6 loops"
-    assert found[f"{AT}[2]"].found.startswith("a keep-alive loop needs an interval or a cron expression")
+    assert "a keep-alive loop needs an interval or a cron expression" in found[f"{AT}[2]"].found
     assert found[f"{AT}[0].interval"].allowed == "30s to 7d (loops.minInterval, loops.maxInterval)"
     assert "on line 5" in found[f"{AT}[1].name"].found
 
@@ -98,3 +98,46 @@ def test_bounds_the_wrong_way_round_are_refused(folder: ConfigFolder) -> None:
 def test_values_of_a_wrong_type_are_the_schemas_to_report(folder: ConfigFolder, loops: str) -> None:
     """They are told, and nothing fails on them."""
     assert folder.problems(f"standingSessions: {{sessions: [{{name: a, loops: {loops}}}]}}\nloops: {{minInterval: 1}}")
+
+
+@pytest.mark.parametrize("keep_alive", ["", ", keepAlive: true"])
+def test_a_bare_number_needs_a_unit_and_is_told_once(folder: ConfigFolder, keep_alive: str) -> None:
+    """What is there with the wrong type is not also missed."""
+    found = folder.problems(
+        f"standingSessions: {{sessions: [{{name: a, loops: [{{name: b, instruction: x, interval: 5{keep_alive}}}]}}]}}"
+    )
+
+    assert set(found) == {f"{AT}[0].interval"}
+    assert found[f"{AT}[0].interval"].remedy == "give it a unit, such as 5m"
+
+
+def test_every_span_that_is_a_bare_number_needs_a_unit(folder: ConfigFolder) -> None:
+    """The bounds of loops and the time of idleness, too."""
+    found = folder.problems(
+        "loops: {minInterval: 30, maxInterval: 7.5}\nstandingSessions: {sessions: [{name: a, idle: {stopAfter: 30}}]}"
+    )
+
+    assert len(found) == 3
+    assert {problem.remedy for problem in found.values()} == {"give it a unit, such as 5m"}
+
+
+def test_each_problem_reads_as_one_sentence(folder: ConfigFolder) -> None:
+    """What was found stands behind `found`, why it will not do behind that."""
+    found = folder.problems(
+        """\
+        standingSessions:
+          sessions:
+            - name: scribe
+              loops:
+                - {name: a, instruction: x, cron: "61 * * * *"}
+                - {name: b, instruction: x, keepAlive: true}
+                - {name: c, instruction: x, interval: 5s}
+        """
+    )
+
+    assert 'found "61 * * * *" (text): the cron expression' in str(found[f"{AT}[0].cron"])
+    assert "found keys that do not go together: a keep-alive loop needs" in str(found[f"{AT}[1]"])
+    assert str(found[f"{AT}[2].interval"]).endswith(
+        "found \"5s\" (text): the interval '5s' is out of bounds; "
+        "allowed: 30s to 7d (loops.minInterval, loops.maxInterval); change the value"
+    )
