@@ -55,7 +55,13 @@ def expired(loop: Loop, most_age: timedelta, now: datetime, **changes: Any) -> F
 def delivered(loop: Loop, run: LoopRun, at: datetime, result: str, most_age: timedelta | None) -> Fate:
     """Return what follows from a tick that a turn took at `at`, or may have taken (`result` unknown)."""
     count = loop.run_count + 1
-    changes: dict[str, Any] = {"run_count": count, "last_run_at": at, "last_result": result, "failures": 0}
+    changes: dict[str, Any] = {
+        "run_count": count,
+        "last_run_at": at,
+        "last_result": result,
+        "failures": 0,
+        "asked": False,
+    }
     if result == DELIVERED:
         changes["last_error"] = ""
     if loop.max_runs is not None and count >= loop.max_runs:
@@ -134,8 +140,11 @@ def _limit_span(loop: Loop, now: datetime) -> timedelta:
 def released(loop: Loop, now: datetime) -> Fate:
     """Return what follows when a hold is over: a slot that has passed is due at once; of a stop nothing is caught up.
 
-    A pause holds a loop when it comes due, so that it has missed one.
+    A pause holds a loop when it comes due, so that it has missed one. A run that somebody asked for is due whatever the
+    hold was.
     """
+    if loop.asked:
+        return Fate({"held": None, "held_at": None, "held_until": None, "next_run_at": now})
     if loop.held is not Held.STOPPED:
         planned = loop.next_run_at
         due = planned is None or planned < now or loop.held is Held.PAUSED

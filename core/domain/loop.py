@@ -85,6 +85,7 @@ class Loop:
     ended_at: datetime | None = None
     declared: str = ""  #: its name in the configuration; "": nobody declared it
     digest: str = ""  #: of the declaration that it was made from
+    asked: bool = False  #: somebody asked for a run that no turn has taken yet: no hold loses it
     revision: int = 0  #: raised by every change: whoever saw an older one changes nothing
 
 

@@ -33,6 +33,7 @@ def loop_json(loop: Loop) -> Mapping[str, Any]:
     return {
         "id": loop.id,
         "session": loop.name,
+        "declared": loop.declared or None,
         "mode": loop.mode.value,
         "instruction": loop.instruction,
         "interval": interval_text(loop.interval) if loop.interval else None,

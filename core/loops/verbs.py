@@ -16,9 +16,9 @@ from core.domain.tick import cadence
 from core.errors import InvalidValue, OtherSession, Refused, UnknownLoop
 from core.loops.answers import LoopAnswer, when
 from core.loops.ending import cancel_runs, end_loop
+from core.loops.obstacles import in_the_way, unserved
 from core.loops.telling import tell
 from core.names import new_loop_id
-from core.process.presence import running_service
 from core.session.sessions import definition_of
 from core.system import System
 from core.values import dataclass, replace
@@ -65,7 +65,7 @@ def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAn
     Raises InvalidValue (what was asked), UnknownSession, OtherSession, TooManyLoops, Refused for a session that was
     never started or is being deleted, StoreBroken.
     """
-    record, fires = _session(system, asker, name), _fires(system)
+    record, fires = _session(system, asker, name), unserved(system)
     now = system.clock.now()
     spec = understood(asked, bounds_of(system), now)
     if record.phase is Phase.DELETING:
@@ -77,7 +77,8 @@ def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAn
     tell(system, "loop.created", loop, actor=asker.actor, detail=cadence(loop))
     system.poke()
     first = when(loop.next_run_at, now) if loop.next_run_at else "not planned"
-    return _answer(system, loop, f"{loop.id} runs {cadence(loop)}, first at {first}; {_until(system, loop)}{fires}")
+    said = f"{loop.id} runs {cadence(loop)}, first at {first}; {_until(system, loop)}"
+    return _answer(system, loop, f"{said}{in_the_way(system, loop, fires)}")
 
 
 def list_loops(system: System, asker: Asker, name: str = "") -> LoopAnswer:
@@ -120,7 +121,7 @@ def pause_loop(system: System, asker: Asker, loop_id: str, reason: str = "") -> 
         if loop.status is LoopStatus.PAUSED:
             return None
         cancel_runs(system, loop, "its loop was paused")
-        return _changed(system, loop, status=LoopStatus.PAUSED, reason=why)
+        return _changed(system, loop, status=LoopStatus.PAUSED, reason=why, asked=False)
 
     loop, changed = _step(system, asker, loop_id, "paused", pause)
     if changed:
@@ -134,7 +135,7 @@ def resume_loop(system: System, asker: Asker, loop_id: str, reason: str = "") ->
 
     Raises UnknownLoop, Refused for one that has ended, StoreBroken.
     """
-    why, fires = reason_of(reason), _fires(system)
+    why, fires = reason_of(reason), unserved(system)
 
     def resume(loop: Loop) -> Loop | None:
         if loop.status is not LoopStatus.PAUSED and loop.held is not Held.FAILURES:
@@ -146,33 +147,31 @@ def resume_loop(system: System, asker: Asker, loop_id: str, reason: str = "") ->
     loop, changed = _step(system, asker, loop_id, "resumed", resume)
     if changed:
         tell(system, "loop.resumed", loop, actor=asker.actor, reason=why)
-    said = f"goes on, next at {_next(system, loop)}{fires}" if changed else "was not paused"
-    return _answer(system, loop, f"{loop.id} {said}{_but_held(loop)}")
+    said = f"goes on, next at {_next(system, loop)}" if changed else "was not paused"
+    return _answer(system, loop, f"{loop.id} {said}{in_the_way(system, loop, fires)}")
 
 
 def run_loop_now(system: System, asker: Asker, loop_id: str, reason: str = "") -> LoopAnswer:
-    """Make a loop due at once; it goes in as soon as its session is idle. Failures hold it no more.
+    """Make a loop due at once; it goes in as soon as its session is idle, once, after whatever holds it until then.
+
+    Failures hold it no more.
 
     Raises UnknownLoop, Refused for one that is paused or has ended, StoreBroken.
     """
-    why, fires = reason_of(reason), _fires(system)
+    why, fires = reason_of(reason), unserved(system)
 
     def run(loop: Loop) -> Loop | None:
         if loop.status is LoopStatus.PAUSED:
             raise Refused(f"{loop.id} is paused", f"resume it first: `the-loop loop resume {loop.id}`")
         if any(run.loop_id == loop.id for run in system.loops.open_runs(loop.uid)):
             return None
-        return _changed(system, loop, next_run_at=system.clock.now(), reason=why, **_unfailed(loop))
+        return _changed(system, loop, next_run_at=system.clock.now(), asked=True, reason=why, **_unfailed(loop))
 
     loop, changed = _step(system, asker, loop_id, "run", run)
     if changed:
         tell(system, "loop.scheduled", loop, actor=asker.actor, reason=why, detail="now")
-    said = (
-        f"is due now, and goes in once its session is idle{fires}"
-        if changed
-        else "has a run under way, so none was added"
-    )
-    return _answer(system, loop, f"{loop.id} {said}{_but_held(loop)}")
+    said = "is due now, and goes in once its session is idle" if changed else "has a run under way, so none was added"
+    return _answer(system, loop, f"{loop.id} {said}{in_the_way(system, loop, fires)}")
 
 
 def schedule_next_run(system: System, asker: Asker, loop_id: str, delay: str | float, reason: str = "") -> LoopAnswer:
@@ -180,7 +179,7 @@ def schedule_next_run(system: System, asker: Asker, loop_id: str, delay: str | f
 
     Raises UnknownLoop, InvalidValue, Refused for a loop with a cadence and for one that has ended, StoreBroken.
     """
-    bounds, why, fires = bounds_of(system), reason_of(reason), _fires(system)
+    bounds, why, fires = bounds_of(system), reason_of(reason), unserved(system)
     span, brought = parse_delay(delay, bounds.least, bounds.most)
 
     def schedule(loop: Loop) -> Loop | None:
@@ -193,7 +192,7 @@ def schedule_next_run(system: System, asker: Asker, loop_id: str, delay: str | f
     limits = f"{interval_text(bounds.least)} to {interval_text(bounds.most)}"
     said = f"{loop.id} runs again in {interval_text(span)}, at {_next(system, loop)}"
     asked = f" ({str(delay)[:40]} was asked for, and {limits} is allowed)" if brought else ""
-    return _answer(system, loop, f"{said}{asked}{fires}{_but_held(loop)}")
+    return _answer(system, loop, f"{said}{asked}{in_the_way(system, loop, fires)}")
 
 
 # ---------------------------------------------------------------- shared with declared loops
@@ -238,7 +237,8 @@ def _step(
     with system.database.transaction(durable=True):
         loop = _loop(system, asker, loop_id)
         if loop.status not in OPEN:
-            raise Refused(f"{loop.id} cannot be {what}: it is {_ended(loop)}", "make a new one")
+            remedy = "change its entry in the configuration" if loop.declared else "make a new one"
+            raise Refused(f"{loop.id} cannot be {what}: it is {_ended(loop)}", remedy)
         changed = change(loop)
     if changed is not None:
         system.poke()
@@ -314,19 +314,6 @@ def _ended(loop: Loop) -> str:
 
 def _next(system: System, loop: Loop) -> str:
     return when(loop.next_run_at, system.clock.now()) if loop.next_run_at else "no time yet"
-
-
-def _but_held(loop: Loop) -> str:
-    if loop.status is LoopStatus.PAUSED:
-        return ", but it is paused"
-    return f", but it is held ({loop.held.value}) until that is over" if loop.held else ""
-
-
-def _fires(system: System) -> str:
-    """Return what is amiss where nothing fires loops, "" where a service runs. Raises StoreBroken."""
-    if running_service(system.paths.service_lock) is not None:
-        return ""
-    return "; no service is running, which alone fires loops: `the-loop start`"
 
 
 def _count(loops: tuple[Loop, ...], what: str) -> str:

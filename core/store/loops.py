@@ -195,6 +195,7 @@ def _columns(loop: Loop) -> dict[str, Any]:
         "created_at": iso(loop.created_at),
         "interval_us": interval,
         "keep_alive": int(loop.keep_alive),
+        "asked": int(loop.asked),
         "status": loop.status.value,
         "held": loop.held and loop.held.value,
         "held_until": to_column(loop.held_until),
@@ -239,6 +240,7 @@ def _loop(found: sqlite3.Row) -> Loop:
         ended_at=column(found, "ended_at", from_column),
         declared=found["declared"],
         digest=found["digest"],
+        asked=bool(found["asked"]),
         revision=found["revision"],
     )
 

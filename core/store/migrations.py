@@ -286,6 +286,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
         "CREATE INDEX note_waits_of_message ON note_waits (message)",
     ),
+    ("ALTER TABLE loops ADD COLUMN asked INTEGER NOT NULL DEFAULT 0",),
 )
 
 

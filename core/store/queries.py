@@ -275,11 +275,12 @@ _LAPSED = "loop_runs.state = 'claimed' AND NOT (loop_runs.lease_until > :now AND
 ADD_LOOP = f"""
     INSERT INTO loops (id, uid, name, instruction, mode, created_by, created_at, interval_us, cron, time_zone,
                        keep_alive, max_runs, status, held, held_until, run_count, deferrals, failures, last_run_at,
-                       last_result, last_error, next_run_at, reason, ended_at, declared, digest, revision, held_at)
+                       last_result, last_error, next_run_at, reason, ended_at, declared, digest, revision, held_at,
+                       asked)
     SELECT :id, :uid, :name, :instruction, :mode, :created_by, :created_at, :interval_us, :cron, :time_zone,
            :keep_alive, :max_runs, :status, :held, :held_until, :run_count, :deferrals, :failures, :last_run_at,
            :last_result, :last_error, :next_run_at, :reason, :ended_at, :declared, :digest, :revision,
-           :held_at
+           :held_at, :asked
     WHERE (:most_open = 0 OR (SELECT count(*) FROM loops WHERE uid = :uid AND {_OPEN_LOOP}) < :most_open)
         AND NOT EXISTS (
             SELECT 1 FROM loops WHERE uid = :uid AND declared = :declared AND declared <> '' AND {_OPEN_LOOP}
@@ -296,7 +297,7 @@ CHANGE_LOOP = """
         held_until = :held_until, run_count = :run_count, deferrals = :deferrals, failures = :failures,
         last_run_at = :last_run_at, last_result = :last_result, last_error = :last_error, next_run_at = :next_run_at,
         reason = :reason, ended_at = :ended_at, declared = :declared, digest = :digest, revision = :revision + 1,
-        held_at = :held_at
+        held_at = :held_at, asked = :asked
     WHERE id = :id AND revision = :revision
 """
 NEXT_DUE = f"""

@@ -10,11 +10,12 @@ from core.domain.plaintext import plain
 from core.errors import CoreError, Refused
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+_NOT_THERE = frozenset({"dead", "absent", "foreign"})
 _REASON = 60  #: characters of a mark's reason that a table shows
 _COLUMNS = ("name", "status", "live", "activity", "queued", "loops", "harness", "outcome", "detail")
 
 
-_LOOP_COLUMNS = ("id", "session", "cadence", "status", "held", "runs", "last", "next", "instruction")
+_LOOP_COLUMNS = ("id", "session", "declared", "cadence", "status", "held", "runs", "last", "next", "instruction")
 _QUEUE_COLUMNS = ("id", "kind", "actor", "age", "state", "length", "detail", "text")
 
 
@@ -65,6 +66,8 @@ def exit_code(error: CoreError) -> int:
 
 def _cell(row: Mapping[str, Any], column: str) -> str:
     value = row.get(column)
+    if column == "status" and value == "running" and row.get("live") in _NOT_THERE:
+        value = "should run"
     if column == "status" and row.get("hold"):
         return f"{value} ({_held(row['hold'], value)})"
     return "" if value in (None, 0, "") else str(value)
@@ -139,7 +142,8 @@ def print_loops(answer: Mapping[str, Any]) -> None:
 
 
 def _loop_row(loop: Mapping[str, Any]) -> Mapping[str, Any]:
-    cadence = loop["interval"] or loop["cron"] or "dynamic"
+    cadence = loop["interval"] or (f"{loop['cron']} ({loop['timeZone']})" if loop["cron"] else "dynamic")
+    fires = loop["nextRunAt"] is not None and loop["status"] == "active"
     instruction = " ".join(loop["instruction"].split())
     most = f" of {loop['maxRuns']}" if loop["maxRuns"] else ""
     return {
@@ -147,7 +151,7 @@ def _loop_row(loop: Mapping[str, Any]) -> Mapping[str, Any]:
         "cadence": f"{cadence}, keep-alive" if loop["keepAlive"] else cadence,
         "runs": f"{loop['runCount']}{most}",
         "last": loop["lastResult"],
-        "next": (loop["nextRunAt"] or "")[:19].replace("T", " "),
+        "next": f"{loop['nextRunAt'][:19].replace('T', ' ')} UTC" if fires else "",
         "instruction": instruction if len(instruction) <= _REASON else f"{instruction[:_REASON]}…",
     }
 

@@ -8,6 +8,7 @@ from core.domain.gate import Observed
 from core.domain.loop import Held, LoopStatus
 from core.domain.message import MessageState
 from core.domain.session import Hold, HoldKind, Phase, Status
+from core.loops.verbs import Asker, run_loop_now
 from core.standing.cancelling import cancel_queue, hold_loops
 from core.standing.removing import remove_session
 from tests.support.simulated import Simulation
@@ -298,3 +299,23 @@ def test_a_tick_that_waited_when_the_limit_was_found_is_given_once_that_is_over(
 
     assert waiting == ()
     assert simulation.now(loop).run_count == 1
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_a_run_that_was_asked_for_outlives_a_hold(simulation: Simulation, stop: bool) -> None:
+    """It goes in once after the start, though a stop catches nothing up; asked before it or while it lasts."""
+    loop = simulation.loop(keep_alive=True)
+    if not stop:
+        stopped_by_name(simulation)
+    run_loop_now(simulation.system, Asker("cli:ann"), loop.id)
+    if stop:
+        stopped_by_name(simulation)
+    simulation.pass_time(step=600, hours=2)
+    stopped = simulation.now(loop).run_count
+
+    simulation.respawned(simulation.change())
+    simulation.pass_time(seconds=20, finish=["scribe"])
+
+    after = simulation.now(loop)
+    assert stopped == 0
+    assert (after.held, after.run_count, after.asked) == (None, 1, False)

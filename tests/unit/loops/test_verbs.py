@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 
 from core.domain.loop import Held, Loop, LoopRun, LoopStatus, RunState, run_key
-from core.domain.loopspec import Asked
+from core.domain.loopspec import Asked, understood
 from core.domain.message import Kind, MessageState
-from core.domain.session import Definition, Phase
+from core.domain.session import Definition, Hold, HoldKind, Phase, Status
 from core.errors import InvalidValue, OtherSession, Refused, UnknownLoop, UnknownSession
 from core.loops.answers import LoopAnswer
 from core.loops.verbs import (
     Asker,
     TooManyLoops,
+    bounds_of,
     create_loop,
     list_loops,
+    new_loop,
     pause_loop,
     resume_loop,
     run_loop_now,
@@ -79,6 +81,7 @@ def test_a_loop_is_made_and_told(system: System) -> None:
     assert told["loop"] == {
         "id": answer.loop.id,
         "session": "scribe",
+        "declared": None,
         "mode": "interval",
         "instruction": "check it",
         "interval": "1h30m",
@@ -100,6 +103,43 @@ def test_a_loop_is_made_and_told(system: System) -> None:
     assert told["loops"] == [told["loop"]]
     assert told["said"].startswith(f"{answer.loop.id} runs every 1h30m, first at 13:30:00 UTC")
     assert [event["event"] for event in _events(system, answer.loop)] == ["loop.created"]
+
+
+def test_answers_say_what_keeps_a_loop_from_firing(system: System) -> None:
+    """No service, or a session that is not there, with the command that ends it; nothing is promised meanwhile."""
+    unserved = create_loop(system, SCRIBE, "", Asked("look", interval="5m", max_runs=1))
+    record = system.records.read("scribe")
+    assert record is not None
+    assert unserved.loop is not None
+    system.records.write(replace(record, hold=Hold(HoldKind.STOPPED, "cli:ann", "", NOON)))
+    stopped = run_loop_now(system, SCRIBE, unserved.loop.id)
+    system.records.write(replace(record, status=Status.STOPPED))
+    never = create_loop(system, SCRIBE, "", Asked("look", interval="5m"))
+    system.records.write(replace(record, hold=Hold(HoldKind.PAUSED, "cli:ann", "", NOON)))
+    lock = ServiceLock(system.paths.service_lock)
+    lock.take()
+    paused = create_loop(system, SCRIBE, "", Asked("look", interval="5m"))
+    lock.release()
+
+    assert "after one run or after" in unserved.said
+    assert unserved.said.endswith("; no service is running, which alone fires loops: `the-loop start`")
+    assert "but its session is stopped: it waits for `the-loop standing start scribe`; no service" in stopped.said
+    assert "but its session is not running: it waits for `the-loop standing start scribe`; no service" in never.said
+    assert paused.said.endswith(", but its session is paused: it waits for `the-loop standing resume scribe`")
+
+
+def test_a_declared_loop_that_has_ended_is_changed_in_its_entry(system: System) -> None:
+    """A new one by hand would not be it."""
+    record = system.records.read("scribe")
+    assert record is not None
+    spec = understood(Asked("look", interval="5m"), bounds_of(system), NOON)
+    loop = new_loop(system, record, spec, "config", "builds", "d")
+    system.loops.add(loop, 5)
+    stop_loop(system, SCRIBE, loop.id)
+
+    with pytest.raises(Refused, match="change its entry in the configuration"):
+        resume_loop(system, SCRIBE, loop.id)
+    assert list_loops(system, SCRIBE).to_json()["loops"][0]["declared"] == "builds"
 
 
 def test_keep_alive_without_an_interval_is_rejected(system: System) -> None:

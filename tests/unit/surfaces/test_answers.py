@@ -296,3 +296,16 @@ def test_what_a_terminal_acts_on_is_not_printed(capsys: pytest.CaptureFixture[st
 
     printed = capsys.readouterr().out
     assert printed.count("asks]0;owned 31mand\tgoes on") == 2
+
+
+@pytest.mark.parametrize(
+    ("live", "shown"),
+    [("live", "running"), ("unknown", "running"), ("dead", "should run"), ("absent", "should run")],
+)
+def test_a_table_tells_what_should_run_from_what_does(
+    capsys: pytest.CaptureFixture[str], live: str, shown: str
+) -> None:
+    """The status is what people want; beside a pane that is not there it does not read as if it were."""
+    print_rows([{"name": "scribe", "status": "running", "live": live}], str)
+
+    assert capsys.readouterr().out.splitlines()[1].split("  ")[1] == shown

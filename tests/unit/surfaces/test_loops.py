@@ -10,8 +10,9 @@ from core.store.records import RecordFiles
 from tests.unit.surfaces.conftest import Terminal
 
 KEYS = (
-    "id", "session", "mode", "instruction", "interval", "cron", "timeZone", "keepAlive", "maxRuns", "status", "held",
-    "runCount", "lastRunAt", "lastResult", "lastError", "nextRunAt", "reason", "createdBy", "createdAt",
+    "id", "session", "declared", "mode", "instruction", "interval", "cron", "timeZone", "keepAlive", "maxRuns",
+    "status", "held", "runCount", "lastRunAt", "lastResult", "lastError", "nextRunAt", "reason",
+    "createdBy", "createdAt",
 )  # fmt: skip
 MAKE = ("loop", "create", "builder", "--instruction", "look at it", "--interval", "5m")
 
@@ -132,3 +133,18 @@ def test_a_process_of_an_earlier_pane_has_no_loops(house: Terminal, monkeypatch:
 
     assert house.run("loop", "create", "--instruction", "x", "--json") == 1
     assert "belongs to no session that runs now" in house.json["error"]["message"]
+
+
+def test_the_list_names_the_zones_of_its_times(house: Terminal) -> None:
+    """Times are UTC and say so, an expression has its own zone, and a paused loop shows no next run."""
+    house.run("loop", "create", "builder", "--instruction", "x", "--cron", "0 9 * * *", "--time-zone", "Europe/Berlin")
+    house.run("loop", "list")
+    listed = house.out
+    house.run("loop", "list", "--json")
+    house.run("loop", "pause", house.json["loops"][0]["id"])
+    house.run("loop", "list")
+
+    assert "0 9 * * * (Europe/Berlin)" in listed
+    assert " UTC" in listed
+    assert " UTC" not in house.out
+    assert "paused" in house.out
