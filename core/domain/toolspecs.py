@@ -95,7 +95,8 @@ RESUME_LOOP = ToolSpec(
 )
 RUN_LOOP_NOW = ToolSpec(
     "run_loop_now",
-    f"Make one of your loops due at once. It goes in when your turn is over. Returns {{{_LOOP}}}.",
+    "Make one of your loops due at once, yet no closer to its last run than the least interval. It goes in when your "
+    f"turn is over. Returns {{{_LOOP}}}.",
     Verb.LOOP,
     (_ID, _REASON),
 )

@@ -4,7 +4,7 @@ An agent has the loops of its own session, and to it no others exist; an operato
 """
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from core.domain.durations import interval_text, parse_delay
 from core.domain.loop import OPEN, Held, Loop, LoopStatus, Mode
@@ -24,6 +24,7 @@ from core.system import System
 from core.values import dataclass, replace
 
 _TRIES = 5  #: of a change that somebody else overtakes
+_ENDS_SHOWN = 10  #: loops that have ended, in an answer: an agent reads all of it
 
 
 class TooManyLoops(Refused):
@@ -71,6 +72,8 @@ def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAn
     if record.phase is Phase.DELETING:
         raise Refused(f"{record.name} is being deleted", "make the loop in another session")
     loop = new_loop(system, record, spec, asker.actor)
+    if asker.uid is not None and loop.mode is Mode.DYNAMIC:
+        loop = replace(loop, next_run_at=_paced(system, asker, now, *system.loops.of_session(record.uid)))
     most = system.settings.loops.max_open_per_session
     if not system.loops.add(loop, most):
         raise TooManyLoops(record.name, most)
@@ -82,7 +85,7 @@ def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAn
 
 
 def list_loops(system: System, asker: Asker, name: str = "") -> LoopAnswer:
-    """Return the loops of a session, those that have ended last; for an operator without `name` the open ones of all.
+    """Return the loops of a session, the latest that have ended last; for an operator without `name` all open ones.
 
     Raises UnknownSession, OtherSession, StoreBroken.
     """
@@ -90,10 +93,10 @@ def list_loops(system: System, asker: Asker, name: str = "") -> LoopAnswer:
         loops = system.loops.all_open()
         return LoopAnswer(None, loops, _count(loops, "open"))
     if asker.uid is not None:
-        loops = system.loops.of_session(_session(system, asker, name).uid)
+        loops = _shown(system, _session(system, asker, name).uid)
     else:
         known = definition_of(system.settings, system.records, name)
-        loops = system.loops.of_session(known.record.uid) if known.record else ()
+        loops = _shown(system, known.record.uid) if known.record else ()
     return LoopAnswer(None, loops, _count(tuple(loop for loop in loops if loop.status in OPEN), "open"))
 
 
@@ -141,7 +144,8 @@ def resume_loop(system: System, asker: Asker, loop_id: str, reason: str = "") ->
         if loop.status is not LoopStatus.PAUSED and loop.held is not Held.FAILURES:
             return None
         now = system.clock.now()
-        changes = {"next_run_at": rearmed_slot(loop, now) or now, "reason": why, **_unfailed(loop)}
+        following = rearmed_slot(loop, now) or _paced(system, asker, now, loop)
+        changes = {"next_run_at": following, "reason": why, **_unfailed(loop)}
         return _changed(system, loop, status=LoopStatus.ACTIVE, **changes)
 
     loop, changed = _step(system, asker, loop_id, "resumed", resume)
@@ -154,7 +158,7 @@ def resume_loop(system: System, asker: Asker, loop_id: str, reason: str = "") ->
 def run_loop_now(system: System, asker: Asker, loop_id: str, reason: str = "") -> LoopAnswer:
     """Make a loop due at once; it goes in as soon as its session is idle, once, after whatever holds it until then.
 
-    Failures hold it no more.
+    Failures hold it no more. For an agent it is due no sooner than loops.minInterval after the loop's last run.
 
     Raises UnknownLoop, Refused for one that is paused or has ended, StoreBroken.
     """
@@ -165,12 +169,15 @@ def run_loop_now(system: System, asker: Asker, loop_id: str, reason: str = "") -
             raise Refused(f"{loop.id} is paused", f"resume it first: `the-loop loop resume {loop.id}`")
         if any(run.loop_id == loop.id for run in system.loops.open_runs(loop.uid)):
             return None
-        return _changed(system, loop, next_run_at=system.clock.now(), asked=True, reason=why, **_unfailed(loop))
+        due = _paced(system, asker, system.clock.now(), loop)
+        return _changed(system, loop, next_run_at=due, asked=True, reason=why, **_unfailed(loop))
 
     loop, changed = _step(system, asker, loop_id, "run", run)
+    soon = _soon(system, loop)
     if changed:
-        tell(system, "loop.scheduled", loop, actor=asker.actor, reason=why, detail="now")
-    said = "is due now, and goes in once its session is idle" if changed else "has a run under way, so none was added"
+        tell(system, "loop.scheduled", loop, actor=asker.actor, reason=why, detail=soon)
+    due = f"is due {soon}, and goes in once its session is idle"
+    said = due if changed else "has a run under way, so none was added"
     return _answer(system, loop, f"{loop.id} {said}{in_the_way(system, loop, fires)}")
 
 
@@ -290,11 +297,31 @@ def _session(system: System, asker: Asker, name: str) -> SessionRecord:
     return known.record
 
 
+def _paced(system: System, asker: Asker, now: datetime, *loops: Loop) -> datetime:
+    """Return when a run is due that was asked for at once: an agent prompts itself no closer than loops.minInterval.
+
+    `loops`: those whose latest run counts.
+    """
+    ran = [loop.last_run_at for loop in loops if loop.last_run_at is not None]
+    if asker.uid is None or not ran:
+        return now
+    return max(now, min(now, max(ran)) + bounds_of(system).least)
+
+
 # ---------------------------------------------------------------- words
 
 
 def _answer(system: System, loop: Loop, said: str) -> LoopAnswer:
-    return LoopAnswer(loop, system.loops.of_session(loop.uid), said)
+    return LoopAnswer(loop, _shown(system, loop.uid), said)
+
+
+def _shown(system: System, uid: str) -> tuple[Loop, ...]:
+    """Return the session's open loops, and behind them the latest that have ended."""
+    loops = system.loops.of_session(uid)
+    ended = sorted(
+        (loop for loop in loops if loop.status not in OPEN), key=lambda loop: loop.ended_at or loop.created_at
+    )
+    return tuple(loop for loop in loops if loop.status in OPEN) + tuple(ended[-_ENDS_SHOWN:])
 
 
 def _until(system: System, loop: Loop) -> str:
@@ -314,6 +341,14 @@ def _ended(loop: Loop) -> str:
 
 def _next(system: System, loop: Loop) -> str:
     return when(loop.next_run_at, system.clock.now()) if loop.next_run_at else "no time yet"
+
+
+def _soon(system: System, loop: Loop) -> str:
+    """Return when a run is due that was asked for at once: `now`, or a time and why then."""
+    if loop.next_run_at is None or loop.next_run_at <= system.clock.now():
+        return "now"
+    least = interval_text(bounds_of(system).least)
+    return f"at {_next(system, loop)}, {least} after its last run, as loops.minInterval has it"
 
 
 def _count(loops: tuple[Loop, ...], what: str) -> str:
