@@ -23,6 +23,8 @@ from core.session.sessions import definition_of
 from core.system import System
 from core.values import dataclass, replace
 
+LOOPS_AN_HOUR = 20  #: that an agent makes: each end of one is a note in its thread
+_HOUR = timedelta(hours=1)
 _TRIES = 5  #: of a change that somebody else overtakes
 _ENDS_SHOWN = 10  #: loops that have ended, in an answer: an agent reads all of it
 
@@ -64,7 +66,7 @@ def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAn
     """Make a loop in a session; an agent leaves `name` "" or gives its own.
 
     Raises InvalidValue (what was asked), UnknownSession, OtherSession, TooManyLoops, Refused for a session that was
-    never started or is being deleted, StoreBroken.
+    never started or is being deleted and for an agent that makes too many, StoreBroken.
     """
     record, fires = _session(system, asker, name), unserved(system)
     now = system.clock.now()
@@ -72,8 +74,8 @@ def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAn
     if record.phase is Phase.DELETING:
         raise Refused(f"{record.name} is being deleted", "make the loop in another session")
     loop = new_loop(system, record, spec, asker.actor)
-    if asker.uid is not None and loop.mode is Mode.DYNAMIC:
-        loop = replace(loop, next_run_at=_paced(system, asker, now, *system.loops.of_session(record.uid)))
+    if asker.uid is not None:
+        loop = _within_bounds(system, asker, loop, now)
     most = system.settings.loops.max_open_per_session
     if not system.loops.add(loop, most):
         raise TooManyLoops(record.name, most)
@@ -295,6 +297,18 @@ def _session(system: System, asker: Asker, name: str) -> SessionRecord:
     if known.record is None:
         raise Refused(f"{name} was never started", f"start it: `the-loop standing start {name}`")
     return known.record
+
+
+def _within_bounds(system: System, asker: Asker, loop: Loop, now: datetime) -> Loop:
+    """Return an agent's new loop as it may be made. Raises Refused where it has made too many within the last hour."""
+    loops = system.loops.of_session(loop.uid)
+    lately = [made for made in loops if made.created_by == asker.actor and made.created_at > now - _HOUR]
+    if len(lately) >= LOOPS_AN_HOUR:
+        raise Refused(
+            f"{loop.name} has made {LOOPS_AN_HOUR} loops within the last hour, which is all it may",
+            "go on with one that is open, or make one later",
+        )
+    return replace(loop, next_run_at=_paced(system, asker, now, *loops)) if loop.mode is Mode.DYNAMIC else loop
 
 
 def _paced(system: System, asker: Asker, now: datetime, *loops: Loop) -> datetime:

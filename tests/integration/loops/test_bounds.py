@@ -2,9 +2,13 @@
 
 from datetime import timedelta
 
+import pytest
+
 from core.domain.loop import LoopStatus
 from core.domain.loopspec import Asked
+from core.errors import Refused
 from core.loops.verbs import (
+    LOOPS_AN_HOUR,
     Asker,
     create_loop,
     list_loops,
@@ -84,6 +88,20 @@ def test_an_answer_has_the_open_loops_and_the_latest_ends(simulation: Simulation
     assert [loop.instruction for loop in listed.loops] == ["keep", *(f"look at {number}" for number in range(5, 15))]
     assert len(answer.loops) == 10
     assert answer.loops[-1] == answer.loop
+
+
+def test_an_agent_makes_so_many_loops_an_hour(simulation: Simulation) -> None:
+    """Each end is told in its thread: it could fill that, as with posts. An operator's are not counted."""
+    for _ in range(LOOPS_AN_HOUR):
+        made = create_loop(simulation.system, AGENT, "", Asked("look", interval="5m")).loop
+        assert made is not None
+        stop_loop(simulation.system, AGENT, made.id)
+
+    with pytest.raises(Refused, match="has made 20 loops within the last hour"):
+        create_loop(simulation.system, AGENT, "", Asked("look", interval="5m"))
+    assert create_loop(simulation.system, ANN, "scribe", Asked("look", interval="5m")).loop is not None
+    simulation.clock.pause(3601)
+    assert create_loop(simulation.system, AGENT, "", Asked("look", interval="5m")).loop is not None
 
 
 def _open(simulation: Simulation) -> bool:
