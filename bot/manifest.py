@@ -98,7 +98,7 @@ def _command(name: str, url: str) -> dict[str, Any]:
         "command": name,
         **({"url": url} if url else {}),
         "description": "Standing sessions",
-        "usage_hint": "status | list | say NAME TEXT | screen NAME | pause NAME | help",
+        "usage_hint": "status | list | say NAME TEXT | screen | loops | pause | resume | interrupt NAME | help",
         "should_escape": False,
     }
 

@@ -279,6 +279,10 @@ class Outbox(Protocol):
         """Return the posts with buttons that stand in the message of that time stamp, the latest first."""
         ...
 
+    def is_said_again(self, row: OutboxRow) -> bool:
+        """Tell whether a later post of its kind and session waits that says the very same."""
+        ...
+
     def note_wait(self, note: str, wait: "NoteWait") -> None:
         """Note that a message waits, as that note tells; an earlier note about it is out of date.
 

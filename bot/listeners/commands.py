@@ -15,7 +15,7 @@ from bot.listeners.responding import NOT_SAID, respond
 from bot.payloads import COMMAND, KIND, Command
 from bot.settings import SlackSettings
 from bot.views.answers import Draft, help_view, list_view, loops_view, plain_view, refusal_view, status_view, told_view
-from core.errors import ChannelError, CoreError
+from core.errors import ChannelError, CoreError, UnknownSession
 from core.ports import IncomingOrder, Role
 
 log = logging.getLogger(__name__)
@@ -94,6 +94,8 @@ async def _obeyed(asked: Command, sessions: Sessions) -> Draft:
         if verb not in ORDERS:
             return help_view("" if verb == "help" else verb, operator=operator)
         return await _ordered(verb, asked, sessions)
+    except UnknownSession as error:
+        return plain_view(f"{verb}: {error.message}; `{COMMAND} list` shows all")
     except CoreError as error:
         what = "the sessions could not be listed" if lists else verb
         return plain_view(f"{what}: {error}")

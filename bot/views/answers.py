@@ -188,7 +188,8 @@ def _state(row: Row) -> str:
     hold = row.get("hold")
     kind = hold.get("kind") if isinstance(hold, Mapping) else hold
     if isinstance(kind, str) and kind:
-        return escape(kind)
+        reason = _value(hold, "reason") if isinstance(hold, Mapping) else ""
+        return f"{escape(kind)} ({reason})" if reason else escape(kind)
     if row.get("running") is True:
         return _value(row, "activity") or "running"
     live = _value(row, "live")

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 
 from core.domain.buttons import Role
 from core.domain.rows import Answer
+from core.domain.session import Outcome
 from core.errors import InvalidValue, NotPermitted, UnknownSession
 from core.loops.answers import line_of
 from core.loops.telling import summary
 from core.loops.verbs import Asker, list_loops
 from core.names import check_name
-from core.ports import IncomingOrder, Told
+from core.ports import IncomingOrder, NewPost, OutboundKind, Told
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
 from core.session.steering import may_steer
@@ -27,6 +28,8 @@ Holds = Callable[[str, Role], bool]
 _LINES = 40  #: of a screen
 _LOOPS = 20  #: that are shown; those that have ended stand last
 _SAY_SECONDS = 3.0  #: that somebody waits for their message's first fate
+
+_DONE = frozenset({Outcome.PAUSED, Outcome.UNPAUSED, Outcome.INTERRUPTED})
 
 VERBS: Mapping[str, Role] = {
     "say": Role.MEMBER,
@@ -59,22 +62,45 @@ class Orders:
                 said = say(system, name, order.text, actor=actor, who=order.author_name, wait=_SAY_SECONDS)
                 return Told("; ".join(said.messages))
             case "screen":
-                shown = self._redactor.redact(screen(system, name, _LINES)).rstrip()
-                return Told(f"{name}:", "\n".join(line.rstrip() for line in shown.splitlines()) or "(nothing)")
+                shown = screen(system, name, _LINES)
+                lines = self._redactor.redact(shown.text).rstrip().splitlines()
+                head = f"{name} has ended; this was kept of its terminal:" if shown.ended else f"{name}:"
+                return Told(head, "\n".join(line.rstrip() for line in lines) or "(nothing)")
             case "loops":
                 return self._loops(name, actor)
             case "pause":
-                return _told(pause_standing(system, name, actor))
+                return self._shared(order, "was paused", pause_standing(system, name, actor))
             case "resume":
-                return _told(resume_standing(system, name, actor))
+                return self._shared(order, "was resumed", resume_standing(system, name, actor))
             case "interrupt":
-                return _told(interrupt_standing(system, name, actor))
+                return self._shared(order, "was interrupted", interrupt_standing(system, name, actor))
             case "start":
                 return _told(start_standing(system, name, actor))
             case "stop":
                 return _told(stop_standing(system, name, actor))
             case _:
                 return _told(restart_standing(system, name, actor))
+
+    def _shared(self, order: IncomingOrder, what: str, answer: Answer) -> Told:
+        """Return the answer, which its author alone sees; what was done stands in the session's thread, with who."""
+        [row] = answer.sessions
+        bound = self._system.bindings.of_session(row.uid, order.channel_kind) if row.uid else None
+        by = row.hold.by if row.outcome is Outcome.PAUSED and row.hold else f"{order.channel_kind}:{order.author}"
+        if row.outcome in _DONE and bound is not None and by == f"{order.channel_kind}:{order.author}":
+            at = row.hold.at if row.outcome is Outcome.PAUSED and row.hold else self._system.clock.now()
+            moment = int(at.timestamp() * 1_000_000)
+            note = NewPost(
+                id=f"p-{order.verb}-{bound.uid}-{moment}",
+                key=f"{order.verb}:{bound.uid}:{moment}",
+                kind=OutboundKind.NOTE,
+                uid=bound.uid,
+                name=row.name,
+                channel_kind=order.channel_kind,
+                text=f"`{row.name}` {what} by {order.author_name}.",
+            )
+            self._system.outbox.add([note])
+            self._system.poke()
+        return _told(answer)
 
     def _loops(self, name: str, actor: str) -> Told:
         now = self._system.clock.now()

@@ -133,6 +133,9 @@ class OutboundWorker:
         if row.state is not PostState.PENDING:
             return False
         try:
+            if row.post.kind is OutboundKind.BOOT and self._system.outbox.is_said_again(row):
+                self._system.outbox.advance(row, PostState.SKIPPED, detail="a later start says the same")
+                return True
             if row.post.key.startswith(COUNTED) and (detail := self._superfluous(row)):
                 self._system.outbox.advance(row, PostState.SKIPPED, detail=detail)
                 return True

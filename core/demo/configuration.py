@@ -55,6 +55,7 @@ def write_configuration(folder: Path, facts: Mapping[str, Any], socket: str) -> 
                 "apiUrl": facts["api_url"],
                 "channel": facts["channels"][DEMO_CHANNEL],
                 "authorizedUsers": [facts["users"][DEMO_PERSON]],
+                "operators": [facts["users"][DEMO_PERSON]],
             }
         },
         "standingSessions": {
@@ -63,7 +64,7 @@ def write_configuration(folder: Path, facts: Mapping[str, Any], socket: str) -> 
                 {
                     "name": DEMO_SESSION,
                     "description": "the bundled agent",
-                    "prompt": "Greet your operator and say what you can do.",
+                    "prompt": "Say that you are ready, and how to learn what you can do.",
                     "slack": {"enabled": True},
                 }
             ],

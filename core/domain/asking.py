@@ -180,7 +180,7 @@ def text_of(request: Request, terminal: str = "") -> str:
     place = f" ({len(request.answers) + 1} of {len(request.questions)})" if len(request.questions) > 1 else ""
     lines = [
         f"{number}. {_cut(option.label, _LABEL)}"
-        + (f" — {_cut(option.description, _DESCRIPTION)}" if option.description else "")
+        + (f" — {_cut(option.description, _DESCRIPTION)}" if _says_more(option) else "")
         for number, option in enumerate(question.options, 1)
     ]
     what = (
@@ -193,6 +193,11 @@ def text_of(request: Request, terminal: str = "") -> str:
     also = ", or in your own words" if question.options else ""
     how = f"Replies are not read here: answer it at its terminal, {terminal}" if terminal else f"Reply {what}{also}"
     return "\n".join([f"**{request.name}** asks{place}: {_cut(question.text, _QUESTION)}", *lines, f"_{how}._"])
+
+
+def _says_more(option: Option) -> bool:
+    described = option.description.strip()
+    return bool(described) and described.casefold() != option.label.strip().casefold()
 
 
 def buttons_of(request: Request) -> tuple[Button, ...]:

@@ -19,6 +19,7 @@ from core.domain.session import Live, Outcome, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, LockBusy, NotRunning, Refused, StoreBroken, TmuxSilent
 from core.names import target_for
+from core.observing.showing import turn_over
 from core.ports import Harness, Transcript
 from core.session.dialogs import drop_marker
 from core.session.launching import ASKING, context_of
@@ -122,6 +123,7 @@ def settle(system: System, pressed: Pressed, actor: str) -> Told:
     """Wait for the harness's own word that the turn is over, and take it down. No lock is held while it waits."""
     known = _wait(system, pressed, _turn_over, _SETTLE_SECONDS)
     if known:
+        _mark_cut_off(system, pressed)
         _wait(system, pressed, _status_agrees, _STATUS_SECONDS)
         _take_down(system, pressed)
     what = "its dialog was rejected, and the turn ended" if pressed.dialog else "its turn ended"
@@ -208,6 +210,17 @@ def _turn_over(pressed: Pressed) -> bool:
 def _status_agrees(pressed: Pressed) -> bool:
     opinion = pressed.harness.second_opinion(pressed.context, pressed.pane.pid)
     return opinion is None or opinion.turn_over
+
+
+def _mark_cut_off(system: System, pressed: Pressed) -> None:
+    """Note that the turn did not end by itself, before anybody takes its messages for done."""
+    activity = _activity(system, pressed.record)
+    if activity is None or activity.turn_started_at is None:
+        return
+    try:
+        turn_over(system, pressed.record, failed=True)
+    except StoreBroken:
+        return  # only a reaction depends on it
 
 
 def _take_down(system: System, pressed: Pressed) -> None:

@@ -7,6 +7,7 @@ from core.plainfiles import read_plain
 from core.session.launching import output_path
 from core.session.sessions import Known, definition_of
 from core.system import System
+from core.values import dataclass
 
 
 def attach_command(system: System, name: str, *, write: bool) -> tuple[str, ...]:
@@ -22,7 +23,15 @@ def attach_command(system: System, name: str, *, write: bool) -> tuple[str, ...]
     return system.runner.attach_command(target_for(name), write=write)
 
 
-def screen(system: System, name: str, lines: int) -> str:
+@dataclass(frozen=True)
+class Screen:
+    """The last lines of a terminal."""
+
+    text: str
+    ended: bool  #: it is there no more, and this was kept of it
+
+
+def screen(system: System, name: str, lines: int) -> Screen:
     """Return the last lines of the session's terminal; of one that was ended, what was kept of it.
 
     Raises UnknownSession, InvalidValue, NotRunning.
@@ -32,12 +41,12 @@ def screen(system: System, name: str, lines: int) -> str:
     if record is None or record.instance_id is None:
         raise _nothing_to_see(name)
     try:
-        return system.runner.screen(record.instance_id, lines)
+        return Screen(system.runner.screen(record.instance_id, lines), ended=False)
     except NotRunning as error:
         kept = _kept_output(system, known)
         if kept is None:
             raise _nothing_to_see(name) from error
-        return "\n".join(kept.splitlines()[-lines:])
+        return Screen("\n".join(kept.splitlines()[-lines:]), ended=True)
 
 
 def _kept_output(system: System, known: Known) -> str | None:

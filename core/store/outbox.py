@@ -89,6 +89,12 @@ class SqliteOutbox:
         values = (post.channel_kind, post.uid, row.seq, post.edits)
         return bool(post.edits) and bool(self._database.read(queries.OVERTAKEN, values))
 
+    def is_said_again(self, row: OutboxRow) -> bool:
+        """Tell whether a later post of its kind and session waits that says the very same. Raises StoreBroken."""
+        post = row.post
+        values = (post.channel_kind, post.uid, row.seq, post.kind.value, post.text)
+        return bool(self._database.read(queries.SAID_AGAIN, values))
+
     def note_wait(self, note: str, wait: NoteWait) -> None:
         """Note that a message waits, as that note tells; an earlier note about it is out of date.
 

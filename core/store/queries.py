@@ -109,6 +109,10 @@ OUTDATED_NOTES = f"""
     WHERE ended = ? OR (ended = '' AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.id = message AND {_OPEN_MESSAGE}))
     ORDER BY note
 """
+SAID_AGAIN = (
+    f"SELECT 1 FROM outbox WHERE channel_kind = ? AND uid = ? AND seq > ? AND {_OPEN_POST} AND kind = ? AND text = ?"
+    " AND edits = '' LIMIT 1"
+)
 CHECK_POSTS = f"SELECT * FROM outbox WHERE {_OPEN_POST} OR state NOT IN (SELECT value FROM json_each(?)) ORDER BY seq"
 POST_TALLY = "SELECT state, count(*) AS rows FROM outbox GROUP BY state"
 ADVANCE_POST = """

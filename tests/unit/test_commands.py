@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from core.commands import command_line, exact, exact_for
 from core.config.loading import load
@@ -92,3 +93,12 @@ def test_a_text_that_passes_twice_names_the_configuration_once(environ: dict[str
 
     assert once == f"`the-loop --config {source} standing start scribe`"
     assert exact(once, source, around) == once
+
+
+def test_the_person_of_the_demo_may_start_and_stop(tmp_path: Path, environ: dict[str, str]) -> None:
+    """Whatever the page offers can be tried there."""
+    config = write_configuration(tmp_path, FACTS, f"{DEMO_SOCKET}-{tmp_path.name}")
+
+    block = yaml.safe_load(config.read_text())["channels"]["slack"]
+
+    assert block["operators"] == block["authorizedUsers"] == [FACTS["users"][DEMO_PERSON]]

@@ -18,6 +18,7 @@ from core.surfaces.cli.printing import (
     print_queue,
     print_row,
     print_rows,
+    warn,
 )
 from core.surfaces.cli.saying import read_message, speaker_of
 from core.surfaces.cli.session import Session, output_options
@@ -271,9 +272,11 @@ def screen_command(session: Session, name: str, lines: int) -> int:
     session.permit(session.able, Verb.SCREEN)
     shown = screen(session.able, name, lines)
     if session.json:
-        print_json({"name": name, "screen": shown})
+        print_json({"name": name, "screen": shown.text, "ended": shown.ended})
     else:
-        print_line(shown)
+        if shown.ended:
+            warn(f"{name} has ended; this was kept of its terminal")
+        print_line(shown.text)
     return EXIT_OK
 
 

@@ -99,6 +99,7 @@ def test_loops_that_cannot_be_shown_are_said(workspace: WorkspaceThread, door: D
 
     seen = workspace.wait_for_ephemeral("alice", lambda message: "nope" in message["text"])
     assert seen["text"].startswith("loops: no standing session is called")
+    assert seen["text"].endswith("`/the-loop list` shows all")
 
 
 @pytest.mark.parametrize("verb", ["say", "screen", "pause", "resume", "interrupt"])

@@ -353,3 +353,18 @@ def test_a_thread_that_nobody_understands_holds_up_no_other(
     assert chat.texts()[2:] == ["note 0"]
     assert ["'never'" in vars(entry)["reason"] for entry in caplog.records] == [True]
     assert [row.state for row in recorded.outbox.due("slack", clock.now())] == [PostState.PENDING]
+
+
+def test_two_starts_that_say_the_same_are_told_once(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """While nobody posted, the session came up twice: the later reply says all; one with other words stands."""
+    recorded.outbox.add([post(OutboundKind.ROOT)])
+    drain(worker, clock)
+    boots = [post(OutboundKind.BOOT, number) for number in range(3)]
+    texts = ("up again, resumed", "up again, fresh", "up again, resumed")
+    recorded.outbox.add([replace(boot, text=text) for boot, text in zip(boots, texts, strict=True)])
+
+    drain(worker, clock)
+
+    assert chat.texts() == ["root 0", "up again, fresh", "up again, resumed"]

@@ -95,11 +95,11 @@ def test_damaged_database_leaves_the_list_readable(system: System, world: World)
 def test_screen_shows_the_pane_and_what_was_kept_of_it(system: System) -> None:
     """Alive it is tmux's word, afterwards the copy in the session's folder."""
     start_standing(system, "scribe", ACTOR)
-    wait_until(lambda: "READY" in screen(system, "scribe", 50), "the screen shows the agent")
+    wait_until(lambda: "READY" in screen(system, "scribe", 50).text, "the screen shows the agent")
 
     stop_standing(system, "scribe", ACTOR)
 
-    assert "READY" in screen(system, "scribe", 50)
+    assert "READY" in screen(system, "scribe", 50).text
 
 
 def test_attach_is_read_only_unless_asked_and_needs_a_pane(system: System, world: World) -> None:

@@ -80,11 +80,13 @@ def test_states_are_told_apart() -> None:
         {"name": "c", "running": False, "hold": {"kind": "failed"}},
         {"name": "d", "running": False, "hold": None, "live": "foreign", "status": "stopped"},
         {"name": "e", "running": False, "status": "stopped", "live": "absent"},
+        {"name": "f", "running": False, "hold": {"kind": "stopped", "reason": "lunch <now>"}},
     ]
 
     lines = drawn(status_view(rows)).blocks[1]["text"]["text"].splitlines()
 
-    assert lines == ["● *a* busy", "● *b* running", "○ *c* failed", "○ *d* foreign", "○ *e* stopped"]
+    assert lines == ["● *a* busy", "● *b* running", "○ *c* failed", "○ *d* foreign", "○ *e* stopped",
+                     "○ *f* stopped (lunch &lt;now&gt;)"]  # fmt: skip
 
 
 def test_no_sessions_is_said() -> None:

@@ -177,3 +177,12 @@ def test_whatever_is_cut_for_people_has_a_mark() -> None:
     assert (open_post.count("…"), ended_post.count("…")) == (3, 1)
     assert not any(run in open_post for run in ("q" * 1001, "l" * 201, "d" * 301))
     assert "q" * 1001 not in ended_post
+
+
+def test_an_option_that_its_description_repeats_is_shown_once() -> None:
+    """`yes`, described as `Yes`, says no more than `yes`."""
+    question = Question("Go on?", (Option("yes", "Yes "), Option("no", "leave it")), several=False)
+
+    lines = text_of(request(RequestKind.QUESTION, questions=(question,))).splitlines()
+
+    assert lines[1:3] == ["1. yes", "2. no — leave it"]

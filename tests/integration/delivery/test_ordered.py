@@ -1,0 +1,85 @@
+"""What somebody orders by a command is told in the session's thread, with who: the answer is for them alone."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from core.conversation.inbound import Inbound
+from core.conversation.mirroring import NullMirror
+from core.conversation.ordering import Orders
+from core.delivery.deliverer import Deliverer
+from core.domain.marking import Mark
+from core.domain.message import MessageState
+from core.domain.posting import OutboundKind
+from core.ports import Binding, IncomingOrder, IncomingReply, PostState
+from core.standing.stopping import stop_standing
+from core.system import System
+from tests.support.chat import HOME, TEAM, Chat
+from tests.support.talking import record_of, rows
+from tests.support.tmux import wait_until
+from tests.support.world import ACTOR
+
+THREAD = "1699.000000"
+
+
+@pytest.fixture
+def bound(scribe: System) -> System:
+    """Give the ports of a session that is up, idle, and has a thread."""
+    uid, _ = record_of(scribe)
+    scribe.bindings.bind(Binding("slack", TEAM, HOME, THREAD, uid, "scribe", datetime.now(UTC)))
+    return scribe
+
+
+def order(system: System, verb: str, who: str = "alice") -> str:
+    """Order it, and return what its author is told."""
+    return Orders(system, lambda _, __: True).order(IncomingOrder("slack", f"U-{who}", who, verb, "scribe", "")).text
+
+
+def notes(system: System) -> list[str]:
+    """Return what is to be posted by us into the thread, oldest first; the first of a session's rows is due alone."""
+    found: list[str] = []
+    while due := system.outbox.due("slack", datetime.now(UTC)):
+        for row in due:
+            sending = system.outbox.advance(row, PostState.SENDING)
+            system.outbox.advance(sending, PostState.SENT, ts=f"9.{row.seq}")
+            found += [row.post.text] if row.post.kind is OutboundKind.NOTE else []
+    return found
+
+
+def test_a_pause_and_its_end_stand_in_the_thread(bound: System) -> None:
+    """Once each; whoever pauses what another has paused did nothing."""
+    for verb, who in (("pause", "alice"), ("pause", "alice"), ("pause", "bob"), ("resume", "bob")):
+        order(bound, verb, who)
+
+    assert notes(bound) == ["`scribe` was paused by alice.", "`scribe` was resumed by bob."]
+
+
+def test_an_interrupt_stands_in_the_thread_and_its_message_is_not_done(bound: System) -> None:
+    """The turn was cut off: its message does not get the mark of one that ended by itself."""
+    reply = IncomingReply("slack", TEAM, HOME, THREAD, "1700.000001", "U1", "alice", TEAM, False, False, "plain",
+                          "sleep 60")  # fmt: skip
+    Inbound(bound, Chat().authorized, NullMirror()).receive([reply])
+    uid, _ = record_of(bound)
+    deliverer = Deliverer(bound, lambda _: True)
+
+    def taken() -> bool:
+        deliverer.advance(uid)
+        return rows(bound)[-1].state is MessageState.CONFIRMED
+
+    wait_until(taken, "its turn runs")
+
+    told = order(bound, "interrupt")
+
+    [mark] = bound.marks.changed("slack", datetime.now(UTC) - timedelta(minutes=5))
+    assert told.startswith("scribe: interrupted")
+    assert mark.mark is Mark.REFUSED
+    assert notes(bound) == ["`scribe` was interrupted by alice."]
+
+
+def test_the_screen_of_one_that_has_ended_says_so(bound: System) -> None:
+    """What was kept of it does not read as if it lived."""
+    live = order(bound, "screen")
+    stop_standing(bound, "scribe", ACTOR)
+
+    assert live == "scribe:"
+    assert order(bound, "screen") == "scribe has ended; this was kept of its terminal:"
