@@ -80,14 +80,16 @@ def test_a_service_that_is_started_inside_of_a_pane_is_no_part_of_its_agent(alon
 
 def test_a_restart_that_is_typed_inside_of_a_pane_outlives_it(alone: Product) -> None:
     """It ends the very terminal that it runs in, and goes on: the session is up again, and so is a new service."""
-    shell = {"start": ["/bin/bash", "--norc", "-i"], "ready": "bash"}
+    go = alone.config.with_name("go")
+    command = f"{PROGRAM} --config {alone.config} --as-operator restart"
+    script = f"echo reading; until [ -e {go} ]; do sleep 0.05; done; rm {go}; {command}; cat"
+    shell = {"start": ["/bin/sh", "-c", script], "ready": "reading"}
     sessions = [{"name": NAME, "harness": "shell"}, {"name": "zed", "prompt": "Wait."}]
     alone.configure(harnesses={"shell": shell}, standingSessions={"enabled": True, "sessions": sessions})
     before = alone.cli("start", "--json").services["service"]["pid"]
     panes = alone.panes()
 
-    command = f"{PROGRAM} --config {alone.config} --as-operator restart"
-    alone.tmux("send-keys", "-t", f"=loop-standing-{NAME}:", command, "Enter")
+    go.touch()
 
     wait_until(lambda: running_service(alone.paths.service_lock) not in (before, None), "a new service runs", 40)
     wait_until(lambda: alone.panes().keys() == panes.keys(), "both are up again", 40)
