@@ -8,28 +8,22 @@ from typing import Any
 
 import yaml
 
+from core.config.demonstration import FILE, HEADER, state_root
 from core.store.files import write_private
 
 DEMO_SESSION = "guide"
 DEMO_PERSON = "you"
 DEMO_CHANNEL = "agents"
 DEMO_SOCKET = "the-loop-demo"
-_FILE = "cli-config.yaml"
-_HEADER = "# Written by `the-loop demo` at each start. Everything it names is in this folder or on loopback.\n"
 
 
 def last_socket(folder: Path) -> str:
     """Return the name of the tmux server that the folder's demo used last, or the usual one."""
     try:
-        last = yaml.safe_load((folder / _FILE).read_text())["routing"]["tmux"]["socketName"]
+        last = yaml.safe_load((folder / FILE).read_text())["routing"]["tmux"]["socketName"]
     except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
         return DEMO_SOCKET  # there was no demo here, or its file is no longer ours
     return last if isinstance(last, str) and last.startswith(DEMO_SOCKET) else DEMO_SOCKET
-
-
-def state_root(folder: Path) -> Path:
-    """Return where the demo's state is."""
-    return folder / "state"
 
 
 def own_socket(folder: Path) -> str:
@@ -70,6 +64,6 @@ def write_configuration(folder: Path, facts: Mapping[str, Any], socket: str) -> 
             ],
         },
     }
-    config = folder / _FILE
-    write_private(config, (_HEADER + yaml.safe_dump(document, sort_keys=False)).encode())
+    config = folder / FILE
+    write_private(config, (HEADER + yaml.safe_dump(document, sort_keys=False)).encode())
     return config

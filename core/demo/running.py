@@ -7,13 +7,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, build_opener
 
 from core.clock import Deadline, SystemClock
 from core.commands import command_line
-from core.demo.configuration import DEMO_CHANNEL, DEMO_SESSION, last_socket, own_socket, state_root, write_configuration
+from core.config.demonstration import FILE, state_root
+from core.demo.configuration import DEMO_CHANNEL, DEMO_SESSION, last_socket, own_socket, write_configuration
 from core.domain.rows import Row
 from core.domain.session import Hold, HoldKind, Live
 from core.errors import CoreError, Refused
@@ -25,6 +29,7 @@ from core.standing.listing import get_standing
 _FACTS = "workspace.json"
 _WORKSPACE_SECONDS = 20.0
 _END_SECONDS = 5.0
+_PAGE_SECONDS = 5.0
 
 
 class WorkspaceNotStarted(CoreError):
@@ -42,19 +47,13 @@ def run_demo(
 ) -> int:
     """Bring everything up in `folder`, tell how to address it (see `addressed`), and serve until interrupted.
 
-    At the end it tells what ended it, and what lives on. Raises Refused if a demo runs there already,
-    WorkspaceNotStarted.
+    At the end it tells what ended it, and what lives on; before, that a service without a page gave way to it. Raises
+    Refused if a demo runs there already, WorkspaceNotStarted.
     """
     from core.config.loading import load
     from core.serving.assembly import build_service
 
-    pid = running_service(StatePaths(state_root(folder)).service_lock)
-    if pid is not None:
-        page = _fact(folder / _FACTS, "page_url")
-        raise Refused(
-            f"a demo runs in {folder} already (pid {pid})" + (f": {page}" if page else ""),
-            "open its page, or end it with Ctrl-C, or give another folder with --folder",
-        )
+    _make_way(folder, environ, tell_end)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _workspace(folder, port) as facts:
         tokens = {"THE_LOOP_SLACK_BOT_TOKEN": facts["bot_token"], "THE_LOOP_SLACK_APP_TOKEN": facts["app_token"]}
@@ -66,6 +65,47 @@ def run_demo(
     lives = _guide(config, demo_environ).live is Live.LIVE
     tell_end(farewell(service.signal, command_line(config, environ, "stop"), lives=lives))
     return code
+
+
+def _make_way(folder: Path, environ: Mapping[str, str], tell: Callable[[str], None]) -> None:
+    """End a service of this folder that has no page. Raises Refused where a demo runs, or the service stays."""
+    pid = running_service(StatePaths(state_root(folder)).service_lock)
+    if pid is None:
+        return
+    page = _fact(folder / _FACTS, "page_url")
+    if _answers(page):
+        raise Refused(
+            f"a demo runs in {folder} already (pid {pid}): {page}",
+            "open its page, or end it with Ctrl-C, or give another folder with --folder",
+        )
+    from core.config.loading import load_tolerant
+    from core.serving.hosting import end_service
+    from core.wiring import build_system
+
+    settings, _ = load_tolerant(folder / FILE, environ)
+    system = build_system(settings._replace(state_root=state_root(folder)), environ)
+    try:
+        end_service(system)
+    finally:
+        system.close()
+    if running_service(StatePaths(state_root(folder)).service_lock) is not None:
+        raise Refused(
+            f"a service without a page runs in {folder} (pid {pid}), and does not end",
+            f"end it with `kill -KILL {pid}`, then try again; the session lives on in tmux",
+        )
+    tell(f"In {folder} ran a service without a page (pid {pid}). It is ended; its session lives on, and goes on here.")
+
+
+def _answers(page: str) -> bool:
+    """Tell whether the page is served: by this folder's workspace, which alone knows the key in its address."""
+    if not page:
+        return False
+    direct = build_opener(ProxyHandler({}))
+    try:
+        with direct.open(page, timeout=_PAGE_SECONDS) as answer:
+            return bool(answer.status == HTTPStatus.OK)
+    except (OSError, ValueError, HTTPException):  # refused, silent, another program on that port, or no address
+        return False
 
 
 def _configured(folder: Path, facts: Mapping[str, Any], environ: Mapping[str, str]) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 
 from core.clock import Deadline
 from core.commands import exact_for
+from core.config.demonstration import refuse_alone, way_up
 from core.config.location import is_default
 from core.domain.services import ServiceRow
 from core.errors import CoreError, TmuxMissing, TmuxSilent
@@ -29,7 +30,6 @@ _SWEEP_MARGIN_SECONDS = 30.0
 _ASK_SECONDS = 3.0
 _CONNECT_SECONDS = 5.0
 _SYSTEMCTL_SECONDS = 20.0
-_START_IT = "start it: `the-loop start`"
 
 
 class ServiceNotStarted(CoreError):
@@ -39,9 +39,13 @@ class ServiceNotStarted(CoreError):
 
 
 def start(system: System, actor: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
-    """Start the service if none runs and answer with its sweep's rows; without a service sweep here, and say so."""
+    """Start the service if none runs and answer with its sweep's rows; without a service sweep here, and say so.
+
+    Raises DemoOnly where the service would lack the page of the demo whose configuration this is.
+    """
     if running_service(system.paths.service_lock) is not None:
         return _lifecycle_report(system, start_all(system, actor).to_json())
+    refuse_alone(system.settings)
     try:
         _launch(system)
         seconds = system.settings.routing.tmux.start_timeout_seconds + _SWEEP_MARGIN_SECONDS
@@ -56,7 +60,7 @@ def start(system: System, actor: str, warn: Callable[[str], None]) -> Mapping[st
 def stop(system: System, actor: str) -> Mapping[str, Any]:
     """End the sessions while the service that they may be talking to is up, then the service."""
     report = stop_all(system, actor).to_json()
-    detail = _end_service(system)
+    detail = end_service(system)
     running = running_service(system.paths.service_lock)
     row = ServiceRow("service", running is not None, running, detail)
     return {
@@ -92,7 +96,7 @@ def service_rows(system: System) -> tuple[ServiceRow, ...]:
     channels = [name for name, block in system.settings.channels.items() if block.enabled]
     pid = running_service(system.paths.service_lock)
     if pid is None:
-        rows = [ServiceRow("service", False, None, exact_for(system, _START_IT))]
+        rows = [ServiceRow("service", False, None, exact_for(system, way_up(system.settings)))]
         return (*rows, *(ServiceRow(name, False, None, "no service is running") for name in channels))
     try:
         answer = ask(system.paths.service_socket, "status", _ASK_SECONDS)
@@ -171,7 +175,8 @@ def _detach(system: System) -> "subprocess.Popen[bytes]":
         )
 
 
-def _end_service(system: System) -> str:
+def end_service(system: System) -> str:
+    """End the service, if one runs, and return what became of it; the sessions are left as they are."""
     pid = running_service(system.paths.service_lock)
     if pid is None:
         return ""

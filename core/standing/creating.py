@@ -15,6 +15,7 @@ from core.standing.listing import get_standing, rows_told
 from core.standing.removing import remove_session
 from core.standing.spawning import Opened, StartOrder, open_pane
 from core.standing.starting import finish_all, refuse_foreign, spawn_failed
+from core.standing.unserved import with_what_waits
 from core.system import System
 
 
@@ -31,7 +32,7 @@ def create_standing(system: System, definition: Definition, actor: str, *, start
     told = finish_all(system, {definition.name: step})[definition.name]
     if told.outcome is Outcome.FAILED:
         told = _undo(system, definition.name, told, actor)
-    return Answer(rows_told(system, {definition.name: told}))
+    return Answer(rows_told(system, with_what_waits(system, {definition.name: told})))
 
 
 def _check(definition: Definition) -> None:

@@ -21,6 +21,7 @@ from core.standing.dying import tell_under_lock
 from core.standing.listing import rows_told
 from core.standing.recovering import mark_lives, recover
 from core.standing.spawning import Opened, StartOrder, open_pane
+from core.standing.unserved import with_what_waits
 from core.system import System
 
 _POLL_SECONDS = 0.05
@@ -47,7 +48,7 @@ def start_standing(system: System, name: str | None, actor: str, *, auto_only: b
 def start_each(system: System, names: Iterable[str], order: StartOrder) -> Answer:
     """Start these sessions; they come up side by side, each with its own deadline."""
     steps = {name: begin(system, name, order) for name in names}
-    return Answer(rows_told(system, finish_all(system, steps)))
+    return Answer(rows_told(system, with_what_waits(system, finish_all(system, steps))))
 
 
 def finish_all(system: System, steps: dict[str, Told | Opened]) -> dict[str, Told]:

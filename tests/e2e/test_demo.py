@@ -5,19 +5,31 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 
+from core.paths import StatePaths
 from core.process.controlsocket import ask
+from core.process.presence import running_service
 from tests.support.product import Done, Product, end_tmux
 from tests.support.tmux import alive, wait_until
 
 SESSION = "guide"
+_SERVE = """
+import os, sys
+from pathlib import Path
+from core.config.loading import load
+from core.serving.assembly import build_service
+environ = dict(os.environ)
+build_service(load(Path(sys.argv[1]), environ), environ).run()
+"""
 
 
 class Demo:
@@ -241,3 +253,49 @@ def test_it_keeps_its_tokens_to_itself(alone: Product, folder: Path) -> None:
         assert folder.stat().st_mode & 0o777 == 0o700
         assert (folder / "workspace.log").stat().st_mode & 0o777 == 0o600
         assert (folder / "workspace.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_ended_a_demo_names_what_brings_it_back(alone: Product, folder: Path) -> None:
+    """Its status names the demo's own command; `start` and `restart` would bring it up without its page, and refuse."""
+    with demo(alone, folder) as running:
+        program = running.command("is it up?")[:-1]
+        stopped = run(alone, running.command("end it all"))
+        wait_until(lambda: "it was told to stop" in running.text(), "the demo has ended")
+
+    status = run(alone, [*program, "status"])
+    refused = [run(alone, [*program, verb]) for verb in ("start", "restart", "serve")]
+
+    assert stopped.code == 0
+    assert f"demo --folder {folder}" in status.out
+    assert f"{program[0]} start" not in status.out
+    for done in refused:
+        assert (done.code, f"demo --folder {folder}" in done.err) == (1, True)
+    back = shlex.split(status.out.partition("brings it up again: `")[2].partition("`")[0])
+    assert back[-2:] == ["--folder", str(folder)]
+
+
+def test_a_service_without_a_page_gives_way_to_the_demo(alone: Product, folder: Path) -> None:
+    """The next run says so, ends it, leaves its session, and prints a page that answers."""
+    with demo(alone, folder) as running:
+        pid = pane(alone)
+        running.interrupt()
+    config = folder / "cli-config.yaml"
+    service = subprocess.Popen(
+        [sys.executable, "-c", _SERVE, str(config)],
+        env=alone.environ(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        wait_until(lambda: running_service(StatePaths(folder / "state").service_lock) == service.pid, "it serves")
+
+        with demo(alone, folder) as again:
+            assert "a service without a page" in again.text()
+            assert service.wait(30) is not None
+            assert pane(alone) == pid
+            with urlopen(str(again.workspace()["page_url"]), timeout=10) as page:
+                assert page.status == 200
+            wait_well(alone, again)
+    finally:
+        service.kill()
+        service.wait(30)

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from core.config.demonstration import refuse_alone
 from core.config.problems import ConfigError
 from core.domain.rights import Verb
 from core.domain.rows import misconfigured_row
@@ -67,6 +68,7 @@ def restart_command(session: Session) -> int:
         actor = session.permit(session.system, Verb.RESTART)
     except ConfigError as error:
         return _misconfigured(session, error)
+    refuse_alone(session.settings)  # before anything is stopped that nothing would start again
     stopped = stop(session.system, actor)
     if not stopped["ok"]:
         return _report(session, stopped)
