@@ -1,0 +1,28 @@
+"""docs/events.md is the list of what stands in the event log."""
+
+import inspect
+import re
+from pathlib import Path
+
+from core.domain.events import Event
+from core.ports import EventLog
+
+PAGE = (Path(__file__).parents[3] / "docs" / "events.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| `([a-z._]+)` \| (.*) \|$", PAGE, re.MULTILINE)
+
+
+def test_every_event_is_listed_once() -> None:
+    """No event is missing, none is invented, and each says when it is told."""
+    listed = [name for name, _ in ROWS if "." in name]
+
+    assert sorted(listed) == sorted(event.value for event in Event)
+    assert all(when for _, when in ROWS)
+
+
+def test_every_field_is_listed_once() -> None:
+    """The time, the reference that follows from the name, and all that an event may be given."""
+    given = [name for name in inspect.signature(EventLog.emit).parameters if name != "self"]
+
+    listed = [name for name, _ in ROWS if "." not in name]
+
+    assert sorted(listed) == sorted([*given, "ts", "ref"])
