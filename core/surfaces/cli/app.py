@@ -1,7 +1,6 @@
 """The root command and its groups."""
 
 import logging
-from pathlib import Path
 
 import click
 
@@ -13,7 +12,7 @@ from core.surfaces.cli.lifecycle import restart_command, serve_command, start_co
 from core.surfaces.cli.loops import loop_group
 from core.surfaces.cli.observing import events_command
 from core.surfaces.cli.printing import EXIT_USAGE, warn
-from core.surfaces.cli.session import Session, output_options
+from core.surfaces.cli.session import Session, shared_options
 from core.surfaces.cli.slack import slack_group
 from core.surfaces.cli.speaking import ask_command, mcp_command, post_command
 from core.surfaces.cli.standing import standing_group
@@ -21,14 +20,11 @@ from core.surfaces.cli.standing import standing_group
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="the-loop", prog_name="the-loop")
-@click.option("--config", type=click.Path(path_type=Path), help="The configuration file; see `the-loop config path`.")
-@click.option("--as-operator", is_flag=True, help="Inside a session: act as its operator. This is logged.")
-@output_options
+@shared_options
 @click.pass_context
-def root(context: click.Context, config: Path | None, as_operator: bool) -> None:
+def root(context: click.Context) -> None:
     """Keeps named, long-lived agent sessions in tmux and puts each into a Slack thread."""
-    session = context.ensure_object(Session)
-    session.config, session.as_operator = config, as_operator
+    context.ensure_object(Session)
 
 
 for command in (

@@ -4,17 +4,17 @@ import click
 
 from core.domain.rights import Verb
 from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line, warn
-from core.surfaces.cli.session import Session, output_options
+from core.surfaces.cli.session import Session, shared_options
 
 
 @click.group("config")
-@output_options
+@shared_options
 def config_group() -> None:
     """The configuration file."""
 
 
 @config_group.command("check")
-@output_options
+@shared_options
 @click.pass_obj
 def check_command(session: Session) -> int:
     """Say everything that is wrong with the file; exit 1 on any finding."""
@@ -38,7 +38,7 @@ def check_command(session: Session) -> int:
 
 
 @config_group.command("show")
-@output_options
+@shared_options
 @click.pass_obj
 def show_command(session: Session) -> int:
     """The configuration in effect, every key with its default."""
@@ -53,7 +53,7 @@ def show_command(session: Session) -> int:
 
 
 @config_group.command("schema")
-@output_options
+@shared_options
 @click.pass_obj
 def schema_command(session: Session) -> int:
     """The JSON Schema of the file, for editors."""
@@ -65,7 +65,7 @@ def schema_command(session: Session) -> int:
 
 
 @config_group.command("init")
-@output_options
+@shared_options
 @click.pass_obj
 def init_command(session: Session) -> int:
     """Write a commented starter file; an existing one is left as it is."""
@@ -86,7 +86,7 @@ def init_command(session: Session) -> int:
 
 
 @config_group.command("path")
-@output_options
+@shared_options
 @click.pass_obj
 def path_command(session: Session) -> int:
     """Which file is read, and why."""

@@ -9,7 +9,7 @@ import click
 
 from core.domain.rights import ActorKind, Verb, require
 from core.surfaces.cli.printing import print_json, print_line
-from core.surfaces.cli.session import Session, output_options
+from core.surfaces.cli.session import Session, shared_options
 
 
 @click.command("demo")
@@ -19,7 +19,7 @@ from core.surfaces.cli.session import Session, output_options
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Of the workspace's page; default: the last one."
 )
-@output_options
+@shared_options
 @click.pass_obj
 def demo_command(session: Session, folder: Path, port: int) -> int:
     """The whole product on this machine: a workspace with a page, a session in a real pane. No account, no network."""

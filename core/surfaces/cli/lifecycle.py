@@ -10,7 +10,7 @@ from core.config.problems import ConfigError
 from core.domain.rights import Verb
 from core.domain.rows import misconfigured_row
 from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_rows, print_services, warn
-from core.surfaces.cli.session import Session, output_options
+from core.surfaces.cli.session import Session, shared_options
 
 
 def _misconfigured(session: Session, error: ConfigError) -> int:
@@ -33,7 +33,7 @@ def _report(session: Session, report: Mapping[str, Any]) -> int:
 
 
 @click.command("start")
-@output_options
+@shared_options
 @click.pass_obj
 def start_command(session: Session) -> int:
     """Start the service if none runs, and the sessions that a boot starts."""
@@ -47,7 +47,7 @@ def start_command(session: Session) -> int:
 
 
 @click.command("stop")
-@output_options
+@shared_options
 @click.pass_obj
 def stop_command(session: Session) -> int:
     """End every session gracefully, then the service. The next start resumes the conversations."""
@@ -58,7 +58,7 @@ def stop_command(session: Session) -> int:
 
 
 @click.command("restart")
-@output_options
+@shared_options
 @click.pass_obj
 def restart_command(session: Session) -> int:
     """Stop everything, then start it; conversations resume."""
@@ -76,7 +76,7 @@ def restart_command(session: Session) -> int:
 
 
 @click.command("status")
-@output_options
+@shared_options
 @click.pass_obj
 def status_command(session: Session) -> int:
     """Is it up? Exit code 0 only if all that should run does."""
@@ -94,7 +94,7 @@ def status_command(session: Session) -> int:
 
 @click.command("serve")
 @click.option("--tmux", is_flag=True, help="Be the tmux server instead of the service: for its own systemd unit.")
-@output_options
+@shared_options
 @click.pass_obj
 def serve_command(session: Session, tmux: bool) -> int:
     """Run the service in the foreground."""

@@ -7,7 +7,7 @@ import click
 
 from core.domain.rights import Verb
 from core.surfaces.cli.printing import EXIT_OK, print_json, print_loops
-from core.surfaces.cli.session import Session, output_options
+from core.surfaces.cli.session import Session, shared_options
 from core.system import System
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.group("loop")
-@output_options
+@shared_options
 def loop_group() -> None:
     """Loops: what a session is prompted with again and again. An agent has those of its own session."""
 
@@ -40,7 +40,7 @@ def _report(session: Session, answer: "LoopAnswer") -> int:
 
 @loop_group.command("list")
 @click.argument("name", default="")
-@output_options
+@shared_options
 @click.pass_obj
 def list_command(session: Session, name: str) -> int:
     """A session's loops, those that have ended last; without NAME the open ones of all."""
@@ -57,7 +57,7 @@ def list_command(session: Session, name: str) -> int:
 @click.option("--time-zone", help="Of --cron: an IANA name such as Europe/Berlin; default: UTC.")
 @click.option("--keep-alive", is_flag=True, help="It ends only when it is stopped, and its session is brought back.")
 @click.option("--max-runs", type=int, help="It is complete after so many runs.")
-@output_options
+@shared_options
 @click.pass_obj
 def create_command(
     session: Session,
@@ -81,7 +81,7 @@ def create_command(
 @loop_group.command("stop")
 @click.argument("loop_id", metavar="ID")
 @click.option("--reason", default="", help="Kept with it, and told in the thread.")
-@output_options
+@shared_options
 @click.pass_obj
 def stop_command(session: Session, loop_id: str, reason: str) -> int:
     """End a loop for good."""
@@ -93,7 +93,7 @@ def stop_command(session: Session, loop_id: str, reason: str) -> int:
 @loop_group.command("pause")
 @click.argument("loop_id", metavar="ID")
 @click.option("--reason", default="", help="Kept with it.")
-@output_options
+@shared_options
 @click.pass_obj
 def pause_command(session: Session, loop_id: str, reason: str) -> int:
     """Let a loop fire no more until it is resumed."""
@@ -105,7 +105,7 @@ def pause_command(session: Session, loop_id: str, reason: str) -> int:
 @loop_group.command("resume")
 @click.argument("loop_id", metavar="ID")
 @click.option("--reason", default="", help="Kept with it.")
-@output_options
+@shared_options
 @click.pass_obj
 def resume_command(session: Session, loop_id: str, reason: str) -> int:
     """Let a paused loop go on, or one that failures hold; nothing is caught up."""
@@ -117,7 +117,7 @@ def resume_command(session: Session, loop_id: str, reason: str) -> int:
 @loop_group.command("run")
 @click.argument("loop_id", metavar="ID")
 @click.option("--reason", default="", help="Kept with it.")
-@output_options
+@shared_options
 @click.pass_obj
 def run_command(session: Session, loop_id: str, reason: str) -> int:
     """Make a loop due now; it goes in once its session is idle."""
@@ -130,7 +130,7 @@ def run_command(session: Session, loop_id: str, reason: str) -> int:
 @click.argument("loop_id", metavar="ID")
 @click.option("--in", "delay", required=True, help="A span such as 10m, or seconds.")
 @click.option("--reason", required=True, help="Why then.")
-@output_options
+@shared_options
 @click.pass_obj
 def schedule_command(session: Session, loop_id: str, delay: str, reason: str) -> int:
     """Name the next run of a loop without a cadence."""

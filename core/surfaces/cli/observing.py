@@ -10,7 +10,7 @@ import click
 
 from core.domain.rights import Verb
 from core.surfaces.cli.printing import EXIT_OK, print_line
-from core.surfaces.cli.session import Session, output_options
+from core.surfaces.cli.session import Session, shared_options
 from core.system import System
 
 _LEAD = ("ts", "event", "level", "name", "actor", "reason", "detail")
@@ -20,7 +20,7 @@ _LEAD = ("ts", "event", "level", "name", "actor", "reason", "detail")
 @click.option("--name", help="Only this session's events.")
 @click.option("--last", type=click.IntRange(1), help="Only the last so many.")
 @click.option("--follow", is_flag=True, help="Go on with those to come, until interrupted.")
-@output_options
+@shared_options
 @click.pass_obj
 def events_command(session: Session, name: str | None, last: int | None, follow: bool) -> int:
     """What happened, oldest first; with --json one object a line."""

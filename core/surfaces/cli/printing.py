@@ -25,15 +25,16 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 
 def named_config(arguments: Sequence[str]) -> str | None:
-    """Return the file that `--config` names on a command line, where an error came before its options were read."""
+    """Return the file that `--config` names last on a command line, before or after its options were read."""
+    named = None
     for word, following in pairwise((*arguments, "")):
+        if word == "--":
+            break  # no options stand behind it
         if word == "--config":
-            return following
-        if word.startswith("--config="):
-            return word.partition("=")[2]
-        if not word.startswith("-"):
-            return None  # a command: the global options stand before it
-    return None
+            named = following
+        elif word.startswith("--config="):
+            named = word.partition("=")[2]
+    return named
 
 
 def print_json(value: Any) -> None:

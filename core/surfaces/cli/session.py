@@ -127,8 +127,19 @@ def agent_name(system: System, instance: str) -> str:
     return instance
 
 
-def output_options(command: Command) -> Command:
-    """Give a command or a group `--format text|json` and `--json`; the last one that is given counts."""
+def shared_options(command: Command) -> Command:
+    """Give a command or a group `--config`, `--as-operator`, `--format text|json` and `--json`.
+
+    So they stand before the verb, behind it or between its words; of each the last one that is given counts.
+    """
+
+    def set_config(context: click.Context, _: click.Parameter, value: Path | None) -> None:
+        if value is not None:
+            context.ensure_object(Session).config = value
+
+    def set_operator(context: click.Context, _: click.Parameter, value: bool) -> None:
+        if value:
+            context.ensure_object(Session).as_operator = True
 
     def set_format(context: click.Context, _: click.Parameter, value: str | None) -> None:
         if value is not None:
@@ -141,10 +152,24 @@ def output_options(command: Command) -> Command:
     command = click.option(
         "--json", is_flag=True, expose_value=False, callback=set_json, help="Same as --format json."
     )(command)
-    return click.option(
+    command = click.option(
         "--format",
         type=click.Choice(["text", "json"]),
         expose_value=False,
         callback=set_format,
         help="How to answer; with json, JSON alone is on standard output.",
+    )(command)
+    command = click.option(
+        "--as-operator",
+        is_flag=True,
+        expose_value=False,
+        callback=set_operator,
+        help="Inside a session: act as its operator. This is logged.",
+    )(command)
+    return click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        expose_value=False,
+        callback=set_config,
+        help="The configuration file; see `the-loop config path`.",
     )(command)

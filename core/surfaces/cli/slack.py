@@ -4,18 +4,18 @@ import click
 
 from core.domain.rights import Verb
 from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line
-from core.surfaces.cli.session import Session, output_options
+from core.surfaces.cli.session import Session, shared_options
 
 
 @click.group("slack")
-@output_options
+@shared_options
 def slack_group() -> None:
     """The Slack channel."""
 
 
 @slack_group.command("manifest")
 @click.option("--url", default="", metavar="URL", help="With read.mode http: the https address at which Slack calls.")
-@output_options
+@shared_options
 @click.pass_obj
 def manifest_command(session: Session, url: str) -> int:
     """Print the app manifest: what to paste into Slack's "create an app from a manifest"."""
@@ -30,7 +30,7 @@ def manifest_command(session: Session, url: str) -> int:
 
 
 @slack_group.command("check")
-@output_options
+@shared_options
 @click.pass_obj
 def check_command(session: Session) -> int:
     """Ask Slack whether tokens, scopes, the channel and the people are in place; exit 1 on any finding."""

@@ -9,14 +9,14 @@ from core.domain.rights import Verb
 from core.errors import InvalidValue
 from core.surfaces.cli.printing import EXIT_OK, print_json, print_line
 from core.surfaces.cli.quick import TOKEN_VARIABLE
-from core.surfaces.cli.session import Session, output_options
+from core.surfaces.cli.session import Session, shared_options
 
 
 @click.command("post")
 @click.argument("name", default="")
 @click.option("--text", default="", help="Markdown; `-` reads standard input.")
 @click.option("--file", type=click.Path(path_type=Path), help="A file to attach; an agent's lies in its own folder.")
-@output_options
+@shared_options
 @click.pass_obj
 def post_command(session: Session, name: str, text: str, file: Path | None) -> int:
     """Post into a session's thread; an agent into its own, so that it leaves NAME out."""
@@ -39,7 +39,7 @@ def post_command(session: Session, name: str, text: str, file: Path | None) -> i
 @click.option("--question", required=True)
 @click.option("--option", "options", multiple=True, help="An answer to choose; may be repeated.")
 @click.option("--wait", type=click.FloatRange(1), help="Seconds; default, and most: limits.approvalWaitSeconds.")
-@output_options
+@shared_options
 @click.pass_obj
 def ask_command(session: Session, name: str, question: str, options: tuple[str, ...], wait: float | None) -> int:
     """Ask the people of a session's thread, wait for the answer and print it; exit 1 if nobody answers."""

@@ -21,7 +21,7 @@ from core.surfaces.cli.printing import (
     warn,
 )
 from core.surfaces.cli.saying import read_message, speaker_of
-from core.surfaces.cli.session import Session, output_options
+from core.surfaces.cli.session import Session, shared_options
 
 if TYPE_CHECKING:
     from core.domain.message import InboxRow
@@ -30,7 +30,7 @@ _SAY_SECONDS = 30.0
 
 
 @click.group("standing")
-@output_options
+@shared_options
 def standing_group() -> None:
     """Standing sessions: named agents that outlive the service."""
 
@@ -45,7 +45,7 @@ def _report(session: Session, report: Any) -> int:
 
 
 @standing_group.command("list")
-@output_options
+@shared_options
 @click.pass_obj
 def list_command(session: Session) -> int:
     """Every declared and recorded session, one row each."""
@@ -57,7 +57,7 @@ def list_command(session: Session) -> int:
 
 @standing_group.command("get")
 @click.argument("name")
-@output_options
+@shared_options
 @click.pass_obj
 def get_command(session: Session, name: str) -> int:
     """One session's row, whole."""
@@ -90,7 +90,7 @@ def get_command(session: Session, name: str) -> int:
     help="on-failure: after a crash it is resumed, within limits.restartsPerHour.",
 )
 @click.option("--no-start", is_flag=True, help="Only record it.")
-@output_options
+@shared_options
 @click.pass_obj
 def create_command(
     session: Session,
@@ -133,7 +133,7 @@ def _absolute(path: str) -> str:
 
 @standing_group.command("delete")
 @click.argument("name")
-@output_options
+@shared_options
 @click.pass_obj
 def delete_command(session: Session, name: str) -> int:
     """Stop a created session and forget it; the name is free only when all is gone."""
@@ -145,7 +145,7 @@ def delete_command(session: Session, name: str) -> int:
 
 @standing_group.command("start")
 @click.argument("name", required=False)
-@output_options
+@shared_options
 @click.pass_obj
 def start_command(session: Session, name: str | None) -> int:
     """Bring a session up, or every one that is not held; a conversation that can be resumed is."""
@@ -158,7 +158,7 @@ def start_command(session: Session, name: str | None) -> int:
 @standing_group.command("stop")
 @click.argument("name", required=False)
 @click.option("--reason", default="", help="Kept with the mark.")
-@output_options
+@shared_options
 @click.pass_obj
 def stop_command(session: Session, name: str | None, reason: str) -> int:
     """End a session gracefully; by name it stays silent until it is started again."""
@@ -170,7 +170,7 @@ def stop_command(session: Session, name: str | None, reason: str) -> int:
 
 @standing_group.command("restart")
 @click.argument("name")
-@output_options
+@shared_options
 @click.pass_obj
 def restart_command(session: Session, name: str) -> int:
     """End the session gracefully and resume the same conversation."""
@@ -191,7 +191,7 @@ def restart_command(session: Session, name: str) -> int:
     "--wait", type=float, default=_SAY_SECONDS, show_default=True, help="Seconds to wait for the harness's own word."
 )
 @click.option("--no-wait", is_flag=True, help="Only commit the message.")
-@output_options
+@shared_options
 @click.pass_obj
 def say_command(
     session: Session,
@@ -241,7 +241,7 @@ class NoTerminal(Refused):
 @standing_group.command("attach")
 @click.argument("name")
 @click.option("--write", is_flag=True, help="Type into it, too.")
-@output_options
+@shared_options
 @click.pass_obj
 def attach_command(session: Session, name: str, write: bool) -> int:
     """Look at the session's terminal (read-only unless --write); with --json: the command that does so."""
@@ -263,7 +263,7 @@ def attach_command(session: Session, name: str, write: bool) -> int:
 @click.option(
     "--lines", type=click.IntRange(1, 2000), default=50, show_default=True, help="How many of the last lines."
 )
-@output_options
+@shared_options
 @click.pass_obj
 def screen_command(session: Session, name: str, lines: int) -> int:
     """What the session's terminal shows."""
@@ -284,7 +284,7 @@ def screen_command(session: Session, name: str, lines: int) -> int:
 @click.argument("name")
 @click.option("--hard", is_flag=True, help="Interrupt the turn that runs; otherwise it ends by itself.")
 @click.option("--reason", default="", help="Kept with the mark.")
-@output_options
+@shared_options
 @click.pass_obj
 def pause_command(session: Session, name: str, hard: bool, reason: str) -> int:
     """Let no further turn begin: what comes in waits, background jobs go on."""
@@ -296,7 +296,7 @@ def pause_command(session: Session, name: str, hard: bool, reason: str) -> int:
 
 @standing_group.command("resume")
 @click.argument("name")
-@output_options
+@shared_options
 @click.pass_obj
 def resume_command(session: Session, name: str) -> int:
     """End a pause; what waited goes in, in order."""
@@ -308,7 +308,7 @@ def resume_command(session: Session, name: str) -> int:
 
 @standing_group.command("interrupt")
 @click.argument("name")
-@output_options
+@shared_options
 @click.pass_obj
 def interrupt_command(session: Session, name: str) -> int:
     """End the turn that runs, or reject the dialog that is open; the session goes on."""
@@ -320,7 +320,7 @@ def interrupt_command(session: Session, name: str) -> int:
 
 @standing_group.command("announce")
 @click.argument("name")
-@output_options
+@shared_options
 @click.pass_obj
 def announce_command(session: Session, name: str) -> int:
     """Bring the session's announcement up to date, or make a new thread where there is none any more."""
@@ -333,7 +333,7 @@ def announce_command(session: Session, name: str) -> int:
 @standing_group.command("queue")
 @click.argument("name")
 @click.option("--text", is_flag=True, help="Show the messages, too, not only how long they are.")
-@output_options
+@shared_options
 @click.pass_obj
 def queue_command(session: Session, name: str, text: bool) -> int:
     """What is on its way to the session and what waits, in order."""
@@ -350,7 +350,7 @@ def queue_command(session: Session, name: str, text: bool) -> int:
 
 @standing_group.command("cancel")
 @click.argument("message_id", metavar="ID")
-@output_options
+@shared_options
 @click.pass_obj
 def cancel_command(session: Session, message_id: str) -> int:
     """Cancel a message that waits; `queue NAME` lists the ids."""
@@ -363,7 +363,7 @@ def cancel_command(session: Session, message_id: str) -> int:
 
 @standing_group.command("confirm")
 @click.argument("message_id", metavar="ID")
-@output_options
+@shared_options
 @click.pass_obj
 def confirm_command(session: Session, message_id: str) -> int:
     """Let a message go in that came too late to do so by itself; `queue NAME` lists the ids."""
@@ -388,7 +388,7 @@ def _report_message(session: Session, row: "InboxRow", done: str) -> int:
 @click.option(
     "--lines", type=click.IntRange(1, 2000), default=50, show_default=True, help="How many of the last lines."
 )
-@output_options
+@shared_options
 @click.pass_obj
 def logs_command(session: Session, name: str, lines: int) -> int:
     """What the session's terminal showed last, also before it ended, and how it ended."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.surfaces.cli.main import run
 from tests.unit.surfaces.conftest import Terminal
 
 
@@ -23,3 +24,50 @@ def test_a_url_is_refused_where_slack_is_given_none(terminal: Terminal) -> None:
 
     assert code == 2
     assert "read.mode" in terminal.err
+
+
+VERBS = (
+    ["status"],
+    ["standing", "list"],
+    ["standing", "get", "scribe"],
+    ["events"],
+    ["config", "path"],
+    ["loop", "list"],
+)
+
+
+@pytest.mark.parametrize("place", ["before", "between", "behind"])
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_the_configuration_is_named_anywhere(terminal: Terminal, verb: list[str], place: str) -> None:
+    """Before the verb, behind it, and between its words: it is the same file, and the same answer."""
+    named = ["--config", str(terminal.config)]
+    at = {"before": 0, "between": 1, "behind": len(verb)}[place]
+    terminal.run(*verb, "--json")
+    wanted = terminal.out
+
+    run([*verb[:at], *named, *verb[at:], "--json"])
+
+    assert terminal.capture()[0] == wanted
+
+
+def test_an_error_names_its_commands_with_the_file_wherever_that_was_named(terminal: Terminal) -> None:
+    """The remedy can be typed as it stands."""
+    run(["standing", "get", "nobody", f"--config={terminal.config}"])
+
+    assert f"--config {terminal.config} standing list" in terminal.capture()[1]
+
+
+def test_the_last_that_is_named_counts(terminal: Terminal) -> None:
+    """As with --json: what stands closest to the verb."""
+    run(["--config", "/no/such/file", "config", "path", "--config", str(terminal.config)])
+
+    assert terminal.capture()[0].startswith(str(terminal.config))
+
+
+@pytest.mark.parametrize("words", [("status",), ("standing", "stop"), ("config",), ("loop", "create")], ids=" ".join)
+def test_help_of_every_verb_tells_of_them(terminal: Terminal, words: tuple[str, ...]) -> None:
+    """Whoever looks only there finds both."""
+    terminal.run(*words, "--help")
+
+    assert "--config" in terminal.out
+    assert "--as-operator" in terminal.out

@@ -126,3 +126,13 @@ def test_an_instance_that_nobody_knows_is_an_agent_all_the_same(
     code = terminal.run("standing", "start", "scribe", "--json")
 
     assert (code, terminal.json["error"]["code"]) == (1, "not_permitted")
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_an_override_stands_anywhere(inside: Terminal, place: int) -> None:
+    """Before the verb, between its words or behind it."""
+    words = ["standing", "stop", "scribe"]
+
+    code = inside.run(*words[:place], "--as-operator", *words[place:])
+
+    assert code == 0
