@@ -24,7 +24,7 @@ _CHANGEABLE = frozenset(Loop.__match_args__) - _FIXED
 _RUN_FIXED = {"id", "loop_id", "uid", "slot", "number"}
 _RUN_CHANGEABLE = frozenset(LoopRun.__match_args__) - _RUN_FIXED
 _MICROSECOND = timedelta(microseconds=1)
-_FAR_AHEAD = timedelta(hours=1)  #: no lease is so long
+_FAR_AHEAD = timedelta(hours=1)  #: no lease ends so much later than one that is taken now
 
 
 class SqliteLoops:
@@ -79,10 +79,10 @@ class SqliteLoops:
 
     def claim(self, now: datetime, claimer: str, lease_until: datetime, most: int) -> tuple[tuple[Loop, LoopRun], ...]:
         """See Loops."""
-        if not self._anything_due(now):
+        if not self._anything_due(now, lease_until):
             return ()
         with self._database.transaction(durable=True):
-            self._database.write(queries.DROP_LAPSED, _around(now))
+            self._database.write(queries.DROP_LAPSED, _around(now, lease_until))
             again = self._claim_again(now, claimer, lease_until, most)
             return again + self._claim_new(now, claimer, lease_until, most - len(again))
 
@@ -141,14 +141,16 @@ class SqliteLoops:
 
     # ------------------------------------------------------------ claims
 
-    def _anything_due(self, now: datetime) -> bool:
+    def _anything_due(self, now: datetime, lease_until: datetime) -> bool:
         due = self.next_due()
-        return (due is not None and due <= now) or bool(self._database.read(queries.ANY_LAPSED, _around(now)))
+        return (due is not None and due <= now) or bool(
+            self._database.read(queries.ANY_LAPSED, _around(now, lease_until))
+        )
 
     def _claim_again(
         self, now: datetime, claimer: str, lease_until: datetime, most: int
     ) -> tuple[tuple[Loop, LoopRun], ...]:
-        lapsed = self._runs.all(queries.LAPSED_RUNS, {**_around(now), "most": most})
+        lapsed = self._runs.all(queries.LAPSED_RUNS, {**_around(now, lease_until), "most": most})
         runs = [self.move_run(run, claimer=claimer, lease_until=lease_until) for run in lapsed]
         return tuple((self._stored(run.loop_id), run) for run in runs if run is not None)
 
@@ -178,8 +180,9 @@ class SqliteLoops:
         return self._loops.decoded(self._database.read(queries.LOOP, (loop_id,))[0])
 
 
-def _around(now: datetime) -> dict[str, str]:
-    return {"now": iso(now), "ahead": iso(now + _FAR_AHEAD)}
+def _around(now: datetime, lease_until: datetime) -> dict[str, str]:
+    """Return between which times the lease of somebody who lives ends."""
+    return {"now": iso(now), "ahead": iso(lease_until + _FAR_AHEAD)}
 
 
 def _check(what: str, changes: Mapping[str, Any], changeable: frozenset[str]) -> None:
