@@ -22,7 +22,7 @@ from core.surfaces.cli.session import Session, shared_options
 @shared_options
 @click.pass_obj
 def demo_command(session: Session, folder: Path, port: int) -> int:
-    """The whole product on this machine: a workspace with a page, a session in a real pane. No account, no network."""
+    """The whole product on this machine, without account or network. A workspace's page, and a session in a pane."""
     from core.demo.running import explained, run_demo
 
     if session.instance is not None and not session.as_operator:

@@ -36,7 +36,7 @@ def _report(session: Session, report: Mapping[str, Any]) -> int:
 @shared_options
 @click.pass_obj
 def start_command(session: Session) -> int:
-    """Start the service if none runs, and the sessions that a boot starts."""
+    """Bring up the service, and the sessions that a boot starts."""
     from core.serving.hosting import start
 
     try:

@@ -43,7 +43,7 @@ def _report(session: Session, answer: "LoopAnswer") -> int:
 @shared_options
 @click.pass_obj
 def list_command(session: Session, name: str) -> int:
-    """A session's loops, those that have ended last; without NAME the open ones of all."""
+    """A session's loops, or without NAME the open ones of all. Those that have ended stand last."""
     from core.loops.verbs import list_loops
 
     return _report(session, list_loops(session.able, _asker(session, session.able, Verb.LOOPS), name))
@@ -108,7 +108,7 @@ def pause_command(session: Session, loop_id: str, reason: str) -> int:
 @shared_options
 @click.pass_obj
 def resume_command(session: Session, loop_id: str, reason: str) -> int:
-    """Let a paused loop go on, or one that failures hold; nothing is caught up."""
+    """Let a paused loop go on, or one that failures hold. Nothing is caught up."""
     from core.loops.verbs import resume_loop
 
     return _report(session, resume_loop(session.system, _asker(session, session.system, Verb.LOOP), loop_id, reason))

@@ -18,7 +18,7 @@ def slack_group() -> None:
 @shared_options
 @click.pass_obj
 def manifest_command(session: Session, url: str) -> int:
-    """Print the app manifest: what to paste into Slack's "create an app from a manifest"."""
+    """Print the app manifest. It goes into Slack's "create an app from a manifest"."""
     from core.wiring import load_channel
 
     text = load_channel("slack", session.settings, session.environ).manifest(url)
@@ -33,7 +33,7 @@ def manifest_command(session: Session, url: str) -> int:
 @shared_options
 @click.pass_obj
 def check_command(session: Session) -> int:
-    """Ask Slack whether tokens, scopes, the channel and the people are in place; exit 1 on any finding."""
+    """Ask Slack whether all that it needs is in place. Tokens, scopes, channel, people; exit 1 on any finding."""
     from core.wiring import load_channel
 
     session.permit(session.system, Verb.STATUS)

@@ -19,7 +19,7 @@ from core.surfaces.cli.session import Session, shared_options
 @shared_options
 @click.pass_obj
 def post_command(session: Session, name: str, text: str, file: Path | None) -> int:
-    """Post into a session's thread; an agent into its own, so that it leaves NAME out."""
+    """Post into a session's thread. An agent posts into its own, so that it leaves NAME out."""
     from core.conversation.speaking import post, speaker
 
     actor = session.permit(session.system, Verb.POST)
@@ -42,7 +42,7 @@ def post_command(session: Session, name: str, text: str, file: Path | None) -> i
 @shared_options
 @click.pass_obj
 def ask_command(session: Session, name: str, question: str, options: tuple[str, ...], wait: float | None) -> int:
-    """Ask the people of a session's thread, wait for the answer and print it; exit 1 if nobody answers."""
+    """Ask the people of a session's thread, and print the answer. Exit 1 if nobody answers."""
     from core.conversation.speaking import ask, speaker
 
     session.permit(session.system, Verb.ASK)
@@ -62,7 +62,7 @@ def ask_command(session: Session, name: str, question: str, options: tuple[str, 
     help=f"The file `mcp-token` of the session; default: ${TOKEN_VARIABLE}, which every session of ours has.",
 )
 def mcp_command(token_file: str | None) -> int:
-    """Serve a session's tools (MCP) on standard input and output; a harness runs it inside the session."""
+    """Serve a session's tools (MCP) on standard input and output. A harness runs it inside the session."""
     from core.clients import toolbridge
 
     if not token_file:

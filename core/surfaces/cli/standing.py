@@ -107,7 +107,7 @@ def create_command(
     restart: str,
     no_start: bool,
 ) -> int:
-    """Make a session that the configuration does not declare, and start it."""
+    """Make a session that the configuration does not declare. It is started, too, unless --no-start is given."""
     from core.domain.session import Definition, Restart, SlackBinding
     from core.standing.creating import create_standing
 
@@ -136,7 +136,7 @@ def _absolute(path: str) -> str:
 @shared_options
 @click.pass_obj
 def delete_command(session: Session, name: str) -> int:
-    """Stop a created session and forget it; the name is free only when all is gone."""
+    """Stop a created session and forget it. The name is free only when all is gone."""
     from core.standing.deleting import delete_standing
 
     actor = session.permit(session.system, Verb.DELETE)
@@ -148,7 +148,7 @@ def delete_command(session: Session, name: str) -> int:
 @shared_options
 @click.pass_obj
 def start_command(session: Session, name: str | None) -> int:
-    """Bring a session up, or every one that is not held; a conversation that can be resumed is."""
+    """Bring a session up, or every one that is not held. A conversation that can be resumed is."""
     from core.standing.starting import start_standing
 
     actor = session.permit(session.system, Verb.START)
@@ -161,7 +161,7 @@ def start_command(session: Session, name: str | None) -> int:
 @shared_options
 @click.pass_obj
 def stop_command(session: Session, name: str | None, reason: str) -> int:
-    """End a session gracefully; by name it stays silent until it is started again."""
+    """End a session gracefully. By name it stays silent until it is started again."""
     from core.standing.stopping import stop_standing
 
     actor = session.permit(session.able, Verb.STOP)
@@ -244,7 +244,7 @@ class NoTerminal(Refused):
 @shared_options
 @click.pass_obj
 def attach_command(session: Session, name: str, write: bool) -> int:
-    """Look at the session's terminal (read-only unless --write); with --json: the command that does so."""
+    """Look at the session's terminal. Read-only unless --write; with --json: the command that does so."""
     from core.standing.viewing import attach_command as command_for
 
     session.permit(session.able, Verb.ATTACH)
@@ -287,7 +287,7 @@ def screen_command(session: Session, name: str, lines: int) -> int:
 @shared_options
 @click.pass_obj
 def pause_command(session: Session, name: str, hard: bool, reason: str) -> int:
-    """Let no further turn begin: what comes in waits, background jobs go on."""
+    """Let no further turn begin. What comes in waits, background jobs go on."""
     from core.standing.pausing import pause_standing
 
     actor = session.permit(session.able, Verb.PAUSE)
@@ -311,7 +311,7 @@ def resume_command(session: Session, name: str) -> int:
 @shared_options
 @click.pass_obj
 def interrupt_command(session: Session, name: str) -> int:
-    """End the turn that runs, or reject the dialog that is open; the session goes on."""
+    """End the turn that runs, or reject the dialog that is open. The session goes on."""
     from core.standing.interrupting import interrupt_standing
 
     actor = session.permit(session.able, Verb.INTERRUPT)
@@ -323,7 +323,7 @@ def interrupt_command(session: Session, name: str) -> int:
 @shared_options
 @click.pass_obj
 def announce_command(session: Session, name: str) -> int:
-    """Bring the session's announcement up to date, or make a new thread where there is none any more."""
+    """Bring the session's announcement up to date. Where it has none any more, a new thread is made."""
     from core.standing.reannouncing import announce_standing
 
     actor = session.permit(session.system, Verb.ANNOUNCE)
@@ -366,7 +366,7 @@ def cancel_command(session: Session, message_id: str) -> int:
 @shared_options
 @click.pass_obj
 def confirm_command(session: Session, message_id: str) -> int:
-    """Let a message go in that came too late to do so by itself; `queue NAME` lists the ids."""
+    """Let a message go in that came too late to do so by itself. `queue NAME` lists the ids."""
     from core.standing.confirming import confirm_message
 
     actor = session.permit(session.able, Verb.CONFIRM)
@@ -391,7 +391,7 @@ def _report_message(session: Session, row: "InboxRow", done: str) -> int:
 @shared_options
 @click.pass_obj
 def logs_command(session: Session, name: str, lines: int) -> int:
-    """What the session's terminal showed last, also before it ended, and how it ended."""
+    """What the session's terminal showed last, and how it ended. Of what ended before, too."""
     from core.standing.recalling import logs_of
 
     session.permit(session.able, Verb.LOGS)

@@ -71,3 +71,13 @@ def test_help_of_every_verb_tells_of_them(terminal: Terminal, words: tuple[str, 
 
     assert "--config" in terminal.out
     assert "--as-operator" in terminal.out
+
+
+@pytest.mark.parametrize("group", [(), ("standing",), ("loop",), ("config",), ("slack",)], ids=" ".join)
+def test_no_line_of_a_list_of_verbs_is_cut(terminal: Terminal, group: tuple[str, ...]) -> None:
+    """Each verb's first sentence fits the line of a common terminal."""
+    terminal.run(*group, "--help")
+
+    verbs = terminal.out.partition("Commands:")[2]
+    assert verbs
+    assert "..." not in verbs
