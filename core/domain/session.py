@@ -141,6 +141,7 @@ class SessionRecord:
     generation: int = 1  #: raised by `stop NAME` and delete only
     instance_id: str | None = None  #: the latest spawned pane; None: never spawned
     harness_session_id: str | None = None
+    harness_in_use: str = ""  #: of the latest pane, whose definition may leave it to a default; "": not known
     status: Status = Status.STOPPED
     phase: Phase = Phase.SETTLED
     hold: Hold | None = None

@@ -29,7 +29,7 @@ from core.observing.asking import went_on
 from core.observing.noticing import keep_blocked, note_repeat, why_quiet
 from core.observing.showing import note_step, turn_over
 from core.ports import NewPost, OutboundKind
-from core.session.sessions import resolve
+from core.session.sessions import resolve_record
 from core.sight.evidence import settle_by, tell
 from core.system import System
 
@@ -83,7 +83,7 @@ def ingest_record(system: System, record: SessionRecord) -> bool:
         )  # fmt: skip
     if not found.reports:
         return False
-    harness = system.harnesses.get(resolve(record.definition, system.settings).harness)
+    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
     read = [(report, harness.interpret(report)) for report in found.reports]
     current = _with_current_id(system, record, read)
     if current is None:

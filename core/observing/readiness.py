@@ -6,7 +6,7 @@ from datetime import timedelta
 from core.domain.activity import ActivityState
 from core.domain.session import Phase, SessionRecord
 from core.errors import NotRunning
-from core.session.sessions import resolve
+from core.session.sessions import resolve_record
 from core.system import System
 
 _SCREEN_LINES = 60
@@ -17,7 +17,7 @@ def notice_reading(system: System, record: SessionRecord) -> bool:
 
     Without a ready sign it counts as reading once it has lived for resumeProbeSeconds. Raises TmuxSilent, StoreBroken.
     """
-    harness = system.harnesses.get(resolve(record.definition, system.settings).harness)
+    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
     activity = system.activities.get(record.uid)
     if harness.traits.boot_signal or record.phase is not Phase.SETTLED:
         return False

@@ -10,7 +10,7 @@ from core.domain.binding import CHANNEL
 from core.domain.session import Definition, SessionRecord
 from core.errors import RecordUnreadable, UnknownSession
 from core.names import check_name
-from core.values import dataclass
+from core.values import dataclass, replace
 
 if TYPE_CHECKING:
     from core.domain.binding import Binding
@@ -97,6 +97,14 @@ def moved(settings: Settings, definition: Definition, binding: Binding | None) -
     if binding is None or not home or binding.channel == home:
         return ()
     return ("slack",) if definition.slack.channel else (f"channels.{CHANNEL}.channel",)
+
+
+def resolve_record(record: SessionRecord, settings: Settings) -> Resolved:
+    """Fill in the same for what the record's latest pane runs: its own harness, whatever the default is by now."""
+    definition = record.definition
+    if record.harness_in_use and record.harness_in_use != definition.harness:
+        definition = replace(definition, harness=record.harness_in_use)
+    return resolve(definition, settings)
 
 
 def resolve(definition: Definition, settings: Settings) -> Resolved:

@@ -10,7 +10,7 @@ from core.domain.session import SessionRecord
 from core.ports import Transcript
 from core.session.launching import context_of
 from core.session.notes import note_for
-from core.session.sessions import resolve
+from core.session.sessions import resolve_record
 from core.system import System
 
 _OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
@@ -114,7 +114,7 @@ class Transcripts:
         return all(other.message.created_at <= row.updated_at for other in boots if other.message.id != row.message.id)
 
     def _opened(self, record: SessionRecord, *, from_start: bool) -> Transcript | None:
-        resolved = resolve(record.definition, self._system.settings)
+        resolved = resolve_record(record, self._system.settings)
         harness = self._system.harnesses.get(resolved.harness)
         context = context_of(self._system.paths, record, resolved, record.instance_id or "")
         return harness.transcript(context, from_start=from_start)

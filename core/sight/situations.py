@@ -19,7 +19,7 @@ from core.errors import StoreBroken, TmuxMissing, TmuxSilent, UnsupportedHarness
 from core.names import target_for
 from core.session.comeback import restart_due
 from core.session.launching import ASKING, TOOL, context_of
-from core.session.sessions import resolve
+from core.session.sessions import resolve_record
 from core.store.files import is_there
 from core.system import System
 
@@ -58,7 +58,7 @@ def has_tools(system: System, record: SessionRecord) -> bool:
 
 def opinion_of(system: System, record: SessionRecord, pane_pid: int) -> Opinion | None:
     """Ask the harness's second source what the record's live instance does. Raises UnsupportedHarness."""
-    resolved = resolve(record.definition, system.settings)
+    resolved = resolve_record(record, system.settings)
     context = context_of(system.paths, record, resolved, record.instance_id or "")
     return system.harnesses.get(resolved.harness).second_opinion(context, pane_pid)
 

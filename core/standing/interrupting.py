@@ -23,7 +23,7 @@ from core.observing.showing import turn_over
 from core.ports import Harness, Transcript
 from core.session.dialogs import drop_marker
 from core.session.launching import ASKING, context_of
-from core.session.sessions import resolve
+from core.session.sessions import resolve_record
 from core.standing.admitting import running_record
 from core.standing.common import Told, foreign, lock, take_reports, told_of
 from core.standing.listing import rows_told
@@ -83,7 +83,7 @@ def take_last_reports(system: System, name: str) -> None:
 
 def interruptible(system: System, record: SessionRecord) -> Harness:
     """Return the record's harness. Raises Refused if it has no key that ends a turn."""
-    harness = system.harnesses.get(resolve(record.definition, system.settings).harness)
+    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
     if harness.traits.interrupt is None:
         raise Refused(
             f"{record.name}: no key is known that ends a turn of {harness.name}",
@@ -99,7 +99,7 @@ def press(system: System, record: SessionRecord) -> Pressed:
     """
     harness = interruptible(system, record)
     pane = _live_pane(system, record)
-    context = context_of(system.paths, record, resolve(record.definition, system.settings), pane.tag)
+    context = context_of(system.paths, record, resolve_record(record, system.settings), pane.tag)
     activity = _activity(system, record)
     opinion = harness.second_opinion(context, pane.pid)
     if not _in_turn(activity, opinion):

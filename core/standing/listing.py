@@ -153,7 +153,7 @@ def row_of(system: System, known: Known, view: Glance) -> Row:
         declared=known.declared,
         description=known.definition.description,
         auto_start=known.definition.auto_start,
-        harness=resolved.harness,
+        harness=_harness(system.settings, known, live) or resolved.harness,
         cwd=str(resolved.cwd),
         tmux_target=target,
         attach=shlex.join(system.runner.attach_command(target, write=False)),
@@ -167,6 +167,12 @@ def row_of(system: System, known: Known, view: Glance) -> Row:
     elif known.record is not None:
         row = _with_record(system.settings, row, known, known.record, view)
     return replace(row, detail=exact_for(system, row.detail)) if row.detail else row
+
+
+def _harness(settings: Settings, known: Known, live: Live) -> str:
+    """Return what runs, or ran last where nobody can tell what the next start takes; "" for what that would take."""
+    tells = live is Live.LIVE or not settings.whole
+    return known.record.harness_in_use if known.record is not None and tells else ""
 
 
 def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity | None, view: Glance) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from core.names import target_for
 from core.observing.readiness import notice_reading
 from core.session.credentials import drop_token
 from core.session.launching import clear_hold_file, has_hold_file, set_hold_file
-from core.session.sessions import resolve
+from core.session.sessions import resolve_record
 from core.standing.announcing import announce_start, announce_stop
 from core.standing.cancelling import cancel_queue
 from core.standing.common import spawn_time, take_reports, write_record
@@ -70,7 +70,7 @@ def _see_whether_it_reads(system: System, record: SessionRecord) -> None:
 
 def mark_lives(system: System, record: SessionRecord) -> None:
     """Say that nobody knows what a harness does that cannot tell by itself that it reads. Raises StoreBroken."""
-    harness = system.harnesses.get(resolve(record.definition, system.settings).harness)
+    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
     if harness.traits.boot_signal or record.instance_id is None:
         return
     activity = system.activities.get(record.uid)

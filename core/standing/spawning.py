@@ -29,7 +29,7 @@ from core.session.launching import (
     write_launcher,
     write_tools,
 )
-from core.session.sessions import Known, Resolved, resolve
+from core.session.sessions import Known, Resolved, resolve, resolve_record
 from core.sight.evidence import give_back
 from core.standing.common import foreign, spawn_time, write_record
 from core.standing.ending import end_instance
@@ -86,6 +86,7 @@ def open_pane(
     if before.status is Status.RUNNING and ended is not None:
         before = replace(before, last_exit=ended)  # it ended by itself, and its dead pane told how
     resumed = not fresh and _resumable(system, before, resolved, harness)
+    before = replace(before, harness_in_use=resolved.harness)
     record = _mark_starting(system, before, known, harness, order, resumed=resumed)
     context = context_of(system.paths, record, resolved, record.instance_id or "")
     try:
@@ -141,7 +142,7 @@ def _resumable(system: System, record: SessionRecord, resolved: Resolved, harnes
     """Tell whether the record's conversation is this harness's, and can be resumed by the harness's own word."""
     if not system.settings.routing.tmux.resume_on_respawn or record.harness_session_id is None:
         return False
-    if resolve(record.definition, system.settings).harness != resolved.harness:
+    if resolve_record(record, system.settings).harness != resolved.harness:
         return False
     return harness.resumable(context_of(system.paths, record, resolved, record.instance_id or ""))
 

@@ -12,7 +12,7 @@ from core.errors import CoreError
 from core.ports import Transcript
 from core.session.apart import each_apart
 from core.session.launching import context_of
-from core.session.sessions import resolve
+from core.session.sessions import resolve_record
 from core.system import System
 from core.values import replace
 
@@ -68,7 +68,7 @@ class Stalls:
             self._tell(record, activity, look.since)
 
     def _transcript(self, record: SessionRecord, instance: str) -> Transcript | None:
-        resolved = resolve(record.definition, self._system.settings)
+        resolved = resolve_record(record, self._system.settings)
         context = context_of(self._system.paths, record, resolved, instance)
         return self._system.harnesses.get(resolved.harness).transcript(context, from_start=False)
 

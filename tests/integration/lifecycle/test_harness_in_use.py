@@ -1,0 +1,35 @@
+"""A session runs the harness that it was started with, whatever the configuration's default is by now."""
+
+from dataclasses import replace
+
+from core.domain.session import Outcome
+from core.standing.listing import get_standing
+from core.standing.starting import start_standing
+from core.standing.stopping import stop_standing
+from core.system import System
+from tests.support.world import ACTOR, World, outcomes, recorded
+
+
+def test_row_shows_what_runs(world: World, system: System) -> None:
+    """The default has changed, or cannot be read any more: the row names the program in the pane."""
+    start_standing(system, "scribe", ACTOR)
+
+    later = replace(world, harness="missing").system()
+
+    assert recorded(later, "scribe").harness_in_use == "script"
+    assert get_standing(later, "scribe").harness == "script"
+
+
+def test_next_start_takes_the_new_default_and_no_conversation_of_the_old(world: World, system: System) -> None:
+    """What one harness has said is nothing that another can take up."""
+    start_standing(system, "scribe", ACTOR)
+    before = recorded(system, "scribe").harness_session_id
+    later = replace(world, harness="bundled").system()
+    stop_standing(later, "scribe", ACTOR)
+
+    started = start_standing(later, "scribe", ACTOR)
+
+    assert outcomes(started) == {"scribe": Outcome.STARTED}
+    assert started.sessions[0].harness == "bundled"
+    assert recorded(later, "scribe").harness_session_id != before
+    stop_standing(later, "scribe", ACTOR)
