@@ -25,17 +25,11 @@ class InvalidValue(CoreError, ValueError):
 
 
 class UnknownSession(CoreError, LookupError):
-    """The name is neither declared in the configuration nor recorded; `whole` False: the file may declare it."""
+    """The name is neither declared in the configuration nor recorded."""
 
     code = "unknown_session"
 
-    def __init__(self, name: str, *, whole: bool = True) -> None:
-        if not whole:
-            super().__init__(
-                f"{name!r} is not recorded, and what the configuration declares cannot be told, since it is not valid",
-                "mend what `the-loop config check` finds, then try again",
-            )
-            return
+    def __init__(self, name: str) -> None:
         super().__init__(
             f"no standing session is called {name!r}: it is neither declared nor recorded",
             f"look at `the-loop standing list`, or make it with `the-loop standing create {name}`",

@@ -21,7 +21,8 @@ from core.tmux.runner import TmuxRunner
 from core.tmux.server import UNIT, TmuxServer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from core.clock import Clock
     from core.config.settings import Settings
@@ -205,6 +206,16 @@ def _harnesses(settings: Settings, environ: Mapping[str, str], clock: Clock) -> 
         trust_enabled=trust.enabled,
         accept_bypass=trust.accept_bypass_permissions,
     )
+
+
+def build_rescue_system(config: Path | None, environ: Mapping[str, str], warn: Callable[[str], None]) -> System:
+    """Return the ports for `stop`, which must work with a configuration that does not: what is wrong is warned of."""
+    from core.config.loading import load_tolerant
+
+    settings, problem = load_tolerant(config, environ)
+    if problem is not None:
+        warn(f"the-loop: {problem}\nthe-loop: stopping all the same, by what could be read of it")
+    return build_system(settings, environ)
 
 
 def _transport(server: TmuxServer, *, persistent: bool) -> Transport:

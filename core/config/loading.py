@@ -41,10 +41,10 @@ def load(explicit: Path | None = None, env: Mapping[str, str] | None = None) -> 
 def load_tolerant(
     explicit: Path | None = None, env: Mapping[str, str] | None = None
 ) -> tuple[Settings, ConfigError | None]:
-    """Return settings for what must work with a broken file, too, and what is wrong with it (None: nothing is).
+    """Return settings with which `stop` can work, and what is wrong with the file (None: nothing is).
 
-    Of a broken file each value is kept that is right by itself, else as it was when the file was last valid, else its
-    default. The declared sessions are not: nobody knows what is meant (`Settings.whole`).
+    Of a broken file `state.root` and `routing.tmux` are kept as far as they can be read, else as they were when the
+    file was last valid, else the defaults; nothing else of it is used.
     """
     from core.config.problems import ConfigError
 
@@ -54,7 +54,7 @@ def load_tolerant(
     except ConfigError as error:
         from core.config.salvage import salvage
 
-        return salvage(locate(explicit, env).path, env), error
+        return salvage(locate(explicit, env).path, defaults(env), env), error
 
 
 def defaults(env: Mapping[str, str]) -> Settings:

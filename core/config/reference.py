@@ -28,20 +28,6 @@ Without a file every key has its default.
 - The file names programs, arguments and folders that run with your rights. Keep it writable by you alone.
 - It never holds a secret: keys that end in `Env` name the variable that does.
 
-## While it is not valid
-
-A mistake in the file stops nobody from looking at what runs, speaking to it and holding it back. Each value that is
-right by itself is used, else what it was when the file was last valid, else its default. The declared sessions are not:
-a session is then what its record says, and one that has no record is not known. The problem is told on standard error.
-
-- These go on: `stop`; `standing stop`, `get`, `say`, `attach`, `screen`, `logs`, `pause`, `resume`, `interrupt`,
-  `queue`, `cancel`, `confirm`; `loop list`, `stop`, `pause`; `events`.
-- `status` and `standing list` go on, too, and exit with 1 and 2, since they may lack some. With `--json` their first
-  row has the outcome `misconfigured`.
-- These are refused with exit code 2: `standing start`, `restart`, `create`, `delete`, `announce`; `loop create`,
-  `resume`, `run`, `schedule`; `post`, `ask`; `serve`; `slack manifest`, `check`. So are `start` and `restart`, which
-  answer with the one row `misconfigured` and exit with 1.
-
 This page is generated from the schema (`python -m core.config.reference`).
 """
 

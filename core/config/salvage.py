@@ -1,4 +1,4 @@
-"""What can still be used of a broken configuration: all but the declared sessions, each value judged by itself."""
+"""What `stop` can still use of a broken configuration: where the state is, and how tmux is addressed."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,29 +7,29 @@ from typing import Any
 from pydantic import ValidationError
 
 from core.config import cache
-from core.config.document import Document, read_document
-from core.config.problems import KeyPath
-from core.config.resolving import absolute, resolve
-from core.config.schema import ConfigFile
-from core.config.settings import BUILT_IN_HARNESSES, Settings, settings_from
-from core.errors import InvalidValue
-from core.names import check_name
+from core.config.document import read_document
+from core.config.resolving import absolute
+from core.config.schema import TmuxBlock
+from core.config.settings import Settings, tmux_from
 
-_TRIES = 20  #: more may come to light each time that something is left out
-_PATHS: tuple[KeyPath, ...] = (("state", "root"), ("routing", "spawnWorkdir"))
-_DECLARED = "standingSessions"
+_TRIES = 20  #: an earlier break may come to light each time the lines after a break are left out
 
 
-def salvage(path: Path, env: Mapping[str, str]) -> Settings:
-    """Return what the file at `path` says, without the declared sessions and without each value that is not allowed.
+def salvage(path: Path, defaults: Settings, env: Mapping[str, str]) -> Settings:
+    """Return the defaults with `state.root` and `routing.tmux` of the file at `path`, as far as they can be had.
 
-    What it says now goes before what it said when it was last valid, and that before the defaults. Nobody knows then
-    what is declared. Never raises for what the file holds.
+    What the file says now goes before what it said when it was last valid. Never raises for what the file holds.
     """
-    last = _sound(cache.last_valid(path, env) or {}, path, env)
-    now = _sound(_readable(path), path, env)
-    config = _valid(_over(last, now))
-    return settings_from(resolve(config, Document(str(path)), path.parent, env), path)._replace(whole=False)
+    last = cache.last_valid(path, env) or {}
+    now = _readable(path)
+    root = _root(_at(now, "state", "root"), path.parent, env) or _root(_at(last, "state", "root"), path.parent, env)
+    tmux = _valid_keys(_at(last, "routing", "tmux")) | _valid_keys(_at(now, "routing", "tmux"))
+    return defaults._replace(
+        state_root=Path(root) if root else defaults.state_root,
+        routing=defaults.routing._replace(tmux=tmux_from(tmux)),
+        source=path,
+        whole=False,
+    )
 
 
 def _readable(path: Path) -> dict[str, Any]:
@@ -42,76 +42,29 @@ def _readable(path: Path) -> dict[str, Any]:
     lines = text.splitlines(keepends=True)
     for _ in range(_TRIES):
         if document.broken_at is None:
-            return _without_refused(document)
+            return document.data
         lines = lines[: min(document.broken_at, len(lines)) - 1]
         document = read_document("".join(lines), str(path))
     return {}
 
 
-def _without_refused(document: Document) -> dict[str, Any]:
-    """Return the values without those that stand as None because the document has refused them."""
-    for path in document.refused:
-        if path and _at(document.data, path) is None:
-            _drop(document.data, path)
-    return document.data
-
-
-def _sound(data: dict[str, Any], path: Path, env: Mapping[str, str]) -> dict[str, Any]:
-    """Return the data without what is not allowed, or is more than one value can tell; it is changed."""
-    data.pop(_DECLARED, None)
-    for key in _PATHS:
-        given = _at(data, key)
-        if isinstance(given, str) and absolute(given, path.parent, env) is None:
-            _drop(data, key)
-    harnesses = data.get("harnesses")
-    if isinstance(harnesses, dict):
-        data["harnesses"] = {key: block for key, block in harnesses.items() if _may_name_a_harness(key)}
-    _valid(data)
-    return data
-
-
-def _may_name_a_harness(key: str) -> bool:
-    try:
-        check_name(key)
-    except InvalidValue:
-        return False
-    return key not in BUILT_IN_HARNESSES
-
-
-def _valid(data: dict[str, Any]) -> ConfigFile:
-    """Return the file without each value that is not allowed; they are taken out of `data`."""
-    for _ in range(_TRIES):
-        try:
-            return ConfigFile.of(data)
-        except ValidationError as error:
-            for detail in error.errors(include_url=False):
-                missing = detail["type"] == "missing"
-                _drop(data, tuple(detail["loc"][:-1] if missing else detail["loc"]))
-    return ConfigFile()
-
-
-def _drop(data: dict[Any, Any], path: KeyPath) -> None:
-    """Take the value at the path out, or the nearest one above it: of a list the whole, which means something."""
-    around = data
-    for key in path[:-1]:
-        inner = around.get(key)
-        if not isinstance(inner, dict):
-            around.pop(key, None)
-            return
-        around = inner
-    around.pop(path[-1], None)
-
-
-def _at(values: Any, path: KeyPath) -> Any:
-    for key in path:
+def _at(values: Any, *keys: str) -> Any:
+    for key in keys:
         values = values.get(key) if isinstance(values, dict) else None
     return values
 
 
-def _over(last: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Return both together, block by block; of one key what is said now."""
-    together = {**last, **now}
-    for key in last.keys() & now.keys():
-        if isinstance(last[key], dict) and isinstance(now[key], dict):
-            together[key] = _over(last[key], now[key])
-    return together
+def _root(given: Any, folder: Path, env: Mapping[str, str]) -> str | None:
+    return absolute(given, folder, env) if isinstance(given, str) and given else None
+
+
+def _valid_keys(block: Any) -> dict[str, Any]:
+    """Return the keys of a tmux block whose values are allowed, each judged by itself."""
+    kept = {}
+    for key, value in block.items() if isinstance(block, dict) else ():
+        try:
+            TmuxBlock.model_validate({key: value})
+        except ValidationError:
+            continue
+        kept[key] = value
+    return kept

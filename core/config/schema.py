@@ -205,7 +205,7 @@ class StandingBlock(Block):
     """The declared standing sessions."""
 
     enabled: bool = Field(
-        _STANDING.enabled, description="Whether a boot starts any; verbs that name a session work without it"
+        _STANDING.enabled, description="Whether a boot starts any; verbs that name a session always work"
     )
     sessions: list[SessionBlock] = Field(default_factory=list, description="The sessions, each with a name of its own")
 

@@ -142,7 +142,7 @@ class ServiceSettings(NamedTuple):
 class Settings(NamedTuple):
     """The whole configuration. `source` is the file it came from; None: there is none, and all are defaults.
 
-    `whole` False: the file is not valid, and this is what could be read of it; nobody knows what it declares.
+    `whole` False: the file cannot be used, and this is what could be read of it; nobody knows what it declares.
     """
 
     state_root: Path

@@ -83,7 +83,7 @@ def _known(settings: Settings, name: str, record: SessionRecord | None, unreadab
         return Known(record.definition, record.declared and not settings.whole, record)
     if unreadable is not None:
         return Known(Definition(name), False, None, unreadable)
-    raise UnknownSession(name, whole=settings.whole)
+    raise UnknownSession(name)
 
 
 def home_of(settings: Settings, definition: Definition) -> str:

@@ -72,11 +72,9 @@ def init_command(session: Session) -> int:
     from core.config.commands import init
 
     if session.instance is not None:  # a person needs no system, which a configuration yet to be written may not give
-        from core.config.loading import load_tolerant
-        from core.wiring import build_system
+        from core.wiring import build_rescue_system
 
-        settings, _ = load_tolerant(session.config, session.environ)
-        session.permit(build_system(settings, session.environ), Verb.CONFIGURE)
+        session.permit(build_rescue_system(session.config, session.environ, lambda _: None), Verb.CONFIGURE)
     path = init(session.config, session.environ)
     if session.json:
         print_json({"path": str(path)})

@@ -52,9 +52,11 @@ def start_command(session: Session) -> int:
 def stop_command(session: Session) -> int:
     """End every session gracefully, then the service. The next start resumes the conversations."""
     from core.serving.hosting import stop
+    from core.wiring import build_rescue_system
 
-    actor = session.permit(session.able, Verb.STOP)
-    return _report(session, stop(session.able, actor))
+    system = build_rescue_system(session.config, session.environ, warn)
+    actor = session.permit(system, Verb.STOP)
+    return _report(session, stop(system, actor))
 
 
 @click.command("restart")
@@ -82,14 +84,11 @@ def status_command(session: Session) -> int:
     """Is it up? Exit code 0 only if all that should run does."""
     from core.serving.hosting import status
 
-    session.permit(session.able, Verb.STATUS)
-    report = dict(status(session.able))
-    wrong = session.misconfigured
-    if wrong is None:
-        return _report(session, report)
-    if session.json:  # people have read it on standard error
-        report["standingSessions"] = [wrong.to_json(), *report["standingSessions"]]
-    return _report(session, {**report, "ok": False})
+    try:
+        session.permit(session.system, Verb.STATUS)
+    except ConfigError as error:
+        return _misconfigured(session, error)
+    return _report(session, status(session.system))
 
 
 @click.command("serve")

@@ -8,7 +8,6 @@ import click
 from core.domain.rights import Verb
 from core.surfaces.cli.printing import EXIT_OK, print_json, print_loops
 from core.surfaces.cli.session import Session, shared_options
-from core.system import System
 
 if TYPE_CHECKING:
     from core.loops.answers import LoopAnswer
@@ -21,11 +20,11 @@ def loop_group() -> None:
     """Loops: what a session is prompted with again and again. An agent has those of its own session."""
 
 
-def _asker(session: Session, system: System, verb: Verb) -> "Asker":
+def _asker(session: Session, verb: Verb) -> "Asker":
     from core.loops.verbs import asker_of
 
-    actor = session.permit(system, verb)
-    return asker_of(system, actor, None if session.as_operator else session.instance)
+    actor = session.permit(session.system, verb)
+    return asker_of(session.system, actor, None if session.as_operator else session.instance)
 
 
 def _report(session: Session, answer: "LoopAnswer") -> int:
@@ -46,7 +45,7 @@ def list_command(session: Session, name: str) -> int:
     """A session's loops, or without NAME the open ones of all. Those that have ended stand last."""
     from core.loops.verbs import list_loops
 
-    return _report(session, list_loops(session.able, _asker(session, session.able, Verb.LOOPS), name))
+    return _report(session, list_loops(session.system, _asker(session, Verb.LOOPS), name))
 
 
 @loop_group.command("create")
@@ -75,7 +74,7 @@ def create_command(
 
     said = sys.stdin.buffer.read().decode("utf-8", "replace") if instruction == "-" else instruction
     asked = Asked(said, interval, cron, time_zone, keep_alive, max_runs)
-    return _report(session, create_loop(session.system, _asker(session, session.system, Verb.LOOP), name, asked))
+    return _report(session, create_loop(session.system, _asker(session, Verb.LOOP), name, asked))
 
 
 @loop_group.command("stop")
@@ -87,7 +86,7 @@ def stop_command(session: Session, loop_id: str, reason: str) -> int:
     """End a loop for good."""
     from core.loops.verbs import stop_loop
 
-    return _report(session, stop_loop(session.able, _asker(session, session.able, Verb.LOOP), loop_id, reason))
+    return _report(session, stop_loop(session.system, _asker(session, Verb.LOOP), loop_id, reason))
 
 
 @loop_group.command("pause")
@@ -99,7 +98,7 @@ def pause_command(session: Session, loop_id: str, reason: str) -> int:
     """Let a loop fire no more until it is resumed."""
     from core.loops.verbs import pause_loop
 
-    return _report(session, pause_loop(session.able, _asker(session, session.able, Verb.LOOP), loop_id, reason))
+    return _report(session, pause_loop(session.system, _asker(session, Verb.LOOP), loop_id, reason))
 
 
 @loop_group.command("resume")
@@ -111,7 +110,7 @@ def resume_command(session: Session, loop_id: str, reason: str) -> int:
     """Let a paused loop go on, or one that failures hold. Nothing is caught up."""
     from core.loops.verbs import resume_loop
 
-    return _report(session, resume_loop(session.system, _asker(session, session.system, Verb.LOOP), loop_id, reason))
+    return _report(session, resume_loop(session.system, _asker(session, Verb.LOOP), loop_id, reason))
 
 
 @loop_group.command("run")
@@ -123,7 +122,7 @@ def run_command(session: Session, loop_id: str, reason: str) -> int:
     """Make a loop due now; it goes in once its session is idle."""
     from core.loops.verbs import run_loop_now
 
-    return _report(session, run_loop_now(session.system, _asker(session, session.system, Verb.LOOP), loop_id, reason))
+    return _report(session, run_loop_now(session.system, _asker(session, Verb.LOOP), loop_id, reason))
 
 
 @loop_group.command("schedule")
@@ -136,6 +135,4 @@ def schedule_command(session: Session, loop_id: str, delay: str, reason: str) ->
     """Name the next run of a loop without a cadence."""
     from core.loops.verbs import schedule_next_run
 
-    return _report(
-        session, schedule_next_run(session.system, _asker(session, session.system, Verb.LOOP), loop_id, delay, reason)
-    )
+    return _report(session, schedule_next_run(session.system, _asker(session, Verb.LOOP), loop_id, delay, reason))

@@ -24,10 +24,10 @@ _LEAD = ("ts", "event", "level", "name", "actor", "reason", "detail")
 @click.pass_obj
 def events_command(session: Session, name: str | None, last: int | None, follow: bool) -> int:
     """What happened, oldest first; with --json one object a line."""
-    session.permit(session.able, Verb.EVENTS)
+    session.permit(session.system, Verb.EVENTS)
     if name is not None:
-        _check_known(session.able, name)
-    for event in _chosen(session.able.events.read(follow=follow), name, last, follow):
+        _check_known(session.system, name)
+    for event in _chosen(session.system.events.read(follow=follow), name, last, follow):
         print_line(json.dumps(event, ensure_ascii=False) if session.json else _line(event))
         if follow:
             sys.stdout.flush()  # a pipe would keep it until it is full

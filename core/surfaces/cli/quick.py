@@ -15,7 +15,6 @@ from core.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from core.domain.rows import Row
     from core.system import System
 
 ELSEWHERE = ("THE_LOOP_INSTANCE", "_THE_LOOP_COMPLETE")  #: an agent's process; a shell that completes a word
@@ -34,7 +33,7 @@ class Request:
 def answer(arguments: list[str]) -> int | None:
     """Answer the command if it is a quick one, and return its exit code; None for every other.
 
-    Raises CoreError as the command proper does. A configuration that is not valid is left to that.
+    Raises CoreError as the command proper does.
     """
     if any(os.environ.get(name) for name in ELSEWHERE):
         return None
@@ -67,36 +66,29 @@ def serve_tools(arguments: list[str]) -> int | None:
     return toolbridge.main([path])
 
 
-def _list(request: Request) -> int | None:
+def _list(request: Request) -> int:
     from pathlib import Path
 
     from core.config.loading import load
-    from core.errors import CoreError
     from core.wiring import build_system
 
     environ = dict(os.environ)
-    try:
-        settings = load(None if request.config is None else Path(request.config), environ)
-    except CoreError:
-        return None  # what is wrong with the file, and what is shown all the same, is told in one place
-    return show_list(build_system(settings, environ), as_json=request.json)
+    config = None if request.config is None else Path(request.config)
+    return show_list(build_system(load(config, environ), environ), as_json=request.json)
 
 
-def show_list(system: System, *, as_json: bool, wrong: Row | None = None) -> int:
-    """Print a row for every declared and recorded session, and return the exit code.
-
-    `wrong`: the row that says that there may be more; people have been told of it already.
-    """
+def show_list(system: System, *, as_json: bool) -> int:
+    """Print a row for every declared and recorded session, and return the exit code."""
     from core.commands import exact_for
     from core.standing.listing import list_standing
-    from core.surfaces.cli.printing import EXIT_OK, EXIT_USAGE, print_json, print_rows
+    from core.surfaces.cli.printing import EXIT_OK, print_json, print_rows
 
     rows = [row.to_json() for row in list_standing(system)]
     if as_json:
-        print_json(rows if wrong is None else [wrong.to_json(), *rows])
-    elif rows or wrong is None:
+        print_json(rows)
+    else:
         print_rows(rows, lambda text: exact_for(system, text))
-    return EXIT_OK if wrong is None else EXIT_USAGE
+    return EXIT_OK
 
 
 def understood(arguments: list[str]) -> Request | None:

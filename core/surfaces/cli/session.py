@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -16,12 +16,7 @@ from core.config.location import locate
 from core.config.settings import Settings
 from core.domain.rights import ActorKind, Verb, require
 from core.names import INSTANCE_VARIABLE
-from core.surfaces.cli.printing import warn
 from core.system import System
-
-if TYPE_CHECKING:
-    from core.config.problems import ConfigError
-    from core.domain.rows import Row
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -48,36 +43,6 @@ class Session:
         from core.wiring import build_system
 
         return build_system(self.settings, self.environ)
-
-    @cached_property
-    def salvaged(self) -> tuple[Settings, "ConfigError | None"]:
-        """What could be read of the configuration, and what is wrong with it, which is told once (None: nothing is)."""
-        from core.config.loading import load_tolerant
-
-        settings, problem = load_tolerant(self.config, self.environ)
-        if problem is not None:
-            told = self.exact(f"{problem}\nthe-loop: going on all the same, by what could be read of it")
-            warn(f"the-loop: {told}")
-        return settings, problem
-
-    @cached_property
-    def able(self) -> System:
-        """The ports, with a broken configuration, too: for what needs no declaration, since it names what exists.
-
-        Records, the database and tmux are asked where the file says, as far as it can be read. Nothing is started.
-        """
-        from core.wiring import build_system
-
-        settings, problem = self.salvaged
-        return self.system if problem is None else build_system(settings, self.environ)
-
-    @property
-    def misconfigured(self) -> "Row | None":
-        """The row that says of a list that it may lack what a broken configuration declares; None: it is whole."""
-        from core.domain.rows import misconfigured_row
-
-        problem = self.salvaged[1]
-        return None if problem is None else misconfigured_row(self.exact(str(problem)))
 
     def exact(self, text: str) -> str:
         """Return the text with each command that it names as it can be typed; the file itself is not read."""

@@ -51,8 +51,8 @@ def list_command(session: Session) -> int:
     """Every declared and recorded session, one row each."""
     from core.surfaces.cli.quick import show_list
 
-    session.permit(session.able, Verb.LIST)
-    return show_list(session.able, as_json=session.json, wrong=session.misconfigured)
+    session.permit(session.system, Verb.LIST)
+    return show_list(session.system, as_json=session.json)
 
 
 @standing_group.command("get")
@@ -63,8 +63,8 @@ def get_command(session: Session, name: str) -> int:
     """One session's row, whole."""
     from core.standing.listing import get_standing
 
-    session.permit(session.able, Verb.GET)
-    row = get_standing(session.able, name).to_json()
+    session.permit(session.system, Verb.GET)
+    row = get_standing(session.system, name).to_json()
     if session.json:
         print_json(row)
     else:
@@ -163,9 +163,11 @@ def start_command(session: Session, name: str | None) -> int:
 def stop_command(session: Session, name: str | None, reason: str) -> int:
     """End a session gracefully. By name it stays silent until it is started again."""
     from core.standing.stopping import stop_standing
+    from core.wiring import build_rescue_system
 
-    actor = session.permit(session.able, Verb.STOP)
-    return _report(session, stop_standing(session.able, name, actor, reason))
+    system = build_rescue_system(session.config, session.environ, warn)
+    actor = session.permit(system, Verb.STOP)
+    return _report(session, stop_standing(system, name, actor, reason))
 
 
 @standing_group.command("restart")
@@ -208,9 +210,9 @@ def say_command(
     from core.standing.saying import say
 
     message = read_message(source, text, file)
-    speaker = session.permit(session.able, Verb.SAY)
+    speaker = session.permit(session.system, Verb.SAY)
     result = say(
-        session.able,
+        session.system,
         name,
         message,
         actor=speaker_of(session, speaker, actor),
@@ -247,8 +249,8 @@ def attach_command(session: Session, name: str, write: bool) -> int:
     """Look at the session's terminal. Read-only unless --write; with --json: the command that does so."""
     from core.standing.viewing import attach_command as command_for
 
-    session.permit(session.able, Verb.ATTACH)
-    argv = command_for(session.able, name, write=write)
+    session.permit(session.system, Verb.ATTACH)
+    argv = command_for(session.system, name, write=write)
     if session.json:
         print_json({"name": name, "command": list(argv)})
         return EXIT_OK
@@ -269,8 +271,8 @@ def screen_command(session: Session, name: str, lines: int) -> int:
     """What the session's terminal shows."""
     from core.standing.viewing import screen
 
-    session.permit(session.able, Verb.SCREEN)
-    shown = screen(session.able, name, lines)
+    session.permit(session.system, Verb.SCREEN)
+    shown = screen(session.system, name, lines)
     if session.json:
         print_json({"name": name, "screen": shown.text, "ended": shown.ended})
     else:
@@ -290,8 +292,8 @@ def pause_command(session: Session, name: str, hard: bool, reason: str) -> int:
     """Let no further turn begin. What comes in waits, background jobs go on."""
     from core.standing.pausing import pause_standing
 
-    actor = session.permit(session.able, Verb.PAUSE)
-    return _report(session, pause_standing(session.able, name, actor, reason, hard=hard))
+    actor = session.permit(session.system, Verb.PAUSE)
+    return _report(session, pause_standing(session.system, name, actor, reason, hard=hard))
 
 
 @standing_group.command("resume")
@@ -302,8 +304,8 @@ def resume_command(session: Session, name: str) -> int:
     """End a pause; what waited goes in, in order."""
     from core.standing.resuming import resume_standing
 
-    actor = session.permit(session.able, Verb.RESUME)
-    return _report(session, resume_standing(session.able, name, actor))
+    actor = session.permit(session.system, Verb.RESUME)
+    return _report(session, resume_standing(session.system, name, actor))
 
 
 @standing_group.command("interrupt")
@@ -314,8 +316,8 @@ def interrupt_command(session: Session, name: str) -> int:
     """End the turn that runs, or reject the dialog that is open. The session goes on."""
     from core.standing.interrupting import interrupt_standing
 
-    actor = session.permit(session.able, Verb.INTERRUPT)
-    return _report(session, interrupt_standing(session.able, name, actor))
+    actor = session.permit(session.system, Verb.INTERRUPT)
+    return _report(session, interrupt_standing(session.system, name, actor))
 
 
 @standing_group.command("announce")
@@ -339,8 +341,8 @@ def queue_command(session: Session, name: str, text: bool) -> int:
     """What is on its way to the session and what waits, in order."""
     from core.standing.queueing import queue_of
 
-    session.permit(session.able, Verb.QUEUE)
-    answer = queue_of(session.able, name).to_json(text=text)
+    session.permit(session.system, Verb.QUEUE)
+    answer = queue_of(session.system, name).to_json(text=text)
     if session.json:
         print_json(answer)
     else:
@@ -356,8 +358,8 @@ def cancel_command(session: Session, message_id: str) -> int:
     """Cancel a message that waits; `queue NAME` lists the ids."""
     from core.standing.cancelling import cancel_message
 
-    actor = session.permit(session.able, Verb.CANCEL)
-    row = cancel_message(session.able, message_id, actor)
+    actor = session.permit(session.system, Verb.CANCEL)
+    row = cancel_message(session.system, message_id, actor)
     return _report_message(session, row, row.detail)
 
 
@@ -369,8 +371,8 @@ def confirm_command(session: Session, message_id: str) -> int:
     """Let a message go in that came too late to do so by itself. `queue NAME` lists the ids."""
     from core.standing.confirming import confirm_message
 
-    actor = session.permit(session.able, Verb.CONFIRM)
-    row = confirm_message(session.able, message_id, actor)
+    actor = session.permit(session.system, Verb.CONFIRM)
+    row = confirm_message(session.system, message_id, actor)
     return _report_message(session, row, "confirmed")
 
 
@@ -394,8 +396,8 @@ def logs_command(session: Session, name: str, lines: int) -> int:
     """What the session's terminal showed last, and how it ended. Of what ended before, too."""
     from core.standing.recalling import logs_of
 
-    session.permit(session.able, Verb.LOGS)
-    answer = logs_of(session.able, name, lines).to_json()
+    session.permit(session.system, Verb.LOGS)
+    answer = logs_of(session.system, name, lines).to_json()
     if session.json:
         print_json(answer)
     else:

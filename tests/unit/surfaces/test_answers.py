@@ -147,7 +147,7 @@ def test_a_malformed_configuration_is_an_error_with_every_key(terminal: Terminal
     """A verb exits with 2 and one JSON error that names each key and line."""
     terminal.config.write_text("routing: {defaultHarnes: x}\nlimits: {queuedPerSession: many}\n")
 
-    code = terminal.run("standing", "start", "scribe", "--json")
+    code = terminal.run("standing", "list", "--json")
 
     message = terminal.json["error"]["message"]
     assert code == 2

@@ -35,13 +35,13 @@ ANSWERED = [
     ["--config", FIRST, "--config", SECOND, "standing", "list", "--json"],
     ["--as-operator", "standing", "list"],
     ["--json", "--json", "--as-operator", "standing", "list"],
-]
-LEFT_TO_CLICK = [
     ["--config", BROKEN, "standing", "list", "--json"],
     ["--config", ABSENT, "standing", "list"],
     ["--config=", "standing", "list"],
     ["--config", "--json", "standing", "list"],
     ["--config", "standing", "standing", "list"],
+]
+LEFT_TO_CLICK = [
     [],
     ["standing"],
     ["list"],
