@@ -41,7 +41,7 @@ class SweepPace:
     attempts: int = 4  #: of one call
     first: float = 1.0  #: pause after a failed call, doubling
     again: float = 20.0  #: after a sweep that stayed incomplete
-    fresh: float = 30.0  #: how soon a new thread is looked at
+    fresh: float = 5.0  #: how soon a new thread is looked at
     settled: float = 10.0  #: how old a message must be to be taken for deleted where its thread lacks it
 
 
@@ -119,7 +119,7 @@ class Sweeper:
         except StoreBroken as error:
             raise Incomplete(str(error)) from error
         for thread in threads:
-            if only_new and thread.shared is not None:
+            if only_new and thread.shared is not None and not thread.fresh:
                 continue
             try:
                 await self._thread(thread, own, sharing)

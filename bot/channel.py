@@ -28,6 +28,7 @@ from bot.tokens import Tokens
 from core.clock import Clock, SystemClock
 from core.config.channels import channel_settings
 from core.domain.marking import Mark
+from core.domain.rebinding import ThreadSeen
 from core.domain.verbosity import Verbosity, shows
 from core.errors import ChannelError
 from core.ports import CoreDoor, Finding, NewPost, OutboundKind, Posted, Role, WebAnswer, WebHook
@@ -178,6 +179,10 @@ class SlackChannel:
     def find(self, post_id: str, channel: str, thread: str) -> Posted | None:
         """Look for a post by its id. Raises ChannelError."""
         return self._messenger.find(post_id, channel, thread)
+
+    def read_thread(self, channel: str, thread: str) -> ThreadSeen:
+        """Read a thread to its end. Raises ChannelError."""
+        return self._messenger.read_thread(channel, thread)
 
     def wants(self, kind: OutboundKind) -> bool:
         """Tell whether posts of that kind are shown, by `channels.slack.verbosity`."""

@@ -15,17 +15,19 @@ from slack_sdk import WebClient
 from slack_sdk.web.slack_response import SlackResponse
 
 from bot import payloads
+from bot.ages import order
 from bot.answering import file_name, is_file_of, wire
 from bot.calls import answer
 from bot.clients import web_client
 from bot.mrkdwn import fitted
-from bot.payloads import Identity, Post
+from bot.payloads import Document, Identity, Post
 from bot.settings import SlackSettings
 from bot.tokens import Tokens
 from bot.uploads import upload
 from bot.views.buttons import SECTION_MAX, button_blocks
 from core.domain.marking import Mark
 from core.domain.posting import OutboundKind
+from core.domain.rebinding import OwnPost, ThreadSeen
 from core.errors import ChannelError
 from core.names import standing_ref
 from core.ports import Button, NewPost, Posted, Role
@@ -147,6 +149,17 @@ class Messenger:
                 return Posted(own.team, channel, found.ts)
         return None
 
+    def read_thread(self, channel: str, thread: str) -> ThreadSeen:
+        """Read a thread to its end, and return the bot's own posts in it. Raises ChannelError."""
+        own, latest = self.identity(), thread
+        posts: list[OwnPost] = []
+        for page in self._pages(channel, thread):
+            stamps = [payloads.ts_of(message) for message in payloads.messages(page)]
+            latest = max([latest, *filter(None, stamps)], key=order)
+            found = (post for post in payloads.posts(page) if post.bot == own.bot)
+            posts += [OwnPost(post.ts, post.post_id, post.kind, post.ref, post.uid) for post in found]
+        return ThreadSeen(own.team, channel, thread, latest, tuple(posts))
+
     def identity(self) -> Identity:
         """Return who the bot is; asked once. Raises ChannelError."""
         with self._lock:
@@ -200,13 +213,17 @@ class Messenger:
         return redacted
 
     def _messages(self, channel: str, thread: str) -> Iterator[Post]:
+        for page in self._pages(channel, thread):
+            yield from payloads.posts(page)
+
+    def _pages(self, channel: str, thread: str) -> Iterator[Document]:
         client, cursor = self._client(), ""
         method = "conversations.replies" if thread else "conversations.history"
         for _ in range(_PAGES):
             arguments: dict[str, Any] = {"channel": channel, "limit": _PAGE, "include_all_metadata": True}
             arguments |= {"cursor": cursor} if cursor else {}
             page = answer(method, channel, partial(_page, client, thread, arguments))
-            yield from payloads.posts(page)
+            yield page
             cursor = payloads.next_cursor(page)
             if not cursor:
                 return
@@ -227,7 +244,7 @@ def _page(client: WebClient, thread: str, arguments: dict[str, Any]) -> SlackRes
 
 
 def _metadata(post: NewPost) -> dict[str, Any]:
-    return payloads.metadata(post.id, post.kind.value, standing_ref(post.name))
+    return payloads.metadata(post.id, post.kind.value, standing_ref(post.name), post.uid)
 
 
 def _reacted(method: str, channel: str, already: str, call: Callable[[], SlackResponse]) -> None:

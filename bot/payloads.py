@@ -73,12 +73,18 @@ class Command:
 
 @dataclass(frozen=True)
 class Post:
-    """A message of a bot as it is read back: its ts, the bot, the id that we gave it ("" if none), its files' names."""
+    """A message of a bot as it is read back: its ts, the bot, its files' names, and what our metadata says of it.
+
+    That is the id that we gave it, what it is, and whose; "" where it says nothing.
+    """
 
     ts: str
     bot: str
     post_id: str
     files: tuple[str, ...] = ()
+    kind: str = ""
+    ref: str = ""
+    uid: str = ""
 
 
 def identity(answer: Document) -> Identity | None:
@@ -355,20 +361,22 @@ def disconnect_reason(frame: Document) -> str:
     return _text(frame, "reason")
 
 
-def metadata(post_id: str, kind: str, ref: str) -> dict[str, Any]:
+def metadata(post_id: str, kind: str, ref: str, uid: str) -> dict[str, Any]:
     """Return the metadata by which a post is found again. Everybody in the workspace can read it."""
-    return {"event_type": "the_loop_post", "event_payload": {"id": post_id, "kind": kind, "ref": ref}}
+    return {"event_type": "the_loop_post", "event_payload": {"id": post_id, "kind": kind, "ref": ref, "uid": uid}}
 
 
 def posts(answer: Document) -> tuple[Post, ...]:
     """Return the messages of a history or replies answer that bots wrote."""
     listed = answer.get("messages")
     messages = [entry for entry in listed if _is_mapping(entry)] if isinstance(listed, list) else []
-    return tuple(
-        Post(_text(entry, "ts"), _text(entry, "bot_id"), _text(_own_payload(entry), "id"), _file_names(entry))
-        for entry in messages
-        if _text(entry, "bot_id")
-    )
+    return tuple(_post(entry) for entry in messages if _text(entry, "bot_id"))
+
+
+def _post(entry: Document) -> Post:
+    said = _own_payload(entry)
+    post_id, kind, ref, uid = (_text(said, key) for key in ("id", "kind", "ref", "uid"))
+    return Post(_text(entry, "ts"), _text(entry, "bot_id"), post_id, _file_names(entry), kind, ref, uid)
 
 
 def _file_names(message: Document) -> tuple[str, ...]:

@@ -79,6 +79,10 @@ class Effect(Enum):
     DELETE_FILES = "delete.files"  #: its folder and spool
     DELETE_RECORD = "delete.record"  #: the record; the name is free
 
+    # threads, after the database was lost
+    REBIND = "rebind.commit"  #: the thread is bound again, a root that waits becomes an edit, the note is committed
+    REBIND_REFUSE = "rebind.refuse"  #: the thread that the record names is the session's no more
+
     # loops
     LOOP_CLAIM = "loop.claim"  #: due runs are claimed
     LOOP_SEND = "loop.send"  #: a claimed run's tick is a row of the inbox

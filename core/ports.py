@@ -23,6 +23,7 @@ from core.domain.message import InboxRow, MessageState, NewMessage
 from core.domain.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, Written
 from core.domain.posting import OutboundKind as OutboundKind
 from core.domain.posting import ProgressRow
+from core.domain.rebinding import ThreadSeen
 from core.domain.session import Definition, LastExit, SessionRecord
 from core.domain.watchbook import Announced, End
 from core.errors import RecordUnreadable
@@ -323,6 +324,10 @@ class Outbox(Protocol):
         """Put the parts in the place of a pending row, durably. Raises Refused if the row has moved on."""
         ...
 
+    def edit_instead(self, uid: str, channel_kind: str) -> None:
+        """Let the session's roots that wait bring the announcement up to date that is there."""
+        ...
+
     def drop(self, uid: str, detail: str) -> int:
         """Fail the session's open rows that are not CLOSING, and return how many."""
         ...
@@ -421,7 +426,19 @@ class Bindings(Protocol):
         ...
 
     def unbind(self, uid: str, channel_kind: str) -> Binding | None:
-        """Remove the session's binding and return it."""
+        """Remove the session's binding and return it; the thread is left."""
+        ...
+
+    def leave(self, uid: str, channel_kind: str, channel: str, thread: str) -> None:
+        """Note that the thread is the session's no more, whatever its record says. Part of the open transaction."""
+        ...
+
+    def is_left(self, uid: str, channel_kind: str, channel: str, thread: str) -> bool:
+        """Tell whether that is the thread that the session left last."""
+        ...
+
+    def forget(self, uid: str) -> None:
+        """Forget which thread a session has left that is no more. Part of the open transaction."""
         ...
 
 
@@ -963,6 +980,7 @@ class BoundThread:
     cursor: str  #: the last message of the last complete sweep
     shared: bool | None  #: None: nobody has looked yet whether the channel is shared
     waiting: tuple[str, ...] = ()  #: its replies that wait: an edit or a deletion still counts for them
+    fresh: bool = False  #: no sweep has read it to its end yet
     taken: tuple[str, ...] = ()  #: its latest replies that wait no more
 
 
@@ -1107,6 +1125,10 @@ class Channel(Protocol):
 
     def find(self, post_id: str, channel: str, thread: str) -> Posted | None:
         """Look for a post of ours by its id, after an unclear failure. Raises ChannelError."""
+        ...
+
+    def read_thread(self, channel: str, thread: str) -> ThreadSeen:
+        """Read a thread to its end: which posts there are ours, by who posted them. Raises ChannelError."""
         ...
 
     def wants(self, kind: OutboundKind) -> bool:

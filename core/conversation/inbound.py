@@ -34,6 +34,7 @@ EMPTY = "empty"
 FULL = "queue-full"
 GONE = "no-session"
 REFUSED_BEFORE = "refused-before"
+BEFORE_LOSS = "before-loss"
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Inbound:
         binding = self._system.bindings.of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread)
         if binding is None:
             return Dropped(UNMAPPED, silent=True)
-        refused = check_author(reply) or self._check_past(reply) or check_team(reply)
+        refused = check_author(reply) or check_age(reply, binding) or self._check_past(reply) or check_team(reply)
         if refused is None and not may_steer(self._system, self._authorized, binding.name, reply.author):
             refused = Dropped(UNAUTHORIZED)
         return refused or check_sharing(reply, binding) or self._read(reply, binding)
@@ -259,6 +260,14 @@ def check_shape(reply: IncomingReply) -> Dropped | None:
 def check_author(reply: IncomingReply) -> Dropped | None:
     """Refuse what we or another bot wrote: an answer must never come back as an instruction."""
     return Dropped(SELF_AUTHORED) if reply.is_self or reply.is_bot else None
+
+
+def check_age(reply: IncomingReply, binding: Binding) -> Dropped | None:
+    """Refuse what stood in the thread when it was taken back: a database that is lost may have known it as taken."""
+    if not binding.begins:
+        return None
+    past = order_of(reply.ts, binding.created_at) <= order_of(binding.begins, binding.created_at)
+    return Dropped(BEFORE_LOSS, silent=True) if past else None
 
 
 def check_team(reply: IncomingReply) -> Dropped | None:

@@ -15,6 +15,7 @@ from functools import partial
 
 from core.clock import Deadline
 from core.commands import exact_for
+from core.conversation.rebinding import Rebinder
 from core.domain.session import Phase, SessionRecord
 from core.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Refused, RowBroken
 from core.ports import Binding, Channel, NewPost, OutboundKind, OutboxRow, Posted, PostState
@@ -74,6 +75,7 @@ class OutboundWorker:
         self._channel = channel
         self._tell_posted = posted
         self._tell_shut_out = shut_out
+        self._rebinder = Rebinder(system, channel, posted)
         self._shut_out: Deadline | None = None  #: until then no post is tried
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
         self._wake = threading.Event()
@@ -101,6 +103,7 @@ class OutboundWorker:
         """Send what is due and may be sent, and return the seconds until it is worth looking again."""
         if self._shut_out is not None and not self._shut_out.passed():
             return self._shut_out.remaining()
+        self._rebinder.turn()
         rest = _REST_SECONDS
         mend_notes(self._system, self._channel.kind)
         for row in self._system.outbox.due(self._channel.kind, self._system.clock.now()):
@@ -117,6 +120,8 @@ class OutboundWorker:
             if self._prepared(row):
                 return 0.0
             place = self._place(row.post)
+            if self._waits_for_thread(row, place):
+                return _REST_SECONDS
         except RowBroken:  # the store has told it, once
             return _REST_SECONDS
         if place is None:
@@ -185,6 +190,21 @@ class OutboundWorker:
         if post.kind in (OutboundKind.ROOT_UPDATE, OutboundKind.REFRESH):
             return Place(binding.channel, binding.thread, edits=binding.thread)
         return Place(binding.channel, binding.thread)
+
+    def _waits_for_thread(self, row: OutboxRow, place: Place | None) -> bool:
+        """Tell whether a post has to wait, for the session may have a thread that nobody could ask for yet."""
+        if row.state is not PostState.PENDING or (place is not None and row.post.kind is not OutboundKind.ROOT):
+            return False
+        reason = self._rebinder.waiting_for(row.post.name, row.post.uid)
+        if reason and reason != row.detail:
+            self._put_off_for(row, reason)
+        return reason is not None
+
+    def _put_off_for(self, row: OutboxRow, reason: str) -> None:
+        try:
+            self._system.outbox.advance(row, PostState.PENDING, detail=reason)
+        except Refused:
+            return  # dropped meanwhile
 
     def _coming(self, row: OutboxRow) -> bool:
         """Tell whether the thread of a post is on its way: its session is still starting, or its root is due now.

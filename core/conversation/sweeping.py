@@ -21,6 +21,7 @@ def _thread(system: System, binding: Binding) -> BoundThread:
         binding.thread,
         binding.swept_to,
         binding.shared,
+        fresh=not binding.cursor,
         waiting=tuple(ts for ts, waits in replies if waits),
         taken=tuple(ts for ts, waits in replies if not waits),
     )

@@ -18,10 +18,11 @@ class Binding:
     uid: str
     name: str
     created_at: datetime
-    cursor: str = ""  #: the last message of the last complete sweep; "": none was complete, so the root's
+    cursor: str = ""  #: the last message of the last complete sweep; "": none was complete
+    begins: str = ""  #: what stands up to this message may have been taken before the database was lost; "": nothing
     shared: bool | None = None  #: whether others than our organization were in the channel at first sight
 
     @property
     def swept_to(self) -> str:
         """The time stamp after which messages may have been missed."""
-        return self.cursor or self.thread
+        return self.cursor or self.begins or self.thread

@@ -48,6 +48,7 @@ class Event(StrEnum):
     CHANNEL_POST_FAILED = "channel.post_failed"
     CHANNEL_THREAD_OPENED = "channel.thread_opened"
     CHANNEL_UNBOUND = "channel.unbound"
+    CHANNEL_REBOUND = "channel.rebound"  #: the database was lost, and a thread proved to be its session's
     CHANNEL_BACKFILLED = "channel.backfilled"  #: a thread was swept, and replies were caught up
     CHANNEL_EDITED = "channel.edited"  #: an author edited or deleted a message of theirs
     CHANNEL_CONNECTED = "channel.connected"

@@ -55,14 +55,20 @@ def _with_copies(system: System, record: SessionRecord) -> SessionRecord:
     try:
         last = system.activities.last_messages().get(record.uid, record.last_message_at)
         binding = system.bindings.of_session(record.uid, CHANNEL)
+        channel, thread = _thread(system, record) if binding is None else (binding.channel, binding.thread)
     except StoreBroken:
-        return record  # the copies are for people to look at; the record itself is complete without them
-    return replace(
-        record,
-        last_message_at=last,
-        slack_channel=binding.channel if binding else None,
-        slack_thread=binding.thread if binding else None,
-    )
+        return record  # the record itself is complete without the copies
+    return replace(record, last_message_at=last, slack_channel=channel, slack_thread=thread)
+
+
+def _thread(system: System, record: SessionRecord) -> tuple[str | None, str | None]:
+    """Return the copy of the thread of a session that is not bound: it stays until the session is known to have left.
+
+    A database that is new knows nothing of it, and the service asks the chat. Raises StoreBroken.
+    """
+    channel, thread = record.slack_channel, record.slack_thread
+    left = system.bindings.is_left(record.uid, CHANNEL, channel or "", thread or "")
+    return (None, None) if left else (channel, thread)
 
 
 def take_reports(system: System, uid: str) -> None:

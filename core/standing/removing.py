@@ -21,6 +21,7 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
     _unbind(system, record, actor)
     with effect(Effect.DELETE_FORGET), system.database.transaction(durable=False):
         system.activities.forget(record.uid)
+        system.bindings.forget(record.uid)
         system.watchbook.forget(record.uid)
         system.requests.forget(record.uid)
         system.loops.forget(record.uid)

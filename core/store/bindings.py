@@ -79,7 +79,21 @@ class SqliteBindings:
         with self._database.transaction(durable=True):
             binding = self.of_session(uid, channel_kind)
             self._database.write(queries.UNBIND, (uid, channel_kind))
+            if binding is not None:
+                self.leave(uid, channel_kind, binding.channel, binding.thread)
             return binding
+
+    def leave(self, uid: str, channel_kind: str, channel: str, thread: str) -> None:
+        """Note that the thread is the session's no more, whatever its record says; only its last one counts."""
+        self._database.write(queries.LEAVE_THREAD, (channel_kind, uid, channel, thread))
+
+    def is_left(self, uid: str, channel_kind: str, channel: str, thread: str) -> bool:
+        """Tell whether the session has left the thread. Raises StoreBroken."""
+        return bool(self._database.read(queries.LEFT_THREAD, (channel_kind, uid, channel, thread)))
+
+    def forget(self, uid: str) -> None:
+        """Forget what a session has left that is no more."""
+        self._database.write(queries.FORGET_LEFT, (uid,))
 
 
 def _columns(binding: Binding) -> dict[str, str]:
@@ -91,6 +105,7 @@ def _columns(binding: Binding) -> dict[str, str]:
         "uid": binding.uid,
         "name": binding.name,
         "created_at": iso(binding.created_at),
+        "begins": binding.begins,
     }
 
 
@@ -104,5 +119,6 @@ def _binding(found: sqlite3.Row) -> Binding:
         name=found["name"],
         created_at=column(found, "created_at", from_iso),
         cursor=found["cursor"],
+        begins=found["begins"],
         shared=None if found["shared"] is None else bool(found["shared"]),
     )

@@ -287,6 +287,18 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX note_waits_of_message ON note_waits (message)",
     ),
     ("ALTER TABLE loops ADD COLUMN asked INTEGER NOT NULL DEFAULT 0",),
+    (
+        "ALTER TABLE bindings ADD COLUMN begins TEXT NOT NULL DEFAULT ''",
+        """
+        CREATE TABLE left_threads (
+            channel_kind TEXT NOT NULL,
+            uid TEXT NOT NULL,
+            channel TEXT NOT NULL,
+            thread TEXT NOT NULL,
+            PRIMARY KEY (channel_kind, uid)
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 
 

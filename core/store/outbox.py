@@ -181,6 +181,11 @@ class SqliteOutbox:
                 place = {"part_of": row.seq, "part": number, "now": iso(self._clock.now())}
                 self._database.write(queries.ADD_PART, {**_columns(part), **place})
 
+    def edit_instead(self, uid: str, channel_kind: str) -> None:
+        """Let the session's roots that wait bring the announcement up to date that is there, durably."""
+        with self._database.transaction(durable=True):
+            self._database.write(queries.EDIT_INSTEAD, (iso(self._clock.now()), channel_kind, uid))
+
     def drop(self, uid: str, detail: str) -> int:
         """Fail the session's open rows that are not CLOSING, durably, and return how many."""
         with self._database.transaction(durable=True):

@@ -85,6 +85,10 @@ DUE_POSTS = f"""
     WHERE place = 1 AND (not_before IS NULL OR not_before <= ?)
     ORDER BY coalesce(part_of, seq), part
 """
+EDIT_INSTEAD = """
+    UPDATE outbox SET kind = 'refresh', changed_at = ?
+    WHERE channel_kind = ? AND uid = ? AND kind = 'root' AND state = 'pending'
+"""
 ADD_PART = """
     INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, state, part_of, part, changed_at)
     VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, 'pending', :part_of, :part, :now)
@@ -127,13 +131,16 @@ DROP_POSTS = f"""
 # ---------------------------------------------------------------- bindings
 
 BIND = """
-    INSERT INTO bindings (channel_kind, team, channel, thread, uid, name, created_at)
-    VALUES (:channel_kind, :team, :channel, :thread, :uid, :name, :created_at)
+    INSERT INTO bindings (channel_kind, team, channel, thread, uid, name, created_at, begins)
+    VALUES (:channel_kind, :team, :channel, :thread, :uid, :name, :created_at, :begins)
 """
 BINDING_OF_THREAD = "SELECT * FROM bindings WHERE channel_kind = ? AND team = ? AND channel = ? AND thread = ?"
 BINDING_OF_SESSION = "SELECT * FROM bindings WHERE uid = ? AND channel_kind = ?"
 BINDINGS = "SELECT * FROM bindings WHERE channel_kind = ? ORDER BY name, uid"
 UNBIND = "DELETE FROM bindings WHERE uid = ? AND channel_kind = ?"
+LEAVE_THREAD = "INSERT OR REPLACE INTO left_threads (channel_kind, uid, channel, thread) VALUES (?, ?, ?, ?)"
+LEFT_THREAD = "SELECT 1 FROM left_threads WHERE channel_kind = ? AND uid = ? AND channel = ? AND thread = ?"
+FORGET_LEFT = "DELETE FROM left_threads WHERE uid = ?"
 _OF_THREAD = "channel_kind = ? AND team = ? AND channel = ? AND thread = ? AND uid = ?"
 MOVE_CURSOR = f"UPDATE bindings SET cursor = ? WHERE {_OF_THREAD} AND cursor < ?"
 NOTE_SHARING = f"UPDATE bindings SET shared = ? WHERE {_OF_THREAD} AND shared IS NULL"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from core.domain.marking import Mark
 from core.domain.posting import OutboundKind
+from core.domain.rebinding import OwnPost, ThreadSeen
 from core.errors import ChannelError
 from core.ports import Button, CoreDoor, Finding, NewPost, Posted, Role, WebHook
 from core.redaction import Redactor
@@ -21,6 +22,9 @@ class Message:
     thread: str
     ts: str
     text: str
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
 
 
 @dataclass
@@ -35,6 +39,7 @@ class Chat:
     replies: bool = False  #: whether what people write here is read
     buttons: bool = True  #: whether presses arrive
     shown: dict[str, tuple[Button, ...]] = field(default_factory=dict)  #: the buttons of a message, by its ts
+    written: list[str] = field(default_factory=list)  #: the time stamps of what people wrote
     unwanted: set[OutboundKind] = field(default_factory=set)
     reactions: dict[str, set[Mark]] = field(default_factory=dict)  #: by the message's ts
     statuses: list[tuple[str, str]] = field(default_factory=list)  #: thread and text, as they were shown
@@ -70,7 +75,8 @@ class Chat:
         if post.kind is OutboundKind.FILE:
             self._fault("file")
         self._fault("post")
-        message = Message(post.id, channel, thread, f"1700.{len(self.messages):06d}", post.text)
+        message = Message(post.id, channel, thread, f"1700.{len(self.messages):06d}", post.text,
+                          post.kind.value, post.name, post.uid)  # fmt: skip
         self.messages.append(message)
         self.shown[message.ts] = post.buttons
         self._fault("lost")
@@ -89,6 +95,14 @@ class Chat:
         self._fault("find")
         found = (message for message in self.messages if message.post_id == post_id)
         return next((Posted(TEAM, message.channel, message.ts) for message in found), None)
+
+    def read_thread(self, channel: str, thread: str) -> ThreadSeen:
+        """Return what was posted in the thread, all of it ours, or fail as told."""
+        self._fault("read")
+        there = [m for m in self.messages if m.channel == channel and thread in (m.ts, m.thread)]
+        latest = max([thread, *self.written, *(message.ts for message in there)])
+        own = tuple(OwnPost(m.ts, m.post_id, m.kind, f"standing:{m.name}", m.uid) for m in there)
+        return ThreadSeen(TEAM, channel, thread, latest, own)
 
     def wants(self, kind: OutboundKind) -> bool:
         """Tell whether posts of that kind are shown."""

@@ -27,6 +27,20 @@ def agents(workspace: WorkspaceThread) -> str:
     return workspace.channel_id("agents")
 
 
+def forging(workspace: WorkspaceThread) -> SlackChannel:
+    """Return the channel of another app in #agents, which writes what we write."""
+    forger = workspace.add_app(
+        {
+            "display_information": {"name": "forger"},
+            "oauth_config": {"scopes": {"bot": ["chat:write"]}},
+            "settings": {"socket_mode_enabled": True},
+        }
+    )
+    workspace.join(forger["bot_user_id"], "agents")
+    tokens = {"THE_LOOP_SLACK_BOT_TOKEN": forger["bot_token"], "THE_LOOP_SLACK_APP_TOKEN": forger["app_token"]}
+    return channel_on(workspace, tokens)
+
+
 def test_a_root_a_reply_and_an_edit(workspace: WorkspaceThread, channel: SlackChannel, agents: str) -> None:
     """What is posted is where it was put, carries its id, and can be edited."""
     root = channel.post(post_of("standing:scribe is up"), agents, "")
@@ -37,7 +51,7 @@ def test_a_root_a_reply_and_an_edit(workspace: WorkspaceThread, channel: SlackCh
     assert root == Posted(workspace.team_id, agents, top["ts"])
     assert (reply.ts, below["thread_ts"], below["text"]) == (below["ts"], root.ts, "done")
     assert top["text"] == "standing:scribe is down"
-    payload = {"id": "p-2", "kind": "answer", "ref": "standing:scribe"}
+    payload = {"id": "p-2", "kind": "answer", "ref": "standing:scribe", "uid": "s-1"}
     assert below["metadata"] == {"event_type": "the_loop_post", "event_payload": payload}
 
 
@@ -86,16 +100,7 @@ def test_another_apps_copy_of_our_metadata_is_not_ours(
     workspace: WorkspaceThread, channel: SlackChannel, agents: str
 ) -> None:
     """Anybody can write the metadata, so only the bot's own messages count."""
-    forger = workspace.add_app(
-        {
-            "display_information": {"name": "forger"},
-            "oauth_config": {"scopes": {"bot": ["chat:write"]}},
-            "settings": {"socket_mode_enabled": True},
-        }
-    )
-    workspace.join(forger["bot_user_id"], "agents")
-    tokens = {"THE_LOOP_SLACK_BOT_TOKEN": forger["bot_token"], "THE_LOOP_SLACK_APP_TOKEN": forger["app_token"]}
-    channel_on(workspace, tokens).post(post_of("mine", id="p-9"), agents, "")
+    forging(workspace).post(post_of("mine", id="p-9"), agents, "")
 
     assert channel.find("p-9", agents, "") is None
 
@@ -350,3 +355,46 @@ def test_verbosity_leaves_kinds_out(workspace: WorkspaceThread, verbosity: str, 
 def file_of(workspace: WorkspaceThread, message: Json) -> str:
     """Return the content of a message's first file."""
     return workspace.do(lambda controls: controls.file_text(message["files"][0]["id"]))
+
+
+def test_of_a_thread_only_the_bots_own_posts_are_ours(
+    workspace: WorkspaceThread, channel: SlackChannel, agents: str
+) -> None:
+    """Who copies our text or our metadata has posted nothing of ours; its last message is whoever's it is."""
+    root = channel.post(post_of("standing:scribe is up", id="p-0"), agents, "")
+    channel.post(post_of("done", id="p-1", kind=OutboundKind.ANSWER), agents, root.ts)
+    forging(workspace).post(post_of("closed", id="p-closing-s-1", kind=OutboundKind.CLOSING), agents, root.ts)
+    workspace.say("bob", "agents", "standing:scribe is up", root.ts)
+
+    seen = channel.read_thread(agents, root.ts)
+
+    assert (seen.team, seen.thread) == (workspace.team_id, root.ts)
+    assert seen.latest == workspace.replies("agents", root.ts)[-1]["ts"]
+    assert [(post.post_id, post.kind, post.ref, post.uid) for post in seen.posts] == [
+        ("p-0", "root", "standing:scribe", "s-1"),
+        ("p-1", "answer", "standing:scribe", "s-1"),
+    ]
+
+
+def test_a_root_of_another_app_is_none_of_ours(workspace: WorkspaceThread, channel: SlackChannel, agents: str) -> None:
+    """Its metadata names our session; its author does not."""
+    root = forging(workspace).post(post_of("standing:scribe is up", id="p-0"), agents, "")
+
+    assert channel.read_thread(agents, root.ts).posts == ()
+
+
+@pytest.mark.parametrize("answered", [True, False], ids=["with replies", "without"])
+def test_a_thread_whose_root_was_deleted_has_none(
+    workspace: WorkspaceThread, channel: SlackChannel, agents: str, answered: bool
+) -> None:
+    """Slack keeps a tombstone above replies, and says that there is no such thread where none are left."""
+    root = channel.post(post_of("standing:scribe is up", id="p-0"), agents, "")
+    if answered:
+        channel.post(post_of("done", id="p-1", kind=OutboundKind.ANSWER), agents, root.ts)
+    workspace.delete("agents", root.ts)
+
+    if answered:
+        assert [post.post_id for post in channel.read_thread(agents, root.ts).posts] == ["p-1"]
+    else:
+        error = _failure(lambda: channel.read_thread(agents, root.ts))
+        assert (error.reason, error.transient) == (ChannelError.THREAD_GONE, False)

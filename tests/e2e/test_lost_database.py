@@ -1,0 +1,85 @@
+"""The database is gone while nobody looks; records and Slack are still there."""
+
+import pytest
+
+from tests.support.product import NAME, Product, end_tmux
+from tests.support.tmux import wait_until
+
+
+def lose_database(product: Product) -> None:
+    """Remove the database and what belongs to it, which nothing has open."""
+    files = list(product.paths.local.glob("the-loop.db*"))
+    assert files
+    for file in files:
+        file.unlink()
+
+
+def opened(product: Product) -> int:
+    """Return how many threads the session has had."""
+    return len(product.roots())
+
+
+def test_the_thread_is_the_sessions_again_and_nothing_is_taken_twice(talking: Product) -> None:
+    """A reply that was taken before stays taken, one that comes now is taken, and no start makes a second thread."""
+    workspace, service = talking.workspace, talking.serve().wait_swept()
+    thread = talking.root()
+    workspace.say("alice", "agents", "before the loss", thread)
+    talking.wait_reply(thread, "before the loss")
+    service.stop()
+    lose_database(talking)
+
+    talking.serve().wait_swept()
+    talking.wait_reply(thread, "The database of the-loop was lost")
+    workspace.say("alice", "agents", "after the loss", thread)
+    talking.wait_reply(thread, "after the loss")
+    restarted = talking.cli("standing", "restart", NAME)
+    talking.wait_reply(thread, "is up again")
+
+    assert restarted.code == 0, restarted.err
+    assert (talking.count("before the loss"), talking.count("after the loss")) == (1, 1)
+    assert opened(talking) == 1
+    assert [event["reason"] for event in talking.events("channel.rebound")] == ["database-lost"]
+    assert talking.record()["slackThread"] == thread
+
+
+def test_no_second_thread_while_slack_cannot_be_asked(talking: Product) -> None:
+    """The session's start is told in the thread that it has, as soon as that is known."""
+    workspace, service = talking.workspace, talking.serve().wait_swept()
+    thread = talking.root()
+    talking.wait_reply(thread, "Ready.")
+    service.stop()
+    end_tmux(talking.socket, talking.environ())
+    lose_database(talking)
+    workspace.fault("conversations.replies", "ratelimited", 3, seconds=1.0)
+
+    talking.serve().wait_swept()
+    waiting = talking.cli("standing", "announce", NAME, "--json").json["sessions"][0]
+    talking.wait_event("channel.rebound", seconds=30.0)
+    talking.wait_reply(thread, "The database of the-loop was lost")
+    wait_until(lambda: "is up — since" in talking.roots()[0]["text"], "the announcement is up to date")
+
+    assert waiting["outcome"] in ("waiting", "announced")
+    assert opened(talking) == 1
+
+
+@pytest.mark.parametrize("trouble", ["deleted", "archived"])
+def test_a_thread_that_is_gone_as_well_is_left(talking: Product, trouble: str) -> None:
+    """Then the session has none, its next start makes a new one, and the old one reaches nobody."""
+    workspace, service = talking.workspace, talking.serve().wait_swept()
+    thread = talking.root()
+    talking.wait_reply(thread, "Ready.")
+    service.stop()
+    lose_database(talking)
+    if trouble == "deleted":
+        workspace.delete("agents", thread)
+    else:
+        workspace.archive("agents")
+
+    talking.serve().wait_swept()
+    talking.wait_event("channel.unbound")
+    workspace.archive("agents", False)
+    announced = talking.cli("standing", "announce", NAME)
+
+    assert announced.code == 0, announced.err
+    assert "it has a new thread" in announced.out
+    assert [message["ts"] == thread for message in talking.roots()][-1] is False
