@@ -31,8 +31,10 @@ _ENDED = {
 
 def mend_notes(system: System, channel_kind: str) -> None:
     """Bring the chat's notes about what waits up to date. Raises StoreBroken."""
-    for note in system.outbox.outdated_notes(channel_kind):
-        with system.database.transaction(durable=False):
+    if not system.outbox.outdated_notes(channel_kind):
+        return
+    with system.database.transaction(durable=False):
+        for note in system.outbox.outdated_notes(channel_kind):  # asked again: a press may have seen to one since
             _mend(system, note)
 
 
