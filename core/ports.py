@@ -437,6 +437,10 @@ class Bindings(Protocol):
         """Tell whether that is the thread that the session left last."""
         ...
 
+    def left(self, channel_kind: str) -> frozenset[str]:
+        """Return the sessions (uids) that have left a thread, whether they have another or not."""
+        ...
+
     def forget(self, uid: str) -> None:
         """Forget which thread a session has left that is no more. Part of the open transaction."""
         ...

@@ -38,6 +38,7 @@ class Glance:
     activities: Mapping[str, Activity] = field(default_factory=dict)
     last_messages: Mapping[str, datetime] = field(default_factory=dict)
     bindings: Mapping[str, Binding] = field(default_factory=dict)
+    left: frozenset[str] = frozenset()  #: the uids of sessions that were parted from a thread once
     due: Mapping[str, datetime] = field(default_factory=dict)  #: by instance: when what has ended is brought back
     asleep: frozenset[str] = frozenset()  #: the instances that were stopped because they had nothing to do
     trouble: tuple[str, ...] = ()
@@ -92,6 +93,7 @@ def glance(system: System, sessions: tuple[Known, ...]) -> Glance:
             system.activities.all(),
             system.activities.last_messages(),
             {binding.uid: binding for binding in system.bindings.all(CHANNEL)},
+            system.bindings.left(CHANNEL),
             _due(system, sessions, survey),
             _asleep(system, sessions),
             tuple(trouble),
@@ -180,7 +182,13 @@ def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity |
     orphaned = "" if known.declared or not record.declared else _ENTRY_GONE.format(name=known.name)
     says = activity.detail.removeprefix(CUT_OFF).lstrip("; ") if activity else ""  # what whoever cut it off knows
     asleep = _ASLEEP.format(name=known.name) if record.instance_id in view.asleep else ""
-    return (says, asleep, _how_it_ended(row, record, view), orphaned)
+    return (says, asleep, _how_it_ended(row, record, view), _no_thread(known, record, view), orphaned)
+
+
+def _no_thread(known: Known, record: SessionRecord, view: Glance) -> str:
+    """Return what to do for a session that lost its thread and has no other yet; "" for every other."""
+    lacks = record.uid in view.left and record.uid not in view.bindings and known.definition.slack.enabled
+    return _PARTED.format(name=known.name) if lacks else ""
 
 
 def _how_it_ended(row: Row, record: SessionRecord, view: Glance) -> str:
@@ -198,6 +206,7 @@ def _how_it_ended(row: Row, record: SessionRecord, view: Glance) -> str:
 
 
 _ASLEEP = "it had nothing to do and was stopped (idle.stopAfter); `the-loop standing start {name}` resumes it"
+_PARTED = "it has no thread any more (`the-loop events` tells why); `the-loop standing announce {name}` makes a new one"
 _ENTRY_GONE = "its entry was removed from the configuration; `the-loop standing delete {name}` ends and forgets it"
 
 

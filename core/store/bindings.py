@@ -91,6 +91,10 @@ class SqliteBindings:
         """Tell whether the session has left the thread. Raises StoreBroken."""
         return bool(self._database.read(queries.LEFT_THREAD, (channel_kind, uid, channel, thread)))
 
+    def left(self, channel_kind: str) -> frozenset[str]:
+        """Return the sessions (uids) that have left a thread, whether they have another or not. Raises StoreBroken."""
+        return frozenset(found["uid"] for found in self._database.read(queries.LEFT_BY, (channel_kind,)))
+
     def forget(self, uid: str) -> None:
         """Forget what a session has left that is no more."""
         self._database.write(queries.FORGET_LEFT, (uid,))

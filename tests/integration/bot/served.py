@@ -95,7 +95,9 @@ class Door:
         """Move the thread's cursor, as core does."""
         self.sweeps.append(swept)
         self.bound = [
-            replace(thread, cursor=swept.cursor, shared=swept.shared) if thread.thread == swept.thread else thread
+            replace(thread, cursor=swept.cursor, shared=swept.shared, fresh=False)
+            if thread.thread == swept.thread
+            else thread
             for thread in self.bound
         ]
         self._note()

@@ -328,3 +328,15 @@ def test_what_was_sent_a_moment_ago_is_not_taken_for_deleted(workspace: Workspac
 
     assert at_first == []
     assert changes(door) == [(ts, "", True)]
+
+
+def test_a_thread_that_was_never_swept_is_looked_at_soon(workspace: WorkspaceThread, door: Door) -> None:
+    """One that was taken back after the sweep of the connection, and in which a reply has told of the channel since."""
+    with Served(workspace, door):
+        bound(workspace, door)
+        swept(door)
+        root = bound(workspace, door, "second")
+        door.bound[-1] = replace(door.bound[-1], shared=True, fresh=True)
+        swept(door, 2)
+
+    assert door.sweeps[1].thread == root

@@ -15,6 +15,7 @@ from core.effects import CRASH_VARIABLE, Effect
 from core.errors import ChannelError
 from core.ports import Binding, IncomingReply, OutboundKind, Verdict
 from core.standing.common import write_record
+from core.standing.listing import get_standing
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat, Message
 from tests.support.losing import THREAD, thread_of, without_database
@@ -212,6 +213,21 @@ def test_a_thread_that_another_session_has_is_not_bound_twice(lost: System, chat
 
     assert bound(lost) is None
     assert "answer 1" in chat.texts(THREAD)
+
+
+def test_a_row_says_that_a_session_was_parted_from_its_thread(lost: System, clock: HandClock) -> None:
+    """With the command that makes a new one, until that is there."""
+    chat = thread_of("s-0")
+    drain(OutboundWorker(lost, chat), clock)
+
+    parted = get_standing(lost, "scribe").detail
+    lost.outbox.add([post(OutboundKind.ROOT)])
+    drain(OutboundWorker(lost, chat), clock)
+    again = get_standing(lost, "scribe").detail
+
+    assert "it has no thread any more" in parted
+    assert "standing announce scribe" in parted
+    assert "no thread" not in again
 
 
 # ---------------------------------------------------------------- kill -9
