@@ -1,0 +1,66 @@
+"""Agent programs."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from core.domain.harness import HarnessEvent, Launch, Opinion, Report, SessionContext, Traits
+from core.domain.session import Definition
+
+
+class Transcript(Protocol):
+    """The harness's own record of one conversation, read forward from where it was opened."""
+
+    def new_events(self) -> tuple[HarnessEvent, ...]:
+        """Return what was added since the last call. Raises StoreBroken where it cannot be read."""
+        ...
+
+
+class Harness(Protocol):
+    """One agent program."""
+
+    name: str
+    traits: Traits
+
+    def check(self, definition: Definition, args: Sequence[str]) -> None:
+        """Refuse what cannot run. Raises HarnessNotInstalled, UnsupportedHarness, InvalidValue."""
+        ...
+
+    def new_session_id(self) -> str | None:
+        """Return an id for a fresh conversation, or None where it is learnt later."""
+        ...
+
+    def resumable(self, context: SessionContext) -> bool:
+        """Tell whether the context's conversation can be resumed, by the harness's own files."""
+        ...
+
+    def prepare(self, context: SessionContext) -> None:
+        """Write hook settings into the session's folder and pre-seed trust. Raises TrustFailed."""
+        ...
+
+    def launch(self, context: SessionContext, *, resume: bool, prompt: str | None) -> Launch:
+        """Return what the pane runs; `prompt` is the boot prompt, within the argument limit."""
+        ...
+
+    def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
+        """Return what a hook report means; () for one that means nothing to us. Pure."""
+        ...
+
+    def transcript(self, context: SessionContext, *, from_start: bool) -> Transcript | None:
+        """Open the conversation's record; None where the harness keeps none."""
+        ...
+
+    def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
+        """Ask a source other than the hooks what the live harness does; None where none knows."""
+        ...
+
+    def screen_ready(self, screen: str) -> bool | None:
+        """Tell from the screen whether a harness without a boot signal reads; None where it has no ready sign."""
+        ...
+
+
+class Harnesses(Protocol):
+    """The catalogue: name -> adapter."""
+
+    def get(self, name: str) -> Harness:
+        """Return the adapter. Raises UnsupportedHarness naming the ones there are."""
+        ...

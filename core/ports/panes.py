@@ -1,0 +1,94 @@
+"""tmux and processes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from core.domain.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, Written
+from core.domain.session import LastExit
+
+
+class Runner(Protocol):
+    """Drives tmux. Every call has a deadline and raises TmuxSilent where tmux did not answer: never "absent"."""
+
+    def survey(self) -> Survey:
+        """Return all panes of the server in one call; no server at all is an empty survey."""
+        ...
+
+    def spawn(self, spawn: Spawn) -> Pane:
+        """Make a session of one pane, tagged in the same command line, and return the pane.
+
+        Raises SpawnFailed with tmux's words, TmuxSilent if it may or may not have been made.
+        """
+        ...
+
+    def write(self, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime) -> Written:
+        """Paste bytes into the pane that carries the tag, guarded in the server, and leave the receipt on the pane."""
+        ...
+
+    def recent(self, seconds: float) -> Survey | None:
+        """Return the latest survey of this process if it is no older: tmux answered then. What is pasted by it is
+        guarded by it (`Paste.seen`).
+        """
+        ...
+
+    def paste_all(self, pastes: Sequence[Paste]) -> tuple[Written | None, ...]:
+        """Paste messages into the panes that carry their tags, in one piece, each guarded by itself in the server.
+
+        None where it is not known what became of one: the receipt tells, once its deadline has passed.
+        """
+        ...
+
+    def typing(self, instance: str) -> tuple[Typing, ...]:
+        """Return the writable clients attached to the instance's session."""
+        ...
+
+    def end(self, instance: str) -> bool:
+        """Kill the tmux session whose pane carries the tag, dead or alive; False if there was none."""
+        ...
+
+    def clear(self, target: str) -> bool:
+        """Kill the tmux session of that name if no program runs in it, whoever made it; False if one does."""
+        ...
+
+    def screen(self, instance: str, lines: int) -> str:
+        """Return the last lines of the pane's screen and history as text."""
+        ...
+
+    def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:
+        """Return the command by which a person attaches, read-only unless `write`."""
+        ...
+
+    def kill_command(self, target: str) -> tuple[str, ...]:
+        """Return the command by which a person ends that tmux session."""
+        ...
+
+
+@dataclass(frozen=True)
+class EndedTree:
+    """What ending a harness came to: its exit as far as it was seen, how many were killed hard, what would not go."""
+
+    exit: LastExit | None
+    killed: int
+    survivors: tuple[int, ...]
+
+
+class Processes(Protocol):
+    """The processes of an instance, found by the marker in their environment and by descent from the pane's."""
+
+    def alive(self, pid: int) -> bool:
+        """Tell whether the process lives (a zombie does not)."""
+        ...
+
+    def marked(self, instance: str) -> tuple[int, ...]:
+        """Return the pids whose environment carries the instance's marker, ourselves excepted."""
+        ...
+
+    def end_tree(self, instance: str, pane_pid: int | None, grace: float) -> EndedTree:
+        """SIGTERM the harness, wait up to `grace` seconds, SIGKILL it, then sweep what carries the marker."""
+        ...
+
+    def watch(self, pid: int, ended: Callable[[], None]) -> Callable[[], None]:
+        """Call `ended` once from a watcher thread when the process ends; the answer stops watching."""
+        ...
