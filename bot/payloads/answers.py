@@ -1,0 +1,211 @@
+"""What Slack answers to calls, and what its socket says of itself."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from bot.payloads.documents import TIME_STAMP, Document, is_mapping, mapping_of, text_of
+from core.ports import Attachment
+
+_UNNAMED = re.compile(r"[^\w .'-]")
+_LONGEST_NAME = 40
+_MOST_FILES = 10
+_NOT_FETCHED = {
+    "external": "it is kept on another site, which the bot has no access to",
+    "tombstone": "it was deleted",
+    "hidden_by_limit": "the workspace's plan hides it",
+}
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who the bot is, by auth.test."""
+
+    team: str
+    user: str
+    bot: str
+    name: str
+    url: str = ""  #: the workspace's own address
+
+
+@dataclass(frozen=True)
+class Person:
+    """A member as users.info tells it."""
+
+    id: str
+    name: str
+    team: str
+    is_bot: bool
+    deleted: bool
+    is_guest: bool = False
+
+
+@dataclass(frozen=True)
+class Post:
+    """A message of a bot as it is read back: its ts, the bot, its files' names, and what our metadata says of it.
+
+    That is the id that we gave it, what it is, and whose; "" where it says nothing.
+    """
+
+    ts: str
+    bot: str
+    post_id: str
+    files: tuple[str, ...] = ()
+    kind: str = ""
+    ref: str = ""
+    uid: str = ""
+
+
+def identity(answer: Document) -> Identity | None:
+    """Return who the bot is; None where the answer does not say (a user's token has no bot_id)."""
+    found = Identity(*(text_of(answer, key) for key in ("team_id", "user_id", "bot_id", "user", "url")))
+    return found if found.team and found.user and found.bot else None
+
+
+def messages(answer: Document) -> tuple[Document, ...]:
+    """Return the messages of a history or replies answer."""
+    listed = answer.get("messages")
+    return tuple(entry for entry in listed if is_mapping(entry)) if isinstance(listed, list) else ()
+
+
+def ts_of(message: Document) -> str:
+    """Return a message's time stamp, "" if it has none that could be compared."""
+    ts = text_of(message, "ts")
+    return ts if TIME_STAMP.fullmatch(ts) else ""
+
+
+def files(event: Document) -> tuple[Attachment, ...]:
+    """Return the files of a message, at most ten; what is not to be fetched says why."""
+    listed = event.get("files")
+    found = [entry for entry in listed if is_mapping(entry)] if isinstance(listed, list) else []
+    described = [attachment(entry) for entry in found[:_MOST_FILES]]
+    if len(found) > _MOST_FILES:
+        more = f"a message brings at most {_MOST_FILES} files, and this one has {len(found)}"
+        described.append(Attachment("", "more", "", 0, "", more))
+    return tuple(described)
+
+
+def attachment(file: Document) -> Attachment:
+    """Return a file object. A `file_access` one of a shared channel has nothing but its id: files.info has the rest."""
+    size, mode = file.get("size"), text_of(file, "mode")
+    url = text_of(file, "url_private_download") or text_of(file, "url_private")
+    problem = _NOT_FETCHED.get("external" if file.get("is_external") is True else mode, "")
+    if not problem and mode != "file_access" and not url:
+        problem = "Slack names no address for it"
+    return Attachment(
+        id=text_of(file, "id"),
+        name=text_of(file, "name") or text_of(file, "title"),
+        kind=text_of(file, "mimetype"),
+        size=size if isinstance(size, int) and not isinstance(size, bool) else 0,
+        url="" if problem or mode == "file_access" else url,
+        problem=problem,
+    )
+
+
+def file_info(answer: Document) -> Document:
+    """Return the file of a files.info answer."""
+    return mapping_of(answer, "file")
+
+
+def person(answer: Document) -> Person | None:
+    """Return the member of a users.info answer; None where it is incomplete."""
+    user = mapping_of(answer, "user")
+    found = Person(
+        id=text_of(user, "id"),
+        name=_name(user),
+        team=text_of(user, "team_id"),
+        is_bot=user.get("is_bot") is True,
+        deleted=user.get("deleted") is True,
+        is_guest=user.get("is_restricted") is True or user.get("is_ultra_restricted") is True,
+    )
+    return found if found.id and found.team else None
+
+
+def _name(user: Document) -> str:
+    """Return what the member is called, without anything that could pass for a mark or a line of ours."""
+    names = (text_of(mapping_of(user, "profile"), "display_name"), text_of(user, "name"), text_of(user, "id"))
+    plain = (" ".join(_UNNAMED.sub("", name).split())[:_LONGEST_NAME] for name in names)
+    return next(filter(None, plain), "")
+
+
+def connections(hello: Document) -> int:
+    """Return how many sockets the app has open, by the hello frame."""
+    number = hello.get("num_connections")
+    return number if isinstance(number, int) and not isinstance(number, bool) else 1
+
+
+def frame_kind(frame: Document) -> str:
+    """Return the type of a Socket Mode frame: hello, disconnect, events_api, slash_commands …"""
+    return text_of(frame, "type")
+
+
+def disconnect_reason(frame: Document) -> str:
+    """Return why Slack asks for another socket: warning, refresh_requested, link_disabled, too_many_websockets."""
+    return text_of(frame, "reason")
+
+
+def metadata(post_id: str, kind: str, ref: str, uid: str) -> dict[str, Any]:
+    """Return the metadata by which a post is found again. Everybody in the workspace can read it."""
+    return {"event_type": "the_loop_post", "event_payload": {"id": post_id, "kind": kind, "ref": ref, "uid": uid}}
+
+
+def posts(answer: Document) -> tuple[Post, ...]:
+    """Return the messages of a history or replies answer that bots wrote."""
+    listed = answer.get("messages")
+    messages = [entry for entry in listed if is_mapping(entry)] if isinstance(listed, list) else []
+    return tuple(_post(entry) for entry in messages if text_of(entry, "bot_id"))
+
+
+def _post(entry: Document) -> Post:
+    said = _own_payload(entry)
+    post_id, kind, ref, uid = (text_of(said, key) for key in ("id", "kind", "ref", "uid"))
+    return Post(text_of(entry, "ts"), text_of(entry, "bot_id"), post_id, _file_names(entry), kind, ref, uid)
+
+
+def _file_names(message: Document) -> tuple[str, ...]:
+    listed = message.get("files")
+    return tuple(text_of(file, "name") for file in listed if is_mapping(file)) if isinstance(listed, list) else ()
+
+
+def upload_address(answer: Document) -> tuple[str, str]:
+    """Return where a file's bytes go, and the file's id, of a files.getUploadURLExternal answer."""
+    return text_of(answer, "upload_url"), text_of(answer, "file_id")
+
+
+def _own_payload(message: Document) -> Document:
+    found = mapping_of(message, "metadata")
+    return mapping_of(found, "event_payload") if text_of(found, "event_type") == "the_loop_post" else {}
+
+
+def next_cursor(answer: Document) -> str:
+    """Return the cursor of the page after this one, "" at the end."""
+    return text_of(mapping_of(answer, "response_metadata"), "next_cursor")
+
+
+def posted(answer: Document) -> tuple[str, str]:
+    """Return channel and ts of what chat.postMessage or chat.update answered."""
+    return text_of(answer, "channel"), text_of(answer, "ts")
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What a check needs to know of a channel."""
+
+    name: str
+    is_member: bool
+    is_archived: bool
+    is_ext_shared: bool
+
+
+def conversation(answer: Document) -> Conversation:
+    """Return the channel of a conversations.info answer."""
+    found = mapping_of(answer, "channel")
+    return Conversation(
+        text_of(found, "name"),
+        *(found.get(key) is True for key in ("is_member", "is_archived", "is_ext_shared")),
+    )
+
+
+def socket_url(answer: Document) -> str:
+    """Return the one-time URL of an apps.connections.open answer."""
+    return text_of(answer, "url")
