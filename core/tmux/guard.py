@@ -22,14 +22,13 @@ ANSWER = "the-loop:"  #: begins the words by which a guarded line tells what it 
 DONE, DEAD, ALIVE, CLOSED, LATE, ABSENT = "done", "dead", "alive", "closed", "late", "absent"
 CHANGED = "changed"
 
-_CLOCK = "@the_loop_clock"
-_SET_CLOCK = ("set-option", "-s", _CLOCK, "%s")
+_CLOCK = "#{T;l:%s}"  #: the server's time in whole seconds: the literal `%s`, expanded as a time (tmux 3.2 and later)
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _PANE_ID = re.compile(r"%[0-9]+")
 _SESSION_ID = re.compile(r"\$[0-9]+")
 _LIVING = "#{W:#{P:#{?pane_dead,,x}}}"  #: expands to nothing where every pane of every window is dead
 _COLUMNS, _ROWS = "200", "50"  # tmux's own default of 80x24 makes full-screen programs wrap and cut their text
-_ENTER = "\r"
+_ENTER = b"\r"
 _RUN_IN = 'cd -- "$1" && shift && exec "$@"'
 
 
@@ -43,43 +42,43 @@ def write_line(
     _checked(_PANE_ID, pane_id)
     for word in (instance, buffer, token):
         _checked(_SAFE, word)
-    verdict = _verdict(instance, deadline, input_wanted=True)
     paste = ["paste-buffer", "-d", "-r", *(["-S"] if keep_controls else []), "-b", buffer, "-t", pane_id]
-    act = [paste, ["set-option", "-p", "-t", pane_id, receipt.value, token], _tell(DONE)]
-    mark = spell([["set-option", "-p", "-t", pane_id, REFUSED, token]])
+    act = [paste, _receipt(pane_id, receipt.value, token), _tell(DONE)]
     refuse = [
         ["delete-buffer", "-b", buffer],
-        _tell(verdict, pane_id),
-        ["if-shell", "-F", "-t", pane_id, _carries(instance), mark],
+        _tell(_reason(instance), pane_id),
+        ["if-shell", "-F", "-t", pane_id, _carries(instance), spell([_receipt(pane_id, REFUSED, token)])],
     ]
-    return [["load-buffer", "-b", buffer, DATA], _SET_CLOCK, _guarded(pane_id, verdict, act, refuse)]
+    return [["load-buffer", "-b", buffer, DATA], _if(pane_id, _writable(instance, deadline), act, refuse)]
+
+
+def pasted_bytes(paste: Paste) -> bytes:
+    """Return what `paste_line` loads: the message, and the Enter behind it where one goes in the same turn."""
+    return paste.data + _ENTER if paste.enter else paste.data
 
 
 def paste_line(pane_id: str, paste: Paste, buffer: str, *, keep_controls: bool) -> Line:
-    """Return the line that pastes a message as `write_line` does, and tells its receipt behind the outcome.
+    """Return the line that pastes `pasted_bytes` as `write_line` does, and tells its receipt behind the outcome.
 
-    The Enter, where one follows, is pasted in the same turn from a buffer of its own: programs see the two apart by the
-    markers of a bracketed paste. No text of a person's is ever an argument, which tmux would keep in its log.
+    Programs see the message and the Enter apart by the markers of a bracketed paste. No text of a person's is ever an
+    argument, which tmux would keep in its log.
     """
     _checked(_PANE_ID, pane_id)
     for word in (paste.instance, buffer, paste.token):
         _checked(_SAFE, word)
-    verdict = _verdict(paste.instance, paste.deadline, input_wanted=True, also=_unchanged(paste.seen))
     flags = ["-d", "-r", *(["-S"] if keep_controls else [])]
     act = [["paste-buffer", *flags, "-b", buffer, "-t", pane_id], _receipt(pane_id, Receipt.PASTED.value, paste.token)]
     if paste.enter:
-        act += [
-            ["set-buffer", "-b", buffer, _ENTER],
-            ["paste-buffer", *flags, "-b", buffer, "-t", pane_id],
-            _receipt(pane_id, Receipt.SUBMITTED.value, _checked(_SAFE, paste.enter)),
-        ]
+        act.append(_receipt(pane_id, Receipt.SUBMITTED.value, _checked(_SAFE, paste.enter)))
+    as_seen = _as_seen(paste.seen)
     refuse = [
         ["delete-buffer", "-b", buffer],
-        _tell(f"{verdict} {paste.token}", pane_id),
+        _tell(f"{_reason(paste.instance, as_seen)} {paste.token}", pane_id),
         ["if-shell", "-F", "-t", pane_id, _carries(paste.instance), spell([_receipt(pane_id, REFUSED, paste.token)])],
     ]
-    guarded = _guarded(pane_id, verdict, [*act, _tell(f"{DONE} {paste.token}")], refuse)
-    return [["load-buffer", "-b", buffer, DATA], _SET_CLOCK, guarded]
+    condition = _writable(paste.instance, paste.deadline, as_seen)
+    guarded = _if(pane_id, condition, [*act, _tell(f"{DONE} {paste.token}")], refuse)
+    return [["load-buffer", "-b", buffer, DATA], guarded]
 
 
 def end_line(pane_id: str, session_id: str | None, instance: str, deadline: datetime) -> Line:
@@ -89,13 +88,13 @@ def end_line(pane_id: str, session_id: str | None, instance: str, deadline: date
     """
     _checked(_PANE_ID, pane_id)
     _checked(_SAFE, instance)
-    verdict = _verdict(instance, deadline, input_wanted=False)
+    verdict = f"#{{?{_carries(instance)},#{{?{_before(deadline)},{DONE},{LATE}}},{ABSENT}}}"
     kill = (
         ["kill-pane", "-t", pane_id]
         if session_id is None
         else ["kill-session", "-t", _checked(_SESSION_ID, session_id)]
     )
-    return [_SET_CLOCK, _guarded(pane_id, verdict, [_tell(DONE), kill], [_tell(verdict, pane_id)])]
+    return [_guarded(pane_id, verdict, [_tell(DONE), kill], [_tell(verdict, pane_id)])]
 
 
 def clear_line(session_id: str, deadline: datetime) -> Line:
@@ -106,7 +105,7 @@ def clear_line(session_id: str, deadline: datetime) -> Line:
     target = f"{_checked(_SESSION_ID, session_id)}:"
     verdict = f"#{{?{_LIVING},{ALIVE},#{{?{_before(deadline)},{DONE},{LATE}}}}}"
     kill = ["kill-session", "-t", session_id]
-    return [_SET_CLOCK, _guarded(target, verdict, [_tell(DONE), kill], [_tell(verdict, target)])]
+    return [_guarded(target, verdict, [_tell(DONE), kill], [_tell(verdict, target)])]
 
 
 def spawn_line(spawn: Spawn, without: Sequence[str], *, remain_on_exit: bool) -> Line:
@@ -132,7 +131,7 @@ def spawn_line(spawn: Spawn, without: Sequence[str], *, remain_on_exit: bool) ->
         ["set-option", "-t", target, "destroy-unattached", "off"],  # somebody may have it on in a server of theirs
     ]
     in_time = _before(spawn.deadline)
-    return [_SET_CLOCK, ["if-shell", "-F", in_time, spell(act), spell([_tell(LATE)])]]
+    return [["if-shell", "-F", in_time, spell(act), spell([_tell(LATE)])]]
 
 
 def screen_line(pane_id: str, instance: str, lines: int) -> Line:
@@ -158,35 +157,48 @@ def told(out: str) -> list[str]:
 
 
 def _guarded(target: str, verdict: str, act: Line, refuse: Line) -> list[str]:
-    return ["if-shell", "-F", "-t", target, f"#{{==:{verdict},{DONE}}}", spell(act), spell(refuse)]
+    return _if(target, f"#{{==:{verdict},{DONE}}}", act, refuse)
 
 
-def _verdict(instance: str, deadline: datetime, *, input_wanted: bool, also: str = "") -> str:
-    """Return the format that expands to `done` where the line may act, else to the reason why not.
+def _if(target: str, condition: str, act: Line, refuse: Line) -> list[str]:
+    return ["if-shell", "-F", "-t", target, condition, spell(act), spell(refuse)]
 
-    `also` is a further condition, by which the pane would be as it was seen.
+
+def _writable(instance: str, deadline: datetime, as_seen: tuple[str, str] | None = None) -> str:
+    """Return the condition under which something may be written, as one comparison, since that is what most lines pay.
+
+    `as_seen`: a format, and what it would expand to were the pane as it was seen. Without an end of the program, and
+    with input on, tmux has `0` for either.
     """
-    verdict = f"#{{?{_before(deadline)},{DONE},{LATE}}}"
-    if also:
-        verdict = f"#{{?{also},{verdict},{CHANGED}}}"
-    if input_wanted:
-        verdict = f"#{{?pane_dead,{DEAD},#{{?pane_input_off,{CLOSED},{verdict}}}}}"
-    return f"#{{?{_carries(instance)},{verdict},{ABSENT}}}"
+    state, wanted = f"#{{{TAG}}}.#{{pane_dead}}.#{{pane_input_off}}", f"{instance}.0.0"
+    if as_seen:
+        state, wanted = f"{state}.{as_seen[0]}", f"{wanted}.{as_seen[1]}"
+    return f"#{{&&:#{{==:{state},{wanted}}},{_before(deadline)}}}"
 
 
-def _unchanged(seen: Pane | None) -> str:
-    """Return the condition that nobody watches the pane, who might type, and nobody interrupted it since; "": none.
+def _reason(instance: str, as_seen: tuple[str, str] | None = None) -> str:
+    """Return the format that expands to the reason of a refusal, in the turn in which `_writable` did not hold.
+
+    The clock is not asked again, which might have been set back meanwhile: what is left is that it was late.
+    """
+    reason = f"#{{?#{{==:{as_seen[0]},{as_seen[1]}}},{LATE},{CHANGED}}}" if as_seen else LATE
+    reason = f"#{{?pane_dead,{DEAD},#{{?pane_input_off,{CLOSED},{reason}}}}}"
+    return f"#{{?{_carries(instance)},{reason},{ABSENT}}}"
+
+
+def _as_seen(seen: Pane | None) -> tuple[str, str] | None:
+    """Return a format, and what it is while nobody watches the pane, who might type, and nobody interrupted it since.
 
     Who has a terminal is called by it (`/dev/pts/3`), a program by its pid. A window that several sessions show
     counts as watched: who is attached to the others is not asked here.
     """
     if seen is None:
-        return ""
+        return None
     interrupted = seen.receipts.get(Receipt.INTERRUPTED, "")
     if interrupted:
         _checked(_SAFE, interrupted)
     alone = "#{m:*/*,#{session_attached_list}}.#{window_linked_sessions}"
-    return f"#{{==:{alone}.#{{{Receipt.INTERRUPTED.value}}},0.1.{interrupted}}}"
+    return f"{alone}.#{{{Receipt.INTERRUPTED.value}}}", f"0.1.{interrupted}"
 
 
 def _receipt(pane_id: str, option: str, token: str) -> list[str]:
@@ -198,7 +210,7 @@ def _carries(instance: str) -> str:
 
 
 def _before(deadline: datetime) -> str:
-    return f"#{{e|<:#{{T:{_CLOCK}}},{math.floor(deadline.timestamp())}}}"
+    return f"#{{e|<:{_CLOCK},{math.floor(deadline.timestamp())}}}"
 
 
 def _tell(format_: str, target: str | None = None) -> list[str]:

@@ -9,7 +9,7 @@ Line = Sequence[Command]  #: commands that run back to back, the rest skipped af
 DATA = "-"  #: the word of `load-buffer` in whose place a transport puts where the data is
 
 _SPECIAL = re.compile(r'[\x00-\x1f\x7f"\\$~]')
-_PLAIN = re.compile(r"[A-Za-z0-9_-]+")  #: words that the parser takes as they are
+_PLAIN = re.compile(r"[A-Za-z0-9_@/.-]+|%[0-9]+")  #: words that the parser takes as they are
 
 
 def quote(word: str) -> str:

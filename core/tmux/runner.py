@@ -284,7 +284,10 @@ class TmuxRunner:
             return {}
         buffers = [f"{self._prefix}-{next(self._numbers)}" for _ in pastes]
         jobs = [
-            (guard.paste_line(known.pane_id, paste, buffer, keep_controls=known.version >= (3, 7)), paste.data)
+            (
+                guard.paste_line(known.pane_id, paste, buffer, keep_controls=known.version >= (3, 7)),
+                guard.pasted_bytes(paste),
+            )
             for (paste, known), buffer in zip(pastes, buffers, strict=True)
         ]
         try:

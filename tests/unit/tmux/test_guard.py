@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.pane import Receipt, Spawn
+from core.domain.pane import Paste, Receipt, Spawn
 from core.tmux import guard
 from core.tmux.language import arguments, literal_format, quote, spell
 
@@ -19,9 +19,9 @@ def _write(pane_id: str = "%3", instance: str = "i-a", buffer: str = "b", token:
 
 def test_deadline_is_rounded_down_to_the_second() -> None:
     """tmux knows whole seconds only, so the last second before a deadline is given away rather than overrun."""
-    condition = _write()[2][4]
+    condition = _write()[1][4]
 
-    assert f"#{{e|<:#{{T:@the_loop_clock}},{int(_AT.timestamp())}}}" in condition
+    assert f"#{{e|<:#{{T;l:%s}},{int(_AT.timestamp())}}}" in condition
 
 
 def test_controls_are_kept_where_tmux_would_rewrite_them() -> None:
@@ -30,7 +30,25 @@ def test_controls_are_kept_where_tmux_would_rewrite_them() -> None:
     new = guard.write_line("%3", "i-a", "b", Receipt.PASTED, "m-1", _AT, keep_controls=True)
 
     assert '"-S"' not in spell(old)
-    assert "-S" in new[2][5]
+    assert "-S" in new[1][5]
+
+
+def test_enter_is_loaded_with_its_message() -> None:
+    """One paste takes both, so that nothing can come between them; a message alone is loaded as it is."""
+    alone = Paste("i-a", b"text", "m-1-1", _AT)
+    entered = Paste("i-a", b"text", "m-1-1", _AT, enter="m-1-1-1")
+
+    assert guard.pasted_bytes(alone) == b"text"
+    assert guard.pasted_bytes(entered) == b"text\r"
+
+
+def test_refusal_cannot_tell_that_it_was_done() -> None:
+    """The clock may be set back between the two branches; the words of the refusal do not depend on it."""
+    paste = guard.paste_line("%3", Paste("i-a", b"text", "m-1-1", _AT), "b", keep_controls=False)
+    refusals = [_write()[1][6], paste[1][6]]
+
+    assert all(guard.LATE in refusal for refusal in refusals)
+    assert not any(guard.DONE in refusal or "%s" in refusal for refusal in refusals)
 
 
 @pytest.mark.parametrize(
