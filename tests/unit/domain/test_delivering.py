@@ -232,13 +232,13 @@ def test_a_message_waits_for_half_typed_text_that_cannot_be_stashed() -> None:
     assert chosen.detail in delivering.EXPIRING
 
 
-def test_a_stash_is_followed_by_the_paste_after_the_settle_time() -> None:
-    """The key and the text in one write would open a popup instead."""
+def test_a_stash_is_followed_by_the_paste_after_a_rest() -> None:
+    """A busy harness that reads the key and the text at once takes both for text, glued to what was typed."""
     stashed = row(S.QUEUED, detail=delivering.STASHING, stashed=True, attempt=1, updated_at=after(10))
     there = situation(stashed, typed_at=after(1), receipts={Receipt.STASHED: stashed.token})
 
-    assert step(there, after(10.1)) == Wait(after(10.3), delivering.STASHING)
-    assert step(there, after(10.4)) == Attempt(after(15.4))
+    assert step(there, after(10.4)) == Wait(after(11.2), delivering.STASHING)
+    assert step(there, after(11.2)) == Attempt(after(16.2))
 
 
 def test_an_unseen_stash_is_not_repeated_before_its_deadline() -> None:
@@ -271,13 +271,13 @@ def test_after_an_unknown_message_the_input_line_is_cleared_first() -> None:
     assert step(situation(row(), doubt_since=T0), after(1)) == Clear(after(6))
 
 
-def test_the_paste_follows_the_clear_keys_after_the_settle_time() -> None:
+def test_the_paste_follows_the_clear_keys_after_a_rest() -> None:
     """In one write with a paste a harness takes the keys for text, so they have their own, with a receipt."""
     cleared = row(S.QUEUED, detail=delivering.CLEARING, attempt=1, attempt_deadline=after(5), updated_at=after(1))
     there = situation(cleared, doubt_since=T0, receipts={Receipt.CLEARED: cleared.token})
 
-    assert step(there, after(1.1)) == Wait(after(1.3), delivering.CLEARING)
-    assert step(there, after(1.3)) == Attempt(after(6.3))
+    assert step(there, after(1.3)) == Wait(after(2.2), delivering.CLEARING)
+    assert step(there, after(2.2)) == Attempt(after(7.2))
 
 
 def test_unseen_clear_keys_are_not_repeated_before_their_deadline() -> None:
