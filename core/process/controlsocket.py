@@ -19,6 +19,7 @@ Talk = Callable[[Mapping[str, Any], "Peer"], None]
 _LOG = logging.getLogger(__name__)
 _LONGEST_REQUEST = 1 << 20  # bytes
 _REQUEST_SECONDS = 5.0
+_FINISH_SECONDS = 2.0  #: for what is being answered when the service ends
 _LONGEST_ADDRESS = 100  # bytes; the kernel's sockaddr_un holds 108 (104 on macOS), its NUL included
 
 
@@ -106,6 +107,8 @@ class ControlSocket:
         self._operations = operations
         self._talks = talks or {}
         self._server: socket.socket | None = None
+        self._answering = 0
+        self._answered = threading.Condition()
 
     def open(self) -> None:
         """Bind the socket, 0600. The caller holds the service lock, so a socket that is there is a dead one's."""
@@ -129,7 +132,11 @@ class ControlSocket:
         self._server = server
 
     def run(self, stopping: threading.Event) -> None:
-        """Answer until `stopping` is set."""
+        """Answer until `stopping` is set; then nobody new is heard, and what is being answered is finished.
+
+        Whoever comes later finds nobody, and may look for the next service: an answer of one that is closing its
+        database would be an error.
+        """
         server = self._server
         if server is None:
             raise ValueError("the socket is not open")
@@ -138,7 +145,12 @@ class ControlSocket:
                 connection, _ = server.accept()
             except TimeoutError:
                 continue
-            threading.Thread(target=self._answer, args=(connection,), name="control-answer", daemon=True).start()
+            with self._answered:
+                self._answering += 1
+            threading.Thread(target=self._serve, args=(connection,), name="control-answer", daemon=True).start()
+        server.close()
+        with self._answered:
+            self._answered.wait_for(lambda: not self._answering, _FINISH_SECONDS)
 
     def close(self) -> None:
         """Stop listening and remove the socket."""
@@ -146,6 +158,14 @@ class ControlSocket:
             self._server.close()
             self._server = None
             self._path.unlink(missing_ok=True)
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            self._answer(connection)
+        finally:
+            with self._answered:
+                self._answering -= 1
+                self._answered.notify_all()
 
     def _answer(self, connection: socket.socket) -> None:
         with connection:

@@ -12,6 +12,7 @@ import pytest
 
 from core.errors import StoreBroken
 from core.process.controlsocket import ControlSocket, NoAnswer, ask
+from tests.support.tmux import wait_until
 
 
 @contextmanager
@@ -160,3 +161,39 @@ def test_a_folder_in_the_sockets_place_is_told(tmp_path: Path) -> None:
         ControlSocket(tmp_path / "s", {}).open()
 
     assert (tmp_path / "s").is_dir()
+
+
+def test_what_is_being_answered_is_finished_before_the_end(tmp_path: Path) -> None:
+    """The service closes its database afterwards; whoever comes meanwhile finds nobody, and looks for the next one."""
+    began, went, stopping = threading.Event(), threading.Event(), threading.Event()
+    answers: list[Mapping[str, Any]] = []
+
+    def slow() -> Mapping[str, Any]:
+        began.set()
+        return {"went": went.wait(10)}
+
+    control = ControlSocket(tmp_path / "s", {"slow": slow, "ping": dict})
+    control.open()
+    running = threading.Thread(target=control.run, args=(stopping,))
+    running.start()
+    asking = threading.Thread(target=lambda: answers.append(ask(tmp_path / "s", "slow", 10.0)))
+    asking.start()
+    began.wait(10)
+    stopping.set()
+    wait_until(lambda: _is_refused(tmp_path / "s"), "nobody listens any more")
+    still_answering = running.is_alive()
+    went.set()
+    running.join(10)
+    asking.join(10)
+    control.close()
+
+    assert still_answering
+    assert answers == [{"went": True}]
+
+
+def _is_refused(path: Path) -> bool:
+    try:
+        ask(path, "ping", 5.0)
+    except NoAnswer:
+        return True
+    return False
