@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bot.workspace import clock
 from bot.workspace.errors import ApiError, ControlError, Json
@@ -17,12 +17,10 @@ from bot.workspace.ids import new_id
 from bot.workspace.interactions import Outcome
 from bot.workspace.manifest import read_manifest
 from bot.workspace.model import App, Channel, User
+from bot.workspace.room import Room
 from bot.workspace.seed import install
 from bot.workspace.shapes import bot_fields, message_view
 from bot.workspace.text import rich_text, sent_to_wire, typed_to_wire
-
-if TYPE_CHECKING:
-    from bot.workspace.server import Workspace
 
 BOT_STYLES = ("modern", "classic", "user_token")
 
@@ -30,8 +28,8 @@ BOT_STYLES = ("modern", "classic", "user_token")
 class Controls:
     """Everything a test, or the page, can make happen. Used on the workspace's event loop only."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._ws = workspace
+    def __init__(self, room: Room) -> None:
+        self._room = room
 
     # --- people
 
@@ -51,7 +49,7 @@ class Controls:
         `broadcast` also sends a reply to the channel, `me` makes it a /me message, `files` maps names to contents.
         """
         person, place = self.user(user), self._joined(channel, user)
-        wire = typed_to_wire(text, self._ids(self._ws.store.users()), self._ids(self._ws.store.channels()))
+        wire = typed_to_wire(text, self._ids(self._room.store.users()), self._ids(self._room.store.channels()))
         fields: Json = {"user": person.id, "text": wire, "team": person.team_id}
         if text:
             fields["blocks"] = [{**rich_text(wire), "block_id": new_id("")[:5]}]
@@ -66,7 +64,7 @@ class Controls:
             fields["thread_ts"] = thread_ts
             if broadcast:
                 fields["subtype"] = "thread_broadcast"
-        if person.team_id != self._ws.team["id"]:
+        if person.team_id != self._room.team["id"]:
             profile = {"real_name": person.real_name, "name": person.name, "team": person.team_id}
             fields |= {"user_team": person.team_id, "source_team": person.team_id, "user_profile": profile}
         return self._posted(place, fields)
@@ -74,29 +72,29 @@ class Controls:
     def edit(self, channel: str, ts: str, text: str) -> None:
         """Edit a message as its author would."""
         place, message = self._message(channel, ts)
-        wire = typed_to_wire(text, self._ids(self._ws.store.users()), self._ids(self._ws.store.channels()))
-        self._ws.posting.edit(place, message, {"text": wire, "blocks": [rich_text(wire)]}, message.get("user"))
+        wire = typed_to_wire(text, self._ids(self._room.store.users()), self._ids(self._room.store.channels()))
+        self._room.posting.edit(place, message, {"text": wire, "blocks": [rich_text(wire)]}, message.get("user"))
 
     def unfurl(self, channel: str, ts: str) -> None:
         """Change a message as the server does for a link preview: message_changed with the text as it was."""
         place, message = self._message(channel, ts)
         preview = [{"id": 1, "title": "A page", "from_url": "https://example.com/", "fallback": "A page"}]
-        self._ws.posting.edit(place, message, {"attachments": preview}, None)
+        self._room.posting.edit(place, message, {"attachments": preview}, None)
 
     def delete(self, channel: str, ts: str) -> None:
         """Delete a message."""
         place, message = self._message(channel, ts)
-        self._ws.posting.delete(place, message)
+        self._room.posting.delete(place, message)
 
     def react(self, user: str, channel: str, ts: str, name: str) -> None:
         """React as a person."""
         place, message = self._message(channel, ts)
-        self._refusable(lambda: self._ws.posting.react(place, message, name, self.user(user).id))
+        self._refusable(lambda: self._room.posting.react(place, message, name, self.user(user).id))
 
     def unreact(self, user: str, channel: str, ts: str, name: str) -> None:
         """Take a person's reaction back."""
         place, message = self._message(channel, ts)
-        self._refusable(lambda: self._ws.posting.unreact(place, message, name, self.user(user).id))
+        self._refusable(lambda: self._room.posting.unreact(place, message, name, self.user(user).id))
 
     async def press(
         self, user: str, channel: str, ts: str, action_id: str, value: str | None = None, shown: Json | None = None
@@ -108,13 +106,13 @@ class Controls:
         place, person = self._joined(channel, user), self.user(user)
         message = (
             shown
-            or self._ws.store.message(place.id, ts)
-            or next((seen for seen in self._ws.store.ephemerals(place.id, person.id) if seen["ts"] == ts), None)
+            or self._room.store.message(place.id, ts)
+            or next((seen for seen in self._room.store.ephemerals(place.id, person.id) if seen["ts"] == ts), None)
         )
         for block in (message or {}).get("blocks", []):
             for element in (*block.get("elements", []), block.get("accessory", {})):
                 if element.get("action_id") == action_id and value in (None, element.get("value")):
-                    return await self._ws.interactions.press(person, place, message or {}, block["block_id"], element)
+                    return await self._room.interactions.press(person, place, message or {}, block["block_id"], element)
         raise ControlError(f"message {ts} of {channel} has no button {action_id!r}; look at its blocks")
 
     async def command(self, user: str, channel: str, line: str) -> Outcome:
@@ -122,7 +120,9 @@ class Controls:
         command, _, text = line.strip().partition(" ")
         if not command.startswith("/"):
             raise ControlError(f"{line!r} is no slash command; begin it with /")
-        return await self._ws.interactions.command(self.user(user), self._joined(channel, user), command, text.strip())
+        return await self._room.interactions.command(
+            self.user(user), self._joined(channel, user), command, text.strip()
+        )
 
     # --- other bots
 
@@ -142,7 +142,7 @@ class Controls:
         for the person `user`, whose id it carries beside its bot_id.
         """
         app, place = self.app(bot), self.channel(channel)
-        fields: Json = {"text": sent_to_wire(text), **bot_fields(app, self._ws.team["id"])}
+        fields: Json = {"text": sent_to_wire(text), **bot_fields(app, self._room.team["id"])}
         if style == "classic":
             fields = {"text": fields["text"], "subtype": "bot_message", "bot_id": app.bot_id, "username": app.name}
         elif style == "user_token":
@@ -156,55 +156,55 @@ class Controls:
     def messages(self, channel: str) -> list[Json]:
         """Return every message of a channel, threads included, oldest first, with reactions and metadata."""
         place = self.channel(channel)
-        return [self._view(place, message) for message in self._ws.store.messages(place.id)]
+        return [self._view(place, message) for message in self._room.store.messages(place.id)]
 
     def replies(self, channel: str, ts: str) -> list[Json]:
         """Return a thread without its parent, oldest first."""
         place = self.channel(channel)
-        return [self._view(place, message) for message in self._ws.store.replies(place.id, ts)]
+        return [self._view(place, message) for message in self._room.store.replies(place.id, ts)]
 
     def ephemerals(self, channel: str, user: str) -> list[Json]:
         """Return what only this user sees in a channel, oldest first."""
-        return self._ws.store.ephemerals(self.channel(channel).id, self.user(user).id)
+        return self._room.store.ephemerals(self.channel(channel).id, self.user(user).id)
 
     def reactions(self, channel: str, ts: str) -> dict[str, list[str]]:
         """Return the ids of those who reacted to a message, by reaction."""
-        return self._ws.store.reactions(self.channel(channel).id, ts)
+        return self._room.store.reactions(self.channel(channel).id, ts)
 
     def envelopes(self, kind: str | None = None) -> list[Json]:
         """Return the envelopes sent so far, each with `acknowledged`; kind: events_api, slash_commands, interactive."""
-        return [entry for entry in self._ws.sockets.log if kind in (None, entry["type"])]
+        return [entry for entry in self._room.sockets.log if kind in (None, entry["type"])]
 
     def sent_events(self, app: str | None = None) -> list[Json]:
         """Return the payloads of all events an app was to hear of, in the order they happened."""
         wanted = self.app(app).id
-        return [payload for owner, payload in self._ws.events.sent if owner == wanted]
+        return [payload for owner, payload in self._room.events.sent if owner == wanted]
 
     def given_up(self) -> list[Json]:
         """Return the payloads of events that no delivery got acknowledged."""
-        return list(self._ws.events.given_up)
+        return list(self._room.events.given_up)
 
     def connections(self, app: str | None = None) -> int:
         """Return how many sockets an app has open."""
-        return len(self._ws.sockets.connections(self.app(app).id))
+        return len(self._room.sockets.connections(self.app(app).id))
 
     def sockets_opened(self, app: str | None = None) -> int:
         """Return how many sockets an app has opened since the start, so that a reconnect can be seen."""
-        return self._ws.sockets.opened[self.app(app).id]
+        return self._room.sockets.opened[self.app(app).id]
 
     # --- the workspace itself
 
     def add_user(self, name: str, real_name: str = "", *, outsider: bool = False, guest: bool = False) -> str:
         """Add a person, of another team (`outsider`) or a guest of ours; return the id."""
-        team = new_id("T") if outsider else self._ws.team["id"]
+        team = new_id("T") if outsider else self._room.team["id"]
         user = User(new_id("U"), name, real_name or name.title(), team, is_restricted=guest)
-        self._ws.store.put_user(user)
-        self._ws.changes.notify()
+        self._room.store.put_user(user)
+        self._room.changes.notify()
         return user.id
 
     def deactivate(self, user: str) -> None:
         """Deactivate a person's account."""
-        self._ws.store.put_user(replace(self.user(user), deleted=True))
+        self._room.store.put_user(replace(self.user(user), deleted=True))
 
     def add_channel(
         self, name: str, members: Sequence[str] = (), *, private: bool = False, shared: bool = False
@@ -213,43 +213,43 @@ class Controls:
         ids = [self.user(member).id for member in members]
         creator = ids[0] if ids else self.user("you").id
         channel = Channel(new_id("C"), name, int(clock.now()), creator, is_private=private, is_ext_shared=shared)
-        self._ws.store.put_channel(channel)
+        self._room.store.put_channel(channel)
         for member in ids:
-            self._ws.posting.join(channel, member, self._ws.team["id"])
-        self._ws.changes.notify()
+            self._room.posting.join(channel, member, self._room.team["id"])
+        self._room.changes.notify()
         return channel.id
 
     def add_app(self, manifest: Mapping[str, Any]) -> Json:
         """Install another app; return its ids and tokens."""
-        app = install(self._ws.store, read_manifest(manifest))
+        app = install(self._room.store, read_manifest(manifest))
         tokens = {"bot_token": app.bot_token, "app_token": app.app_token}
         return {"app_id": app.id, "bot_id": app.bot_id, "bot_user_id": app.bot_user, **tokens}
 
     def join(self, user: str, channel: str) -> None:
         """Make somebody (a person or a bot) a member."""
-        self._ws.posting.join(self.channel(channel), self.user(user).id, self.user(user).team_id)
+        self._room.posting.join(self.channel(channel), self.user(user).id, self.user(user).team_id)
 
     def kick(self, user: str, channel: str) -> None:
         """Remove somebody (a person or a bot) from a channel."""
-        self._ws.posting.leave(self.channel(channel), self.user(user).id, self.user(user).team_id)
+        self._room.posting.leave(self.channel(channel), self.user(user).id, self.user(user).team_id)
 
     def archive(self, channel: str, archived: bool = True) -> None:
         """Archive a channel, or bring it back."""
         place = replace(self.channel(channel), is_archived=archived)
-        self._ws.posting.set_channel(place, "channel_archive" if archived else "channel_unarchive", place.creator)
+        self._room.posting.set_channel(place, "channel_archive" if archived else "channel_unarchive", place.creator)
 
     def share(self, channel: str, shared: bool = True) -> None:
         """Share a channel with another organization, or end that."""
         place = replace(self.channel(channel), is_ext_shared=shared)
-        self._ws.posting.set_channel(place, "channel_shared" if shared else "channel_unshared", place.creator)
+        self._room.posting.set_channel(place, "channel_shared" if shared else "channel_unshared", place.creator)
 
     def set_scopes(self, scopes: Iterable[str], app: str | None = None) -> None:
         """Give an app these scopes and no others."""
-        self._ws.store.put_app(replace(self.app(app), scopes=tuple(scopes)))
+        self._room.store.put_app(replace(self.app(app), scopes=tuple(scopes)))
 
     def set_revoked(self, revoked: bool = True, app: str | None = None) -> None:
         """Revoke an app's tokens, or make them good again."""
-        self._ws.store.put_app(replace(self.app(app), revoked=revoked))
+        self._room.store.put_app(replace(self.app(app), revoked=revoked))
 
     # --- faults
 
@@ -264,17 +264,17 @@ class Controls:
         code: str = "internal_error",
     ) -> None:
         """Order a fault for the next calls of a Web API method; see Fault."""
-        self._ws.faults.add(Fault(method, kind, count, seconds, status, code))
+        self._room.faults.add(Fault(method, kind, count, seconds, status, code))
 
     def clear_faults(self) -> None:
         """Take back the ordered faults that have not happened."""
-        self._ws.faults.clear()
+        self._room.faults.clear()
 
     async def break_sockets(self, how: str, app: str | None = None) -> int:
         """Break an app's sockets by close, fin, rst or silence; return how many there were."""
-        found = self._ws.sockets.connections(self.app(app).id)
+        found = self._room.sockets.connections(self.app(app).id)
         for connection in found:
-            await self._ws.sockets.break_off(connection, how)
+            await self._room.sockets.break_off(connection, how)
         return len(found)
 
     async def disconnect(self, reason: str = "refresh_requested", app: str | None = None) -> int:
@@ -282,42 +282,42 @@ class Controls:
         owner = self.app(app)
         if reason == "link_disabled":
             self.set_socket_mode(False, app)
-        found = self._ws.sockets.connections(owner.id)
+        found = self._room.sockets.connections(owner.id)
         for connection in found:
-            await self._ws.sockets.disconnect(connection, reason)
+            await self._room.sockets.disconnect(connection, reason)
         return len(found)
 
     def set_socket_mode(self, enabled: bool, app: str | None = None) -> None:
         """Switch an app's Socket Mode on or off; open sockets stay."""
-        self._ws.store.put_app(replace(self.app(app), socket_mode=enabled))
+        self._room.store.put_app(replace(self.app(app), socket_mode=enabled))
 
     def redeliver(self, ts: str, attempt: int = 0, reason: str = "", *, renamed: bool = False) -> int:
         """Send the events of a message again under their event ids, or `renamed`; return how many there were."""
-        found = [(app, payload) for app, payload in self._ws.events.sent if payload["event"].get("ts") == ts]
+        found = [(app, payload) for app, payload in self._room.events.sent if payload["event"].get("ts") == ts]
         for app, payload in found:
             again = {**payload, "event_id": new_id("Ev")} if renamed else payload
-            self._ws.events.redeliver(again, app, attempt, reason)
+            self._room.events.redeliver(again, app, attempt, reason)
         return len(found)
 
     def lose_events(self, count: int) -> None:
         """Lose the next `count` deliveries, so that only a retry arrives."""
-        self._ws.events.lose = count
+        self._room.events.lose = count
 
     def hold_events(self) -> None:
         """Keep events back from now on."""
-        self._ws.events.hold()
+        self._room.events.hold()
 
     def release_events(self, newest_first: bool = False) -> int:
         """Deliver what was kept back; return how many events that were."""
-        return self._ws.events.release(newest_first)
+        return self._room.events.release(newest_first)
 
     def status(self, channel: str, ts: str) -> str:
         """Return what the app shows below a thread."""
-        return self._ws.posting.status(self.channel(channel), ts)
+        return self._room.posting.status(self.channel(channel), ts)
 
     def file_text(self, file_id: str) -> str:
         """Return what a text file holds; ControlError when there is none."""
-        found = self._ws.store.file(file_id)
+        found = self._room.store.file(file_id)
         if found is None:
             raise ControlError(f"no file {file_id!r}")
         return found[1].decode()
@@ -325,49 +325,49 @@ class Controls:
     def replied(self, channel: str, ts: str) -> None:
         """Send the event that counts a parent's replies, which looks like a message and is none."""
         place, message = self._message(channel, ts)
-        self._ws.posting.replied(place, message)
+        self._room.posting.replied(place, message)
 
     # --- names
 
     def user(self, ref: str) -> User:
         """Return a user, also a bot's; ControlError when there is none."""
-        found = self._ws.store.user(ref)
+        found = self._room.store.user(ref)
         if found is None:
-            raise ControlError(f"no user {ref!r}; there are {', '.join(self._ids(self._ws.store.users()))}")
+            raise ControlError(f"no user {ref!r}; there are {', '.join(self._ids(self._room.store.users()))}")
         return found
 
     def channel(self, ref: str) -> Channel:
         """Return a channel; ControlError when there is none."""
-        found = self._ws.store.channel(ref)
+        found = self._room.store.channel(ref)
         if found is None:
-            raise ControlError(f"no channel {ref!r}; there are {', '.join(self._ids(self._ws.store.channels()))}")
+            raise ControlError(f"no channel {ref!r}; there are {', '.join(self._ids(self._room.store.channels()))}")
         return found
 
     def app(self, ref: str | None = None) -> App:
         """Return an app, the main one without a name; ControlError when there is none."""
-        found = self._ws.main_app if ref is None else self._ws.store.app(ref)
+        found = self._room.main_app if ref is None else self._room.store.app(ref)
         if found is None:
-            raise ControlError(f"no app {ref!r}; there are {', '.join(app.name for app in self._ws.store.apps())}")
+            raise ControlError(f"no app {ref!r}; there are {', '.join(app.name for app in self._room.store.apps())}")
         return found
 
     def _joined(self, channel: str, user: str) -> Channel:
         place = self.channel(channel)
         if place.is_archived:
             raise ControlError(f"#{place.name} is archived; nobody can write there")
-        if self.user(user).id not in self._ws.store.members(place.id):
+        if self.user(user).id not in self._room.store.members(place.id):
             raise ControlError(f"{user} is not a member of #{place.name}; let them join first")
         return place
 
     def _message(self, channel: str, ts: str) -> tuple[Channel, Json]:
         place = self.channel(channel)
-        message = self._ws.store.message(place.id, ts)
+        message = self._room.store.message(place.id, ts)
         if message is None:
             raise ControlError(f"no message {ts} in #{place.name}; take the ts from a message that is there")
         return place, message
 
     def _posted(self, place: Channel, fields: Json) -> str:
         try:
-            return str(self._ws.posting.post(place, fields)["ts"])
+            return str(self._room.posting.post(place, fields)["ts"])
         except ApiError as error:
             raise ControlError(f"cannot post in #{place.name}: {error.code}") from error
 
@@ -381,11 +381,11 @@ class Controls:
         data = content.encode()
         doc: Json = {"id": new_id("F"), "name": name, "title": name, "mimetype": "text/plain", "filetype": "text"}
         doc |= {"user": owner.id, "size": len(data), "mode": "hosted", "is_external": False}
-        self._ws.store.put_file(doc | {"created": int(clock.now())}, data)
+        self._room.store.put_file(doc | {"created": int(clock.now())}, data)
         return str(doc["id"])
 
     def _view(self, channel: Channel, message: Json) -> Json:
-        return message_view(self._ws.store, channel.id, message, self._ws.url, with_metadata=True)
+        return message_view(self._room.store, channel.id, message, self._room.base_url, with_metadata=True)
 
     @staticmethod
     def _ids(entries: Sequence[User] | Sequence[Channel]) -> dict[str, str]:

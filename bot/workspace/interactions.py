@@ -8,6 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from bot.workspace import clock
+from bot.workspace.address import Address
 from bot.workspace.errors import ApiError, Json
 from bot.workspace.ids import new_id, new_secret
 from bot.workspace.limits import check_blocks, check_text
@@ -33,8 +34,8 @@ class Outcome:
 class Interactions:
     """Sends commands and clicks to apps and shows what they answer. Neither is ever retried."""
 
-    def __init__(self, store: Store, sockets: Sockets, posting: Posting, team: Json) -> None:
-        self.base_url = ""
+    def __init__(self, address: Address, store: Store, sockets: Sockets, posting: Posting, team: Json) -> None:
+        self._address = address
         self._store = store
         self._sockets = sockets
         self._posting = posting
@@ -143,7 +144,7 @@ class Interactions:
         key = new_secret()
         doc = {"app": app.id, "channel": channel.id, "user": user.id, "uses": RESPONSE_USES}
         self._store.put_response(key, doc | about | {"expires": clock.now() + RESPONSE_SECONDS})
-        return f"{self.base_url}/response/{key}"
+        return f"{self._address.url}/response/{key}"
 
     def _answer(self, app: App, channel: Channel, user: User, body: Json, doc: Json | None) -> None:
         original = (doc or {}).get("message_ts")

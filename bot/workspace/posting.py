@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bot.workspace import clock
+from bot.workspace.address import Address
 from bot.workspace.changes import Changes
 from bot.workspace.errors import ApiError, Json
 from bot.workspace.events import Events
@@ -17,8 +18,8 @@ _STATUS_SECONDS = 120
 class Posting:
     """Changes conversations. Whoever calls has checked that they may."""
 
-    def __init__(self, store: Store, events: Events, changes: Changes) -> None:
-        self.base_url = ""
+    def __init__(self, address: Address, store: Store, events: Events, changes: Changes) -> None:
+        self._address = address
         self._statuses: dict[tuple[str, str], tuple[str, float]] = {}
         self._store = store
         self._events = events
@@ -37,7 +38,7 @@ class Posting:
         self._store.put_message(channel.id, message)
         if message.get("bot_id"):
             self._statuses.pop((channel.id, str(message.get("thread_ts"))), None)
-        event = expand_files(self._store, message, self.base_url)
+        event = expand_files(self._store, message, self._address.url)
         if message.get("subtype") == "thread_broadcast" and parent is not None:
             event["root"] = parent | thread_counters(self._store.replies(channel.id, parent["ts"]), parent)
         self._tell(channel, event, message["ts"])
@@ -152,7 +153,7 @@ class Posting:
         return parent
 
     def _hidden(self, channel: Channel, event_ts: str, subtype: str, **members: Any) -> None:
-        shown = {key: expand_files(self._store, value, self.base_url) if isinstance(value, dict) else value
+        shown = {key: expand_files(self._store, value, self._address.url) if isinstance(value, dict) else value
                  for key, value in members.items()}  # fmt: skip
         event = {"type": "message", "subtype": subtype, "hidden": True, **shown, "ts": event_ts}
         self._tell(channel, event, event_ts)

@@ -9,20 +9,9 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.workspace import manifest as manifests
-from bot.workspace.changes import Changes
 from bot.workspace.controlhttp import ControlHttp
 from bot.workspace.controls import Controls
-from bot.workspace.errors import ControlError
-from bot.workspace.events import Events
-from bot.workspace.faults import Faults
-from bot.workspace.interactions import Interactions
-from bot.workspace.methods.base import Room
-from bot.workspace.model import App, Store
-from bot.workspace.posting import Posting
-from bot.workspace.seed import seed, team_of
-from bot.workspace.socketmode import Sockets
-from bot.workspace.uploads import Uploads
+from bot.workspace.room import furnish
 from bot.workspace.webapi import WebApi
 from bot.workspace.webpage import Page, local_only
 
@@ -47,19 +36,11 @@ class Workspace:
         ack_seconds: float = 3.0,
         ping_seconds: float = 10.0,
     ) -> None:
-        self.store = Store(database)
-        seed(self.store, manifests.read_manifest(manifest if manifest is not None else manifests.DEFAULT))
-        self.team = team_of(self.store)
-        self.changes = Changes()
-        self.faults = Faults()
-        self.uploads = Uploads()
-        self.sockets = Sockets(self.changes, ack_seconds, ping_seconds)
-        self.events = Events(self.store, self.sockets, self.changes, self.team["id"], retry_scale)
-        self.posting = Posting(self.store, self.events, self.changes)
-        self.interactions = Interactions(self.store, self.sockets, self.posting, self.team)
-        self.controls = Controls(self)
-        self._page = Page(self)
-        self.url = ""
+        self.room = furnish(
+            database, manifest, retry_scale=retry_scale, ack_seconds=ack_seconds, ping_seconds=ping_seconds
+        )
+        self.controls = Controls(self.room)
+        self._page = Page(self.room, self.controls)
         self._port = port
         self._runner: web.AppRunner | None = None
 
@@ -78,25 +59,22 @@ class Workspace:
             await self.stop()
             raise
         port = site_runner.addresses[0][1]
-        self._locate(f"http://{HOST}:{port}")
-        self.events.resume()
+        self.room.address.url = f"http://{HOST}:{port}"
+        self.room.events.resume()
 
     async def stop(self) -> None:
         """Stop listening, close sockets, keep the store's file complete."""
-        await self.events.stop()
+        await self.room.events.stop()
         await self._page.stop()
-        await self.sockets.close()
+        await self.room.sockets.close()
         if self._runner is not None:
             await self._runner.cleanup()
-        self.store.close()
+        self.room.store.close()
 
     @property
-    def main_app(self) -> App:
-        """Return the app the manifest describes."""
-        app = self.store.app(self.store.meta("main_app") or "")
-        if app is None:
-            raise ControlError("the workspace's file names no main app; delete the file and start again")
-        return app
+    def url(self) -> str:
+        """Return where it listens, without a slash at the end; "" until it does."""
+        return self.room.base_url
 
     @property
     def api_url(self) -> str:
@@ -106,16 +84,16 @@ class Workspace:
     @property
     def page_url(self) -> str:
         """Return the address that opens the page; it carries a key, so it is for the owner only."""
-        return f"{self.url}/?key={self.store.meta('page_key')}"
+        return f"{self.url}/?key={self.room.store.meta('page_key')}"
 
     @property
     def control_token(self) -> str:
         """Return the token of /_control."""
-        return self.store.meta("control_token") or ""
+        return self.room.store.meta("control_token") or ""
 
     def describe(self) -> dict[str, Any]:
         """Return what a program beside this one needs in order to use the workspace; holds secrets."""
-        app = self.main_app
+        app = self.room.main_app
         return {
             "url": self.url,
             "api_url": self.api_url,
@@ -123,45 +101,39 @@ class Workspace:
             "bot_token": app.bot_token,
             "app_token": app.app_token,
             "control_token": self.control_token,
-            "team_id": self.team["id"],
+            "team_id": self.room.team["id"],
             "app_id": app.id,
             "bot_id": app.bot_id,
             "bot_user_id": app.bot_user,
-            "channels": {channel.name: channel.id for channel in self.store.channels()},
-            "users": {user.name: user.id for user in self.store.users()},
+            "channels": {channel.name: channel.id for channel in self.room.store.channels()},
+            "users": {user.name: user.id for user in self.room.store.users()},
         }
 
-    def _locate(self, url: str) -> None:
-        self.url = self.sockets.base_url = self.posting.base_url = self.interactions.base_url = url
-
     def _route(self, app: web.Application) -> None:
-        api = WebApi(self._room, self.faults)
+        api = WebApi(self.room)
         app.router.add_route("GET", "/api/{method}", api.handle)
         app.router.add_route("POST", "/api/{method}", api.handle)
-        app.router.add_get("/link/", self.sockets.handle)
+        app.router.add_get("/link/", self.room.sockets.handle)
         app.router.add_post("/response/{key}", self._respond)
         app.router.add_get("/files/{file}/{name}", self._file)
-        app.router.add_post("/upload/{ticket}", self.uploads.handle)
+        app.router.add_post("/upload/{ticket}", self.room.uploads.handle)
         app.router.add_post("/_control/{verb}", ControlHttp(self.controls, self.control_token).handle)
         self._page.route(app.router)
-
-    def _room(self) -> Room:
-        return Room(self.store, self.posting, self.sockets, self.team, self.url, self.uploads)
 
     async def _respond(self, request: web.Request) -> web.Response:
         try:
             body = json.loads(await request.read())
         except ValueError:
             return web.json_response({"ok": False, "error": "invalid_payload"}, status=400)
-        return await self.interactions.respond(request.match_info["key"], body)
+        return await self.room.interactions.respond(request.match_info["key"], body)
 
     async def _file(self, request: web.Request) -> web.Response:
         """Answer a file's content to an app that may read files; anybody else gets a sign-in page, with status 200."""
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         allowed = any(
-            token == app.bot_token and "files:read" in app.scopes and not app.revoked for app in self.store.apps()
+            token == app.bot_token and "files:read" in app.scopes and not app.revoked for app in self.room.store.apps()
         )
-        found = self.store.file(request.match_info["file"])
+        found = self.room.store.file(request.match_info["file"])
         if not allowed:
             page = "<!DOCTYPE html><title>Sign in | Slack</title>"
             return web.Response(text=page, content_type="text/html")

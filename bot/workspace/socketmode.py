@@ -14,6 +14,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
+from bot.workspace.address import Address
 from bot.workspace.changes import Changes
 from bot.workspace.errors import ControlError, Json
 from bot.workspace.ids import new_secret
@@ -56,11 +57,11 @@ class Connection:
 class Sockets:
     """All Socket Mode connections, and the envelopes that wait for an acknowledgement."""
 
-    def __init__(self, changes: Changes, ack_seconds: float, ping_seconds: float) -> None:
+    def __init__(self, address: Address, changes: Changes, ack_seconds: float, ping_seconds: float) -> None:
         self.ack_seconds = ack_seconds
         self.log: deque[Json] = deque(maxlen=2000)
         self.opened: Counter[str] = Counter()
-        self.base_url = ""
+        self._address = address
         self._changes = changes
         self._ping_seconds = ping_seconds
         self._tickets: dict[str, str] = {}
@@ -72,7 +73,7 @@ class Sockets:
         """Return a URL that opens one socket, once."""
         ticket = new_secret()
         self._tickets[ticket] = app.id
-        return f"{self.base_url.replace('http', 'ws', 1)}/link/?ticket={ticket}&app_id={app.id}"
+        return f"{self._address.url.replace('http', 'ws', 1)}/link/?ticket={ticket}&app_id={app.id}"
 
     def connections(self, app: str) -> list[Connection]:
         """Return the app's open connections, silent ones included, oldest first."""

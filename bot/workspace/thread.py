@@ -91,12 +91,12 @@ class WorkspaceThread:
     @property
     def bot_token(self) -> str:
         """Return the main app's xoxb- token."""
-        return self._ws.main_app.bot_token
+        return self._ws.room.main_app.bot_token
 
     @property
     def app_token(self) -> str:
         """Return the main app's xapp- token."""
-        return self._ws.main_app.app_token
+        return self._ws.room.main_app.app_token
 
     @property
     def control_token(self) -> str:
@@ -106,22 +106,22 @@ class WorkspaceThread:
     @property
     def team_id(self) -> str:
         """Return the workspace's team id."""
-        return str(self._ws.team["id"])
+        return str(self._ws.room.team["id"])
 
     @property
     def app_id(self) -> str:
         """Return the main app's id."""
-        return self._ws.main_app.id
+        return self._ws.room.main_app.id
 
     @property
     def bot_id(self) -> str:
         """Return the main app's bot id (B…)."""
-        return self._ws.main_app.bot_id
+        return self._ws.room.main_app.bot_id
 
     @property
     def bot_user_id(self) -> str:
         """Return the user id the main app's bot acts as (U…)."""
-        return self._ws.main_app.bot_user
+        return self._ws.room.main_app.bot_user
 
     def channel_id(self, name: str) -> str:
         """Return a channel's id."""
@@ -263,7 +263,7 @@ class WorkspaceThread:
         """Return what `find`, run on the server's loop again and again, finds: neither None nor False."""
         controls = self._ws.controls
         try:
-            return self._run(self._ws.changes.until(lambda: find(controls), deadline), deadline + _CALL_SECONDS)
+            return self._run(self._ws.room.changes.until(lambda: find(controls), deadline), deadline + _CALL_SECONDS)
         except TimeoutError as error:
             there = f"; there was {self.do(describe)!r}" if describe is not None else ""
             raise TimeoutError(f"not seen within {deadline:g} s{there}") from error

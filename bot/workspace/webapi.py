@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
 
 from bot.workspace.errors import ApiError, Json
-from bot.workspace.faults import Fault, Faults
+from bot.workspace.faults import Fault
 from bot.workspace.ids import new_id
 from bot.workspace.methods import METHODS
-from bot.workspace.methods.base import Call, Method, Room
+from bot.workspace.methods.base import Call, Method
 from bot.workspace.model import App, Store
+from bot.workspace.room import Room
 
 
 class WebApi:
     """Answers /api/METHOD."""
 
-    def __init__(self, room: Callable[[], Room], faults: Faults) -> None:
+    def __init__(self, room: Room) -> None:
         self._room = room
-        self._faults = faults
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one call."""
         name = request.match_info["method"]
-        fault = self._faults.take(name)
+        fault = self._room.faults.take(name)
         if fault is not None and fault.kind == "slow":
             await request.read()  # a caller that gives up meanwhile takes an unread body with it
             await asyncio.sleep(fault.seconds)
@@ -44,9 +43,8 @@ class WebApi:
             if method is None:
                 raise ApiError("unknown_method", req_method=name)
             args = await _arguments(request)
-            room = self._room()
-            app = _caller(room.store, _token(request, args), method)
-            body: Json = {"ok": True, **method.run(Call(room, app, args))}
+            app = _caller(self._room.store, _token(request, args), method)
+            body: Json = {"ok": True, **method.run(Call(self._room, app, args))}
         except ApiError as error:
             body = error.body()
         headers = {"x-slack-req-id": new_id("")}

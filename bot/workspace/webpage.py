@@ -10,16 +10,15 @@ import asyncio
 import hmac
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import web
 
+from bot.workspace.controls import Controls
 from bot.workspace.errors import ControlError, Json
 from bot.workspace.model import Channel, User
+from bot.workspace.room import Room
 from bot.workspace.shapes import message_view
-
-if TYPE_CHECKING:
-    from bot.workspace.server import Workspace
 
 _FILES = {
     "index.html": "text/html",
@@ -48,8 +47,9 @@ async def local_only(request: web.Request, handler: Any) -> web.StreamResponse:
 class Page:
     """Serves the page and carries out what is done on it through the controls."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._ws = workspace
+    def __init__(self, room: Room, controls: Controls) -> None:
+        self._room = room
+        self._controls = controls
         self._streams: set[asyncio.Task[Any]] = set()
 
     def route(self, router: web.UrlDispatcher) -> None:
@@ -85,22 +85,22 @@ class Page:
         if not self._knows(request):
             return _failure(401, "open the page by the link printed when the workspace started")
         try:
-            viewer = self._ws.controls.user(request.query.get("as") or "you")
-            channel = self._ws.controls.channel(request.query.get("channel") or self._ws.store.channels()[0].id)
+            viewer = self._controls.user(request.query.get("as") or "you")
+            channel = self._controls.channel(request.query.get("channel") or self._room.store.channels()[0].id)
         except ControlError as error:
             return _failure(404, str(error))
-        members = self._ws.store.members(channel.id)
+        members = self._room.store.members(channel.id)
         thread = request.query.get("thread")
         body: Json = {
-            "count": self._ws.changes.count,
-            "team": {"id": self._ws.team["id"], "name": self._ws.team["name"]},
+            "count": self._room.changes.count,
+            "team": {"id": self._room.team["id"], "name": self._room.team["name"]},
             "viewer": viewer.id,
             "channel": channel.id,
             "member": viewer.id in members,
             "channels": [_channel(entry) for entry in self._channels(viewer)],
-            "people": {user.id: self._person(user) for user in self._ws.store.users()},
-            "commands": sorted({name for app in self._ws.store.apps() for name in app.commands}),
-            "connected": sum(len(self._ws.sockets.connections(app.id)) for app in self._ws.store.apps()),
+            "people": {user.id: self._person(user) for user in self._room.store.users()},
+            "commands": sorted({name for app in self._room.store.apps() for name in app.commands}),
+            "connected": sum(len(self._room.sockets.connections(app.id)) for app in self._room.store.apps()),
             "messages": self._messages(channel, viewer),
             "thread": self._thread(channel, viewer, thread) if thread else None,
         }
@@ -119,7 +119,7 @@ class Page:
         count = -1
         try:
             while True:
-                count = await self._ws.changes.after(count, _KEEP_ALIVE_SECONDS)
+                count = await self._room.changes.after(count, _KEEP_ALIVE_SECONDS)
                 await answer.write(f"data: {count}\n\n".encode())
         except ConnectionError:
             return answer
@@ -137,7 +137,7 @@ class Page:
         return _json({"ok": True, **result})
 
     async def _carry_out(self, action: str, body: Json) -> Json:
-        controls = self._ws.controls
+        controls = self._controls
         who, channel = str(body["as"]), str(body["channel"])
         if action == "say":
             thread = str(body["thread"]) if body.get("thread") else None
@@ -154,39 +154,39 @@ class Page:
         return {}
 
     def _messages(self, channel: Channel, viewer: User) -> list[Json]:
-        own = [note for note in self._ws.store.ephemerals(channel.id, viewer.id) if not note.get("thread_ts")]
-        return self._views(channel, [*self._ws.store.roots(channel.id), *own])[-_SHOWN:]
+        own = [note for note in self._room.store.ephemerals(channel.id, viewer.id) if not note.get("thread_ts")]
+        return self._views(channel, [*self._room.store.roots(channel.id), *own])[-_SHOWN:]
 
     def _thread(self, channel: Channel, viewer: User, ts: str) -> list[Json]:
-        parent = self._ws.store.message(channel.id, ts)
-        own = [note for note in self._ws.store.ephemerals(channel.id, viewer.id) if note.get("thread_ts") == ts]
-        replies = self._views(channel, [*self._ws.store.replies(channel.id, ts), *own])
+        parent = self._room.store.message(channel.id, ts)
+        own = [note for note in self._room.store.ephemerals(channel.id, viewer.id) if note.get("thread_ts") == ts]
+        replies = self._views(channel, [*self._room.store.replies(channel.id, ts), *own])
         return [] if parent is None else [*self._views(channel, [parent]), *replies]
 
     def _views(self, channel: Channel, messages: list[Json]) -> list[Json]:
         ordered = sorted(messages, key=lambda message: str(message["ts"]))
-        return [message_view(self._ws.store, channel.id, message, self._ws.url) for message in ordered]
+        return [message_view(self._room.store, channel.id, message, self._room.base_url) for message in ordered]
 
     def _channels(self, viewer: User) -> list[Channel]:
         return [
             channel
-            for channel in self._ws.store.channels()
-            if not channel.is_private or viewer.id in self._ws.store.members(channel.id)
+            for channel in self._room.store.channels()
+            if not channel.is_private or viewer.id in self._room.store.members(channel.id)
         ]
 
     def _person(self, user: User) -> Json:
-        outside = user.team_id != self._ws.team["id"]
+        outside = user.team_id != self._room.team["id"]
         return {"name": user.name, "real": user.real_name, "bot": bool(user.bot_id), "outside": outside,
                 "guest": user.is_restricted, "deleted": user.deleted}  # fmt: skip
 
     @property
     def _key(self) -> str:
-        return self._ws.store.meta("page_key") or ""
+        return self._room.store.meta("page_key") or ""
 
     @property
     def _cookie(self) -> str:
         """Cookies are shared by all ports of a host, so the name carries ours."""
-        return f"loopback-workspace-{self._ws.url.rpartition(':')[2]}"
+        return f"loopback-workspace-{self._room.base_url.rpartition(':')[2]}"
 
     def _knows(self, request: web.Request) -> bool:
         return hmac.compare_digest(request.cookies.get(self._cookie, "").encode(), self._key.encode())

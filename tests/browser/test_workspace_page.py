@@ -265,7 +265,7 @@ async def test_person_can_be_changed(workspace: Workspace, tab: Tab) -> None:
 async def test_refused_message_is_kept_and_the_reason_shown(workspace: Workspace, tab: Tab) -> None:
     """What could not be sent stays in the box, and a message says why."""
     await tab.type("#channel-input", "anybody?")
-    workspace.store.leave(workspace.controls.channel("agents").id, workspace.controls.user("you").id)
+    workspace.room.store.leave(workspace.controls.channel("agents").id, workspace.controls.user("you").id)
 
     await tab.press("Enter")
     toast = await tab.until("document.querySelector('.toast')?.innerText")
@@ -342,4 +342,4 @@ def _choose(workspace: Workspace, name: str) -> str:
 
 
 def _api(workspace: Workspace) -> AsyncWebClient:
-    return AsyncWebClient(workspace.main_app.bot_token, base_url=workspace.api_url)
+    return AsyncWebClient(workspace.room.main_app.bot_token, base_url=workspace.api_url)

@@ -9,22 +9,8 @@ from typing import Any
 
 from bot.workspace.errors import ApiError, Json
 from bot.workspace.ids import parse_ts
-from bot.workspace.model import App, Channel, Store
-from bot.workspace.posting import Posting
-from bot.workspace.socketmode import Sockets
-from bot.workspace.uploads import Uploads
-
-
-@dataclass(frozen=True)
-class Room:
-    """The parts of a workspace that methods work on."""
-
-    store: Store
-    posting: Posting
-    sockets: Sockets
-    team: Json
-    base_url: str
-    uploads: Uploads
+from bot.workspace.model import App, Channel
+from bot.workspace.room import Room
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def test_an_event_that_is_none_is_acknowledged(
     """Four deliveries of it would help nobody."""
     payload = {"type": "event_callback", "event": event}
 
-    answer = workspace.do_async(lambda c: c._ws.sockets.request(workspace.app_id, "events_api", payload))
+    answer = workspace.do_async(lambda c: c._room.sockets.request(workspace.app_id, "events_api", payload))
 
     assert answer == {}
     assert door.replies == []

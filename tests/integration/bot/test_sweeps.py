@@ -26,7 +26,7 @@ def unheard(workspace: WorkspaceThread) -> Iterator[None]:
     """Let what happens be told to nobody."""
     workspace.hold_events()
     yield
-    workspace.do(lambda c: c._ws.events._held.clear() if c._ws.events._held else None)
+    workspace.do(lambda c: c._room.events._held.clear() if c._room.events._held else None)
     workspace.release_events()
 
 
@@ -307,7 +307,7 @@ def test_a_thread_that_was_not_read_whole_cancels_nothing(workspace: WorkspaceTh
     with Served(workspace, door, sweep_pace=replace(SWEEP_PACE, between=1.0, again=60.0)):
         door.wait_for_replies(150)
         workspace.fault("conversations.replies", "http", SWEEP_PACE.attempts)
-        workspace.wait_for(lambda c: not c._ws.faults._pending or None)
+        workspace.wait_for(lambda c: not c._room.faults._pending or None)
 
     assert changes(door) == []
     assert door.sweeps == []

@@ -43,14 +43,14 @@ async def test_hello_counts_the_connections(running: Workspace, session: aiohttp
 
     assert [greeting["type"] for greeting in greetings] == ["hello", "hello"]
     assert [greeting["num_connections"] for greeting in greetings] == [1, 2]
-    assert greetings[0]["connection_info"] == {"app_id": running.main_app.id}
+    assert greetings[0]["connection_info"] == {"app_id": running.room.main_app.id}
     assert greetings[0]["debug_info"]["approximate_connection_time"] > 0
     assert ping.type is WSMsgType.PING
 
 
 async def test_ticket_opens_one_socket_only(running: Workspace, session: aiohttp.ClientSession) -> None:
     """A used ticket is refused."""
-    url = running.sockets.open_ticket(running.main_app)
+    url = running.room.sockets.open_ticket(running.room.main_app)
     await session.ws_connect(url)
 
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
@@ -76,13 +76,13 @@ async def test_unacknowledged_event_comes_four_times(running: Workspace, session
 
     running.controls.say("alice", "agents", "hello")
     envelopes = [await _frame(socket) for _ in range(4)]
-    await running.changes.until(lambda: running.controls.given_up() or None, _SECONDS)
+    await running.room.changes.until(lambda: running.controls.given_up() or None, _SECONDS)
 
     assert [envelope["retry_attempt"] for envelope in envelopes] == [0, 1, 2, 3]
     assert [envelope["retry_reason"] for envelope in envelopes] == ["", "timeout", "timeout", "timeout"]
     assert len({envelope["payload"]["event_id"] for envelope in envelopes}) == 1
     assert len({envelope["envelope_id"] for envelope in envelopes}) == 4
-    assert list(running.store.deliveries()) == []
+    assert list(running.room.store.deliveries()) == []
 
 
 async def test_acknowledged_event_comes_once(running: Workspace, session: aiohttp.ClientSession) -> None:
@@ -92,12 +92,12 @@ async def test_acknowledged_event_comes_once(running: Workspace, session: aiohtt
     running.controls.say("alice", "agents", "hello")
     envelope = await _frame(socket)
     await socket.send_json({"envelope_id": envelope["envelope_id"]})
-    await running.changes.until(lambda: not list(running.store.deliveries()), _SECONDS)
+    await running.room.changes.until(lambda: not list(running.room.store.deliveries()), _SECONDS)
 
     payload = envelope["payload"]
     assert (envelope["type"], envelope["accepts_response_payload"]) == ("events_api", False)
-    assert (payload["type"], payload["api_app_id"]) == ("event_callback", running.main_app.id)
-    assert payload["authorizations"][0]["user_id"] == running.main_app.bot_user
+    assert (payload["type"], payload["api_app_id"]) == ("event_callback", running.room.main_app.id)
+    assert payload["authorizations"][0]["user_id"] == running.room.main_app.bot_user
     assert payload["event_id"].startswith("Ev")
     assert isinstance(payload["event_time"], int)
     assert len(running.controls.envelopes()) == 1
@@ -105,10 +105,10 @@ async def test_acknowledged_event_comes_once(running: Workspace, session: aiohtt
 
 async def test_event_without_a_socket_is_among_the_repeated(running: Workspace, session: aiohttp.ClientSession) -> None:
     """What happened while no socket was open comes with a later delivery."""
-    running.events.hold()
+    running.room.events.hold()
     running.controls.say("alice", "agents", "hello")
-    running.events.release()
-    await running.changes.until(lambda: _attempts(running) == [2] or None, _SECONDS)
+    running.room.events.release()
+    await running.room.changes.until(lambda: _attempts(running) == [2] or None, _SECONDS)
 
     socket = await _greeted(running, session)
     envelope = await _frame(socket)
@@ -128,7 +128,7 @@ async def test_envelope_goes_to_one_of_the_sockets(running: Workspace, session: 
     await sockets[waits.index(next(task for task in waits if task not in waiting))].send_json(
         {"envelope_id": envelope["envelope_id"]}
     )
-    await running.changes.until(lambda: not list(running.store.deliveries()), _SECONDS)
+    await running.room.changes.until(lambda: not list(running.room.store.deliveries()), _SECONDS)
 
     assert len(running.controls.envelopes()) == 1
     assert len(waiting) == 1
@@ -143,7 +143,7 @@ async def test_disconnect_frames(running: Workspace, session: aiohttp.ClientSess
     await running.controls.disconnect(reason)
 
     assert await _frame(socket) == _disconnect(reason)
-    assert running.main_app.socket_mode is (reason != "link_disabled")
+    assert running.room.main_app.socket_mode is (reason != "link_disabled")
     if reason == "link_disabled":
         assert (await _next(socket)).type is WSMsgType.CLOSE
 
@@ -184,7 +184,9 @@ async def test_lost_delivery_arrives_as_a_retry(running: Workspace, session: aio
 
 
 async def _connect(workspace: Workspace, session: aiohttp.ClientSession) -> ClientWebSocketResponse:
-    return await session.ws_connect(workspace.sockets.open_ticket(workspace.main_app), autoping=False, autoclose=False)
+    return await session.ws_connect(
+        workspace.room.sockets.open_ticket(workspace.room.main_app), autoping=False, autoclose=False
+    )
 
 
 async def _greeted(workspace: Workspace, session: aiohttp.ClientSession) -> ClientWebSocketResponse:
@@ -217,4 +219,4 @@ def _disconnect(reason: str) -> dict[str, Any]:
 
 
 def _attempts(workspace: Workspace) -> list[int]:
-    return [doc["attempt"] for _, doc in workspace.store.deliveries()]
+    return [doc["attempt"] for _, doc in workspace.room.store.deliveries()]
