@@ -107,7 +107,7 @@ class Presses:
         words = self._of_messages(press, button.press, messages)
         with self._system.database.transaction(durable=True):
             self._system.outbox.add([_marked(row, press, button, words)])
-            if button.press in (Press.CANCEL, Press.CONFIRM):  # the note says what became of them
+            if button.press in (Press.CANCEL, Press.CONFIRM, Press.SEND_AGAIN):  # the note says what became of them
                 self._system.outbox.forget_waits(row.post.edits or row.post.id, button.target.split())
         self._system.poke()
         return ""

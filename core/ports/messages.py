@@ -161,12 +161,13 @@ MOVED = "moved"  #: NoteWait.ended: another note tells of it since
 
 @dataclass(frozen=True)
 class NoteWait:
-    """A message that waits, as a note of ours tells."""
+    """A message that waits, or of which nobody can tell what became of it, as a note of ours tells."""
 
     message: str
-    reason: str  #: for what it waits
+    reason: str  #: for what it waits, or why nobody can tell
     remedy: str
-    ended: str = ""  #: how its waiting ended, as the note says by now, or MOVED; "": it says that it waits
+    ended: str = ""  #: how that ended, as the note says by now, or MOVED; "": it says that it is so
+    doubtful: bool = False  #: it waits no more: nobody can tell, until a record does
 
 
 class Outbox(Protocol):

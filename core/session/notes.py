@@ -93,8 +93,9 @@ def note_for(system: System, row: InboxRow, state: MessageState, reason: str, re
     if before is not None:
         messages = (*before.messages, message.id)[:_MOST]
         told = replace(before, edits=before.edits + 1, count=before.count + 1, messages=messages)
-    if state is MessageState.QUEUED:
-        system.outbox.note_wait(told.id(0), NoteWait(message.id, reason, remedy))
+    if state in (MessageState.QUEUED, MessageState.UNKNOWN):
+        doubtful = state is MessageState.UNKNOWN
+        system.outbox.note_wait(told.id(0), NoteWait(message.id, reason, remedy, doubtful=doubtful))
     return post_of(message, address, told, *words_of(message, state, reason, remedy, told))
 
 
@@ -152,17 +153,21 @@ def words_of(
     message: NewMessage, state: MessageState, reason: str, remedy: str, told: Told
 ) -> tuple[str, tuple[Button, ...]]:
     """Return the note's text and buttons."""
-    name = message.name
-    if told.count == 1 and message.address is None:
-        text = f"{message.who}'s message to `{name}`, sent by a command, {_WHAT[state]}: {reason}."
-    elif told.count == 1:
-        text = f"Your message to `{name}` {_WHAT[state]}: {reason}."
+    if told.count == 1:
+        text = f"{subject_of(message)} {_WHAT[state]}: {reason}."
     else:
         late = reason.startswith(CONFIRM)
-        remedy = f"`the-loop standing queue {name}` lists them" if late else remedy
-        text = f"{told.count} messages to `{name}` {_MANY[state]}: {_LATE if late else reason}."
+        remedy = f"`the-loop standing queue {message.name}` lists them" if late else remedy
+        text = f"{told.count} messages to `{message.name}` {_MANY[state]}: {_LATE if late else reason}."
     shown = f"{text} To do: {remedy}" if remedy else text
     return shown, buttons_of(told.target, told.first, told.count, state, reason)
+
+
+def subject_of(message: NewMessage) -> str:
+    """Return what a note calls one message, to whoever reads the thread."""
+    if message.address is None:
+        return f"{message.who}'s message to `{message.name}`, sent by a command,"
+    return f"Your message to `{message.name}`"
 
 
 def post_of(

@@ -1,4 +1,4 @@
-"""Notes about messages that waited, once these do so no more: each is edited to what is true, or left out.
+"""Notes about messages that waited or were in doubt, once these are so no more: edited to what is true, or left out.
 
 By what is stored alone, so that nothing is missed and nothing doubled, whenever a process was killed. For the one
 thread that posts: what it leaves out it has not sent.
@@ -7,9 +7,9 @@ thread that posts: what it leaves out it has not sent.
 from collections import Counter
 from collections.abc import Sequence
 
-from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState
+from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState, NewMessage
 from core.ports import MOVED, NoteWait, OutboxRow, PostState
-from core.session.notes import latest_of, post_of, words_of
+from core.session.notes import latest_of, post_of, subject_of, told_in, words_of
 from core.system import System
 from core.values import replace
 
@@ -44,7 +44,7 @@ def _mend(system: System, note: str) -> None:
         ended = _how(wait, system.inbox.get(wait.message))
         if ended != wait.ended:
             system.outbox.end_wait(note, wait.message, ended)
-        waits.append(NoteWait(wait.message, wait.reason, wait.remedy, ended))
+        waits.append(replace(wait, ended=ended))
     over = all(wait.ended for wait in waits)
     if over or posted is None:
         system.outbox.forget_waits(note, [wait.message for wait in waits])
@@ -57,14 +57,14 @@ def _mend(system: System, note: str) -> None:
 
 
 def _how(wait: NoteWait, row: InboxRow | None) -> str:
-    """Return how a message's waiting ended; "" while it waits, or is on its way in."""
+    """Return how a message's waiting or doubt ended; "" while it waits, is on its way in, or nobody can tell."""
     if wait.ended == MOVED:
         return _ELSEWHERE
     if wait.ended:
         return wait.ended
     if row is None:
         return _FORGOTTEN
-    if row.state in _OPEN and not row.final:
+    if row.state is MessageState.UNKNOWN if wait.doubtful else row.state in _OPEN and not row.final:
         return ""
     return _ENDED[row.state]
 
@@ -75,25 +75,26 @@ def _edit(system: System, posted: OutboxRow, waits: Sequence[NoteWait]) -> None:
     told = latest_of(system, f"{group}:")
     waiting = tuple(wait.message for wait in waits if not wait.ended)
     row = system.inbox.get(waiting[0] if waiting else waits[0].message)
-    address = row.message.address if row is not None else None
+    address = told_in(system, row) if row is not None else None
     if told is None or row is None or address is None:
         return
     told = replace(told, edits=told.edits + 1, count=len(waiting), messages=waiting)
     message, wait = row.message, waits[0]
     if waiting:
-        text, buttons = words_of(message, MessageState.QUEUED, wait.reason, wait.remedy, told)
+        state = MessageState.UNKNOWN if wait.doubtful else MessageState.QUEUED
+        text, buttons = words_of(message, state, wait.reason, wait.remedy, told)
         post = post_of(message, address, told, text, buttons)
     else:
-        post = post_of(message, address, told, _over(message.name, waits))
+        post = post_of(message, address, told, _over(message, waits))
     system.outbox.add([post])
 
 
-def _over(name: str, waits: Sequence[NoteWait]) -> str:
-    reason = waits[0].reason
+def _over(message: NewMessage, waits: Sequence[NoteWait]) -> str:
+    wait = waits[0]
     if len(waits) == 1:
-        return f"Your message to `{name}` waited: {reason}. It is {waits[0].ended}."
+        was = "was in doubt" if wait.doubtful else "waited"
+        return f"{subject_of(message)} {was}: {wait.reason}. It is {wait.ended}."
+    were = "were in doubt" if wait.doubtful else "waited"
     counted = Counter(wait.ended for wait in waits)
-    how = ", ".join(f"{number} {ended}" for ended, number in counted.items())
-    return (
-        f"{len(waits)} messages to `{name}` waited: {reason}. They are {how if len(counted) > 1 else waits[0].ended}."
-    )
+    how = ", ".join(f"{number} {ended}" for ended, number in counted.items()) if len(counted) > 1 else wait.ended
+    return f"{len(waits)} messages to `{message.name}` {were}: {wait.reason}. They are {how}."

@@ -299,6 +299,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) WITHOUT ROWID
         """,
     ),
+    ("ALTER TABLE note_waits ADD COLUMN doubtful INTEGER NOT NULL DEFAULT 0",),
 )
 
 

@@ -96,18 +96,21 @@ class SqliteOutbox:
         return bool(self._database.read(queries.SAID_AGAIN, values))
 
     def note_wait(self, note: str, wait: NoteWait) -> None:
-        """Note that a message waits, as that note tells; an earlier note about it is out of date.
+        """Note that a message waits, or is in doubt, as that note tells; an earlier note that it waits is out of date.
 
         Raises StoreBroken.
         """
         with self._database.transaction(durable=False):
-            self._database.write(queries.MOVE_WAIT, (MOVED, wait.message, note))
-            self._database.write(queries.NOTE_WAIT, (note, wait.message, wait.reason, wait.remedy))
+            if not wait.doubtful:
+                self._database.write(queries.MOVE_WAIT, (MOVED, wait.message, note))
+            self._database.write(queries.NOTE_WAIT, (note, wait.message, wait.reason, wait.remedy, wait.doubtful))
 
     def waits_in(self, note: str) -> tuple[NoteWait, ...]:
         """Return the messages that a note tells of, in the order in which they go in. Raises StoreBroken."""
         found = self._database.read(queries.WAITS_IN, (note,))
-        return tuple(NoteWait(row["message"], row["reason"], row["remedy"], row["ended"]) for row in found)
+        return tuple(
+            NoteWait(row["message"], row["reason"], row["remedy"], row["ended"], bool(row["doubtful"])) for row in found
+        )
 
     def end_wait(self, note: str, message: str, ended: str) -> None:
         """Note how a message's waiting ended, as its note is told to say. Raises StoreBroken."""

@@ -98,10 +98,10 @@ OVERTAKEN = (
     f"SELECT 1 FROM outbox WHERE channel_kind = ? AND uid = ? AND seq > ? AND {_OPEN_POST} AND edits = ? LIMIT 1"
 )
 NOTE_WAIT = """
-    INSERT INTO note_waits (note, message, reason, remedy) VALUES (?, ?, ?, ?)
+    INSERT INTO note_waits (note, message, reason, remedy, doubtful) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (note, message) DO UPDATE SET reason = excluded.reason, remedy = excluded.remedy, ended = ''
 """
-MOVE_WAIT = "UPDATE note_waits SET ended = ? WHERE message = ? AND note <> ?"
+MOVE_WAIT = "UPDATE note_waits SET ended = ? WHERE message = ? AND note <> ? AND doubtful = 0"
 WAITS_IN = """
     SELECT note_waits.* FROM note_waits LEFT JOIN inbox ON inbox.id = note_waits.message
     WHERE note = ? ORDER BY inbox.order_us, inbox.seq
@@ -110,7 +110,10 @@ END_WAIT = "UPDATE note_waits SET ended = ? WHERE note = ? AND message = ?"
 FORGET_WAIT = "DELETE FROM note_waits WHERE note = ? AND message = ?"
 OUTDATED_NOTES = f"""
     SELECT DISTINCT note FROM note_waits JOIN outbox ON outbox.id = note AND outbox.channel_kind = ?
-    WHERE ended = ? OR (ended = '' AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.id = message AND {_OPEN_MESSAGE}))
+    WHERE ended = ? OR (ended = '' AND NOT EXISTS (
+        SELECT 1 FROM inbox WHERE inbox.id = message
+            AND CASE doubtful WHEN 1 THEN inbox.state = 'unknown' ELSE {_OPEN_MESSAGE} END
+    ))
     ORDER BY note
 """
 SAID_AGAIN = (

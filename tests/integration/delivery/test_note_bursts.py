@@ -45,7 +45,12 @@ class Thread:
         self.post = True  #: what is to be told is posted
 
     def say(self, count: int, confirm: str = "") -> None:
-        """Write so many replies at once."""
+        """Write so many replies at once, and let them be delivered."""
+        self.commit(count, confirm)
+        self.deliver()
+
+    def commit(self, count: int, confirm: str = "") -> None:
+        """Write so many replies at once, which nobody delivers yet."""
         first = self._said + 1
         self._said += count
         self._inbound.receive(
@@ -55,7 +60,6 @@ class Thread:
                 for number in range(first, self._said + 1)
             ]
         )  # fmt: skip
-        self.deliver()
 
     def are_in(self) -> bool:
         """Deliver, and tell whether all that was written is in."""

@@ -7,7 +7,12 @@ import pytest
 
 from core.conversation.outbound import OutboundWorker
 from core.domain.buttons import Press
+from core.domain.framing import framed
+from core.domain.harness import TurnStarted
+from core.domain.message import InboxRow
 from core.ports import Binding
+from core.session.notes import note_for
+from core.sight.evidence import settle_by
 from core.standing.cancelling import cancel_message
 from core.standing.pausing import pause_standing
 from core.standing.resuming import resume_standing
@@ -44,6 +49,69 @@ def _go_in(thread: Thread) -> None:
 
     wait_until(all_over, "they are in")
     thread.deliver()
+
+
+def _doubt(thread: Thread, count: int) -> list[InboxRow]:
+    """Write replies that were pasted, and of which nobody can tell what became: their senders are told."""
+    uid, instance = record_of(thread.system)
+    thread.commit(count)
+    for row in rows(thread.system):
+        claimed = thread.system.inbox.advance(row, S.CLAIMED, instance=instance, attempt=1)
+        moved = thread.system.inbox.advance(claimed, S.UNKNOWN, "no record shows it")
+        note = note_for(thread.system, moved, S.UNKNOWN, moved.detail, "look at its terminal")
+        assert note is not None
+        thread.system.outbox.add([note])
+    thread.deliver()
+    return [row for row in rows(thread.system) if row.message.uid == uid]
+
+
+def _show(thread: Thread, row: InboxRow) -> None:
+    settle_by(thread.system, row.message.uid, [TurnStarted(framed(row.message))])
+    thread.deliver()
+
+
+def test_what_was_in_doubt_is_told_once_a_record_shows_it(thread: Thread) -> None:
+    """Late evidence takes the doubt out of the note, and the button that would send the text twice."""
+    [row] = _doubt(thread, 1)
+    [doubted] = [(note.text, thread.chat.shown[note.ts][0].press) for note in thread.notes()]
+
+    _show(thread, row)
+
+    [note] = thread.notes()
+    assert doubted == (
+        "Your message to `scribe` may not have been taken: no record shows it. To do: look at its terminal",
+        Press.SEND_AGAIN,
+    )
+    assert note.text == "Your message to `scribe` was in doubt: no record shows it. It is in."
+    assert not thread.chat.shown.get(note.ts)
+
+
+def test_a_note_about_several_in_doubt_keeps_those_that_still_are(thread: Thread) -> None:
+    """Its button is about them alone."""
+    first, second = _doubt(thread, 2)
+    [before] = [note.text for note in thread.notes()]
+
+    _show(thread, first)
+    [between] = [(note.text, thread.chat.shown[note.ts][0].target) for note in thread.notes()]
+    _show(thread, second)
+
+    [note] = thread.notes()
+    assert before.startswith("2 messages to `scribe` may not have been taken")
+    assert between == (
+        "Your message to `scribe` may not have been taken: no record shows it. To do: look at its terminal",
+        second.message.id,
+    )
+    assert note.text == "2 messages to `scribe` were in doubt: no record shows it. They are in."
+
+
+def test_a_message_sent_again_in_doubt_keeps_who_pressed(thread: Thread) -> None:
+    """Whatever a record shows later of the first one."""
+    [row] = _doubt(thread, 1)
+
+    thread.press(thread.notes()[0], Press.SEND_AGAIN)
+    _show(thread, row)
+
+    assert thread.notes()[0].text.endswith("→ sent again by alice.")
 
 
 def test_what_went_in_is_told_as_gone_in(thread: Thread) -> None:
