@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -84,7 +85,7 @@ def wake(system: System, kind: Kind) -> tuple[MessageState, bool]:
     wait_until(moved, "it came to a rest")
     row = system.inbox.get(ident)
     assert row is not None
-    posts = [found.post for found in system.outbox.due("slack", now.replace(year=now.year + 1))]
+    posts = [found.post for found in system.outbox.due("slack", now + timedelta(days=365))]
     return row.state, any(post.kind is OutboundKind.NOTE for post in posts)
 
 
