@@ -2,24 +2,14 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from tests.support.product import PROGRAM, Done, Product
 from tests.support.tmux import wait_until
 from tests.support.typist import Person
-
-
-@dataclass(frozen=True)
-class Timed:
-    """A command's answer, and the seconds that it took."""
-
-    done: Done
-    seconds: float
 
 
 def declare(product: Product, *names: str, tmux: Mapping[str, Any] | None = None, **blocks: Any) -> None:
@@ -32,20 +22,18 @@ def declare(product: Product, *names: str, tmux: Mapping[str, Any] | None = None
 
 def started(product: Product, *names: str) -> None:
     """Start these sessions, side by side."""
-    for timed in at_once(product, [("standing", "start", name) for name in names]):
-        assert timed.done.code == 0, timed.done
+    for done in at_once(product, [("standing", "start", name) for name in names]):
+        assert done.code == 0, done
 
 
-def at_once(product: Product, commands: Sequence[Sequence[str]]) -> list[Timed]:
-    """Run these commands at the same time, and return their answers in that order."""
-
-    def run(words: Sequence[str]) -> Timed:
-        began = time.monotonic()
-        done = product.cli(*words)
-        return Timed(done, time.monotonic() - began)
-
+def at_once(
+    product: Product, commands: Sequence[Sequence[str]], environs: Sequence[Mapping[str, str]] = ()
+) -> list[Done]:
+    """Run these commands at the same time, each with its own changes of the environment; return their answers."""
     with ThreadPoolExecutor(len(commands)) as pool:
-        return list(pool.map(run, commands))
+        environs = environs or [{}] * len(commands)
+        asked = [pool.submit(product.cli, *words, env=env) for words, env in zip(commands, environs, strict=True)]
+        return [one.result() for one in asked]
 
 
 @contextmanager

@@ -1,36 +1,39 @@
 """A tmux server that is stopped: every verb answers in time and truthfully, and what was begun is finished later."""
 
 import json
-from contextlib import suppress
+import os
+import shutil
+import sqlite3
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integration.hard.stage import Timed, at_once, declare, frozen, started, taken_texts, wait_taken
-from tests.support.product import Product, Serving
-from tests.support.tmux import alive, wait_until
+from core.clock import iso
+from tests.integration.hard.stage import at_once, declare, frozen, started, taken_texts, wait_taken
+from tests.support.product import Done, Product, Serving
+from tests.support.tmux import alive, launcher, wait_until
 
-SECONDS = 2  #: routing.tmux.commandTimeoutSeconds
-GRACE = 2  #: routing.tmux.harnessKillGraceSeconds
-EXPIRY = 4.5  #: seconds that a message waits for tmux
-MARGIN = 8.0  #: for a dozen processes that start at once on a loaded machine
+SECONDS = 2  #: routing.tmux.commandTimeoutSeconds while the server is stopped
+GRACE = 1  #: routing.tmux.harnessKillGraceSeconds meanwhile
 
 VERBS = {
     "list": (("standing", "list", "--json"), 1),
     "get": (("standing", "get", "idle", "--json"), 1),
-    "status": (("status", "--json"), 1),
+    "status": (("status", "--json"), 2),
     "attach": (("standing", "attach", "idle", "--json"), 1),
     "screen": (("standing", "screen", "idle", "--json"), 1),
     "start": (("standing", "start", "down", "--json"), 2),
-    "start live": (("standing", "start", "idle", "--json"), 4),  # it waits for the look of the say
+    "start live": (("standing", "start", "idle", "--json"), 2),
     "restart": (("standing", "restart", "again", "--json"), 2),
     "create": (("standing", "create", "fresh", "--json"), 2),
-    "stop": (("standing", "stop", "halt", "--json"), 3 + GRACE / SECONDS),
-    "delete": (("standing", "delete", "gone", "--json"), 2 + GRACE / SECONDS),
-    "say": (("standing", "say", "idle", "--text", "never mind", "--wait", "3", "--json"), 1 + 3 / SECONDS),
-}  #: with how many times the command's deadline each may take
+    "stop": (("standing", "stop", "halt", "--json"), 3),
+    "delete": (("standing", "delete", "gone", "--json"), 2),
+    "say": (("standing", "say", "idle", "--text", "never mind", "--json"), 2),
+}  #: with how many questions each may put to tmux, each of which takes as long as the deadline
 
 
 @dataclass
@@ -39,7 +42,8 @@ class Spell:
 
     product: Product
     service: Serving | None
-    answers: dict[str, Timed]
+    answers: dict[str, Done]
+    questions: dict[str, int]
     before: dict[str, Any]
     during: dict[str, Any]
     pids: dict[str, int]
@@ -47,12 +51,36 @@ class Spell:
 
     def json(self, verb: str) -> Any:
         """Return a verb's answer."""
-        return json.loads(self.answers[verb].done.out)
+        return json.loads(self.answers[verb].out)
 
     def row(self, verb: str) -> dict[str, Any]:
         """Return the only row of a verb's answer."""
         [row] = self.json(verb)["sessions"]
         return dict(row)
+
+
+class Counted:
+    """A `tmux` for one command alone, first on its PATH, that notes each call before it does what it is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._calls = folder / "calls"
+        launcher(folder / "tmux", f'echo called >>"{self._calls}"\nexec "{shutil.which("tmux")}" "$@"')
+
+    def environ(self, product: Product) -> dict[str, str]:
+        """Return the change of the command's environment."""
+        return {"PATH": f"{self._folder}{os.pathsep}{product.environ()['PATH']}"}
+
+    def questions(self) -> int:
+        """Return how many times the command has called tmux."""
+        return len(self._calls.read_text().splitlines()) if self._calls.exists() else 0
+
+
+def let_expire(product: Product, message_id: str) -> None:
+    """Let a message that waits have waited for a day."""
+    with closing(sqlite3.connect(product.paths.database, timeout=20)) as database, database:
+        yesterday = iso(datetime.now(UTC) - timedelta(days=1))
+        database.execute("UPDATE inbox SET updated_at = ? WHERE id = ?", (yesterday, message_id))
 
 
 def records(product: Product) -> dict[str, Any]:
@@ -67,26 +95,24 @@ def records(product: Product) -> dict[str, Any]:
 @pytest.fixture(params=["commands alone", "with the service"])
 def spell(request: pytest.FixtureRequest, alone: Product) -> Spell:
     """Give what every verb answered, all at once, while the server was stopped; it goes on again."""
-    declare(
-        alone,
-        *("idle", "halt", "again", "down"),
-        tmux={"commandTimeoutSeconds": SECONDS},
-        limits={"messageExpiryMinutes": EXPIRY / 60},
-    )
-    service = alone.serve().wait_swept() if "service" in request.param else None
-    if service is None:
-        started(alone, "idle", "halt", "again", "down")
+    names = ("idle", "halt", "again", "down")
+    declare(alone, *names)
+    started(alone, *names)
     assert alone.cli("standing", "create", "gone").code == 0
     assert alone.cli("standing", "stop", "down").code == 0
+    declare(alone, *names, tmux={"commandTimeoutSeconds": SECONDS, "harnessKillGraceSeconds": GRACE})
+    service = alone.serve().wait_swept() if "service" in request.param else None
     before, pids = records(alone), alone.panes()
+    counted = {verb: Counted(alone.folder / f"tmux-of-{number}") for number, verb in enumerate(VERBS)}
     with frozen(alone):
-        timed = at_once(alone, [words for words, _ in VERBS.values()])
-        answers = dict(zip(VERBS, timed, strict=True))
+        commands, environs = [words for words, _ in VERBS.values()], [each.environ(alone) for each in counted.values()]
+        answers = dict(zip(VERBS, at_once(alone, commands, environs), strict=True))
+        questions = {verb: each.questions() for verb, each in counted.items()}
         during, living = records(alone), {name for name, pid in pids.items() if alive(pid)}
-        [queued] = alone.events("standing.queued")
-        until = datetime.fromisoformat(queued["ts"]) + timedelta(seconds=EXPIRY)
-        wait_until(lambda: datetime.now(UTC) > until, "the message's time is over")
-    return Spell(alone, service, answers, before, during, pids, living)
+        alone.wait_event("standing.queued")  # told by whoever delivers, once it has looked: the say may answer before
+        let_expire(alone, json.loads(answers["say"].out)["messageId"])
+    declare(alone, *names)
+    return Spell(alone, service, answers, questions, before, during, pids, living)
 
 
 def test_every_verb_answers_in_time_and_truthfully_and_is_finished_later(spell: Spell) -> None:
@@ -100,9 +126,9 @@ def test_every_verb_answers_in_time_and_truthfully_and_is_finished_later(spell: 
 
 
 def check_in_time(spell: Spell) -> None:
-    """Each verb keeps to as many deadlines as it asks tmux questions."""
-    for verb, (_, times) in VERBS.items():
-        assert spell.answers[verb].seconds < times * SECONDS + MARGIN, verb
+    """Each verb has ended, and put to tmux no more questions than it needs: each may take as long as the deadline."""
+    most = {verb: questions for verb, (_, questions) in VERBS.items()}
+    assert {verb: asked for verb, asked in spell.questions.items() if not 0 < asked <= most[verb]} == {}
 
 
 def check_looks(spell: Spell) -> None:
@@ -110,9 +136,9 @@ def check_looks(spell: Spell) -> None:
     rows = [*spell.json("list"), spell.json("get"), *spell.json("status")["standingSessions"]]
     assert {(row["live"], row["running"]) for row in rows} == {("unknown", None)}
     assert all("tmux" in row["detail"] for row in rows)
-    assert [spell.answers[verb].done.code for verb in ("list", "get", "status")] == [0, 0, 1]
+    assert [spell.answers[verb].code for verb in ("list", "get", "status")] == [0, 0, 1]
     for verb in ("attach", "screen"):
-        assert (spell.answers[verb].done.code, spell.json(verb)["error"]["code"]) == (1, "tmux_silent")
+        assert (spell.answers[verb].code, spell.json(verb)["error"]["code"]) == (1, "tmux_silent")
     if spell.service is not None:
         assert spell.json("status")["services"][0]["running"] is True
 
@@ -123,9 +149,9 @@ def check_verbs(spell: Spell) -> None:
         row = spell.row(verb)
         assert (verb, row["outcome"], row["live"]) == (verb, "unconfirmed", "unknown")
         assert "tmux" in row["detail"], verb
-        assert spell.answers[verb].done.code == 1, verb
+        assert spell.answers[verb].code == 1, verb
     said = spell.json("say")
-    assert (spell.answers["say"].done.code, said["state"], said["delivered"]) == (0, "queued", False)
+    assert (spell.answers["say"].code, said["state"], said["delivered"]) == (0, "queued", False)
     assert "tmux does not answer" in said["messages"][0]
 
 
