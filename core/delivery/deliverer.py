@@ -316,8 +316,7 @@ class Deliverer:
             following = self.advance(uid)
             row = self._system.inbox.get(until_row)
             now = self._now()
-            at_once = following is not None and following <= now + delivering.TOOL_MARGIN
-            long = row is not None and waits_long(row) and not at_once
+            long = row is not None and waits_long(row) and not is_soon(following, now)
             if row is None or is_over(row) or long or self._only_served(uid) or now >= deadline:
                 return row
             if following is not None and following > now:
@@ -333,6 +332,11 @@ class Deliverer:
 def is_over(row: InboxRow) -> bool:
     """Tell whether nothing more is done for the row."""
     return row.final or row.state not in WAITING | IN_FLIGHT
+
+
+def is_soon(following: datetime | None, now: datetime) -> bool:
+    """Tell whether the next step is due so soon that it may be waited for, whatever its row is said to wait for."""
+    return following is not None and following <= now + delivering.TOOL_MARGIN
 
 
 def waits_long(row: InboxRow) -> bool:

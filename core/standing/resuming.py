@@ -1,9 +1,12 @@
 """resume: clears the mark of a pause; what waited goes in, in order."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from core.delivery.deliverer import Deliverer, waits_long
+from core.delivery.deliverer import Deliverer, is_soon
+from core.domain.delivering import PASSING, awaits_confirmation
 from core.domain.gate import HoldState, hold_state
+from core.domain.message import IN_FLIGHT, InboxRow
 from core.domain.rows import Answer
 from core.domain.session import Live, Outcome, Phase, SessionRecord
 from core.effects import Effect, effect
@@ -94,16 +97,25 @@ def _drained(system: System, record: SessionRecord) -> str:
 
 
 def _drain(system: System, uid: str) -> int:
-    """Deliver what can be delivered now, in order, and return how many are left."""
-    began = system.clock.now()
-    until = began + timedelta(seconds=_DRAIN_SECONDS)
+    """Deliver what can be delivered now, in order, and return how many are left.
+
+    What only a turn's end, a person or the service lets in is left: the latest step says so, not the row, which may
+    have waited for the same before.
+    """
+    until = system.clock.now() + timedelta(seconds=_DRAIN_SECONDS)
     deliverer = Deliverer(system)
     while True:
         following = deliverer.advance(uid)
         rows, now = system.inbox.unsettled(uid), system.clock.now()
-        if not rows or now >= until or (waits_long(rows[0]) and rows[0].updated_at >= began):
+        if now >= until or not (is_soon(following, now) or _under_way(rows)):
             return len(rows)
         _pause(system, following, now)
+
+
+def _under_way(rows: Sequence[InboxRow]) -> bool:
+    """Tell whether what comes first is on its way, or waits for what is over in a moment."""
+    first = next((row for row in rows if not awaits_confirmation(row)), None)
+    return first is not None and (first.state in IN_FLIGHT or first.detail in PASSING)
 
 
 def _pause(system: System, following: datetime | None, now: datetime) -> None:

@@ -3,6 +3,9 @@
 import json
 import os
 import signal
+from collections.abc import Callable
+
+import psutil
 
 from core.delivery.deliverer import Deliverer
 from core.domain.activity import ActivityState
@@ -41,6 +44,44 @@ def work(system: System, seconds: int = 60, name: str = "scribe") -> None:
 def deliver(system: System, name: str = "scribe") -> None:
     """Give the session's messages the steps that a service would."""
     Deliverer(system).advance(record_of(system, name)[0])
+
+
+def deliver_until(system: System, condition: Callable[[], object], what: str, name: str = "scribe") -> None:
+    """Give the session's messages steps until the condition holds: a verb without a service waits for no turn."""
+    uid, deliverer = record_of(system, name)[0], Deliverer(system)
+
+    def holds() -> object:
+        deliverer.advance(uid)
+        return condition()
+
+    wait_until(holds, what)
+
+
+def begin_job(system: System, name: str = "scribe") -> int:
+    """Have a background job begun, wait until its turn is over, and return its process: it ends when a test says so."""
+    before = _jobs(system, name)
+    assert tell(system, "background 600", name) is MessageState.CONFIRMED
+    wait_until(lambda: between_turns(system, name), "the job runs on its own")
+    [job] = _jobs(system, name) - before
+    return job
+
+
+def end_job(job: int) -> None:
+    """End a background job; its harness tells of that by itself, a moment later."""
+    os.kill(job, signal.SIGTERM)
+
+
+def between_turns(system: System, name: str = "scribe") -> bool:
+    """Tell whether the session is busy with background jobs alone, by its own word."""
+    uid, _ = record_of(system, name)
+    system.ingest(uid)
+    found = system.activities.get(uid)
+    return found is not None and found.between_turns
+
+
+def _jobs(system: System, name: str) -> set[int]:
+    children = psutil.Process(pane_pid(system, name)).children(recursive=True)
+    return {child.pid for child in children if child.cmdline() == ["sleep", "600"]}
 
 
 def notices(system: System, name: str = "scribe") -> list[InboxRow]:

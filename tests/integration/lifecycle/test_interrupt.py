@@ -15,7 +15,7 @@ from core.standing.listing import get_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
-from tests.integration.lifecycle.held import activity, tell, turns, wait_for, work
+from tests.integration.lifecycle.held import activity, begin_job, tell, turns, wait_for, work
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, events, outcomes
@@ -82,12 +82,7 @@ def test_an_idle_session_is_refused(scribe: System) -> None:
 
 def test_background_tasks_alone_are_no_turn(scribe: System) -> None:
     """They are not what an interruption ends."""
-    tell(scribe, "background 60")
-    wait_until(lambda: scribe.activities.get(record_of(scribe)[0]) is not None and activity(scribe), "it was told")
-    wait_for(scribe, ActivityState.BUSY)
-    wait_until(
-        lambda: (a := scribe.activities.get(record_of(scribe)[0])) and activity(scribe) and a.between_turns, "ok"
-    )
+    begin_job(scribe)
 
     with pytest.raises(Refused, match="no turn is running"):
         interrupt_standing(scribe, "scribe", ACTOR)
@@ -143,11 +138,11 @@ def test_a_prompt_that_the_key_put_back_is_not_glued_to_the_next_message(scribe:
     work(scribe)
     private.tmux("send-keys", "-t", TARGET, "-l", "the prompt that came back")
     interrupt(scribe)
-    shown = private.tmux("capture-pane", "-p", "-t", TARGET)
+    shown = "> the prompt that came back"
+    wait_until(lambda: shown in private.tmux("capture-pane", "-p", "-t", TARGET), "it stands there")
 
     state = tell(scribe, "a message of its own")
 
-    assert "> the prompt that came back" in shown
     assert state is S.CONFIRMED
     assert times(scribe, "a message of its own") == 1
     assert not any("came back" in text for text in turns(scribe))

@@ -19,12 +19,25 @@ from core.standing.resuming import resume_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
-from tests.integration.lifecycle.held import activity, deliver, kill, notices, tell, turns, wait_for, work
+from tests.integration.lifecycle.held import (
+    activity,
+    begin_job,
+    deliver,
+    deliver_until,
+    end_job,
+    kill,
+    notices,
+    tell,
+    turns,
+    wait_for,
+    work,
+)
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, events, outcomes, recorded
 
 S = MessageState
+TARGET = "=loop-standing-scribe:"
 
 
 @pytest.fixture
@@ -46,6 +59,20 @@ def scribe(system: System) -> System:
 def pause(system: System, *, hard: bool = False) -> Outcome | None:
     """Pause `scribe` and return the outcome."""
     return outcomes(pause_standing(system, "scribe", ACTOR, "lunch", hard=hard))["scribe"]
+
+
+def notice_kept(system: System) -> None:
+    """Pause `scribe` and let a background job of its end: its notice is kept."""
+    job = begin_job(system)
+    pause(system)
+    end_job(job)
+    wait_until(lambda: notices(system), "the notice is kept")
+
+
+def blocks_again(system: System) -> int:
+    """Return how often a notice of `scribe` was blocked that was kept already."""
+    notices(system)
+    return sum("kept already" in event["reason"] for event in events(system, "standing.suppressed"))
 
 
 def resume(system: System) -> Outcome | None:
@@ -142,12 +169,16 @@ def test_a_hard_pause_is_refused_where_no_key_ends_a_turn(world: World) -> None:
 # ---------------------------------------------------------------- the turn
 
 
-def test_a_soft_pause_lets_the_turn_end_by_itself(scribe: System) -> None:
+def test_a_soft_pause_lets_the_turn_end_by_itself(scribe: System, private: PrivateTmux) -> None:
     """The answer is given, and then it is silent."""
-    work(scribe, 1)
+    tell(scribe, "ask permission")  # a turn that ends when the test says so
+    wait_for(scribe, ActivityState.PERMISSION)
+    wait_until(lambda: "Escape: none" in private.tmux("capture-pane", "-p", "-t", TARGET), "the dialog shows")
 
     pause(scribe)
+    private.tmux("send-keys", "-t", TARGET, "Enter")
 
+    wait_until(lambda: "I was allowed to" in private.tmux("capture-pane", "-p", "-t", TARGET), "the answer is given")
     wait_for(scribe, ActivityState.IDLE)
     assert not events(scribe, "standing.interrupted")
     assert not [event for event in events(scribe, "standing.suppressed") if event["reason"] == "the session is held"]
@@ -341,38 +372,34 @@ def test_a_silent_tmux_leaves_the_mark_alone(scribe: System, world: World, priva
 
 
 def test_a_background_job_that_ends_under_a_pause_waits_as_a_notice(scribe: System) -> None:
-    """It starts no turn; the resume tells it, in its place."""
-    tell(scribe, "background 3")
+    """It starts no turn; once it is resumed it is told, in its place."""
+    job = begin_job(scribe)
     pause(scribe)
     tell(scribe, "what came first")
+    before = len(turns(scribe))
+    end_job(job)
     wait_until(lambda: notices(scribe), "the notice is kept")
     [kept] = notices(scribe)
-    before = turns(scribe)
 
-    resume(scribe)
+    resume(scribe)  # takes in what came first; the notice may have to wait for the end of its turn
 
     assert kept.state in (S.PENDING, S.QUEUED)
-    assert not any("task-notification" in text for text in before)
-    wait_until(lambda: len(turns(scribe)) == len(before) + 2, "both went in")
-    assert "what came first" in turns(scribe)[-2]
-    assert "<task-notification>" in turns(scribe)[-1]
-    assert [row.state for row in notices(scribe)] == [S.CONFIRMED]
+    deliver_until(scribe, lambda: notices(scribe)[0].state is S.CONFIRMED, "the notice went in")
+    assert times(scribe, "<task-notification>") == 1
+    first, second = turns(scribe)[before:]
+    assert "what came first" in first
+    assert "<task-notification>" in second
 
 
 def test_a_notice_is_kept_once_however_often_the_harness_brings_it(scribe: System) -> None:
     """A blocked one comes back at each start of the conversation; it is known by its task."""
-    tell(scribe, "background 1")
-    pause(scribe)
-    wait_until(lambda: notices(scribe), "the notice is kept")
+    notice_kept(scribe)
 
     restart_standing(scribe, "scribe", ACTOR)
+    wait_until(lambda: blocks_again(scribe) == 1, "it was blocked again")
     restart_standing(scribe, "scribe", ACTOR)
+    wait_until(lambda: blocks_again(scribe) == 2, "it was blocked once more")
 
-    def blocked_again() -> bool:
-        notices(scribe)
-        return any("kept already" in event["reason"] for event in events(scribe, "standing.suppressed"))
-
-    wait_until(blocked_again, "it was blocked again")
     assert len(notices(scribe)) == 1
 
 
@@ -380,10 +407,11 @@ def test_a_notice_too_many_is_refused_with_the_limit(scribe: System, world: Worl
     """The queue is bounded for what is born inside as well; the harness brings it again at its next resume."""
     limits = scribe.settings.limits._replace(queued_per_session=1)
     system = world.system(world.settings()._replace(limits=limits))
-    tell(system, "background 1")
+    job = begin_job(system)
     pause(system)
     tell(system, "takes the only place")
 
+    end_job(job)
     wait_until(lambda: notices(system), "the notice is kept")
 
     [row] = notices(system)
@@ -393,9 +421,7 @@ def test_a_notice_too_many_is_refused_with_the_limit(scribe: System, world: Worl
 
 def test_a_repeat_of_a_notice_that_was_delivered_is_let_through_and_posts_nothing(scribe: System) -> None:
     """The harness tells it at the next start, once; the thread has had the answer."""
-    tell(scribe, "background 1")
-    pause(scribe)
-    wait_until(lambda: notices(scribe), "the notice is kept")
+    notice_kept(scribe)
     resume(scribe)
     wait_until(lambda: notices(scribe)[0].state is S.CONFIRMED, "it was delivered")
     wait_for(scribe, ActivityState.IDLE)
@@ -408,13 +434,14 @@ def test_a_repeat_of_a_notice_that_was_delivered_is_let_through_and_posts_nothin
     said = [event["reason"] for event in events(scribe, "standing.suppressed")]
     assert "the harness repeats a notice that was delivered before" in said
     restart_standing(scribe, "scribe", ACTOR)
-    wait_for(scribe, ActivityState.IDLE)
-    assert len(turns(scribe)) == before + 1
+    tell(scribe, "after that")
+    assert times(scribe, "after that") == 1
+    assert "after that" in turns(scribe)[before + 1]
 
 
 def test_a_task_that_a_stop_ended_is_told_at_the_next_start_and_posts_nothing(scribe: System) -> None:
     """The harness begins a turn for it by itself; it is let through, and nobody waits for its answer."""
-    tell(scribe, "background 60")
+    begin_job(scribe)
     stop_standing(scribe, "scribe", ACTOR)
 
     start_standing(scribe, "scribe", ACTOR)
@@ -428,14 +455,14 @@ def test_what_a_person_types_under_a_pause_is_never_blocked(scribe: System, priv
     """The terminal is theirs."""
     pause(scribe)
 
-    private.tmux("send-keys", "-t", "=loop-standing-scribe:", "typed by hand", "Enter")
+    private.tmux("send-keys", "-t", TARGET, "typed by hand", "Enter")
 
     assert times(scribe, "typed by hand") == 1
 
 
 def test_background_jobs_go_on_under_a_hard_pause(scribe: System) -> None:
     """Only the turn is interrupted."""
-    tell(scribe, "background 60")
+    begin_job(scribe)
     work(scribe)
 
     pause(scribe, hard=True)
