@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 _START_SECONDS = 10.0
 _CALL_SECONDS = 30.0
+_PATIENCE = 40.0  #: of a `wait_…`, for what comes in a moment unless the machine has far too much to do
 
 
 class WorkspaceThread:
@@ -227,7 +228,7 @@ class WorkspaceThread:
     # --- waiting
 
     def wait_for_message(
-        self, predicate: Callable[[Json], bool], deadline: float = 10.0, channel: str = "agents"
+        self, predicate: Callable[[Json], bool], deadline: float = _PATIENCE, channel: str = "agents"
     ) -> Json:
         """Return the first message of a channel (threads included) that the predicate accepts."""
 
@@ -237,7 +238,7 @@ class WorkspaceThread:
         return self.wait_for(find, deadline, lambda c: [message["text"] for message in c.messages(channel)])
 
     def wait_for_ephemeral(
-        self, user: str, predicate: Callable[[Json], bool], deadline: float = 10.0, channel: str = "agents"
+        self, user: str, predicate: Callable[[Json], bool], deadline: float = _PATIENCE, channel: str = "agents"
     ) -> Json:
         """Return the first ephemeral message to this user that the predicate accepts."""
 
@@ -246,18 +247,18 @@ class WorkspaceThread:
 
         return self.wait_for(find, deadline, lambda c: [message["text"] for message in c.ephemerals(channel, user)])
 
-    def wait_for_reaction(self, channel: str, ts: str, name: str, deadline: float = 10.0) -> list[str]:
+    def wait_for_reaction(self, channel: str, ts: str, name: str, deadline: float = _PATIENCE) -> list[str]:
         """Return who gave a reaction, once somebody has."""
         return self.wait_for(lambda c: c.reactions(channel, ts).get(name), deadline, lambda c: c.reactions(channel, ts))
 
-    def wait_for_connections(self, count: int, deadline: float = 10.0, app: str | None = None) -> None:
+    def wait_for_connections(self, count: int, deadline: float = _PATIENCE, app: str | None = None) -> None:
         """Return once an app has exactly this many sockets open."""
         self.wait_for(lambda c: c.connections(app) == count or None, deadline, lambda c: c.connections(app))
 
     def wait_for(
         self,
         find: Callable[[Controls], T | None],
-        deadline: float = 10.0,
+        deadline: float = _PATIENCE,
         describe: Callable[[Controls], Any] | None = None,
     ) -> T:
         """Return what `find`, run on the server's loop again and again, finds: neither None nor False."""

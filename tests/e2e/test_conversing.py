@@ -18,7 +18,7 @@ def thread(talking: Product) -> str:
     talking.configure(channels={"slack": block})
     talking.serve().wait_swept()
     thread = talking.root()
-    talking.wait_reply(thread, "Ready.", 30)
+    talking.wait_reply(thread, "Ready.")
     return thread
 
 
@@ -33,7 +33,7 @@ def test_what_waits_is_cancelled_and_sent_again_by_buttons(talking: Product, thr
     talking.workspace.press("alice", "agents", note["ts"], "the_loop_send-again")
     wait_text(talking, thread, note["ts"], "sent again by alice")
     talking.cli("standing", "resume", NAME)
-    talking.wait_reply(thread, "count the wrens", 20)
+    talking.wait_reply(thread, "count the wrens")
 
     assert buttons(note) == {"Cancel": "the_loop_cancel"}
     assert talking.count("count the wrens") == 1
@@ -54,8 +54,8 @@ def test_an_operator_starts_and_sends_by_one_button(talking: Product, thread: st
     press(talking, "bob", note, "Start and send")
     refused = whispered(talking, "bob", "operators")
     press(talking, "alice", note, "Start and send")
-    wait_text(talking, thread, note["ts"], "started, and sent again by alice", 40)
-    talking.wait_reply(thread, "feed the owl", 30)
+    wait_text(talking, thread, note["ts"], "started, and sent again by alice")
+    talking.wait_reply(thread, "feed the owl")
 
     assert refused
     assert set(buttons(note)) == {"Send again", "Start", "Start and send"}
@@ -66,7 +66,7 @@ def test_without_operators_nobody_is_shown_a_start_button(talking: Product) -> N
     """What nobody may press is not offered."""
     talking.serve().wait_swept()
     thread = talking.root()
-    talking.wait_reply(thread, "Ready.", 30)
+    talking.wait_reply(thread, "Ready.")
     talking.cli("standing", "stop", NAME)
 
     talking.workspace.say("alice", "agents", "feed the owl", thread)
@@ -88,7 +88,7 @@ def test_the_slash_command_speaks_shows_and_pauses(talking: Product, thread: str
     command("alice", "agents", f"/the-loop resume {NAME}")
     whispered(talking, "alice", f"{NAME}: unpaused")
     command("alice", "agents", f"/the-loop restart {NAME}")
-    whispered(talking, "alice", f"{NAME}: re", 40)
+    whispered(talking, "alice", f"{NAME}: re")
 
     assert said
     assert shown
@@ -128,13 +128,13 @@ def test_an_agent_posts_text_and_a_file_out_of_its_folder(talking: Product, thre
     done = inside(talking, "post", "--text", "**half** way", "--file", "report.txt")
     refused = [inside(talking, "post", "--file", name).code for name in (str(outside), "link.txt")]
     other = inside(talking, "post", "someone", "--text", "hello")
-    talking.wait_reply(thread, "*half* way", 20)
+    talking.wait_reply(thread, "*half* way")
 
     def attached() -> list[str]:
         return [file["name"] for message in talking.workspace.replies("agents", thread)
                 for file in message.get("files", [])]  # fmt: skip
 
-    wait_until(attached, "the file is attached", 20)
+    wait_until(attached, "the file is attached")
 
     assert done.code == 0, done.err
     assert [name.endswith("-report.txt") for name in attached()] == [True]

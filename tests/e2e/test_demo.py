@@ -46,7 +46,7 @@ class Demo:
 
     def wait_up(self) -> "Demo":
         """Wait until it has printed how it is addressed, and its session has been announced."""
-        wait_until(lambda: "Ctrl-C ends" in self.text() or self._process.poll() is not None, "the demo is up", 30.0)
+        wait_until(lambda: "Ctrl-C ends" in self.text() or self._process.poll() is not None, "the demo is up")
         assert self._process.poll() is None, self.text()
         ask(self.folder / "state" / "local" / "service.sock", "sweep", 30.0)
         return self

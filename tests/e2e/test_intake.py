@@ -98,7 +98,7 @@ def test_replies_keep_their_order(talking: Product) -> None:
 
     for number in range(10):
         talking.workspace.say("alice", "agents", f"item-{number}", thread)
-    wait_until(lambda: all(talking.count(f"item-{number}") for number in range(10)), "all ten are taken", 30.0)
+    wait_until(lambda: all(talking.count(f"item-{number}") for number in range(10)), "all ten are taken")
 
     whole = "\n".join(talking.taken())
     places = [whole.index(f"item-{number}") for number in range(10)]

@@ -29,7 +29,7 @@ def ticks(product: Product) -> list[str]:
 
 def wait_ticks(product: Product, count: int) -> None:
     """Wait until the agent took so many."""
-    wait_until(lambda: len(ticks(product)) >= count, f"{count} ticks are taken; {loop(product)}", 30)
+    wait_until(lambda: len(ticks(product)) >= count, f"{count} ticks are taken; {loop(product)}")
 
 
 def create(product: Product, *words: str) -> str:
@@ -76,7 +76,7 @@ def test_a_keep_alive_loop_outlives_a_killed_service_and_its_crashed_agent(alone
     wait_ticks(alone, 3)
     before = alone.record()["instanceId"]
     os.kill(alone.panes()[NAME], signal.SIGKILL)
-    wait_until(lambda: alone.record()["instanceId"] != before, "it is brought back", 30)
+    wait_until(lambda: alone.record()["instanceId"] != before, "it is brought back")
     taken = len(ticks(alone))
     wait_ticks(alone, taken + 2)
     row = alone.cli("standing", "get", NAME, "--json").json
@@ -99,7 +99,7 @@ def test_an_end_is_told_in_the_thread_and_a_pause_holds(talking: Product) -> Non
     held = loop(talking)
     talking.cli("standing", "resume", NAME)
 
-    note = talking.wait_reply(thread, f"Loop `{ident}`", 30)
+    note = talking.wait_reply(thread, f"Loop `{ident}`")
 
     assert (held["held"], held["runCount"]) == ("paused", 0)
     assert "has ended: it has run 2 times, as asked" in note["text"]

@@ -54,7 +54,7 @@ def test_no_second_thread_while_slack_cannot_be_asked(talking: Product) -> None:
 
     talking.serve().wait_swept()
     waiting = talking.cli("standing", "announce", NAME, "--json").json["sessions"][0]
-    talking.wait_event("channel.rebound", seconds=30.0)
+    talking.wait_event("channel.rebound")
     talking.wait_reply(thread, "The database of the-loop was lost")
     wait_until(lambda: "is up — since" in talking.roots()[0]["text"], "the announcement is up to date")
 

@@ -123,7 +123,7 @@ def test_what_was_edited_or_deleted_meanwhile_goes_in_as_it_is_now(talking: Prod
     workspace = talking.workspace
     service = talking.serve().wait_swept()
     thread = talking.root()
-    talking.wait_reply(thread, "Ready.", 30)
+    talking.wait_reply(thread, "Ready.")
     talking.cli("standing", "pause", NAME)
     said = [workspace.say("alice", "agents", f"{word} words", thread) for word in ("kept", "old", "gone")]
     wait_until(lambda: len(talking.cli("standing", "queue", NAME, "--json").json["messages"]) == 3, "all three wait")
@@ -134,9 +134,9 @@ def test_what_was_edited_or_deleted_meanwhile_goes_in_as_it_is_now(talking: Prod
     workspace.lose_events(0)
 
     talking.serve().wait_swept()
-    wait_until(lambda: len(talking.cli("standing", "queue", NAME, "--json").json["messages"]) == 2, "one is gone", 30)
+    wait_until(lambda: len(talking.cli("standing", "queue", NAME, "--json").json["messages"]) == 2, "one is gone")
     talking.cli("standing", "resume", NAME)
-    talking.wait_reply(thread, "new words", 30)
+    talking.wait_reply(thread, "new words")
 
     taken = [prompt for prompt in talking.taken() if " words" in prompt]
     assert [prompt.split("] ")[1].split()[0] for prompt in taken] == ["kept", "new"]

@@ -32,10 +32,10 @@ def test_a_long_answer_comes_whole_in_parts_over_a_killed_service(talking: Produ
 
     talking.workspace.say("alice", "agents", "long 1000", thread)
     for last in ("line 200 of", "line 500 of"):
-        talking.wait_reply(thread, last, 30.0)
+        talking.wait_reply(thread, last)
         service.kill()
         service = talking.serve()
-    talking.wait_reply(thread, "line 1000 of 1000", 30.0)
+    talking.wait_reply(thread, "line 1000 of 1000")
 
     parts = [text for text in talking.bot_replies(thread) if text.startswith("line ")]
     lines = [line for text in parts for line in text.splitlines()]
@@ -49,7 +49,7 @@ def test_a_huge_answer_is_attached(talking: Product) -> None:
     thread = talking.root()
 
     talking.workspace.say("alice", "agents", "long 2000", thread)
-    message = talking.workspace.wait_for_message(lambda m: bool(m.get("files")), 30.0)
+    message = talking.workspace.wait_for_message(lambda m: bool(m.get("files")))
 
     summary = talking.wait_reply(thread, "The whole answer is attached")
     whole = talking.workspace.do(lambda controls: controls.file_text(message["files"][0]["id"]))
@@ -65,7 +65,7 @@ def test_an_answer_that_cannot_be_attached_is_kept_and_said(talking: Product) ->
     talking.workspace.fault("files.getUploadURLExternal", "error", code="storage_limit_reached")
 
     talking.workspace.say("alice", "agents", "long 2000", thread)
-    note = talking.wait_reply(thread, "could not be attached", 30)["text"]
+    note = talking.wait_reply(thread, "could not be attached")["text"]
 
     kept = Path(note.rpartition("is in `")[2].partition("`")[0])
     [event] = talking.events("channel.post_failed")

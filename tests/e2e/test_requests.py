@@ -16,7 +16,7 @@ def thread(talking: Product) -> str:
     """Give the thread of a session that is up."""
     talking.serve().wait_swept()
     thread = talking.root()
-    talking.wait_reply(thread, "Ready.", 30)
+    talking.wait_reply(thread, "Ready.")
     return thread
 
 
@@ -33,7 +33,7 @@ def test_the_first_press_of_an_approver_decides(talking: Product, thread: str, l
 
     press(talking, "alice", asked, label)
     told = wait_text(talking, thread, asked["ts"], f"{said}* by alice")
-    answer = talking.wait_reply(thread, "I was allowed" if label == "Allow" else "I was not allowed", 20)
+    answer = talking.wait_reply(thread, "I was allowed" if label == "Allow" else "I was not allowed")
     [message] = [m for m in talking.workspace.replies("agents", thread) if m["ts"] == asked["ts"]]
 
     assert buttons(asked) == {"Allow": "the_loop_allow", "Deny": "the_loop_deny"}
@@ -66,7 +66,7 @@ def test_an_answer_at_the_terminal_is_said_in_the_thread(talking: Product, threa
     talking.tmux("send-keys", "-t", f"=loop-standing-{NAME}:", "1")
     wait_text(talking, thread, asked["ts"], "Answered at the terminal")
 
-    assert talking.wait_reply(thread, "I was allowed", 20)
+    assert talking.wait_reply(thread, "I was allowed")
     assert not talking.events("standing.answered")
 
 
@@ -75,29 +75,29 @@ def test_a_request_that_nobody_answers_stays_in_the_terminal(talking: Product) -
     talking.configure(limits={"approvalWaitSeconds": 2})
     talking.serve().wait_swept()
     thread = talking.root()
-    talking.wait_reply(thread, "Ready.", 30)
+    talking.wait_reply(thread, "Ready.")
     asked = ask_permission(talking, thread)
 
     wait_text(talking, thread, asked["ts"], "the dialog stays in the terminal")
     talking.tmux("send-keys", "-t", f"=loop-standing-{NAME}:", "2")
 
-    assert talking.wait_reply(thread, "I was not allowed", 20)
+    assert talking.wait_reply(thread, "I was not allowed")
 
 
 def test_a_request_outlives_the_service(talking: Product) -> None:
     """The hook finds the next service, and a press there is the answer."""
     first = talking.serve().wait_swept()
     thread = talking.root()
-    talking.wait_reply(thread, "Ready.", 30)
+    talking.wait_reply(thread, "Ready.")
     asked = ask_permission(talking, thread)
 
     first.kill()
     talking.serve().wait_swept()
     talking.workspace.wait_for_connections(1)
-    wait_until(lambda: pressed_until_taken(talking, asked), "the press is taken", 30)
+    wait_until(lambda: pressed_until_taken(talking, asked), "the press is taken")
     wait_text(talking, thread, asked["ts"], "Allowed* by alice")
 
-    assert talking.wait_reply(thread, "I was allowed", 20)
+    assert talking.wait_reply(thread, "I was allowed")
     assert len(talking.events("standing.answered")) == 1
 
 
@@ -114,7 +114,7 @@ def test_a_button_of_an_earlier_run_does_nothing(talking: Product, thread: str) 
     asked = ask_permission(talking, thread)
 
     talking.cli("standing", "restart", NAME, "--json")
-    ended = wait_text(talking, thread, asked["ts"], "ended", 30)
+    ended = wait_text(talking, thread, asked["ts"], "ended")
 
     assert "Allowed" not in ended
     assert not talking.events("standing.answered")
@@ -134,7 +134,7 @@ def test_a_question_is_answered_by_button_or_by_typing(talking: Product, thread:
     wait_text(talking, thread, asked["ts"], "Answered* by alice")
     expected = "rather green" if how == "words" else "blue"
 
-    assert talking.wait_reply(thread, expected, 20)
+    assert talking.wait_reply(thread, expected)
     assert not any("rather green" in taken or taken.endswith("] 2") for taken in talking.taken())
 
 
@@ -142,7 +142,7 @@ def test_no_service_leaves_the_dialog_to_the_terminal(talking: Product) -> None:
     """The hook gives up at once, and the keys count."""
     service = talking.serve().wait_swept()
     thread = talking.root()
-    talking.wait_reply(thread, "Ready.", 30)
+    talking.wait_reply(thread, "Ready.")
     service.stop(signal.SIGTERM)
 
     talking.cli(
@@ -163,14 +163,14 @@ def test_while_threads_are_polled_no_button_is_shown(talking: Product) -> None:
     talking.configure(channels={"slack": talking.slack_block(read={"mode": "poll", "intervalSeconds": 1})})
     talking.serve().wait_swept()
     thread = talking.root()
-    talking.wait_reply(thread, "Ready.", 30)
+    talking.wait_reply(thread, "Ready.")
 
     talking.workspace.say("alice", "agents", "ask permission", thread)
-    asked = talking.wait_reply(thread, ASK, 30)
+    asked = talking.wait_reply(thread, ASK)
     talking.tmux("send-keys", "-t", f"=loop-standing-{NAME}:", "1")
-    talking.wait_reply(thread, "I was allowed", 30)
+    talking.wait_reply(thread, "I was allowed")
     talking.workspace.say("alice", "agents", "ask question Which? | red | blue", thread)
-    question = talking.wait_reply(thread, "Which?", 30)
+    question = talking.wait_reply(thread, "Which?")
     talking.workspace.say("alice", "agents", "2", thread)
     wait_text(talking, thread, question["ts"], "Answered* by alice")
 

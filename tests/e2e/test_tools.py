@@ -16,7 +16,7 @@ def begun(product: Product) -> str:
     """Return the thread of the session, once it is up."""
     product.serve().wait_swept()
     thread = product.root()
-    product.wait_reply(thread, "Ready.", 30)
+    product.wait_reply(thread, "Ready.")
     return thread
 
 
@@ -41,7 +41,7 @@ def test_an_agent_writes_to_another_which_answers(talking: Product) -> None:
     assert talking.cli("standing", "create", "builder", "--prompt", "Build.").code == 0
 
     tell(talking, thread, 'call say_to_standing_session {"name": "builder", "text": "are you there?"}')
-    talking.wait_reply(thread, '"state": "confirmed"', 20)
+    talking.wait_reply(thread, '"state": "confirmed"')
 
     [taken] = [text for text in talking.taken("builder") if "are you there?" in text]
     assert taken.startswith(f"[agent {NAME} #")
@@ -63,7 +63,7 @@ def test_an_agents_loop_goes_on_over_a_restart_of_the_service(talking: Product) 
     """It makes the loop, its turn ends, the service is restarted, the loop fires, and the agent stops it."""
     service = talking.serve().wait_swept()
     thread = talking.root()
-    talking.wait_reply(thread, "Ready.", 30)
+    talking.wait_reply(thread, "Ready.")
     made = {"instruction": "time", "interval": "30s", "keep_alive": True}
     tell(talking, thread, f"call create_loop {json.dumps(made)}")
     talking.wait_reply(thread, '"keepAlive": true')
@@ -73,9 +73,9 @@ def test_an_agents_loop_goes_on_over_a_restart_of_the_service(talking: Product) 
     talking.serve().wait_swept()
     talking.workspace.wait_for_connections(1)
     tell(talking, thread, f"call run_loop_now {json.dumps({'id': loop['id']})}")
-    wait_until(lambda: any("automated tick" in text for text in talking.taken()), "the tick is taken", 30)
+    wait_until(lambda: any("automated tick" in text for text in talking.taken()), "the tick is taken")
     tell(talking, thread, f"call stop_loop {json.dumps({'id': loop['id'], 'reason': 'it is done'})}")
-    wait_until(lambda: talking.events("loop.stopped"), "it is stopped", 30)
+    wait_until(lambda: talking.events("loop.stopped"), "it is stopped")
 
     [ended] = talking.cli("loop", "list", NAME, "--json").json["loops"]
     assert (ended["status"], ended["reason"], ended["createdBy"]) == ("stopped", "it is done", f"agent:{NAME}")
@@ -91,4 +91,4 @@ def test_an_interrupt_takes_a_question_back(talking: Product) -> None:
 
     assert talking.cli("standing", "interrupt", NAME).code == 0
 
-    wait_until(lambda: any("Nobody waits" in text for text in talking.bot_replies(thread)), "it is taken back", 20)
+    wait_until(lambda: any("Nobody waits" in text for text in talking.bot_replies(thread)), "it is taken back")

@@ -55,7 +55,7 @@ def test_a_session_does_not_wait_for_slack(tmp_path: Path) -> None:
         status = talking.cli("status", "--json")
 
         back = stack.enter_context(WorkspaceThread(database, port))
-        back.wait_for_message(is_root, 30.0)
+        back.wait_for_message(is_root)
 
         assert (said.code, said.json["state"]) == (0, "confirmed")
         assert (status.services["service"]["running"], status.services["slack"]["running"]) == (True, False)

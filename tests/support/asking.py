@@ -2,7 +2,7 @@
 
 from bot.workspace.errors import Json
 from tests.support.product import Product
-from tests.support.tmux import wait_until
+from tests.support.tmux import PATIENCE, wait_until
 
 
 def buttons(message: Json) -> dict[str, str]:
@@ -16,7 +16,7 @@ def buttons(message: Json) -> dict[str, str]:
     return {element["text"]["text"]: element["action_id"] for element in elements}
 
 
-def wait_buttons(product: Product, thread: str, part: str, seconds: float = 20.0) -> Json:
+def wait_buttons(product: Product, thread: str, part: str, seconds: float = PATIENCE) -> Json:
     """Return the latest message in the thread that holds the part and has buttons, once there is one."""
     found: list[Json] = []
 
@@ -45,7 +45,7 @@ def now(product: Product, thread: str, ts: str) -> str:
     return str(text)
 
 
-def wait_text(product: Product, thread: str, ts: str, part: str, seconds: float = 20.0) -> str:
+def wait_text(product: Product, thread: str, ts: str, part: str, seconds: float = PATIENCE) -> str:
     """Return what the message says once it holds the part."""
     try:
         wait_until(lambda: part in now(product, thread, ts), f"{part!r} in {ts}", seconds)
@@ -55,6 +55,6 @@ def wait_text(product: Product, thread: str, ts: str, part: str, seconds: float 
     return now(product, thread, ts)
 
 
-def whispered(product: Product, who: str, part: str, seconds: float = 10.0) -> str:
+def whispered(product: Product, who: str, part: str, seconds: float = PATIENCE) -> str:
     """Return what that person alone was told, once it holds the part."""
     return str(product.workspace.wait_for_ephemeral(who, lambda m: part in m["text"], seconds)["text"])

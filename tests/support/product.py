@@ -24,7 +24,7 @@ from bot.workspace.thread import WorkspaceThread
 from core.paths import StatePaths
 from core.process.controlsocket import NoAnswer, ask
 from core.process.presence import running_service
-from tests.support.tmux import alive, wait_until
+from tests.support.tmux import PATIENCE, alive, wait_until
 
 PROGRAM = Path(sys.executable).with_name("the-loop")
 BOT_VARIABLE, APP_VARIABLE = "THE_LOOP_SLACK_BOT_TOKEN", "THE_LOOP_SLACK_APP_TOKEN"
@@ -81,7 +81,7 @@ class Serving:
 
     def wait_swept(self) -> "Serving":
         """Wait until its boot sweep is over."""
-        ask(self._product.paths.service_socket, "sweep", 40.0)
+        ask(self._product.paths.service_socket, "sweep", PATIENCE)
         return self
 
     def stop(self, number: int = signal.SIGTERM) -> int:
@@ -94,7 +94,7 @@ class Serving:
         self._process.kill()
         self._process.wait(10)
 
-    def ended(self, seconds: float = 20.0) -> int:
+    def ended(self, seconds: float = PATIENCE) -> int:
         """Wait for its end and return its exit code."""
         return self._process.wait(seconds)
 
@@ -275,7 +275,7 @@ class Product:
         found = [json.loads(line) for line in lines]
         return [event for event in found if not kinds or event["event"] in kinds]
 
-    def wait_event(self, kind: str, count: int = 1, seconds: float = 15.0) -> list[dict[str, Any]]:
+    def wait_event(self, kind: str, count: int = 1, seconds: float = PATIENCE) -> list[dict[str, Any]]:
         """Return the events of that kind once there are so many."""
         wait_until(lambda: len(self.events(kind)) >= count, f"{count} {kind}", seconds)
         return self.events(kind)
@@ -284,7 +284,7 @@ class Product:
 
     def root(self, name: str = NAME) -> str:
         """Return the thread of the session, once it is announced and bound."""
-        announced = self.workspace.wait_for_message(lambda message: is_root(message, name), 20.0)
+        announced = self.workspace.wait_for_message(lambda message: is_root(message, name), PATIENCE)
         wait_until(lambda: any(e["name"] == name for e in self.events("standing.announced")), "the thread is bound")
         return str(announced["ts"])
 
@@ -292,7 +292,7 @@ class Product:
         """Return every announcement of the session that opened a thread."""
         return [message for message in self.workspace.messages("agents") if is_root(message, name)]
 
-    def wait_reply(self, thread: str, part: str, seconds: float = 15.0) -> Json:
+    def wait_reply(self, thread: str, part: str, seconds: float = PATIENCE) -> Json:
         """Return the first message in the thread that the bot wrote and that holds the part."""
         return self.workspace.wait_for_message(
             lambda m: m.get("thread_ts") == thread and m["ts"] != thread and "bot_id" in m and part in m["text"],
@@ -330,7 +330,7 @@ def is_root(message: Json, name: str = NAME) -> bool:
     return own_thread and "bot_id" in message and f"`standing:{name}`" in message["text"]
 
 
-def end(pid: int, number: int = signal.SIGTERM, seconds: float = 20.0) -> None:
+def end(pid: int, number: int = signal.SIGTERM, seconds: float = PATIENCE) -> None:
     """End one process by its pid."""
     os.kill(pid, number)
     wait_until(lambda: not alive(pid), f"process {pid} ends", seconds)

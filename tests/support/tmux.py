@@ -36,7 +36,10 @@ while True:
 """
 
 
-def wait_until(condition: Callable[[], object], what: str, seconds: float = 15.0, every: float = 0.01) -> None:
+PATIENCE = 40.0  #: seconds for what comes in a moment, on a machine that has far more to do than it can
+
+
+def wait_until(condition: Callable[[], object], what: str, seconds: float = PATIENCE, every: float = 0.01) -> None:
     """Wait for the condition, looked at `every` so many seconds. Raises AssertionError once the time is over."""
     end = time.monotonic() + seconds
     while not condition():

@@ -285,7 +285,7 @@ def test_a_death_is_told_once_with_what_tmux_knows(scribe: System, served: Serve
 
     os.kill(pid, signal.SIGKILL)
 
-    wait_until(lambda: told(scribe, "standing.exited"), "the end is told", 4)
+    wait_until(lambda: told(scribe, "standing.exited"), "the end is told")
     served.observer.survey()
     ObserverWorker(scribe, lambda _: None).survey()
     [event] = told(scribe, "standing.exited")

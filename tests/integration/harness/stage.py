@@ -178,7 +178,7 @@ class Stage:
 
     def expect_turns(self, count: int) -> None:
         """Wait until that many turns have ended."""
-        wait_until(lambda: len(self.of(TurnEnded)) >= count, f"{count} turns are over", 30.0)
+        wait_until(lambda: len(self.of(TurnEnded)) >= count, f"{count} turns are over")
 
     def of(self, kind: type[E]) -> list[E]:
         """Return the events of a kind so far."""

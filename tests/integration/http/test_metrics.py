@@ -15,11 +15,11 @@ from tests.support.tmux import wait_until
 def test_one_live_session_is_one_subscription_over_restarts_of_the_service(alone: Product, web: Web) -> None:
     """Adopt, release, adopt leaves one."""
     first = alone.serve().wait_swept()
-    wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched", 15.0)
+    wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched")
     first.stop()
     alone.serve().wait_swept()
 
-    wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched again", 15.0)
+    wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched again")
 
     assert web.metrics()['the_loop_sessions{live="live"}'] == 1
 
@@ -27,11 +27,11 @@ def test_one_live_session_is_one_subscription_over_restarts_of_the_service(alone
 def test_a_stopped_session_is_watched_no_more(alone: Product, web: Web) -> None:
     """The subscription goes with the pane."""
     alone.serve().wait_swept()
-    wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched", 15.0)
+    wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched")
 
     alone.cli("standing", "stop", NAME)
 
-    wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 0, "nothing is watched", 15.0)
+    wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 0, "nothing is watched")
     assert web.metrics()['the_loop_sessions{live="absent"}'] == 1
 
 

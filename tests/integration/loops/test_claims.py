@@ -178,7 +178,7 @@ def test_a_scheduler_killed_at_any_effect_loses_and_doubles_nothing(
         assert doomed.wait(30) == -signal.SIGKILL
 
     with scheduler(root, lease=0.5):
-        wait_until(lambda: check(system, record, effect), "it is done", 20)
+        wait_until(lambda: check(system, record, effect), "it is done")
     with scheduler(root):
         wait_until(lambda: not any(run.state is RunState.CLAIMED for run in system.loops.open_runs()), "none is left")
 

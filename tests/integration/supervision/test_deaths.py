@@ -60,7 +60,7 @@ def test_its_last_output_is_kept(system: System, supervised: Supervised) -> None
 
     os.kill(pid_of(system), signal.SIGKILL)
 
-    wait_until(lambda: events(system, "standing.exited"), "the end is told", 2.0)
+    wait_until(lambda: events(system, "standing.exited"), "the end is told")
     assert "these are my last words" in output_path(system.paths, record_of(system)[0]).read_text()
 
 
@@ -71,7 +71,7 @@ def test_a_row_says_how_it_ended(system: System, supervised: Supervised) -> None
 
     os.kill(pid_of(system), signal.SIGKILL)
 
-    wait_until(lambda: events(system, "standing.exited"), "the end is told", 2.0)
+    wait_until(lambda: events(system, "standing.exited"), "the end is told")
     row = get_standing(system, "scribe")
     assert (row.live, row.activity, row.pending_tasks) == (Live.DEAD, None, ())
     assert "its program has ended: signal 9" in row.detail
@@ -82,11 +82,11 @@ def test_an_exit_by_a_person_is_no_crash(system: System, supervised: Supervised,
     """`/exit` is told, and that somebody wanted it."""
     private.tmux("send-keys", "-t", "=loop-standing-scribe:", "/exit", "Enter")
 
-    wait_until(lambda: events(system, "standing.exited"), "the end is told", 4.0)
+    wait_until(lambda: events(system, "standing.exited"), "the end is told")
     [event] = events(system, "standing.exited")
     assert event["reason"] == "its person left it"
     assert event["detail"] == "exit 0"
-    wait_until(lambda: notes(system, "has ended"), "its thread is told", 4.0)
+    wait_until(lambda: notes(system, "has ended"), "its thread is told")
     assert len(notes(system, "has ended")) == 1
 
 
@@ -94,7 +94,7 @@ def test_an_exit_status_is_told(system: System, supervised: Supervised) -> None:
     """SIGTERM by a stranger ends the agent with a status of its own."""
     os.kill(pid_of(system), signal.SIGTERM)
 
-    wait_until(lambda: events(system, "standing.exited"), "the end is told", 4.0)
+    wait_until(lambda: events(system, "standing.exited"), "the end is told")
     assert recorded(system, "scribe").last_exit == LastExit(143, None)
     assert events(system, "standing.exited")[0]["reason"] == "it crashed"
 
@@ -105,7 +105,7 @@ def test_a_pane_that_is_taken_away_is_an_end_too(system: System, supervised: Sup
     supervised.observer.survey()
     private.tmux("kill-session", "-t", "=loop-standing-scribe:")
 
-    wait_until(lambda: events(system, "standing.exited"), "the end is told", 4.0)
+    wait_until(lambda: events(system, "standing.exited"), "the end is told")
     [event] = events(system, "standing.exited")
     assert event["detail"] == "nobody can tell how"
     assert not events(system, "standing.tmux_lost")
@@ -168,7 +168,7 @@ def test_a_broken_database_keeps_no_death_secret(system: System, supervised: Sup
 
     os.kill(pid, signal.SIGKILL)
 
-    wait_until(lambda: events(system, "standing.exited"), "the end is told", 6.0)
+    wait_until(lambda: events(system, "standing.exited"), "the end is told")
     [event] = events(system, "standing.exited")
     assert event["instance"] == instance
 
@@ -180,7 +180,7 @@ def test_a_paused_session_that_dies_is_told_and_stays_paused(system: System, sup
     pause_standing(system, "scribe", ACTOR)
     os.kill(pid_of(system), signal.SIGKILL)
 
-    wait_until(lambda: events(system, "standing.exited"), "the end is told", 4.0)
+    wait_until(lambda: events(system, "standing.exited"), "the end is told")
     record = recorded(system, "scribe")
     assert record.hold is not None
     assert record.hold.kind is HoldKind.PAUSED

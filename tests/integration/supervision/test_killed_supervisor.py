@@ -151,7 +151,7 @@ def test_a_killed_service_is_taken_up_where_it_was(world: World, scenario: Scena
 
     kill_at(world, f"{effect.value}:{side}")
     next_service = Stepped(system)
-    wait_until(lambda: _stepped(next_service, system, scenario), "the next service finishes it", 30)
+    wait_until(lambda: _stepped(next_service, system, scenario), "the next service finishes it")
 
     scenario.check(system)
     next_service.step()

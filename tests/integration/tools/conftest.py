@@ -107,6 +107,6 @@ def talking() -> Iterator[Desk]:
     with WorkspaceThread() as workspace, product(workspace) as running:
         serving = running.serve().wait_swept()
         thread = running.root()
-        running.wait_reply(thread, "Ready.", 30)
+        running.wait_reply(thread, "Ready.")
         wait_until(lambda: running.cli("standing", "get", NAME, "--json").json["slackThread"], "the thread is known")
         yield Desk(running, serving)

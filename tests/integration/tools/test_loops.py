@@ -92,7 +92,7 @@ async def test_a_tick_names_the_tools_that_the_agent_has(desk: Desk) -> None:
         made = await called(session, "create_loop", instruction="Look about you.", interval="30s")
         await called(session, "run_loop_now", id=made.structured_content["loop"]["id"])
 
-    wait_until(lambda: any("Look about you." in text for text in desk.product.taken()), "the tick is taken", 20)
+    wait_until(lambda: any("Look about you." in text for text in desk.product.taken()), "the tick is taken")
     [tick] = [text for text in desk.product.taken() if "Look about you." in text]
     assert "the tool stop_loop" in tick
     assert "the-loop loop stop" not in tick
