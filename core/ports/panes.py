@@ -75,14 +75,14 @@ class EndedTree:
 
 
 class Processes(Protocol):
-    """The processes of an instance, found by the marker in their environment and by descent from the pane's."""
+    """The processes of an instance, found by the marker that they carry and by descent from the pane's."""
 
     def alive(self, pid: int) -> bool:
         """Tell whether the process lives (a zombie does not)."""
         ...
 
     def marked(self, instance: str) -> tuple[int, ...]:
-        """Return the pids whose environment carries the instance's marker, ourselves excepted."""
+        """Return the pids of those that carry the instance's marker, ourselves excepted."""
         ...
 
     def end_tree(self, instance: str, pane_pid: int | None, grace: float) -> EndedTree:

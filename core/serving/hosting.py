@@ -18,6 +18,7 @@ from core.names import INSTANCE_VARIABLE
 from core.process.connections import NOT_YET
 from core.process.controlsocket import NoAnswer, ask
 from core.process.presence import running_service
+from core.processmark import shed_limit
 from core.serving.hostchecks import host_findings
 from core.standing.lifecycle import start_all, status_all, stop_all
 from core.store.files import private_folder, secure_root
@@ -162,6 +163,7 @@ def _detach(system: System) -> "subprocess.Popen[bytes]":
     argv = [sys.executable, "-m", "core.surfaces.cli", *(["--config", str(config)] if config else []), "serve"]
     secure_root(system.paths.root)
     private_folder(system.paths.local)
+    shed_limit()
     descriptor = os.open(system.paths.service_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "ab") as log:
         return subprocess.Popen(

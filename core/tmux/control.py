@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from core.errors import TmuxSilent
+from core.processmark import shed_limit
 from core.tmux.language import DATA, Line, spell
 from core.tmux.loadfiles import LoadFile, LoadFiles
 from core.tmux.server import CONTROL_SESSION, TmuxServer
@@ -164,6 +165,7 @@ class _Client:
     def __init__(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         self._stdout, written = os.pipe()
         _widen(self._stdout)
+        shed_limit()
         try:
             self._process = subprocess.Popen(
                 command,

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from core.domain.pane import Pane, Paste, Receipt, Spawn
+from core.processmark import MARKER, limit_of
 from core.tmux.language import DATA, Line, literal_format, spell
-from core.tmux.transport import MARKER
 
 TAG = "@the_loop_instance"
 REFUSED = "@the_loop_refused"  #: token of the latest write that the guard refused
@@ -29,7 +29,8 @@ _SESSION_ID = re.compile(r"\$[0-9]+")
 _LIVING = "#{W:#{P:#{?pane_dead,,x}}}"  #: expands to nothing where every pane of every window is dead
 _COLUMNS, _ROWS = "200", "50"  # tmux's own default of 80x24 makes full-screen programs wrap and cut their text
 _ENTER = b"\r"
-_RUN_IN = 'cd -- "$1" && shift && exec "$@"'
+#: The limit's letter is `x` in bash and ksh, `w` in dash and busybox; a system without that limit refuses both.
+_RUN_IN = '{ ulimit -S -x "$1" || ulimit -S -w "$1"; } 2>/dev/null; cd -- "$2" && shift 2 && exec "$@"'
 
 
 def write_line(
@@ -118,7 +119,8 @@ def spawn_line(spawn: Spawn, without: Sequence[str], *, remain_on_exit: bool) ->
     target = f"={_checked(_SAFE, spawn.target)}:"
     _checked(_SAFE, spawn.instance)
     unset = [word for name in without for word in ("-u", name)]
-    program = ["/bin/sh", "-c", _RUN_IN, "sh", str(spawn.cwd), "/usr/bin/env", *unset, str(spawn.launcher)]
+    mark = str(limit_of(spawn.instance))
+    program = ["/bin/sh", "-c", _RUN_IN, "sh", mark, str(spawn.cwd), "/usr/bin/env", *unset, str(spawn.launcher)]
     settings = [
         word for name, value in {**spawn.env, MARKER: spawn.instance}.items() for word in ("-e", f"{name}={value}")
     ]

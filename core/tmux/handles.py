@@ -88,6 +88,15 @@ class Handle:
         return seen is not None and not seen.zombie and seen.start == self._info.start
 
 
+def may_signal(pid: int) -> bool:
+    """Tell whether there is such a process and signals of ours reach it; none is sent."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
 def wait_ended(handles: Collection[Handle], seconds: float, noticed: Callable[[Handle], None]) -> tuple[Handle, ...]:
     """Wait until all have ended, at most that long, and return those that have not; `noticed` is told of each end."""
     deadline = Deadline(SystemClock(), seconds)

@@ -1,4 +1,4 @@
-"""The processes of an instance: found by the marker in their environment and by descent, ended softly, then hard."""
+"""The processes of an instance: found by the marker that they carry and by descent, ended softly, then hard."""
 
 import os
 import signal
@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterable
 from core.clock import SystemClock
 from core.domain.session import LastExit
 from core.ports import EndedTree
-from core.tmux.handles import Handle, wait_ended
+from core.processmark import MARKER, limit_of
+from core.tmux.handles import Handle, may_signal, wait_ended
 from core.tmux.proctable import ProcessInfo, ProcessTable, ancestors, descendants, process_table
-from core.tmux.transport import MARKER
 from core.tmux.watcher import Watcher
 
 _SWEEP_GRACE = 0.5  # seconds that what the harness left behind gets between SIGTERM and SIGKILL
@@ -134,6 +134,8 @@ class _Ending:
             marker = self._table.variable(pane.pid, MARKER)
             if marker:
                 return marker == self._instance
+            if self._table.locks_limit(pane.pid) == limit_of(self._instance):
+                return True
             self._clock.pause(_LOOK_PAUSE)
         names = self._table.name_of(pane.pid), self._table.name_of(pane.ppid)
         return not names[0].startswith("tmux") and names[1].startswith("tmux")
@@ -180,4 +182,14 @@ class _Ending:
 
 
 def _marked(table: ProcessTable, instance: str, processes: Iterable[ProcessInfo]) -> list[ProcessInfo]:
-    return [info for info in processes if not info.zombie and table.variable(info.pid, MARKER) == instance]
+    """Return those that carry the marker: as a variable, or, where their environment shows none, as their limit.
+
+    Whoever becomes another user keeps the limit; what we may not signal is not ours to end.
+    """
+    limit = limit_of(instance)
+
+    def carries(pid: int) -> bool:
+        marker = table.variable(pid, MARKER)
+        return marker == instance if marker else table.locks_limit(pid) == limit and may_signal(pid)
+
+    return [info for info in processes if not info.zombie and carries(info.pid)]

@@ -40,6 +40,10 @@ class ProcessTable(Protocol):
         """Return the variable that the process was started with; None if it had none, or we may not look."""
         ...
 
+    def locks_limit(self, pid: int) -> int | None:
+        """Return the process's soft limit on file locks; None if it has none, or there is no telling."""
+        ...
+
     def name_of(self, pid: int) -> str:
         """Return the program's name, "" if it cannot be told."""
         ...
@@ -80,6 +84,16 @@ class LinuxTable:
         prefix = f"{name}=".encode()
         values = (entry[len(prefix) :] for entry in environ.split(b"\0") if entry.startswith(prefix))
         return next((value.decode(errors="replace") for value in values), None)
+
+    def locks_limit(self, pid: int) -> int | None:
+        """See ProcessTable. Unlike the environment it can be read of every process."""
+        try:
+            limits = Path(f"/proc/{pid}/limits").read_bytes()
+        except OSError:
+            return None
+        _, found, rest = limits.partition(b"\nMax file locks ")
+        soft = rest.split(maxsplit=1)[0] if found else b""
+        return int(soft) if soft.isdigit() else None
 
     def name_of(self, pid: int) -> str:
         """See ProcessTable."""
@@ -137,6 +151,10 @@ class PsutilTable:
             return psutil.Process(pid).environ().get(name)
         except (psutil.Error, OSError):
             return None
+
+    def locks_limit(self, pid: int) -> int | None:
+        """See ProcessTable. Where there is no /proc there is no such limit."""
+        return None
 
     def name_of(self, pid: int) -> str:
         """See ProcessTable."""

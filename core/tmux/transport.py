@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from core.errors import TmuxMissing, TmuxSilent
-from core.names import INSTANCE_VARIABLE
+from core.processmark import MARKER, shed_limit
 from core.tmux.language import Line, arguments
 from core.values import dataclass
 
@@ -105,6 +105,7 @@ class ProcessTransport:
         return out.decode(errors="replace").removeprefix("tmux ").strip()
 
     def _started(self, words: list[str], *, with_input: bool) -> subprocess.Popen[bytes]:
+        shed_limit()  # the process may become the server
         try:
             return subprocess.Popen(
                 words,
@@ -185,9 +186,6 @@ def base_environment(environ: Mapping[str, str], without: frozenset[str]) -> dic
         kept["LC_ALL"] = "C.UTF-8"
     kept.setdefault("TERM", "xterm-256color")
     return kept
-
-
-MARKER = INSTANCE_VARIABLE
 
 
 def our_environment() -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from core.config.settings import HarnessDeclaration, Standing
 from core.domain.message import MessageState
 from core.domain.session import Hold, HoldKind, Live, Outcome, Phase, Status
 from core.ports import Binding, OutboundKind, PostState
@@ -16,8 +17,16 @@ from core.standing.reconcile import reconcile
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
-from tests.support.tmux import PrivateTmux, wait_until
-from tests.support.world import ACTOR, World, events, outcomes, recorded, waiting_message
+from tests.support.tmux import PrivateTmux, alive, launcher, wait_until
+from tests.support.world import (
+    ACTOR,
+    World,
+    definition,
+    events,
+    outcomes,
+    recorded,
+    waiting_message,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -318,3 +327,23 @@ def test_what_the_harness_left_running_ends_with_it(world: World, system: System
     stop_standing(system, "scribe", ACTOR)
 
     assert job.wait(timeout=10) != 0
+
+
+def test_what_left_the_harness_for_good_ends_with_it(world: World) -> None:
+    """A job that neither its parent, nor its terminal session, nor its environment tells of."""
+    note, here = world.folder / "job", world.folder / "here"
+    here.touch()
+    job = launcher(world.folder / "job.sh", f"echo $$ > {note}; while [ -e {here} ]; do sleep 0.2; done")
+    agent = launcher(world.folder / "leaver", f"setsid -f env -i {job}; echo READY; while :; do sleep 1; done")
+    leaving = {"leaving": HarnessDeclaration("leaving", (str(agent),), ready="READY")}
+    declared = Standing(True, (definition("scribe", harness="leaving"),))
+    system = world.system(world.settings()._replace(harnesses=leaving, standing=declared))
+    start_standing(system, "scribe", ACTOR)
+    wait_until(lambda: note.exists() and note.read_text().endswith("\n"), "the job runs")
+
+    answer = stop_standing(system, "scribe", ACTOR)
+
+    left = alive(int(note.read_text()))
+    here.unlink()
+    assert outcomes(answer) == {"scribe": Outcome.STOPPED}
+    assert not left

@@ -1,16 +1,25 @@
 """`the-loop start|stop|restart`: the service as a process, detached or by its systemd unit."""
 
 import os
+import resource
 import signal
 import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import yaml
 
 from core.process.controlsocket import ask
 from core.process.presence import running_service
+from core.processmark import limit_of
+from core.serving import hosting
 from tests.support.product import NAME, PROGRAM, Product, end
-from tests.support.tmux import alive, wait_until
+from tests.support.tmux import PrivateTmux, alive, launcher, private_tmux, wait_until
+from tests.support.world import ACTOR, World
 
 UNIT = "the-loop.service"
 TMUX_UNIT = "the-loop-tmux.service"
@@ -64,18 +73,56 @@ def test_start_brings_up_a_service_that_outlives_it(alone: Product) -> None:
     assert alone.paths.service_log.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.fixture
+def private() -> Iterator[PrivateTmux]:
+    """Give a tmux server that nobody else knows."""
+    with private_tmux() as server:
+        yield server
+
+
+@contextmanager
+def limited_as(instance: str) -> Iterator[None]:
+    """Give what is started in the block the limit that processes of the instance carry."""
+    locks = 10
+    soft, hard = resource.getrlimit(locks)
+    resource.setrlimit(locks, (limit_of(instance), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(locks, (soft, hard))
+
+
 def test_a_service_that_is_started_inside_of_a_pane_is_no_part_of_its_agent(alone: Product) -> None:
     """An operator may type the start there: the service comes up, and outlives a stop of that session."""
     alone.cli("standing", "start", NAME)
-    inside = {"THE_LOOP_INSTANCE": alone.record()["instanceId"]}
+    instance = alone.record()["instanceId"]
 
-    started = alone.cli("--as-operator", "start", "--json", env=inside)
+    with limited_as(instance):
+        started = alone.cli("--as-operator", "start", "--json", env={"THE_LOOP_INSTANCE": instance})
     stopped = alone.cli("standing", "stop", NAME, "--json")
 
     service = started.services["service"]
     assert (started.code, service["running"]) == (0, True)
     assert stopped.row["outcome"] == "stopped"
     assert running_service(alone.paths.service_lock) == service["pid"]
+
+
+def test_a_service_carries_no_agents_mark_from_its_first_moment(
+    private: PrivateTmux, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that a start runs detached has neither the variable nor the limit of the pane that it began in."""
+    system = World(tmp_path, private.server.socket_name, private.folder, enabled=False).system()
+    system = replace(system, environ={**system.environ, "THE_LOOP_INSTANCE": "i-outer"})
+    seen = tmp_path / "seen"
+    stand_in = launcher(tmp_path / "service", f"cat /proc/$$/limits /proc/$$/environ >{seen}; exit 3")
+    monkeypatch.setattr(sys, "executable", str(stand_in))
+
+    with limited_as("i-outer"):
+        hosting.start(system, ACTOR, lambda _: None)
+
+    assert str(limit_of("i-outer")) not in seen.read_text()
+    assert "i-outer" not in seen.read_text()
+    assert "Max file locks" in seen.read_text()
 
 
 def test_a_restart_that_is_typed_inside_of_a_pane_outlives_it(alone: Product) -> None:

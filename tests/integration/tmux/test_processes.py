@@ -1,6 +1,7 @@
 """Ending real process trees in real panes."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,9 +15,9 @@ import pytest
 from core.domain.session import LastExit
 from core.names import new_instance
 from core.tmux.processes import LocalProcesses
-from core.tmux.proctable import PsutilTable, process_table
+from core.tmux.proctable import PsutilTable, descendants, process_table
 from core.tmux.runner import TmuxRunner
-from tests.support.tmux import PrivateTmux, alive, launcher, wait_until
+from tests.support.tmux import PrivateTmux, alive, launcher, private_tmux, wait_until
 
 Strangers = tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]
 
@@ -47,6 +48,10 @@ def strangers() -> Iterator[Strangers]:
 def _pid_in(path: Path) -> int:
     wait_until(lambda: path.exists() and path.read_text().endswith("\n"), f"{path.name} is written")
     return int(path.read_text())
+
+
+def _children_of(pid: int) -> list[int]:
+    return [info.pid for info in descendants(process_table().all(), pid)]
 
 
 _STUBBORN = "trap '' TERM HUP INT"
@@ -167,6 +172,89 @@ def test_program_that_hides_its_environment_is_ended(
 
     assert ended.survivors == ()
     assert not alive(first)
+
+
+def test_orphan_in_a_session_of_its_own_without_our_environment_is_ended(
+    private: PrivateTmux, runner: TmuxRunner, strangers: Strangers
+) -> None:
+    """What left the tree, the terminal session and the environment long before the end still ends with the instance."""
+    folder = private.folder
+    orphan = launcher(
+        folder / "orphan", f"{_STUBBORN}; echo $$ > {folder}/gone; while [ -e {folder}/launch ]; do sleep 1; done"
+    )
+    other = private.spawn(runner, Path("/bin/cat"), target="loop-standing-other")
+    body = f"setsid -f env -i {orphan}; while :; do sleep 1; done"
+    pane = private.spawn(runner, launcher(folder / "launch", body))
+    gone = _pid_in(folder / "gone")
+    wait_until(lambda: gone not in _children_of(pane.pid), "it descends from the harness no more")
+
+    ended = LocalProcesses().end_tree(pane.tag, pane.pid, 0.3)
+
+    assert ended.survivors == ()
+    assert not alive(gone)
+    assert alive(other.pid)
+    assert strangers[0].poll() is None
+
+
+def test_server_that_a_process_of_an_instance_starts_outlives_it(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """Where an operator starts the-loop inside of a pane, its tmux server and its sessions are nobody's processes."""
+    pane = private.spawn(runner, Path("/bin/cat"))
+    with private_tmux() as inner:
+        program = (
+            "import sys\n"
+            "from pathlib import Path\n"
+            "from core.tmux.server import TmuxServer\n"
+            "server = TmuxServer(sys.argv[1], Path(sys.argv[2]))\n"
+            "server.write_conf()\n"
+            "made = server.process().run([*server.starting(), server.control_session()[0]], 5.0)\n"
+            "sys.exit(made.rc)\n"
+        )
+        words = [sys.executable, "-c", program, inner.server.socket_name, str(inner.server.conf)]
+        note = private.folder / "made"
+        starter = launcher(private.folder / "starter", f"{shlex.join(words)}; echo $? > {note}; exec sleep 60")
+        environ = {"TMUX_TMPDIR": str(inner.folder), "PYTHONPATH": str(Path(__file__).parents[3])}
+        outer = private.spawn(runner, starter, target="loop-standing-outer", **environ)
+        made = _pid_in(note)
+
+        ended = LocalProcesses().end_tree(outer.tag, outer.pid, 1.0)
+
+        assert made == 0
+        assert ended.survivors == ()
+        assert not alive(outer.pid)
+        assert alive(inner.pid())
+        assert alive(pane.pid)
+
+
+def test_what_another_user_runs_is_left_alone() -> None:
+    """A service that an agent started by sudo carries the limit, too; nobody but that user could end it."""
+    instance = new_instance()
+    program = (
+        "import hashlib, os, resource, subprocess, sys\n"
+        "from core.processmark import limit_of, shed_limit\n"
+        "from core.tmux.processes import LocalProcesses\n"
+        f"resource.setrlimit(10, (limit_of('{instance}'), resource.RLIM_INFINITY))\n"
+        "service = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
+        "shed_limit()\n"
+        "if os.geteuid() == 0:\n"
+        "    os.setresuid(65534, 65534, 0)\n"
+        f"ended = LocalProcesses().end_tree('{instance}', None, 0.2)\n"
+        "if os.geteuid() == 65534:\n"
+        "    os.setresuid(0, 0, 0)\n"
+        "print(ended.survivors, service.poll())\n"
+        "service.kill()\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
+    )
+
+    left = "None" if os.geteuid() == 0 else str(-signal.SIGTERM)  # only root can be another user here
+    assert done.stdout == f"() {left}\n"
 
 
 def test_caller_that_carries_the_marker_is_spared(processes: LocalProcesses) -> None:
