@@ -150,7 +150,6 @@ def test_what_was_taken_out_is_not_counted(thread: Thread) -> None:
     assert cancel.target.split() == [row.message.id for row in rows(thread.system) if row.state in WAITING]
 
 
-@pytest.mark.long
 def test_another_pause_has_a_note_of_its_own(thread: Thread) -> None:
     """What the first one told of has gone in; nobody looks at its note again."""
     pause_standing(thread.system, "scribe", ACTOR)

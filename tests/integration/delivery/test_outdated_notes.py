@@ -126,7 +126,6 @@ def test_what_went_in_is_told_as_gone_in(thread: Thread) -> None:
     assert not thread.chat.shown.get(note.ts)
 
 
-@pytest.mark.long
 def test_a_note_about_several_says_what_became_of_all(thread: Thread) -> None:
     """It goes on counting those that wait, and in the end tells how each went."""
     pause_standing(thread.system, "scribe", ACTOR)
@@ -189,7 +188,6 @@ def test_a_pressed_note_keeps_who_pressed(thread: Thread) -> None:
     assert thread.notes()[0].text.endswith("→ cancelled by alice.")
 
 
-@pytest.mark.long
 def test_a_killed_service_mends_each_note_once(thread: Thread, clock: HandClock) -> None:
     """Whoever comes after it finds what is out of date by what is stored, and edits nothing twice."""
     pause_standing(thread.system, "scribe", ACTOR)
