@@ -36,16 +36,19 @@ class AsyncDoor:
     async def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
         """Hand replies over; once this returns they are on the disk. Raises StoreBroken.
 
-        Core's thread has a head start on its way into the terminal before Slack is answered: both need the interpreter.
+        Core's thread has a head start on its way into the terminal, for both need the interpreter; where that way takes
+        longer, nobody waits for more than the disk.
         """
-        told: list[tuple[Verdict, ...]] = []
-        work = asyncio.get_running_loop().run_in_executor(None, self._door.receive, replies, told.append)
-        while not work.done():
+        taken: list[tuple[Verdict, ...]] = []
+        work = asyncio.get_running_loop().run_in_executor(None, self._door.receive, replies, taken.append)
+        while True:
             await asyncio.wait((work,), timeout=_HEAD_START_SECONDS)
-            if told:
-                return told[0]
-        await work
-        return told[0]
+            if work.done():
+                await work
+                return taken[0]
+            if taken:
+                await asyncio.to_thread(self._door.sync)
+                return taken[0]
 
     async def change(self, changes: Sequence[IncomingChange]) -> None:
         """Hand edits and deletions over. Raises StoreBroken."""

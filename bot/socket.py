@@ -43,8 +43,8 @@ class Socket(SocketModeClient):
         self.wss_uri = url
         self.lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.hello: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self.handling = 0
         self._handle = handle
+        self._taken: set[asyncio.Task[None]] = set()  #: frames, until they are dealt with
         self._pong_seconds = pong_seconds
         self.message_listeners.append(self._greeted)
         self.socket_mode_request_listeners.append(self._requested)
@@ -72,12 +72,17 @@ class Socket(SocketModeClient):
         self._lose(BROKEN)
 
     async def enqueue_message(self, message: str) -> None:
-        """Note at once why Slack wants another socket, since its close frame follows at the heels; pass all on."""
-        if '"disconnect"' in message:
-            frame = _frame(message)
-            if payloads.frame_kind(frame) == "disconnect":
-                self._lose(payloads.disconnect_reason(frame) or "disconnect")
-        await super().enqueue_message(message)
+        """Take a frame in: the first step of its task is done before that of the next, in the order of the frames.
+
+        Why Slack wants another socket is noted at once, since its close frame follows at the heels. The library would
+        have each frame wait in a queue for another task, which costs a reply two turns of the event loop.
+        """
+        frame = _frame(message)
+        if payloads.frame_kind(frame) == "disconnect":
+            self._lose(payloads.disconnect_reason(frame) or "disconnect")
+        task = asyncio.ensure_future(self.run_message_listeners(frame, message))
+        self._taken.add(task)
+        task.add_done_callback(self._taken.discard)
 
     async def watch(self, seconds: float = 1.0) -> str:
         """Return the reason once the connection is lost; looked at every `seconds` besides what the library tells."""
@@ -95,8 +100,8 @@ class Socket(SocketModeClient):
         """
         try:
             async with asyncio.timeout(seconds):
-                while self.handling:
-                    await asyncio.sleep(0.02)
+                while self._taken:
+                    await asyncio.wait(self._taken)
                 self.closed, self.auto_reconnect_enabled = True, False
                 await self.disconnect()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
@@ -125,14 +130,11 @@ class Socket(SocketModeClient):
             self.hello.set_result(payloads.connections(message))
 
     async def _requested(self, _client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
-        """Handle an envelope. The library starts these in the order of the frames; `_handle` must keep it."""
-        self.handling += 1
+        """Handle an envelope. These are begun in the order of the frames; `_handle` must keep it."""
         try:
             await self._handle(self, request)
         except (ConnectionError, aiohttp.ClientError) as error:
             log.info("an acknowledgement was not sent; Slack repeats it", extra={"reason": type(error).__name__})
-        finally:
-            self.handling -= 1
 
 
 async def _cancelled(*tasks: asyncio.Future[Any] | None) -> None:

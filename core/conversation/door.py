@@ -1,9 +1,7 @@
 """What a channel may ask of core, from any of its threads."""
 
 import logging
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from core.commands import exact_for
@@ -36,7 +34,6 @@ from core.system import System
 
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 5
-_HEAD_START_SECONDS = 0.02  #: is no wait for whoever wrote: Slack gives three seconds
 
 
 class Door:
@@ -69,32 +66,20 @@ class Door:
         self._inbound = inbound
         self._committed = committed
         self._at_once = at_once
-        self._disk = ThreadPoolExecutor(1, "disk")  #: waits for it
 
-    def receive(self, replies: Sequence[IncomingReply], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
-        """Run the pipeline, and deliver what passed. Raises StoreBroken.
-
-        `committed` is called, by another thread, when what passed is on the disk. The way into the terminal has a head
-        start and does not wait for that, since a power cut ends the terminal, too.
-        """
-        taken, delivered = self._inbound.take(replies), threading.Event()
-        synced = self._disk.submit(self._sync, delivered, taken.verdicts, committed)
+    def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict, ...]], None]) -> None:
+        """See CoreDoor. The disk comes last: a power cut ends the terminal, too."""
+        found = self._inbound.take(replies)
+        taken(found.verdicts)
         try:
-            taken.tell()
-            self._deliver(taken.uids)
+            found.tell()
+            self._deliver(found.uids)
         finally:
-            delivered.set()
-            synced.result()
+            self.sync()
 
-    def _sync(
-        self,
-        delivered: threading.Event,
-        verdicts: tuple[Verdict, ...],
-        committed: Callable[[tuple[Verdict, ...]], None],
-    ) -> None:
-        delivered.wait(_HEAD_START_SECONDS)  # both need the interpreter
+    def sync(self) -> None:
+        """See CoreDoor."""
         self._system.database.sync()
-        committed(verdicts)
 
     def _deliver(self, uids: Collection[str]) -> None:
         try:

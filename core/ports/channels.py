@@ -138,12 +138,16 @@ class Verdict(Enum):
 class CoreDoor(Protocol):
     """What a channel may ask of core, from any thread."""
 
-    def receive(self, replies: Sequence[IncomingReply], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
-        """Run the inbound pipeline. Raises StoreBroken.
+    def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict, ...]], None]) -> None:
+        """Run the inbound pipeline; once this returns, what passed is on the disk. Raises StoreBroken.
 
-        `committed` is called with its words as soon as what passed is on the disk. What follows, in this thread, is the
-        way into the terminal, which may take seconds.
+        `taken` is called with its words as soon as that is committed. What follows, in this thread, is the way into the
+        terminal, which may take seconds: who cannot wait for it calls `sync`, in another thread.
         """
+        ...
+
+    def sync(self) -> None:
+        """Return once all that was taken is on the disk. Raises StoreBroken."""
         ...
 
     def change(self, changes: Sequence[IncomingChange]) -> None:

@@ -65,7 +65,7 @@ class Door:
         """Everything received, in order."""
         return [reply for batch in self.batches for reply in batch]
 
-    def receive(self, replies: Sequence[IncomingReply], committed: Callable[[tuple[Verdict, ...]], None]) -> None:
+    def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict, ...]], None]) -> None:
         """Record the batch once the gate is open."""
         assert self.gate.wait(20), "the gate was never opened"
         if self.bug is not None:
@@ -76,7 +76,10 @@ class Door:
         before = {reply.ts for reply in self.replies}
         self.batches.append(list(replies))
         self._note()
-        committed(tuple(Verdict.DUPLICATE if reply.ts in before else Verdict.COMMITTED for reply in replies))
+        taken(tuple(Verdict.DUPLICATE if reply.ts in before else Verdict.COMMITTED for reply in replies))
+
+    def sync(self) -> None:
+        """Do nothing: there is no disk."""
 
     def change(self, changes: Sequence[IncomingChange]) -> None:
         """Record edits and deletions."""

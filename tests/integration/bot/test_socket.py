@@ -14,10 +14,12 @@ from bot.socket import Socket
 from bot.workspace.thread import WorkspaceThread
 
 
-async def opened(workspace: WorkspaceThread) -> Socket:
-    """Return a greeted socket whose envelopes are never done with."""
+async def opened(workspace: WorkspaceThread, begun: asyncio.Event | None = None) -> Socket:
+    """Return a greeted socket whose envelopes are never done with; `begun` is set once one is in hand."""
 
     async def handle(_client: SocketModeClient, _request: SocketModeRequest) -> None:
+        if begun is not None:
+            begun.set()
         await asyncio.Event().wait()
 
     client = async_web_client(SlackSettings.model_validate({"apiUrl": workspace.api_url}))
@@ -27,6 +29,13 @@ async def opened(workspace: WorkspaceThread) -> Socket:
     async with asyncio.timeout(5):
         await made.hello
     return made
+
+
+async def has_one_in_hand(workspace: WorkspaceThread, begun: asyncio.Event) -> None:
+    """Let an envelope come, and return once it is in hand."""
+    await asyncio.to_thread(workspace.say, "alice", "agents", "hello")
+    async with asyncio.timeout(5):
+        await begun.wait()
 
 
 def left(socket: Socket) -> list[str]:
@@ -39,12 +48,10 @@ def left(socket: Socket) -> list[str]:
 @pytest.mark.parametrize("how", ["idle", "handling", "silence", "rst", "fin"])
 async def test_an_ended_socket_is_closed(workspace: WorkspaceThread, how: str) -> None:
     """Also while an envelope is in hand that nobody will ever be done with, or nothing answers any more."""
-    socket = await opened(workspace)
+    begun = asyncio.Event()
+    socket = await opened(workspace, begun)
     if how == "handling":
-        await asyncio.to_thread(workspace.say, "alice", "agents", "hello")
-        async with asyncio.timeout(5):
-            while not socket.handling:
-                await asyncio.sleep(0.01)
+        await has_one_in_hand(workspace, begun)
     elif how != "idle":
         await asyncio.to_thread(workspace.break_sockets, how)
 
@@ -56,8 +63,9 @@ async def test_an_ended_socket_is_closed(workspace: WorkspaceThread, how: str) -
 @pytest.mark.parametrize("after", [0.0, 0.05])
 async def test_an_end_that_is_cut_short_closes_it_all_the_same(workspace: WorkspaceThread, after: float) -> None:
     """A service that is stopped while it stops."""
-    socket = await opened(workspace)
-    socket.handling = 1  # as if an envelope were in hand
+    begun = asyncio.Event()
+    socket = await opened(workspace, begun)
+    await has_one_in_hand(workspace, begun)
     ending = asyncio.ensure_future(socket.end(5.0))
     await asyncio.sleep(after)
 

@@ -1,5 +1,6 @@
 """A reply between its commit, the disk and the terminal: nobody is told that it has arrived before the disk has it."""
 
+import asyncio
 import errno
 import os
 import threading
@@ -8,6 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from bot.bridge import AsyncDoor
 from core.conversation.catchingup import CatchingUp
 from core.conversation.changing import Changes
 from core.conversation.door import Door
@@ -58,43 +60,61 @@ def door_of(system: System, at_once: Callable[[Collection[str]], None]) -> Door:
     )
 
 
-def test_a_reply_is_told_of_then_delivered_then_acknowledged(bound: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The event log knows of it before its session does; nobody is told that it arrived before the disk has it."""
-    order: list[str] = []
+def arrived(door: Door) -> Verdict:
+    """Hand the reply over as a channel does, and return core's word once Slack would be answered."""
+    [verdict] = asyncio.run(AsyncDoor(door).receive([REPLY]))
+    return verdict
+
+
+def note_syncs(monkeypatch: pytest.MonkeyPatch, order: list[str]) -> None:
+    """Note when the disk has what was committed."""
 
     def sync(descriptor: int) -> None:
         os.fsync(descriptor)
         order.append("on the disk")
 
+    monkeypatch.setattr("core.store.database._SYNC", sync)
+
+
+def test_a_reply_is_told_of_then_delivered_then_on_the_disk(bound: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event log knows of it before its session does, and the disk has it once it is handed over."""
+    order: list[str] = []
+
     def at_once(uids: Collection[str]) -> None:
         order.append("told of" if "channel.reply_received" in bound.paths.events.read_text() else "unknown")
         order.append(f"delivered to {len(uids)}")
 
-    monkeypatch.setattr("core.store.database._SYNC", sync)
+    note_syncs(monkeypatch, order)
 
     door_of(bound, at_once).receive([REPLY], lambda verdicts: order.append(verdicts[0].value))
 
-    assert order == ["told of", "delivered to 1", "on the disk", "committed"]
+    assert order == ["committed", "told of", "delivered to 1", "on the disk"]
 
 
-def test_a_delivery_that_hangs_keeps_no_acknowledgement(bound: System) -> None:
-    """A frozen tmux holds up the session's terminal, not whoever waits to hear that the reply arrived."""
+def test_a_delivery_that_hangs_keeps_no_acknowledgement(bound: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frozen tmux holds up the session's terminal, not whoever waits to hear that the reply is on the disk."""
+    order: list[str] = []
     acknowledged = threading.Event()
-    in_time: list[bool] = []
 
     def at_once(_: Collection[str]) -> None:
-        in_time.append(acknowledged.wait(_SECONDS))
+        order.append("in time" if acknowledged.wait(_SECONDS) else "too late")
 
-    door_of(bound, at_once).receive([REPLY], lambda _: acknowledged.set())
+    async def answer(door: AsyncDoor) -> None:
+        [verdict] = await door.receive([REPLY])
+        order.append(verdict.value)
+        acknowledged.set()
 
-    assert in_time == [True]
+    note_syncs(monkeypatch, order)
+
+    asyncio.run(answer(AsyncDoor(door_of(bound, at_once))))
+
+    assert order == ["on the disk", "committed", "in time", "on the disk"]
 
 
 def test_a_disk_that_fails_lets_nobody_believe_that_a_reply_arrived(
     bound: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sender's side hears of the trouble and sends it again; then it is known, synced, and delivered to nobody."""
-    told: list[tuple[Verdict, ...]] = []
     delivered: list[int] = []
     door = door_of(bound, lambda uids: delivered.append(len(uids)))
 
@@ -104,10 +124,8 @@ def test_a_disk_that_fails_lets_nobody_believe_that_a_reply_arrived(
     with monkeypatch.context() as failing:
         failing.setattr("core.store.database._SYNC", fail)
         with pytest.raises(StoreBroken, match="Input/output error"):
-            door.receive([REPLY], told.append)
-    before = list(told)
-    door.receive([REPLY], told.append)
+            arrived(door)
+    verdict = arrived(door)
 
-    assert before == []
-    assert told == [(Verdict.DUPLICATE,)]
+    assert verdict is Verdict.DUPLICATE
     assert delivered == [1, 0]

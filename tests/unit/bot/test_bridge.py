@@ -11,46 +11,57 @@ from bot.bridge import AsyncDoor
 from core.errors import StoreBroken
 from core.ports import CoreDoor, IncomingReply, Verdict
 
-Committed = Callable[[tuple[Verdict, ...]], None]
+Taken = Callable[[tuple[Verdict, ...]], None]
 
 
 class Slow:
-    """Core's door, where the way into the terminal is blocked."""
+    """Core's door, where the way into the terminal is blocked. `broken`: the disk is, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, broken: bool = False) -> None:
         self.free = threading.Event()
+        self.synced = 0
+        self._broken = broken
 
-    def receive(self, replies: Sequence[IncomingReply], committed: Committed) -> None:
+    def receive(self, replies: Sequence[IncomingReply], taken: Taken) -> None:
         """Commit, then wait."""
-        committed((Verdict.COMMITTED,))
+        taken((Verdict.COMMITTED,))
         self.free.wait(20)
+
+    def sync(self) -> None:
+        """Count, or fail."""
+        if self._broken:
+            self.free.set()
+            raise StoreBroken("the disk failed", "look at it")
+        self.synced += 1
 
 
 class Broken:
     """Core's door, with a full disk behind it."""
 
-    def receive(self, replies: Sequence[IncomingReply], committed: Committed) -> None:
+    def receive(self, replies: Sequence[IncomingReply], taken: Taken) -> None:
         """Fail."""
         raise StoreBroken("the disk is full", "free some space")
 
 
-def test_a_reply_that_is_committed_is_answered_while_it_is_delivered() -> None:
+def test_a_reply_that_is_on_the_disk_is_answered_while_it_is_delivered() -> None:
     """A frozen tmux keeps no acknowledgement."""
     door = Slow()
 
-    async def receive() -> tuple[tuple[Verdict, ...], bool]:
+    async def answered() -> tuple[tuple[Verdict, ...], int, bool]:
         verdicts = await asyncio.wait_for(AsyncDoor(cast(CoreDoor, door)).receive([]), 10)
-        delivered = door.free.is_set()
+        synced, delivered = door.synced, door.free.is_set()
         door.free.set()
-        return verdicts, delivered
+        return verdicts, synced, delivered
 
-    verdicts, delivered = asyncio.run(receive())
+    verdicts, synced, delivered = asyncio.run(answered())
 
     assert verdicts == (Verdict.COMMITTED,)
+    assert synced == 1
     assert not delivered
 
 
-def test_a_reply_that_cannot_be_committed_is_told() -> None:
+@pytest.mark.parametrize(("door", "reason"), [(Broken(), "the disk is full"), (Slow(broken=True), "the disk failed")])
+def test_a_reply_that_is_not_on_the_disk_is_told(door: object, reason: str) -> None:
     """Whoever handed it over lets Slack send it again."""
-    with pytest.raises(StoreBroken, match="the disk is full"):
-        asyncio.run(AsyncDoor(cast(CoreDoor, Broken())).receive([]))
+    with pytest.raises(StoreBroken, match=reason):
+        asyncio.run(AsyncDoor(cast(CoreDoor, door)).receive([]))
