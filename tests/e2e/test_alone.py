@@ -39,7 +39,7 @@ def test_start_say_stop_and_resume_without_a_service(alone: Product) -> None:
     assert (stopped.code, stopped.row["outcome"]) == (0, "stopped")
     assert (resumed.code, resumed.row["outcome"]) == (0, "resumed")
     assert alone.record()["harnessSessionId"] == conversation
-    assert (alone.count("the first word"), alone.count("the second word")) == (1, 1)
+    assert (alone.times("the first word"), alone.times("the second word")) == (1, 1)
 
 
 def test_a_message_to_a_stopped_session_names_the_start_command(alone: Product) -> None:
@@ -65,8 +65,8 @@ def test_a_message_by_standard_input_and_by_file(alone: Product) -> None:
     second = alone.cli("standing", "say", NAME, "--file", str(file))
 
     assert (first.code, second.code) == (0, 0)
-    assert alone.count("from a pipe\nin two lines") == 1
-    assert alone.count("from a file: äöü 漢字") == 1
+    assert alone.times("from a pipe\nin two lines") == 1
+    assert alone.times("from a file: äöü 漢字") == 1
 
 
 def test_a_text_that_is_no_utf8_is_refused(alone: Product) -> None:
@@ -193,6 +193,8 @@ def test_an_agent_that_left_by_itself_is_seen_as_dead(alone: Product) -> None:
     alone.cli("standing", "say", NAME, "--raw", "--text", "/exit", "--no-wait")
     alone.cli("standing", "say", NAME, "--text", "are you gone?", "--wait", "5")
     wait_until(lambda: not alive(pid), "the agent has left")
+    target = f"=loop-standing-{NAME}:"
+    wait_until(lambda: alone.tmux("display-message", "-p", "-t", target, "#{pane_dead}").strip() == "1", "tmux knows")
 
     row = alone.cli("standing", "get", NAME, "--json").json
     said = alone.cli("standing", "say", NAME, "--text", "hello", "--json")

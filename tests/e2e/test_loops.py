@@ -45,10 +45,11 @@ def test_a_declared_loop_ticks_defers_while_busy_and_ends_with_its_stop(alone: P
     alone.serve().wait_swept()
     wait_ticks(alone, 2)
 
-    alone.cli("standing", "say", NAME, "--text", "sleep 6", "--json")
+    alone.cli("standing", "say", NAME, "--text", "sleep 600", "--json")
     before = len(ticks(alone))
     wait_until(lambda: alone.events("loop.deferred"), "a tick is deferred")
     during = len(ticks(alone))
+    assert alone.cli("standing", "interrupt", NAME).code == 0
     wait_ticks(alone, before + 1)
     stopped = alone.cli("loop", "stop", loop(alone)["id"], "--reason", "enough", "--json")
     wait_until(lambda: not alone.cli("standing", "queue", NAME, "--json").json["messages"], "nothing waits")

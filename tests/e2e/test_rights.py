@@ -37,6 +37,7 @@ def test_what_an_agent_says_is_framed_as_an_agents(alone: Product, agents: dict[
     said = alone.program(("standing", "say", NAME, "--text", "I need the keys", "--json"), env=agents)
 
     assert (said.code, said.json["state"]) == (0, "confirmed")
+    assert alone.times("I need the keys") == 1
     [taken] = [text for text in alone.taken() if "I need the keys" in text]
     assert taken.startswith("[agent builder #")
     assert alone.events("standing.said")[-1]["actor"] == "agent:builder"

@@ -43,6 +43,7 @@ def test_an_agent_writes_to_another_which_answers(talking: Product) -> None:
     tell(talking, thread, 'call say_to_standing_session {"name": "builder", "text": "are you there?"}')
     talking.wait_reply(thread, '"state": "confirmed"')
 
+    assert talking.times("are you there?", "builder") == 1
     [taken] = [text for text in talking.taken("builder") if "are you there?" in text]
     assert taken.startswith(f"[agent {NAME} #")
     assert not talking.events("standing.asked")

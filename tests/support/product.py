@@ -87,7 +87,7 @@ class Serving:
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Signal it and return its exit code."""
         self._process.send_signal(number)
-        return self._process.wait(30)
+        return self._process.wait(PATIENCE)
 
     def kill(self) -> None:
         """End it as a crash would."""
@@ -268,6 +268,11 @@ class Product:
     def count(self, text: str, name: str = NAME) -> int:
         """Return how many times the agent took the text."""
         return sum(taken.count(text) for taken in self.taken(name))
+
+    def times(self, text: str, name: str = NAME) -> int:
+        """Return how many times the agent took the text, once it did: the hook comes before the conversation's line."""
+        wait_until(lambda: self.count(text, name), f"{name} took {text!r}")
+        return self.count(text, name)
 
     def events(self, *kinds: str) -> list[dict[str, Any]]:
         """Return the events of these kinds, oldest first; without kinds, all."""

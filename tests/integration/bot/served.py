@@ -29,6 +29,7 @@ from core.ports import (
     Told,
     Verdict,
 )
+from tests.support.tmux import PATIENCE
 
 SECRET = "hunter2-and-more"  #: what the door of the tests takes out
 T = TypeVar("T")
@@ -67,7 +68,7 @@ class Door:
 
     def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict, ...]], None]) -> None:
         """Record the batch once the gate is open."""
-        assert self.gate.wait(20), "the gate was never opened"
+        assert self.gate.wait(PATIENCE), "the gate was never opened"
         if self.bug is not None:
             raise self.bug
         if self.broken:
@@ -149,7 +150,7 @@ class Door:
         self.states.append((up, detail))
         self._note()
 
-    def wait(self, find: Callable[[Door], T | None], deadline: float = 10.0) -> T:
+    def wait(self, find: Callable[[Door], T | None], deadline: float = PATIENCE) -> T:
         """Return what `find` finds, neither None nor False."""
         with self._changed:
             self._changed.wait_for(lambda: find(self) not in (None, False), deadline)
@@ -199,12 +200,12 @@ class Served:
         self._stopping.set()
         self._threads.shutdown()
 
-    def stop(self, deadline: float = 10.0) -> None:
+    def stop(self, deadline: float = PATIENCE) -> None:
         """Ask it to stop, and wait until it has."""
         self._stopping.set()
         self.ended(deadline)
 
-    def ended(self, deadline: float = 10.0) -> None:
+    def ended(self, deadline: float = PATIENCE) -> None:
         """Wait until serving has returned, and raise what it raised."""
         assert self._serving is not None, "nothing is served"
         self._serving.result(deadline)

@@ -109,7 +109,7 @@ def test_a_broken_socket_is_replaced(workspace: WorkspaceThread, door: Door, ser
     root = served.thread()
 
     workspace.break_sockets(how)
-    workspace.wait_for(lambda c: c.sockets_opened() == 2 or None, 20)
+    workspace.wait_for(lambda c: c.sockets_opened() == 2 or None)
     ts = workspace.say("alice", "agents", "still there?", root)
 
     door.wait(lambda seen: any(reply.ts == ts for reply in seen.replies))
@@ -232,8 +232,8 @@ def _free_port() -> int:
 
 def test_stopping_does_not_wait_for_an_absent_slack(workspace: WorkspaceThread, door: Door) -> None:
     """Neither a call that hangs nor the pause before the next attempt holds a stop up."""
-    workspace.fault("auth.test", "slow", 5, seconds=12)
+    workspace.fault("auth.test", "slow", 5, seconds=600)
     with Served(workspace, door) as served:
-        served.stop(deadline=3)
+        served.stop()
 
     assert door.states[-1] == (False, "stopped")

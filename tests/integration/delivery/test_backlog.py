@@ -6,6 +6,7 @@ from core.delivery.deliverer import Deliverer
 from core.domain.message import Kind, MessageState
 from core.system import System
 from tests.support.talking import record_of
+from tests.support.tmux import PATIENCE
 from tests.unit.store.samples import a_message
 
 
@@ -22,7 +23,7 @@ def test_a_message_with_a_long_backlog_behind_it_is_confirmed(scribe: System) ->
     ]
     scribe.inbox.add(many)
 
-    first = Deliverer(scribe).run(uid, "m-1", now + timedelta(seconds=20))
+    first = Deliverer(scribe).run(uid, "m-1", now + timedelta(seconds=PATIENCE))
 
     assert first is not None
     assert (first.state, first.submits) == (MessageState.CONFIRMED, 1)

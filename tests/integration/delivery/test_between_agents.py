@@ -9,6 +9,7 @@ from core.standing.saying import say
 from core.standing.starting import start_standing
 from core.system import System
 from tests.integration.delivery.conftest import settle
+from tests.support.tmux import PATIENCE
 from tests.support.world import ACTOR
 
 SCRIBE, OTHER = "scribe", "scribe-two"
@@ -31,7 +32,7 @@ def uid_of(system: System, name: str) -> str:
 
 def write(system: System, sender: str, to: str) -> None:
     """Let one write to the other, and wait until that one has taken it."""
-    said = say(system, to, f"from {sender}", actor=f"agent:{sender}", wait=15)
+    said = say(system, to, f"from {sender}", actor=f"agent:{sender}", wait=PATIENCE)
     assert said.delivered, said
 
 
@@ -43,10 +44,10 @@ def test_two_agents_do_not_answer_one_another_without_end(pair: System) -> None:
 
     assert chain(pair, uid_of(pair, SCRIBE), pair.clock.now()) == LONGEST_CHAIN
     with pytest.raises(Refused, match=f"{LONGEST_CHAIN} messages of agents") as caught:
-        say(pair, OTHER, "once more", actor=f"agent:{SCRIBE}", wait=15)
+        say(pair, OTHER, "once more", actor=f"agent:{SCRIBE}", wait=PATIENCE)
     assert "a person" in caught.value.remedy
 
-    say(pair, SCRIBE, "tell it again", actor=ACTOR, wait=15)
+    say(pair, SCRIBE, "tell it again", actor=ACTOR, wait=PATIENCE)
     write(pair, SCRIBE, OTHER)
 
 

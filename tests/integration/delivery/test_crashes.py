@@ -12,7 +12,7 @@ from core.domain.message import MessageState
 from core.effects import Effect
 from core.system import System
 from tests.support.talking import record_of, rows, taken, times
-from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.typist import Typist
 from tests.support.world import World, waiting_message
 
@@ -28,7 +28,7 @@ POINTS = [
 
 def say_and_die(world: World, point: str) -> int:
     """Say something in a process that dies at the point, and return how it ended."""
-    command = [sys.executable, "-m", "tests.support.talking", str(world.save()), "scribe", "survive this", "4"]
+    command = [sys.executable, "-m", "tests.support.talking", str(world.save()), "scribe", "survive this", "40"]
     return subprocess.run(
         command, env={**os.environ, "THE_LOOP_CRASH_AT": point}, capture_output=True, timeout=60, check=False
     ).returncode
@@ -49,7 +49,7 @@ def finish(system: System) -> list[MessageState]:
     """Let another process's place be taken, and return what became of the messages."""
     uid, _ = record_of(system)
     row = rows(system)[-1]
-    Deliverer(system).run(uid, row.message.id, system.clock.now() + timedelta(seconds=12))
+    Deliverer(system).run(uid, row.message.id, system.clock.now() + timedelta(seconds=PATIENCE))
     return [row.state for row in rows(system)]
 
 

@@ -19,7 +19,7 @@ from core.standing.saying import say
 from core.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.support.talking import record_of, rows, taken, times
-from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.world import ACTOR
 
 S = MessageState
@@ -64,7 +64,7 @@ def test_a_dialog_without_a_marker_gets_no_enter(scribe: System, private: Privat
     assert not any("not an answer" in text for text in taken(scribe))
     private.tmux("send-keys", "-t", TARGET, "Enter")
     settle(scribe)
-    Deliverer(scribe).run(record_of(scribe)[0], said.message_id, scribe.clock.now() + _seconds(12))
+    Deliverer(scribe).run(record_of(scribe)[0], said.message_id, scribe.clock.now() + _seconds(PATIENCE))
     assert times(scribe, "not an answer") == 1
 
 
@@ -84,7 +84,7 @@ def test_a_dialog_that_a_person_opens_after_the_paste_gets_no_enter(scribe: Syst
     status.write_text(idle)
 
     assert during is S.PASTED
-    deliverer.run(uid, rows(scribe)[0].message.id, scribe.clock.now() + _seconds(12))
+    deliverer.run(uid, rows(scribe)[0].message.id, scribe.clock.now() + _seconds(PATIENCE))
     assert times(scribe, "in between") == 1
 
 
@@ -149,7 +149,7 @@ def test_an_escape_at_a_dialog_frees_the_queue(scribe: System, private: PrivateT
     activity = scribe.activities.get(uid)
     assert activity is not None
     assert (activity.state, marker.exists()) == (ActivityState.IDLE, False)
-    Deliverer(scribe).run(uid, said.message_id, scribe.clock.now() + _seconds(12))
+    Deliverer(scribe).run(uid, said.message_id, scribe.clock.now() + _seconds(PATIENCE))
     assert times(scribe, "after the no") == 1
 
 

@@ -14,7 +14,7 @@ from core.standing.pausing import pause_standing
 from core.standing.saying import say
 from core.system import System
 from tests.support.talking import record_of, rows, times
-from tests.support.tmux import wait_until
+from tests.support.tmux import PATIENCE, wait_until
 from tests.support.world import ACTOR, World
 
 S = MessageState
@@ -38,7 +38,7 @@ def test_a_kill_after_it_was_given_back_loses_nothing(scribe: System, world: Wor
         [*command, "resume", "scribe"], env={**os.environ, "THE_LOOP_CRASH_AT": point}, timeout=60, check=False
     )
 
-    until = scribe.clock.now() + timedelta(seconds=15)
+    until = scribe.clock.now() + timedelta(seconds=PATIENCE)
     row = Deliverer(scribe).run(uid, rows(scribe)[-1].message.id, until)
 
     assert (accepted.state, killed.returncode) == (S.ACCEPTED, -9)

@@ -25,9 +25,9 @@ from core.system import System
 from core.tmux.runner import TmuxRunner
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.support.talking import record_of, rows, taken, talking, times
-from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.typist import Typist
-from tests.support.world import ACTOR, World
+from tests.support.world import ACTOR, World, events
 
 S = MessageState
 TARGET = "=loop-standing-scribe:"
@@ -81,7 +81,7 @@ class NumbHarnesses:
         return self._harness
 
 
-def finish(system: System, seconds: float = 12.0) -> list[MessageState]:
+def finish(system: System, seconds: float = PATIENCE) -> list[MessageState]:
     """Deliver what waits, and return what became of the messages."""
     uid, _ = record_of(system)
     Deliverer(system).run(uid, rows(system)[-1].message.id, system.clock.now() + timedelta(seconds=seconds))
@@ -140,11 +140,12 @@ def test_a_read_only_client_delays_nothing(scribe: System, private: PrivateTmux)
     """Whoever only looks cannot have typed."""
     watcher = Typist(private, "loop-standing-scribe", "-r")
     try:
-        said = say(scribe, "scribe", "as ever", actor=ACTOR, wait=4)
+        said = say(scribe, "scribe", "as ever", actor=ACTOR)
     finally:
         watcher.close()
 
     assert said.state is S.CONFIRMED
+    assert not events(scribe, "standing.queued")
 
 
 def test_half_typed_text_comes_back_after_the_message(scribe: System, typist: Typist) -> None:
@@ -197,7 +198,7 @@ def test_a_message_waits_while_somebody_types(scribe: System, typist: Typist) ->
 )
 def test_any_text_arrives_once_as_text(scribe: System, text: str) -> None:
     """No text acts on the terminal, is cut, doubled or taken for a command."""
-    said = say(scribe, "scribe", text, actor=ACTOR, wait=20)
+    said = say(scribe, "scribe", text, actor=ACTOR, wait=PATIENCE)
 
     assert said.state is S.CONFIRMED
     [row] = rows(scribe)
@@ -229,7 +230,7 @@ def test_a_frozen_tmux_answers_in_time_and_gets_nothing_after_the_expiry(scribe:
 
     with private.frozen():
         said = say(soon, "scribe", "never mind", actor=ACTOR, wait=3)
-        expires = rows(soon)[0].message.created_at + timedelta(minutes=0.05)
+        expires = rows(soon)[0].updated_at + timedelta(minutes=0.05)
         wait_until(lambda: soon.clock.now() > expires, "the row's time is over")
 
     states = finish(soon)
@@ -282,8 +283,8 @@ def test_what_no_record_shows_is_unknown_and_the_next_message_is_not_glued_to_it
     system = replace(talking(world, "numb"), harnesses=NumbHarnesses(heard))
     assert start_standing(system, "scribe", ACTOR).ok
 
-    first = say(system, "scribe", "are you there", actor=ACTOR, wait=15)
-    second = say(system, "scribe", "and now", actor=ACTOR, wait=15)
+    first = say(system, "scribe", "are you there", actor=ACTOR, wait=PATIENCE)
+    second = say(system, "scribe", "and now", actor=ACTOR, wait=PATIENCE)
 
     clear = BundledHarness.traits.clear or b""
     boot, after_boot, after_first = heard.read_bytes().split(clear)
@@ -382,7 +383,7 @@ def test_a_tool_marker_from_the_future_holds_up_nothing(scribe: System) -> None:
     """The clock was set back: the margin after a tool call is waited out from now on, and then the text goes in."""
     stamp_tomorrow(scribe.paths.session(record_of(scribe)[0]) / TOOL)
 
-    said = say(scribe, "scribe", "after the clock was set back", actor=ACTOR, wait=8)
+    said = say(scribe, "scribe", "after the clock was set back", actor=ACTOR, wait=PATIENCE)
 
     assert said.state is S.CONFIRMED
     assert times(scribe, "after the clock was set back") == 1

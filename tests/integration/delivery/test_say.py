@@ -11,7 +11,7 @@ from core.names import new_marker
 from core.standing.saying import say
 from core.system import System
 from tests.support.talking import record_of, rows, taken, times
-from tests.support.tmux import wait_until
+from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.world import ACTOR
 from tests.unit.store.samples import a_message
 
@@ -37,13 +37,14 @@ def test_twenty_messages_arrive_once_and_in_order(scribe: System) -> None:
     assert [text.split("] ", 1)[1].strip() for text in taken(scribe)[1:]] == texts
 
 
-def test_a_message_to_a_busy_agent_is_accepted_by_its_queue(scribe: System) -> None:
+def test_a_message_to_a_busy_agent_is_accepted_by_its_queue(scribe: System, private: PrivateTmux) -> None:
     """Its own queue line is evidence, and the turn that takes the text later confirms the row."""
-    say(scribe, "scribe", "sleep 2", actor=ACTOR)
+    say(scribe, "scribe", "sleep 600", actor=ACTOR)
 
     said = say(scribe, "scribe", "next please", actor=ACTOR)
 
     assert (said.state, said.delivered) == (MessageState.ACCEPTED, True)
+    private.tmux("send-keys", "-t", "=loop-standing-scribe:", "Escape")
     uid, _ = record_of(scribe)
 
     def confirmed() -> bool:
@@ -96,7 +97,7 @@ def test_a_say_without_a_service_lets_no_reply_in(scribe: System) -> None:
     scribe.inbox.add([a_message(2, **of_ann, text="came live", marker=new_marker(), order_us=now - 1)])
 
     began = scribe.clock.monotonic()
-    said = say(scribe, "scribe", "from the terminal", actor=ACTOR, wait=60)
+    said = say(scribe, "scribe", "from the terminal", actor=ACTOR, wait=10 * PATIENCE)
     waited = scribe.clock.monotonic() - began
     before = len(taken(scribe))
     scribe.inbox.add([a_message(1, **of_ann, text="was missed", marker=new_marker(), order_us=now - 2)])
@@ -106,6 +107,6 @@ def test_a_say_without_a_service_lets_no_reply_in(scribe: System) -> None:
     assert said.state is MessageState.QUEUED
     assert "no service is running" in " ".join(said.messages)
     assert before == 1
-    assert waited < 30, "it waited for what only a service can do"
+    assert waited < PATIENCE, "it waited for what only a service can do"
     order = [text.split("] ", 1)[1].strip() for text in taken(scribe)[1:]]
     assert order == ["was missed", "came live", "from the terminal"]

@@ -16,7 +16,7 @@ from core.errors import CoreError, StoreBroken
 from core.standing.starting import start_standing
 from core.system import System
 from tests.support.talking import record_of, rows, talking, times
-from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.typist import Typist
 from tests.support.world import ACTOR, World, waiting_message
 
@@ -35,7 +35,7 @@ def brisk(world: World) -> System:
     assert start_standing(system, "scribe", ACTOR).ok
     uid, _ = record_of(system)
     [boot] = system.inbox.with_states(uid, frozenset(MessageState))
-    Deliverer(system).run(uid, boot.message.id, system.clock.now() + timedelta(seconds=10))
+    Deliverer(system).run(uid, boot.message.id, system.clock.now() + timedelta(seconds=PATIENCE))
     return system
 
 
@@ -48,13 +48,14 @@ def heard(world: World) -> bytes:
 @pytest.mark.parametrize("point", POINTS)
 def test_a_message_entered_at_once_survives_a_kill_at_every_point(brisk: System, world: World, point: str) -> None:
     """It is read once, with one Enter behind it, and its row is over."""
-    command = [sys.executable, "-m", "tests.support.talking", str(world.save()), "scribe", "survive this", "4", "brisk"]
+    words = ("scribe", "survive this", "40", "brisk")
+    command = [sys.executable, "-m", "tests.support.talking", str(world.save()), *words]
     ended = subprocess.run(
         command, env={**os.environ, "THE_LOOP_CRASH_AT": point}, capture_output=True, timeout=60, check=False
     ).returncode
 
     uid, _ = record_of(brisk)
-    row = Deliverer(brisk).run(uid, rows(brisk)[-1].message.id, brisk.clock.now() + timedelta(seconds=12))
+    row = Deliverer(brisk).run(uid, rows(brisk)[-1].message.id, brisk.clock.now() + timedelta(seconds=PATIENCE))
 
     assert ended == -9
     assert row is not None
@@ -79,7 +80,7 @@ def test_no_enter_follows_while_a_dialog_may_open(brisk: System, world: World) -
     deliverer = Deliverer(brisk, authorized)
     deliverer.advance(uid)
     pasted = brisk.inbox.get(message.id)
-    row = deliverer.run(uid, message.id, brisk.clock.now() + timedelta(seconds=5))
+    row = deliverer.run(uid, message.id, brisk.clock.now() + timedelta(seconds=PATIENCE))
 
     assert pasted is not None
     assert pasted.state is S.PASTED
@@ -103,7 +104,7 @@ def test_sessions_are_pasted_to_in_one_step(scribe: System) -> None:
     assert set(outcomes) == set(uids.values())
     assert set(states.values()) == {S.PASTED}
     for name in names:
-        row = deliverer.run(uids[name], messages[name].id, scribe.clock.now() + timedelta(seconds=10))
+        row = deliverer.run(uids[name], messages[name].id, scribe.clock.now() + timedelta(seconds=PATIENCE))
         assert row is not None
         assert row.state is S.CONFIRMED
         assert times(scribe, messages[name].text, name) == 1

@@ -29,7 +29,7 @@ from core.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.talking import record_of, rows, taken, times
-from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.world import ACTOR
 from tests.unit.store.samples import a_message
 
@@ -91,8 +91,9 @@ def chat() -> Chat:
 
 
 @pytest.fixture
-def served(scribe: System, chat: Chat) -> Iterator[Served]:
-    """Give a running service around `scribe`, which has a thread."""
+def served(scribe: System, chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """Give a running service around `scribe`, which has a thread; it looks at the panes where something tells it to."""
+    monkeypatch.setattr("core.serving.watching._SURVEY_SECONDS", 3600.0)
     uid, _ = record_of(scribe)
     scribe.bindings.bind(Binding("slack", TEAM, HOME, THREAD, uid, "scribe", datetime.now(UTC)))
     service = Served(scribe, chat)
@@ -271,7 +272,7 @@ def test_two_sessions_get_their_own_messages_in_order(scribe: System, served: Se
         thread.join()
 
     for name in names:
-        wait_until(lambda name=name: len(taken(scribe, name)) >= 21, f"{name} took all", 60)  # type: ignore[misc]
+        wait_until(lambda name=name: len(taken(scribe, name)) >= 21, f"{name} took all")  # type: ignore[misc]
         texts = [text.split("] ", 1)[1].strip() for text in taken(scribe, name)[1:]]
         assert sorted(texts) == sorted(f"{sender} {number}." for sender in ("ann", "bob") for number in range(10))
         for sender in ("ann", "bob"):
@@ -326,7 +327,7 @@ def test_what_a_killed_agent_had_in_its_queue_is_given_to_its_next_life(scribe: 
 
     wait_until(given_back, "the row waits again")
     assert start_standing(scribe, "scribe", ACTOR).ok
-    Deliverer(scribe).run(uid, rows(scribe)[-1].message.id, scribe.clock.now() + timedelta(seconds=15))
+    Deliverer(scribe).run(uid, rows(scribe)[-1].message.id, scribe.clock.now() + timedelta(seconds=PATIENCE))
 
     assert queued.state is S.ACCEPTED
     assert rows(scribe)[-1].state is S.CONFIRMED

@@ -58,8 +58,12 @@ def person(product: Product, name: str, *words: str) -> Iterator[Person]:
         someone.close()
 
 
-def taken_texts(product: Product, name: str) -> list[str]:
-    """Return what the agent's turns took, without the frames, the boot prompt left out."""
+def taken_texts(product: Product, name: str, least: int = 0) -> list[str]:
+    """Return what the agent's turns took, without the frames, the boot prompt left out, once there is so much.
+
+    A message is confirmed by the hook, which comes before the conversation's line.
+    """
+    wait_until(lambda: len(framed_texts(product, name)) >= least, f"{name} took {least} texts")
     return [text.split("] ", 1)[1].strip() for text in framed_texts(product, name)]
 
 
@@ -68,6 +72,6 @@ def framed_texts(product: Product, name: str) -> list[str]:
     return [text for text in product.taken(name) if not text.startswith("[the-loop boot #")]
 
 
-def wait_taken(product: Product, name: str, text: str, seconds: float = 15.0) -> None:
+def wait_taken(product: Product, name: str, text: str) -> None:
     """Wait until a turn took the text."""
-    wait_until(lambda: product.count(text, name), f"{name} took {text!r}", seconds)
+    product.times(text, name)

@@ -38,7 +38,7 @@ def check(product: Product, counts: Sequence[tuple[str, int]]) -> None:
     for name in NAMES:
         expected = {sender: texts_of(sender, name, count) for sender, count in counts}
         total = sum(len(texts) for texts in expected.values())
-        wait_until(lambda name=name, total=total: len(taken_texts(product, name)) >= total, f"{name} took all", 45)  # type: ignore[misc]
+        wait_until(lambda name=name, total=total: len(taken_texts(product, name)) >= total, f"{name} took all")  # type: ignore[misc]
         took = taken_texts(product, name)
         assert sorted(took) == sorted(text for texts in expected.values() for text in texts)
         for sender, texts in expected.items():

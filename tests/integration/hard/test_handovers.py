@@ -26,7 +26,7 @@ def test_a_message_that_waited_is_delivered_by_the_next_service(threaded: Produc
     undelivered = threaded.count("do not lose me")
     threaded.tmux("send-keys", "-t", f"=loop-standing-{NAME}:", "2")
     threaded.serve().wait_swept()
-    wait_taken(threaded, NAME, "do not lose me", 25.0)
+    wait_taken(threaded, NAME, "do not lose me")
 
     assert undelivered == 0
     assert taken_texts(threaded, NAME) == ["ask permission", "do not lose me"]
@@ -49,7 +49,7 @@ def test_a_service_that_dies_while_it_delivers_hands_over(threaded: Product, poi
     threaded.workspace.say("alice", "agents", "once and for all", thread)
     code = doomed.ended()
     threaded.serve().wait_swept()
-    threaded.wait_reply(thread, "once and for all", 25.0)
+    threaded.wait_reply(thread, "once and for all")
 
     assert code == -9
     assert taken_texts(threaded, NAME) == ["once and for all"]

@@ -34,7 +34,7 @@ def test_the_verbs_on_a_stopped_session_leave_the_live_one_alone(alone: Product,
     assert f"this is {up}." not in shown.out
     assert (rows[down]["live"], rows[up]["live"]) == ("absent", "live")
     assert alone.panes() == dict([before])
-    assert taken_texts(alone, up) == [f"this is {up}."]
+    assert taken_texts(alone, up, 1) == [f"this is {up}."]
 
 
 @pytest.mark.parametrize(("gone", "kept"), [("work", "work2"), pytest.param("work2", "work", marks=pytest.mark.long)])
@@ -55,7 +55,7 @@ def test_stop_and_delete_end_the_one_that_was_named(alone: Product, gone: str, k
     assert (stopped.row["outcome"], deleted.row["outcome"]) == ("stopped", "deleted")
     assert after_stop == alone.panes() == {kept: pids[kept]}
     assert said.json["state"] == "confirmed"
-    assert taken_texts(alone, kept) == ["for the live one"]
+    assert taken_texts(alone, kept, 1) == ["for the live one"]
     assert command[-1] == f"-t=loop-standing-{kept}:"
     assert "for the live one" in shown.out
 
@@ -73,4 +73,5 @@ def test_the_shorter_name_starts_beside_the_longer_one(alone: Product) -> None:
     assert said.json["state"] == "confirmed"
     assert alone.panes()["work2"] == longer
     assert len(set(alone.panes().values())) == 2
-    assert (taken_texts(alone, "work"), taken_texts(alone, "work2")) == (["for the shorter"], [])
+    assert taken_texts(alone, "work", 1) == ["for the shorter"]
+    assert taken_texts(alone, "work2") == []

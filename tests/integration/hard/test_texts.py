@@ -88,6 +88,6 @@ def test_texts_of_a_thread_arrive_as_they_were_typed(threaded: Product, workspac
     for kind in kinds:
         workspace.say("alice", "agents", TEXTS[kind], thread)
     workspace.say("alice", "agents", "a < b && c > d", thread)
-    wait_until(lambda: len(taken_texts(threaded, NAME)) > len(kinds), "all are taken", 40)
+    wait_until(lambda: len(taken_texts(threaded, NAME)) > len(kinds), "all are taken")
 
     assert taken_texts(threaded, NAME) == [*(as_typed(TEXTS[kind]) for kind in kinds), "a < b && c > d"]

@@ -7,14 +7,16 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import pytest
 
-from tests.integration.http.conftest import Web
+from tests.integration.http.conftest import Answered, Web
 from tests.support.product import NAME, Product
 from tests.support.tmux import wait_until
 
 LOCAL = "127.0.0.1"
+SECONDS = 2  #: how long tmux may take to answer
 
 
 def http_row(alone: Product) -> dict[str, object]:
@@ -41,22 +43,30 @@ def test_health_needs_no_token_and_tells_no_secret(alone: Product, web: Web) -> 
 def test_health_says_when_tmux_is_silent(alone: Product, web: Web) -> None:
     """A frozen tmux makes the service unwell, and it answers at once all the same."""
     document = alone.document()
-    document["routing"]["tmux"]["commandTimeoutSeconds"] = 2
+    document["routing"]["tmux"]["commandTimeoutSeconds"] = SECONDS
     alone.configure(json.dumps(document))
     alone.serve().wait_swept()
     pid = int(alone.tmux("display-message", "-p", "#{pid}"))
     os.kill(pid, signal.SIGSTOP)
     try:
         wait_until(lambda: web.get("/health").json["tmux"] == "silent", "the silence is noticed")
-        began = time.monotonic()
-        answered = web.get("/health")
-        took = time.monotonic() - began
+        answered, took = _quickest(lambda: web.get("/health"))
     finally:
         os.kill(pid, signal.SIGCONT)
 
     assert (answered.status, answered.json["ok"]) == (200, False)
-    assert took < 1.0
+    assert took < SECONDS  # else it would have asked tmux
     wait_until(lambda: web.get("/health").json["ok"], "it is well again")
+
+
+def _quickest(ask: Callable[[], Answered]) -> tuple[Answered, float]:
+    """Return an answer, and the seconds of the quickest of five: what waits for something waits each time."""
+    times = []
+    for _ in range(5):
+        began = time.monotonic()
+        answered = ask()
+        times.append(time.monotonic() - began)
+    return answered, min(times)
 
 
 def test_a_channel_that_is_away_is_told(talking: Product) -> None:
@@ -214,32 +224,29 @@ def test_what_the_service_imports_holds_no_web_framework() -> None:
     assert {"fastapi", "starlette", "uvicorn", "prometheus_client"}.isdisjoint(done.stdout.split())
 
 
-def test_a_service_that_nobody_asked_ends_at_once(alone: Product, web: Web) -> None:
-    """It listens, and lets go of the port."""
+def test_a_service_that_nobody_asked_ends_in_time(alone: Product, web: Web) -> None:
+    """It listens, and lets go of the port; nothing of it has to be left behind."""
     service = alone.serve().wait_swept()
     port = int(web.url.rpartition(":")[2])
-    began = time.monotonic()
 
     code = service.stop()
 
     assert code == 0
-    assert time.monotonic() - began < 5.0
+    assert "did not stop in time" not in str(alone.events("service.stopped"))
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((LOCAL, port), 5).close()
 
 
 def test_open_connections_do_not_hold_up_the_end(alone: Product, web: Web) -> None:
-    """One that is idle, one that never finishes its request: the service ends within seconds."""
+    """One that is idle, one that never finishes its request: the service ends all the same, and in time."""
     service = alone.serve().wait_swept()
     port = int(web.url.rpartition(":")[2])
     with socket.create_connection((LOCAL, port)) as idle, socket.create_connection((LOCAL, port)) as half:
         half.sendall(b"GET /health HTTP/1.1\r\nHo")
         assert web.get("/health").status == 200
-        began = time.monotonic()
 
         code = service.stop()
 
         assert code == 0
-        assert time.monotonic() - began < 6.0
         assert idle.fileno() > 0
     assert "did not stop in time" not in str(alone.events("service.stopped"))

@@ -18,7 +18,7 @@ from core.process.presence import running_service
 from core.processmark import limit_of
 from core.serving import hosting
 from tests.support.product import NAME, PROGRAM, Product, end
-from tests.support.tmux import PrivateTmux, alive, launcher, private_tmux, wait_until
+from tests.support.tmux import PATIENCE, PrivateTmux, alive, launcher, private_tmux, wait_until
 from tests.support.world import ACTOR, World
 
 UNIT = "the-loop.service"
@@ -138,8 +138,8 @@ def test_a_restart_that_is_typed_inside_of_a_pane_outlives_it(alone: Product) ->
 
     go.touch()
 
-    wait_until(lambda: running_service(alone.paths.service_lock) not in (before, None), "a new service runs", 40)
-    wait_until(lambda: alone.panes().keys() == panes.keys(), "both are up again", 40)
+    wait_until(lambda: running_service(alone.paths.service_lock) not in (before, None), "a new service runs")
+    wait_until(lambda: alone.panes().keys() == panes.keys(), "both are up again")
     assert not set(alone.panes().values()) & set(panes.values())
 
 
@@ -310,7 +310,7 @@ def test_the_control_socket_answers_while_a_client_says_nothing(alone: Product) 
     with socket.socket(socket.AF_UNIX) as silent:
         silent.connect(str(alone.paths.service_socket))
 
-        answer = ask(alone.paths.service_socket, "ping", 2.0)
+        answer = ask(alone.paths.service_socket, "ping", PATIENCE)
 
     assert answer == {"pid": service.pid}
 

@@ -122,10 +122,11 @@ def pid_of(system: System, name: str = "scribe") -> int:
 
 
 def crash(system: System, name: str = "scribe", number: int = signal.SIGKILL) -> None:
-    """End the session's program by a signal, and wait until it is gone."""
+    """End the session's program by a signal, and wait until it is gone and tmux knows: it learns of it later."""
     pid = pid_of(system, name)
     os.kill(pid, number)
     wait_until(lambda: not alive(pid), "the program is gone")
+    wait_until(lambda: all(pane.dead for pane in system.runner.survey().panes if pane.pid == pid), "tmux knows")
 
 
 def notes(system: System, part: str, name: str = "scribe", kind: OutboundKind = OutboundKind.NOTE) -> list[str]:

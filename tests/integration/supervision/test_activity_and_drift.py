@@ -15,6 +15,7 @@ from core.supervision.drift import Drift
 from core.supervision.stalls import STALLED, Stalls
 from core.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
+from tests.integration.lifecycle.held import begin_job, end_job
 from tests.integration.supervision.conftest import Supervised, up, with_sessions
 from tests.support.clocks import MovedClock
 from tests.support.tmux import PrivateTmux, wait_until
@@ -47,10 +48,11 @@ def report(system: System, event: str, **fields: object) -> None:
 
 def test_a_background_job_is_listed_until_it_ends(scribe: System) -> None:
     """It is told when it began and when it ended, and the session is idle only then."""
-    say(scribe, "scribe", "background 1", actor=ACTOR)
-    wait_until(lambda: get_standing(scribe, "scribe").pending_tasks, "the job is listed")
+    job = begin_job(scribe)
+    assert get_standing(scribe, "scribe").pending_tasks
     [began] = events(scribe, "job.started")
 
+    end_job(job)
     settle(scribe)
 
     [over] = events(scribe, "job.finished")

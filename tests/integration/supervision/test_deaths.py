@@ -1,8 +1,7 @@
-"""An end that nobody asked for is told once, within two seconds, with how and with the last output."""
+"""An end that nobody asked for is told once, by the watch on its process, with how and with the last output."""
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -24,23 +23,24 @@ from tests.support.world import ACTOR, events, recorded
 
 
 @pytest.fixture
-def supervised(system: System) -> Iterator[Supervised]:
-    """Give a service around `scribe`, which is up and has a thread."""
+def supervised(system: System, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervised]:
+    """Give a service around `scribe`, which is up and has a thread; it looks at the panes where something tells it to.
+
+    What it tells of an end it has from the watch on the process, then: no look that is due anyway comes in time.
+    """
+    monkeypatch.setattr("core.serving.watching._SURVEY_SECONDS", 3600.0)
     service = Supervised(up(system)).start()
     yield service
     service.stop()
 
 
-def test_a_killed_agent_is_told_within_two_seconds(system: System, supervised: Supervised) -> None:
+def test_a_killed_agent_is_told_at_once(system: System, supervised: Supervised) -> None:
     """One event with the signal, one note with the start command, the exit in the record."""
     pid = pid_of(system)
 
-    begun = time.monotonic()
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: events(system, "standing.exited"), "the end is told", 2.0)
-    took = time.monotonic() - begun
 
-    assert took < 2.0
+    wait_until(lambda: events(system, "standing.exited"), "the end is told")
     wait_until(lambda: notes(system, "has ended"), "the note is committed")
     supervised.observer.survey()
     [event] = events(system, "standing.exited")

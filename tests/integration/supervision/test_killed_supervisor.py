@@ -169,7 +169,7 @@ def _stepped(service: Stepped, system: System, scenario: Scenario) -> bool:
 
 def kill_at(world: World, point: str) -> None:
     """Run a service that kills itself there."""
-    argv = [sys.executable, "-m", "tests.support.supervising", str(world.save()), "20"]
+    argv = [sys.executable, "-m", "tests.support.supervising", str(world.save()), "50"]
     ended = subprocess.run(
         argv, env={**os.environ, CRASH_VARIABLE: point}, capture_output=True, text=True, timeout=60, check=False
     )

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from core.names import new_instance
 from core.tmux.processes import LocalProcesses
 from core.tmux.proctable import PsutilTable, descendants, process_table
 from core.tmux.runner import TmuxRunner
-from tests.support.tmux import PrivateTmux, alive, launcher, private_tmux, wait_until
+from tests.support.tmux import PATIENCE, PrivateTmux, alive, launcher, private_tmux, wait_until
 
 Strangers = tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]
 
@@ -280,8 +279,8 @@ def test_caller_that_carries_the_marker_is_spared(processes: LocalProcesses) -> 
     assert done.stdout == "-15 ()\nparent\n"
 
 
-def test_end_of_a_process_is_told_at_once(processes: LocalProcesses, strangers: Strangers) -> None:
-    """A watch calls back once, within a second; a watch that was stopped never does."""
+def test_end_of_a_process_is_told_once(processes: LocalProcesses, strangers: Strangers) -> None:
+    """A watch calls back once; a watch that was stopped never does."""
     watched, other = strangers
     told = threading.Event()
     calls: list[str] = []
@@ -296,11 +295,8 @@ def test_end_of_a_process_is_told_at_once(processes: LocalProcesses, strangers: 
 
     other.kill()
     watched.kill()
-    began = time.monotonic()
-    assert told.wait(5)
-    took = time.monotonic() - began
 
-    assert took < 1.0
+    assert told.wait(PATIENCE)
     assert calls == ["watched"]
     assert not processes.alive(watched.pid)
 
@@ -313,7 +309,7 @@ def test_watch_of_a_process_that_is_gone_tells_it(processes: LocalProcesses) -> 
 
     processes.watch(gone.pid, told.set)
 
-    assert told.wait(5)
+    assert told.wait(PATIENCE)
 
 
 @pytest.mark.usefixtures("without_pidfds")
@@ -328,5 +324,5 @@ def test_without_pidfds_the_same_ends_and_is_told(
     ended = processes.end_tree(pane.tag, pane.pid, 2.0)
 
     assert ended.survivors == ()
-    assert told.wait(5)
+    assert told.wait(PATIENCE)
     assert not alive(pane.pid)

@@ -49,6 +49,7 @@ async def test_what_one_says_to_another_is_framed_and_told(both: Desk, door: Doo
         said = await called(session, "say_to_standing_session", name=OTHER, text="I need the keys")
 
     assert (said.structured_content["state"], said.structured_content["delivered"]) == ("confirmed", True)
+    assert both.product.times("I need the keys", OTHER) == 1
     [taken] = [text for text in both.product.taken(OTHER) if "I need the keys" in text]
     assert taken.startswith(f"[agent {NAME} #")
     assert both.product.events("standing.said")[-1]["actor"] == f"agent:{NAME}"
