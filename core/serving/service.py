@@ -16,6 +16,7 @@ from core.domain.services import ServiceRow
 from core.errors import CoreError
 from core.process.connections import Connections
 from core.process.controlsocket import ControlSocket, Talk
+from core.process.logs import bound_log
 from core.process.poke import Poke
 from core.process.presence import ServiceLock
 from core.store.files import private_folder, secure_root
@@ -139,6 +140,7 @@ class Service:
         private_folder(self._system.paths.local)
         self._lock.take()
         try:
+            bound_log(self._system.paths.service_log)
             self._bell.listen(signal.SIGTERM, signal.SIGINT)
             self._socket.open()
             self._system.events.emit("service.started", detail=f"pid {os.getpid()}")

@@ -80,6 +80,23 @@ def private() -> Iterator[PrivateTmux]:
         yield server
 
 
+def test_a_log_that_has_grown_is_put_aside_by_the_service_that_writes_to_it(alone: Product) -> None:
+    """One that was started detached for the last time long ago does not fill the disk."""
+    log = alone.paths.service_log
+    alone.cli("start")
+    alone.cli("stop")
+    with log.open("ab") as stream:
+        stream.truncate(64 * 1024 * 1024)
+
+    service = alone.cli("start", "--json").services["service"]
+
+    aside = log.with_name("service.log.1")
+    assert aside.stat().st_size >= 64 * 1024 * 1024
+    assert log.stat().st_size < 1024 * 1024
+    assert [path.stat().st_mode & 0o777 for path in (log, aside)] == [0o600, 0o600]
+    assert all(Path(f"/proc/{service['pid']}/fd/{number}").samefile(log) for number in (1, 2))
+
+
 @contextmanager
 def limited_as(instance: str) -> Iterator[None]:
     """Give what is started in the block the limit that processes of the instance carry."""

@@ -1,6 +1,11 @@
 """What stands on standard error: when, how grave, where, what, and the values that belong to it."""
 
 import logging
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +73,67 @@ def test_no_secret_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     line = LineFormatter().format(record)
 
     assert line.endswith(" error core.x: failed with [redacted] reason='[redacted]'\nValueError: [redacted]")
+
+
+_WRITER = """
+import logging, os, sys
+from pathlib import Path
+from core.process.logs import bound_log, log_to_stderr
+log_to_stderr(logging.INFO)
+bound_log(Path(sys.argv[1]), max_bytes=2000, keep=2)
+for number in range(200):
+    logging.getLogger("core.x").info("line", extra={"number": number})
+    os.write(2, f"raw {number}\\n".encode())
+print("printed")
+"""
+
+
+def written(log: Path, stderr: Path, writer: str = _WRITER) -> None:
+    """Let a process whose standard output and error are `stderr` write its log lines for `log`."""
+    with stderr.open("ab") as stream:
+        subprocess.run(
+            [sys.executable, "-c", writer, str(log)],
+            stdout=stream,
+            stderr=stream,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+            timeout=60,
+            check=True,
+        )
+
+
+def test_a_log_that_is_standard_error_stays_within_its_bounds(tmp_path: Path) -> None:
+    """Log lines and what is written past them go into the newest file; two old ones are kept, all for us alone."""
+    log = tmp_path / "service.log"
+
+    written(log, log)
+
+    files = sorted(tmp_path.iterdir())
+    assert [path.name for path in files] == ["service.log", "service.log.1", "service.log.2"]
+    assert all(0 < path.stat().st_size < 2200 for path in files)
+    assert [path.stat().st_mode & 0o777 for path in files[:2]] == [0o600, 0o600]
+    assert log.read_text().endswith("raw 199\nprinted\n")
+    told = "".join(path.read_text() for path in reversed(files))
+    numbers = [int(number) for number in re.findall(r"number=([0-9]+)", told)]
+    assert numbers == list(range(numbers[0], 200))
+
+
+def test_another_standard_error_is_left_alone(tmp_path: Path) -> None:
+    """A terminal, a journal's pipe or a file of the operator's choice bounds itself."""
+    written(tmp_path / "service.log", tmp_path / "other.log")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["other.log"]
+    assert (tmp_path / "other.log").read_text().count("core.x: line") == 200
+
+
+def test_a_log_that_cannot_be_put_aside_is_written_on(tmp_path: Path) -> None:
+    """What stands in the place of the old one is named, and costs no line of the log."""
+    log, older = tmp_path / "service.log", tmp_path / "service.log.1"
+    (tmp_path / "service.log.2").mkdir()
+    log.write_bytes(3000 * b"x")
+
+    written(log, log)
+
+    told = older.read_text() + log.read_text()
+    assert told.count("cannot put the log aside") == 1
+    assert "service.log.2" in told
+    assert told.count("core.x: line") == 200
