@@ -86,7 +86,7 @@ def say(
             deliverer.begin(record, message.id, sight)
     dropped = (f"{cleaned.dropped} control characters were left out",) if cleaned.dropped else ()
     row, served = _watched(system, deliverer, message, wait)
-    return _said(system, message, row, dropped, served)
+    return _said(system, message, row, dropped, served, waited=wait > 0)
 
 
 @contextmanager
@@ -192,20 +192,25 @@ def _watched(system: System, deliverer: Deliverer, message: NewMessage, wait: fl
     return deliverer.run(message.uid, message.id, until), False
 
 
-def _said(system: System, message: NewMessage, row: InboxRow | None, dropped: tuple[str, ...], served: bool) -> Said:
+def _said(
+    system: System, message: NewMessage, row: InboxRow | None, dropped: tuple[str, ...], served: bool, *, waited: bool
+) -> Said:
     if row is None:
         return Said(message.name, message.id, MessageState.FAILED, ("the message is gone from the database",))
-    state, words = _answer(row)
+    state, words = _answer(row, waited)
     if state is MessageState.QUEUED and not served:
         words = f"{words}; {NO_SERVICE}" if words else NO_SERVICE
     told = f"{message.name}: {state.value}: {words}" if words else f"{message.name}: {state.value}"
     return Said(message.name, message.id, state, (exact_for(system, told), *dropped))
 
 
-def _answer(row: InboxRow) -> tuple[MessageState, str]:
-    """Return the state that the sender is told: what is under way is still ours, what was entered is not proven."""
+def _answer(row: InboxRow, waited: bool) -> tuple[MessageState, str]:
+    """Return the state that the sender is told: what is under way is still ours, what was entered is not proven.
+
+    That only a sender is told who has waited for the proof: to whoever did not, it is under way as well.
+    """
     if is_over(row) or row.state is MessageState.QUEUED:
         return row.state, row.detail
-    if row.state is MessageState.SUBMITTED:
+    if waited and row.state is MessageState.SUBMITTED:
         return MessageState.UNKNOWN, "nothing has shown yet that a turn took it"
     return MessageState.QUEUED, row.detail or (_STILL_GOING if row.attempt else "")

@@ -1,5 +1,6 @@
 """A message on its way into a real pane, without a service."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,23 @@ def test_a_wait_that_is_none_is_refused_before_anything_is_committed(scribe: Sys
         say(scribe, "scribe", "for how long", actor=ACTOR, wait=wait)
 
     assert all(row.message.text != "for how long" for row in rows(scribe))
+
+
+def test_who_does_not_wait_is_told_that_the_message_is_under_way_however_far_it_is(scribe: System) -> None:
+    """A service may have entered it before the sender looks: nobody has waited in vain for the agent's word yet."""
+    _, instance = record_of(scribe)
+
+    def enter() -> None:
+        """Do what a service does that is faster than its client."""
+        row = scribe.inbox.advance(rows(scribe)[-1], MessageState.CLAIMED, instance=instance, attempt=1)
+        row = scribe.inbox.advance(row, MessageState.PASTED, pasted_at=scribe.clock.now())
+        scribe.inbox.advance(row, MessageState.SUBMITTED, submitted_at=scribe.clock.now(), submits=1)
+
+    said = say(replace(scribe, poke=enter), "scribe", "on its way", actor=ACTOR, wait=0)
+
+    assert rows(scribe)[-1].state is MessageState.SUBMITTED
+    assert (said.state, said.delivered, said.to_json()["exitCode"]) == (MessageState.QUEUED, False, 0)
+    assert "its delivery is under way" in said.messages[0]
 
 
 def test_a_say_without_a_service_lets_no_reply_in(scribe: System) -> None:
