@@ -84,4 +84,4 @@ def test_a_stop_of_a_paused_session_tells_the_thread_once(talking: Product) -> N
 
     assert stopped.row["outcome"] == "stopped"
     assert f"standing start {NAME}`" in note["text"]
-    assert sum("cancelled" in text for text in talking.bot_replies(thread)) == 1
+    assert sum("that waited were cancelled" in text for text in talking.bot_replies(thread)) == 1

@@ -23,7 +23,7 @@ from core.domain.harness import (
 from core.harness.spool import discard, read_reports
 from core.names import new_instance, new_uid
 from core.ports import Harness, Transcript
-from tests.support.tmux import alive, wait_until
+from tests.support.tmux import PATIENCE, alive, wait_until
 
 E = TypeVar("E", bound=HarnessEvent)
 
@@ -162,7 +162,7 @@ class Stage:
                 self.context = replace(self.context, session_id=event.session_id)
                 self._transcript = self.harness.transcript(self.context, from_start=True)
 
-    def expect(self, kind: type[E], which: Callable[[E], bool] = lambda event: True, seconds: float = 30.0) -> E:
+    def expect(self, kind: type[E], which: Callable[[E], bool] = lambda event: True, seconds: float = PATIENCE) -> E:
         """Wait for an event. Raises AssertionError that shows the screen and what came instead."""
         found: list[E] = []
 

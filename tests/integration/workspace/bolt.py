@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace import WorkspaceThread
 
-_SECONDS = 10.0
+_SECONDS = 40.0  #: for what comes in a moment
 
 
 class BoltBot:

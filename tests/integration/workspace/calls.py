@@ -10,7 +10,7 @@ from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
-_SECONDS = 10.0
+_SECONDS = 40.0  #: for what comes in a moment
 
 
 def raw(

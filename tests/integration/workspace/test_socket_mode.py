@@ -14,13 +14,22 @@ from aiohttp import ClientWebSocketResponse, WSMsgType
 
 from bot.workspace import Workspace
 
-_SECONDS = 10.0
+_SECONDS = 40.0  #: for what comes in a moment
 
 
 @pytest_asyncio.fixture
 async def running() -> AsyncIterator[Workspace]:
     """A workspace on the test's own loop, with short minutes."""
     workspace = Workspace(retry_scale=0.001, ack_seconds=0.2, ping_seconds=0.2)
+    await workspace.start()
+    yield workspace
+    await workspace.stop()
+
+
+@pytest_asyncio.fixture
+async def patient() -> AsyncIterator[Workspace]:
+    """A workspace that repeats nothing because its client took a moment."""
+    workspace = Workspace(ack_seconds=_SECONDS)
     await workspace.start()
     yield workspace
     await workspace.stop()
@@ -85,22 +94,22 @@ async def test_unacknowledged_event_comes_four_times(running: Workspace, session
     assert list(running.room.store.deliveries()) == []
 
 
-async def test_acknowledged_event_comes_once(running: Workspace, session: aiohttp.ClientSession) -> None:
+async def test_acknowledged_event_comes_once(patient: Workspace, session: aiohttp.ClientSession) -> None:
     """An acknowledgement ends the deliveries; the payload is shaped as Slack's."""
-    socket = await _greeted(running, session)
+    socket = await _greeted(patient, session)
 
-    running.controls.say("alice", "agents", "hello")
+    patient.controls.say("alice", "agents", "hello")
     envelope = await _frame(socket)
     await socket.send_json({"envelope_id": envelope["envelope_id"]})
-    await running.room.changes.until(lambda: not list(running.room.store.deliveries()), _SECONDS)
+    await patient.room.changes.until(lambda: not list(patient.room.store.deliveries()), _SECONDS)
 
     payload = envelope["payload"]
     assert (envelope["type"], envelope["accepts_response_payload"]) == ("events_api", False)
-    assert (payload["type"], payload["api_app_id"]) == ("event_callback", running.room.main_app.id)
-    assert payload["authorizations"][0]["user_id"] == running.room.main_app.bot_user
+    assert (payload["type"], payload["api_app_id"]) == ("event_callback", patient.room.main_app.id)
+    assert payload["authorizations"][0]["user_id"] == patient.room.main_app.bot_user
     assert payload["event_id"].startswith("Ev")
     assert isinstance(payload["event_time"], int)
-    assert len(running.controls.envelopes()) == 1
+    assert len(patient.controls.envelopes()) == 1
 
 
 async def test_event_without_a_socket_is_among_the_repeated(running: Workspace, session: aiohttp.ClientSession) -> None:
@@ -117,20 +126,20 @@ async def test_event_without_a_socket_is_among_the_repeated(running: Workspace, 
     assert envelope["payload"]["event"]["text"] == "hello"
 
 
-async def test_envelope_goes_to_one_of_the_sockets(running: Workspace, session: aiohttp.ClientSession) -> None:
+async def test_envelope_goes_to_one_of_the_sockets(patient: Workspace, session: aiohttp.ClientSession) -> None:
     """Of two sockets exactly one gets an event."""
-    sockets = [await _greeted(running, session), await _greeted(running, session)]
+    sockets = [await _greeted(patient, session), await _greeted(patient, session)]
     waits = [asyncio.create_task(_frame(socket)) for socket in sockets]
 
-    running.controls.say("alice", "agents", "hello")
+    patient.controls.say("alice", "agents", "hello")
     done, waiting = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED, timeout=_SECONDS)
     envelope = done.pop().result()
     await sockets[waits.index(next(task for task in waits if task not in waiting))].send_json(
         {"envelope_id": envelope["envelope_id"]}
     )
-    await running.room.changes.until(lambda: not list(running.room.store.deliveries()), _SECONDS)
+    await patient.room.changes.until(lambda: not list(patient.room.store.deliveries()), _SECONDS)
 
-    assert len(running.controls.envelopes()) == 1
+    assert len(patient.controls.envelopes()) == 1
     assert len(waiting) == 1
     waiting.pop().cancel()
 
