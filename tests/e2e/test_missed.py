@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from tests.support.product import NAME, Product
 from tests.support.tmux import wait_until
 
@@ -37,17 +39,16 @@ def test_replies_of_a_night_are_caught_up_once_and_in_order(talking: Product) ->
     assert event["detail"].startswith("3 replies caught up, the oldest ")
 
 
-def test_an_old_reply_is_typed_once_somebody_confirmed_it(talking: Product) -> None:
+def test_an_old_reply_is_typed_once_somebody_confirmed_it(talking: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     """It holds nobody up, its thread is told what to do, and one command lets it in."""
-    talking.configure(channels={"slack": talking.slack_block(confirmOlderThanMinutes=0.05)})
-    service = talking.serve().wait_swept()
-    thread, workspace = talking.root(), talking.workspace
-    service.stop()
-    workspace.lose_events(1000)
-    sent = time.monotonic()
-    workspace.say("alice", "agents", "from long ago", thread)
-    wait_until(lambda: time.monotonic() > sent + 4, "it is old")
-    workspace.lose_events(0)
+    with monkeypatch.context() as earlier:
+        earlier.setattr("bot.workspace.clock.now", lambda: time.time() - 3 * 3600)
+        service = talking.serve().wait_swept()
+        thread, workspace = talking.root(), talking.workspace
+        service.stop()
+        workspace.lose_events(1000)
+        workspace.say("alice", "agents", "from long ago", thread)
+        workspace.lose_events(0)
 
     talking.serve().wait_swept()
     talking.wait_reply(thread, "waits to be confirmed")

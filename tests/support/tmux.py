@@ -48,7 +48,7 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = PATI
         time.sleep(every)
 
 
-def soon(seconds: float = 5.0) -> datetime:
+def soon(seconds: float = PATIENCE) -> datetime:
     """Return a deadline that many seconds from now."""
     return datetime.now(UTC) + timedelta(seconds=seconds)
 
@@ -125,7 +125,7 @@ class PrivateTmux:
         self._opened: list[TmuxRunner] = []
 
     def runner(
-        self, transport: Transport | None = None, *, timeout: float = 5.0, remain_on_exit: bool = True
+        self, transport: Transport | None = None, *, timeout: float = PATIENCE, remain_on_exit: bool = True
     ) -> TmuxRunner:
         """Return a runner, by processes unless a transport is given; it is closed with the server."""
         transport = transport or self.server.process()

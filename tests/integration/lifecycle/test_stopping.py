@@ -249,7 +249,7 @@ def test_silent_tmux_keeps_the_mark_and_reconcile_finishes(world: World, private
     """The processes end by their marker at once; the pane goes when tmux answers again."""
     start_standing(world.system(), "scribe", ACTOR)
     system = replace(world, command_seconds=0.5).system()
-    [pane] = system.runner.survey().panes
+    [pane] = world.system().runner.survey().panes
 
     with private.frozen():
         answer = stop_standing(system, "scribe", ACTOR)
@@ -263,7 +263,7 @@ def test_silent_tmux_keeps_the_mark_and_reconcile_finishes(world: World, private
     assert outcomes(answer) == {"scribe": Outcome.UNCONFIRMED}
     assert (meanwhile.phase, meanwhile.hold) == (Phase.STOPPING, after.hold)
     assert (after.phase, after.generation) == (Phase.SETTLED, 2)
-    assert system.runner.survey().panes == ()
+    assert world.system().runner.survey().panes == ()
 
 
 def test_silent_tmux_keeps_the_mark_of_a_session_that_never_ran(world: World, private: PrivateTmux) -> None:
@@ -287,7 +287,7 @@ def test_reconcile_touches_nothing_while_tmux_is_silent(world: World, private: P
     record = system.records.read("scribe")
     assert record is not None
     system.records.write(replace(record, phase=Phase.STOPPING))
-    [pane] = system.runner.survey().panes
+    [pane] = world.system().runner.survey().panes
 
     with private.frozen():
         [found] = reconcile(system, ACTOR)
