@@ -53,6 +53,10 @@ class BundledHarness:
                 f"harnessArgs of bundled: {args[0]!r}: the bundled agent takes none", "remove harnessArgs"
             )
 
+    def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
+        """Return "": it opens none at its start."""
+        return ""
+
     def new_session_id(self) -> str | None:
         """Return a new UUID."""
         return str(uuid.uuid4())

@@ -1,6 +1,7 @@
 """Cursor: known, and refused."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from core.domain.harness import (
     HarnessEvent,
@@ -25,6 +26,10 @@ class CursorHarness:
     def check(self, definition: Definition, args: Sequence[str]) -> None:
         """Refuse. Raises UnsupportedHarness."""
         raise self._refusal()
+
+    def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
+        """Return "": it is never run."""
+        return ""
 
     def new_session_id(self) -> str | None:
         """Return None: cursor takes no id."""

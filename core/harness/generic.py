@@ -4,6 +4,7 @@ import os
 import re
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 
 from core.domain.harness import (
     HarnessEvent,
@@ -63,6 +64,10 @@ class GenericHarness:
     def check(self, definition: Definition, args: Sequence[str]) -> None:
         """Refuse a program that is not installed. Raises HarnessNotInstalled."""
         find_executable(self.name, self._start[0], self._path)
+
+    def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
+        """Return "": nothing is known of its dialogs."""
+        return ""
 
     def new_session_id(self) -> str | None:
         """Return a new UUID where `start` has a place for it."""

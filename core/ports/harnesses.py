@@ -1,6 +1,7 @@
 """Agent programs."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
 from core.domain.harness import HarnessEvent, Launch, Opinion, Report, SessionContext, Traits
@@ -23,6 +24,13 @@ class Harness(Protocol):
 
     def check(self, definition: Definition, args: Sequence[str]) -> None:
         """Refuse what cannot run. Raises HarnessNotInstalled, UnsupportedHarness, InvalidValue."""
+        ...
+
+    def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
+        """Return which dialog the program would open at its start there, and what settles it; "" where none is known.
+
+        It is a person's to answer, and nothing of ours does.
+        """
         ...
 
     def new_session_id(self) -> str | None:

@@ -10,6 +10,7 @@ from core.domain.rows import Answer, Row, StatusReport
 from core.domain.services import ServiceRow
 from core.domain.session import HoldKind, Outcome, Phase
 from core.errors import CoreError, StoreBroken
+from core.session.ahead import dialog_ahead
 from core.session.sessions import Known, every_session
 from core.standing.common import Told, foreign, lock, told_of
 from core.standing.dying import tell_server_lost
@@ -20,6 +21,7 @@ from core.standing.spawning import Opened, StartOrder
 from core.standing.starting import begin, finish_all
 from core.standing.stopping import stop_standing
 from core.system import System
+from core.values import replace
 
 _LOG = logging.getLogger(__name__)
 _ALL_GONE = "no session that should run has a pane: the machine or its tmux server was restarted"
@@ -51,7 +53,7 @@ def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
     """Return services and sessions; well is what runs as a boot would have it, or is held by a person."""
     sessions = every_session(system.settings, system.records)
     view = glance(system, sessions)
-    rows = tuple(row_of(system, known, view) for known in sessions)
+    rows = tuple(_with_dialog(system, known, row_of(system, known, view)) for known in sessions)
     database = _database_rows(system, view)
     enabled = system.settings.standing.enabled
     running = not database and all(service.running for service in services)
@@ -59,6 +61,12 @@ def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
         _well(row, boots=enabled) or _sleeps(known, view) for known, row in zip(sessions, rows, strict=True)
     )
     return StatusReport((*services, *database), rows, well)
+
+
+def _with_dialog(system: System, known: Known, row: Row) -> Row:
+    """Add to the row which dialog its next start would stand at. That is a warning: it changes nobody's health."""
+    ahead = "" if known.unreadable else dialog_ahead(system, known)
+    return replace(row, detail="; ".join(text for text in (row.detail, ahead) if text)) if ahead else row
 
 
 def _database_rows(system: System, view: Glance) -> tuple[ServiceRow, ...]:

@@ -22,6 +22,7 @@ from core.errors import InvalidValue
 from core.harness.base import SETTINGS, find_executable
 from core.harness.claude.arguments import asks_for_bypass, refuse_owned, take_settings
 from core.harness.claude.files import ClaudeFiles
+from core.harness.claude.servers import undecided
 from core.harness.claude.trust import ClaudeTrust
 from core.harness.conversation import ConversationFile, has_turn
 from core.harness.events import interpret
@@ -32,6 +33,11 @@ from core.harness.tools import allowed_tools, install_tools, servers_file
 from core.ports import Transcript
 
 _PROGRAM = "claude"
+_ASKS = (
+    "Claude Code asks at its start about the MCP servers {servers}, and nothing is typed into the session meanwhile; "
+    "run `claude` in {cwd} once and decide, or name them in enabledMcpjsonServers or disabledMcpjsonServers of its "
+    "settings"
+)
 
 
 class ClaudeHarness:
@@ -74,6 +80,11 @@ class ClaudeHarness:
         """Refuse what cannot run. Raises HarnessNotInstalled, InvalidValue."""
         refuse_owned(args)
         self._executable()
+
+    def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
+        """Return what it would ask about servers of `.mcp.json`, and where that is decided; "" for nothing."""
+        told = [f"{', '.join(names)} of {path}" for path, names in undecided(self._files, cwd, args).items()]
+        return _ASKS.format(servers="; ".join(told), cwd=cwd) if told else ""
 
     def new_session_id(self) -> str | None:
         """Return a new UUID; Claude Code takes nothing else."""

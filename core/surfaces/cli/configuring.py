@@ -20,19 +20,21 @@ def check_command(session: Session) -> int:
     """Say everything that is wrong with the file; exit 1 on any finding."""
     from core.config.channels import installed_models
     from core.config.commands import check, where, writable_by_others
+    from core.session.ahead import dialogs_ahead
 
-    warning = writable_by_others(session.config, session.environ)
+    writable = writable_by_others(session.config, session.environ)
     found = check(session.config, session.environ, models=installed_models())
     problems = [problem._replace(remedy=session.exact(problem.remedy)) for problem in found]
+    warnings = [*([writable] if writable else []), *([] if problems else dialogs_ahead(session.system))]
     if session.json:
         listed = [problem._asdict() for problem in problems]
-        print_json({"problems": listed, "warnings": [warning] if warning else [], "ok": not problems})
+        print_json({"problems": listed, "warnings": warnings, "ok": not problems})
     elif problems:
         for problem in problems:
             print_line(str(problem))
     else:
         print_line(f"{where(session.config, session.environ).path}: nothing is wrong")
-    if warning and not session.json:
+    for warning in () if session.json else warnings:
         warn(f"the-loop: {warning}")
     return EXIT_FAILED if problems else EXIT_OK
 

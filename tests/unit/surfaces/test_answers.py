@@ -287,6 +287,28 @@ def test_what_a_check_finds_names_the_whole_command(terminal: Terminal) -> None:
     assert whole in terminal.json["problems"][0]["remedy"]
 
 
+def test_a_dialog_that_a_start_would_stand_at_is_told_before(terminal: Terminal) -> None:
+    """A project's own MCP servers: by `config check` and in the session's row of `status`, as a warning."""
+    work = terminal.folder / "work"
+    work.mkdir()
+    (work / ".mcp.json").write_text('{"mcpServers": {"mine": {"command": "/bin/false"}}}')
+    text = terminal.config.read_text()
+    terminal.config.write_text(text.replace("{name: scribe}", f"{{name: scribe, harness: claude, cwd: {work}}}"))
+
+    checked = terminal.run("config", "check")
+    shown = terminal.err
+    terminal.run("config", "check", "--json")
+    answer = terminal.json
+    terminal.run("status", "--json")
+    [row] = terminal.json["standingSessions"]
+
+    told = f"the MCP servers mine of {work / '.mcp.json'}"
+    assert (checked, answer["ok"]) == (0, True)
+    assert f"the-loop: scribe: Claude Code asks at its start about {told}" in shown
+    assert [told in warning for warning in answer["warnings"]] == [True]
+    assert told in row["detail"]
+
+
 def test_what_a_terminal_acts_on_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """A row may hold what an agent wrote: its keys and colours, and text that turns round, stay in the data."""
     row = {"name": "scribe", "detail": "asks\x1b]0;owned\x07 \x9b31m\u202eand\udcff\tgoes on"}
