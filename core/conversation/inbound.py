@@ -6,10 +6,11 @@ delivery, where the allow-list is asked again.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from core.conversation.sharing import SHARING, close_thread, has_changed
 from core.domain.delivering import CONFIRM, FETCHING
@@ -202,8 +203,7 @@ class Inbound:
         if isinstance(taken, Dropped):
             self._drop(reply, taken)
         elif taken and isinstance(verdict, Passed):
-            self._received(verdict)
-            self._copy(verdict)
+            self._system.events.emit_all([_received(verdict), self._copied(verdict)])
 
     def _drop(self, reply: IncomingReply, refused: Dropped) -> None:
         self.counters[refused.reason] += 1
@@ -213,35 +213,29 @@ class Inbound:
                 level="info" if refused.reason == SELF_AUTHORED else "warning",
                 actor=f"{reply.channel_kind}:{reply.author}",
                 reason=refused.reason,
-                message=reply.ts,
-                channel=reply.channel,
-                thread=reply.thread,
+                **_place(reply),
             )
 
-    def _received(self, passed: Passed) -> None:
-        reply = passed.reply
-        self._system.events.emit(
-            "channel.reply_received",
-            name=passed.record.name,
-            actor=f"{reply.channel_kind}:{reply.author}",
-            generation=passed.record.generation,
-            message=reply.ts,
-            channel=reply.channel,
-            thread=reply.thread,
-            text=passed.text,
-        )
-
-    def _copy(self, passed: Passed) -> None:
+    def _copied(self, passed: Passed) -> tuple[str, Mapping[str, Any]]:
         """Mirror the reply; a standing session has no ticket, and the event log is its paper trail."""
-        mirrored = self._mirror.copy(standing_ref(passed.record.name), passed.text)
-        self._system.events.emit(
-            "channel.mirrored" if mirrored else "channel.mirror_skipped",
-            name=passed.record.name,
-            reason=None if mirrored else "standing-session",
-            message=passed.reply.ts,
-            channel=passed.reply.channel,
-            thread=passed.reply.thread,
-        )
+        name = passed.record.name
+        if self._mirror.copy(standing_ref(name), passed.text):
+            return "channel.mirrored", {"name": name, **_place(passed.reply)}
+        return "channel.mirror_skipped", {"name": name, "reason": "standing-session", **_place(passed.reply)}
+
+
+def _received(passed: Passed) -> tuple[str, Mapping[str, Any]]:
+    return "channel.reply_received", {
+        "name": passed.record.name,
+        "actor": f"{passed.reply.channel_kind}:{passed.reply.author}",
+        "generation": passed.record.generation,
+        "text": passed.text,
+        **_place(passed.reply),
+    }
+
+
+def _place(reply: IncomingReply) -> Mapping[str, Any]:
+    return {"message": reply.ts, "channel": reply.channel, "thread": reply.thread}
 
 
 def _word(taken: bool | Dropped) -> Verdict:

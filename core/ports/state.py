@@ -1,6 +1,6 @@
 """What is kept on the disk: records, locks, the event log, the database and how long it keeps things."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -61,6 +61,10 @@ class EventLog(Protocol):
 
         A log that cannot be written is reported on the standard log and stops nobody.
         """
+        ...
+
+    def emit_all(self, events: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """Append events that belong together, in one write: each with the fields that `emit` takes."""
         ...
 
     def read(self, *, follow: bool = False) -> Iterator[Mapping[str, Any]]:

@@ -1,7 +1,7 @@
 """The event log: one JSON object a line, appended by any number of processes, rotated by size."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,37 @@ class JsonEventLog:
         self._clock = clock
         self._include_text = include_text
 
-    def emit(
+    def emit(self, event: str, **fields: Any) -> None:
+        """Append one event. Raises ValueError for a name that is not in core.domain.events, and nothing else.
+
+        A log that cannot be written is reported on the standard log and stops nobody.
+        """
+        self.emit_all([(event, fields)])
+
+    def emit_all(self, events: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """See EventLog. Raises as `emit` does."""
+        data = "".join(self._line(event, **fields) for event, fields in events).encode()
+        try:
+            self._files.append(data)
+        except (OSError, StoreBroken) as error:
+            for event, fields in events:
+                _report(error, event, fields.get("name"))
+
+    def read(
+        self, *, follow: bool = False, stopping: Callable[[], bool] = lambda: False, interval: float = 0.2
+    ) -> Iterator[dict[str, Any]]:
+        """Yield every event that is kept, oldest first; with `follow` also those to come, until `stopping` says so.
+
+        `interval` is in seconds, between two looks for more. A line that is no event is reported on the standard log
+        and left out. Raises StoreBroken if the log cannot be read; none at all is an empty one.
+        """
+        from core.store.eventreader import follow_events, read_events  # only the command that reads it needs this
+
+        if follow:
+            return follow_events(self._files, self._clock, stopping, interval)
+        return read_events(self._files)
+
+    def _line(
         self,
         event: str,
         *,
@@ -38,11 +68,7 @@ class JsonEventLog:
         channel: str | None = None,
         thread: str | None = None,
         text: str | None = None,
-    ) -> None:
-        """Append one event. Raises ValueError for a name that is not in core.domain.events, and nothing else.
-
-        A log that cannot be written is reported on the standard log and stops nobody.
-        """
+    ) -> str:
         line = {
             "ts": iso(self._clock.now()),
             "event": check_event(event).value,
@@ -59,25 +85,7 @@ class JsonEventLog:
             "thread": thread,
             "text": None if text is None else self._text(text, message),
         }
-        data = json.dumps({key: value for key, value in line.items() if value is not None}) + "\n"
-        try:
-            self._files.append(data.encode())
-        except (OSError, StoreBroken) as error:
-            _report(error, event, name)
-
-    def read(
-        self, *, follow: bool = False, stopping: Callable[[], bool] = lambda: False, interval: float = 0.2
-    ) -> Iterator[dict[str, Any]]:
-        """Yield every event that is kept, oldest first; with `follow` also those to come, until `stopping` says so.
-
-        `interval` is in seconds, between two looks for more. A line that is no event is reported on the standard log
-        and left out. Raises StoreBroken if the log cannot be read; none at all is an empty one.
-        """
-        from core.store.eventreader import follow_events, read_events  # only the command that reads it needs this
-
-        if follow:
-            return follow_events(self._files, self._clock, stopping, interval)
-        return read_events(self._files)
+        return json.dumps({key: value for key, value in line.items() if value is not None}) + "\n"
 
     def _text(self, text: str, message: str | None) -> str | dict[str, Any]:
         """Return the text, or what identifies it: the message's id, its length in characters, the hash of its UTF-8."""

@@ -32,7 +32,7 @@ class LogFiles:
         self._kept = _Kept()
 
     def append(self, line: bytes) -> None:
-        """Append one line whole, or nothing of it.
+        """Append one line whole, or lines that belong together; or nothing of it.
 
         One write to a file opened with O_APPEND is whole on a local disk, so a process that sleeps in the lock costs
         others a moment and a rotation, and no line.

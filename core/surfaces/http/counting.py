@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from core.ports import EventLog
@@ -21,6 +21,12 @@ class CountingEvents:
         with self._lock:
             self._counts[event] += 1
         self._events.emit(event, **fields)
+
+    def emit_all(self, events: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """See EventLog."""
+        with self._lock:
+            self._counts.update(event for event, _ in events)
+        self._events.emit_all(events)
 
     def read(self, *, follow: bool = False) -> Iterator[Mapping[str, Any]]:
         """See EventLog."""

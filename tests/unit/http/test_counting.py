@@ -14,15 +14,16 @@ def test_every_event_is_written_and_counted(tmp_path: Path) -> None:
     )
 
     log.emit("standing.said", name="scribe", text="secret")
-    log.emit("standing.said", name="scribe")
+    log.emit_all([("standing.said", {"name": "scribe"}), ("standing.confirmed", {"name": "scribe"})])
     log.emit("service.started")
     counts = log.counts()
     log.emit("service.started")
 
-    assert counts == {"standing.said": 2, "service.started": 1}
+    assert counts == {"standing.said": 2, "standing.confirmed": 1, "service.started": 1}
     assert [event["event"] for event in log.read()] == [
         "standing.said",
         "standing.said",
+        "standing.confirmed",
         "service.started",
         "service.started",
     ]

@@ -67,6 +67,17 @@ def test_what_has_no_value_has_no_key(log: JsonEventLog, path: Path) -> None:
     }
 
 
+def test_events_that_belong_together_are_not_parted_by_a_rotation(path: Path, clock: StandingClock) -> None:
+    """Whoever finds one of them finds the other behind it, in the same file."""
+    log = JsonEventLog(path, clock, max_bytes=300, keep=1)
+    log.emit("service.started", detail="room for one of the two, and not for both of them")
+
+    log.emit_all([("channel.reply_received", {"name": "scribe"}), ("channel.mirror_skipped", {"name": "scribe"})])
+
+    found = [json.loads(line)["event"] for line in path.read_text().splitlines()]
+    assert found == ["channel.reply_received", "channel.mirror_skipped"]
+
+
 @pytest.mark.parametrize("text", ["plain", "two\nlines", "\u2028 \ud800 \x00 🦀"])
 def test_text_is_written_only_where_it_was_asked_for(path: Path, clock: StandingClock, text: str) -> None:
     """With includeText a line holds the text, whatever is in it, and stays one line."""
