@@ -45,7 +45,7 @@ class StatePaths:
     @property
     def poke(self) -> Path:
         """A FIFO: one byte tells the service that there is something to look at."""
-        return self.local / "poke"
+        return _below(self.root, "poke")
 
     @property
     def service_socket(self) -> Path:
@@ -96,6 +96,6 @@ class StatePaths:
 
 
 @lru_cache(maxsize=4096)
-def _below(root: Path, folder: str, name: str) -> Path:
-    """Return a session's own path: each step of a delivery names it several times, and putting one together costs."""
-    return root / "local" / folder / name
+def _below(root: Path, *names: str) -> Path:
+    """Return a path that each step of a delivery names several times: putting one together costs."""
+    return Path(root, "local", *names)

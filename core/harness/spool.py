@@ -45,7 +45,7 @@ def read_reports(folder: Path, instance: str) -> Reports:
     read: that says nothing about whether reports are there.
     """
     try:
-        names = sorted(entry.name for entry in folder.iterdir() if _is_report(entry.name))
+        names = sorted(name for name in os.listdir(folder) if _is_report(name))
     except FileNotFoundError:
         return Reports(())
     reports: list[Report] = []

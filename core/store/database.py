@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from core.clock import Clock, Deadline
@@ -25,13 +26,6 @@ if TYPE_CHECKING:
 Parameters = Sequence[Any] | Mapping[str, Any]
 _SYNC = getattr(os, "fdatasync", os.fsync)  # macOS has no such call; a log's times need not be on the disk
 _WAL_POLL = 0.02  # seconds between two attempts to switch a new file to WAL
-
-
-def translated(path: Path) -> AbstractContextManager[None]:
-    """Raise StoreBroken for every sqlite3.Error of the block."""
-    from core.store import sqlerrors
-
-    return sqlerrors.translated(path)
 
 
 class _Session:
@@ -64,6 +58,13 @@ class SqliteDatabase:
     def path(self) -> Path:
         """Return the database's file."""
         return self._path
+
+    @cached_property
+    def _translated(self) -> AbstractContextManager[None]:
+        """Return what raises StoreBroken for every sqlite3.Error of a block."""
+        from core.store.sqlerrors import Translated
+
+        return Translated(self._path)
 
     @contextmanager
     def transaction(self, *, durable: bool) -> Iterator[None]:
@@ -109,7 +110,7 @@ class SqliteDatabase:
         if not self._exists():
             return []
         session = self._session()
-        with translated(self._path):
+        with self._translated:
             return session.connection.execute(query, parameters).fetchall()
 
     def write(self, statement: str, parameters: Parameters = ()) -> int:
@@ -117,7 +118,7 @@ class SqliteDatabase:
         session = self._session()
         if session.depth == 0:
             raise RuntimeError("a write outside of a transaction")
-        with translated(self._path):
+        with self._translated:
             return session.connection.execute(statement, parameters).rowcount
 
     def write_alone(self, statement: str, parameters: Parameters = (), *, durable: bool) -> int:
@@ -155,7 +156,7 @@ class SqliteDatabase:
 
     def close(self) -> None:
         """Close every thread's connection. No thread may be inside a call."""
-        with self._opening, translated(self._path):
+        with self._opening, self._translated:
             while self._sessions:
                 _, session = self._sessions.popitem()
                 session.connection.close()
@@ -166,7 +167,7 @@ class SqliteDatabase:
     @contextmanager
     def _outermost(self, session: _Session, durable: bool) -> Iterator[None]:
         connection = session.connection
-        with translated(self._path):
+        with self._translated:
             self._set_synchronous(session, "FULL" if durable else "NORMAL")
             connection.execute("BEGIN IMMEDIATE")
         session.depth, session.sync_after = 1, False
@@ -184,10 +185,10 @@ class SqliteDatabase:
         session.depth += 1
         mark = f"level_{session.depth}"
         try:
-            with translated(self._path):
+            with self._translated:
                 session.connection.execute(f"SAVEPOINT {mark}")
             yield
-            with translated(self._path):
+            with self._translated:
                 session.connection.execute(f"RELEASE {mark}")
             session.sync_after = session.sync_after or durable
         except BaseException:
@@ -202,12 +203,12 @@ class SqliteDatabase:
                 f"{self._path}: the transaction was undone by an earlier failure",
                 "look at that disk and its free space, then try again",
             )
-        with translated(self._path):
+        with self._translated:
             session.connection.execute("COMMIT")
 
     def _undo(self, session: _Session, *statements: str) -> None:
         if session.connection.in_transaction:
-            with translated(self._path):
+            with self._translated:
                 for statement in statements:
                     session.connection.execute(statement)
 
@@ -249,7 +250,7 @@ class SqliteDatabase:
         from core.store.migrations import migrate
 
         self._make_private_file()
-        with translated(self._path):
+        with self._translated:
             connection = sqlite3.connect(
                 self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
             )

@@ -299,8 +299,8 @@ class crashing:
     def __exit__(self, *_: object) -> None:
         effects._crash_point = self._real
 
-    def _point(self, point: str) -> None:
-        if point == self._crash_at:
+    def _point(self, name: effects.Effect, when: str) -> None:
+        if f"{name.value}:{when}" == self._crash_at:
             raise Killed
 
     def run(self, act: object) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreBroken
-from core.store.sqlerrors import translated
+from core.store.sqlerrors import Translated
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_full_disk_is_told_as_such(path: Path, connection: sqlite3.Connection)
     """The remedy is space."""
     connection.execute("PRAGMA max_page_count = 3")
 
-    with pytest.raises(StoreBroken, match=r"the-loop\.db: the disk is full .*free some space"), translated(path):
+    with pytest.raises(StoreBroken, match=r"the-loop\.db: the disk is full .*free some space"), Translated(path):
         connection.execute("INSERT INTO small VALUES (?)", ("x" * 100_000,))
 
 
@@ -41,7 +41,7 @@ def test_a_value_that_no_database_keeps_is_told_as_such(
     path: Path, connection: sqlite3.Connection, value: str | int
 ) -> None:
     """It is Python that refuses it, and the caller is told as of any other failure."""
-    with pytest.raises(StoreBroken, match=r"the-loop\.db: a value cannot be kept"), translated(path):
+    with pytest.raises(StoreBroken, match=r"the-loop\.db: a value cannot be kept"), Translated(path):
         connection.execute("INSERT INTO small VALUES (?)", (value,))
 
 
@@ -49,7 +49,7 @@ def test_a_read_only_database_is_told_as_such(path: Path) -> None:
     """The remedy is rights."""
     readonly = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
     try:
-        with pytest.raises(StoreBroken, match=r"read-only .*SQLITE_READONLY.*make that file"), translated(path):
+        with pytest.raises(StoreBroken, match=r"read-only .*SQLITE_READONLY.*make that file"), Translated(path):
             readonly.execute("INSERT INTO small VALUES ('x')")
     finally:
         readonly.close()
@@ -60,7 +60,7 @@ def test_a_locked_database_is_told_as_such(path: Path, connection: sqlite3.Conne
     other = sqlite3.connect(path, isolation_level=None)
     try:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreBroken, match=r"stayed locked by another process.*find the process"), translated(path):
+        with pytest.raises(StoreBroken, match=r"stayed locked by another process.*find the process"), Translated(path):
             connection.execute("BEGIN IMMEDIATE")
     finally:
         other.close()
@@ -72,7 +72,7 @@ def test_a_file_that_is_no_database_is_told_as_damaged(tmp_path: Path) -> None:
     path.write_text("no database " * 100)
     connection = sqlite3.connect(path)
     try:
-        with pytest.raises(StoreBroken, match=r"damaged \(SQLITE_NOTADB.*move the file aside"), translated(path):
+        with pytest.raises(StoreBroken, match=r"damaged \(SQLITE_NOTADB.*move the file aside"), Translated(path):
             connection.execute("SELECT * FROM sqlite_schema")
     finally:
         connection.close()
@@ -82,5 +82,5 @@ def test_a_fault_of_ours_is_told_as_one(path: Path, connection: sqlite3.Connecti
     """What no disk and no person caused asks for a report, with SQLite's words in it."""
     connection.execute("INSERT INTO small VALUES ('x')")
 
-    with pytest.raises(StoreBroken, match=r"UNIQUE.*please report"), translated(path):
+    with pytest.raises(StoreBroken, match=r"UNIQUE.*please report"), Translated(path):
         connection.execute("INSERT INTO small VALUES ('x')")
