@@ -1,6 +1,7 @@
 """A the-loop of its own for each test, with a private tmux server and the bundled agent in its panes."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,11 +26,15 @@ def private() -> Iterator[PrivateTmux]:
 @pytest.fixture
 def world(private: PrivateTmux, tmp_path: Path) -> World:
     """Give a world that declares `scribe` and `scribe-two`."""
-    world = World(
-        tmp_path, private.server.socket_name, private.folder, declared=("scribe", "scribe-two"), command_seconds=1.5
-    )
+    world = World(tmp_path, private.server.socket_name, private.folder, declared=("scribe", "scribe-two"))
     world.cwd.mkdir()
     return world
+
+
+@pytest.fixture
+def quick(world: World) -> System:
+    """Give the same ports, which wait for tmux for a moment only: it is going to be silent."""
+    return talking(replace(world, command_seconds=1.5))
 
 
 @pytest.fixture

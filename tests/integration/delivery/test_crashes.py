@@ -11,6 +11,7 @@ from core.delivery.deliverer import Deliverer, is_over
 from core.domain.message import MessageState
 from core.effects import Effect
 from core.system import System
+from tests.integration.delivery.conftest import open_dialog, settle
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.typist import Typist
@@ -104,16 +105,18 @@ def test_a_stuck_text_is_emptied_once_around_a_kill(
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-def test_a_queued_message_survives_a_kill_while_it_is_queued(scribe: System, world: World, side: str) -> None:
+def test_a_queued_message_survives_a_kill_while_it_is_queued(
+    scribe: System, world: World, private: PrivateTmux, side: str
+) -> None:
     """It waits in the row, and goes in once the way is free."""
-    asking = scribe.paths.session(record_of(scribe)[0]) / "asking"
-    asking.touch()
+    open_dialog(scribe, private)
     ended = say_and_die(world, f"delivery.settle:{side}")
-    asking.unlink()
+    private.tmux("send-keys", "-t", TARGET, "Enter")
+    settle(scribe)
 
     states = finish(scribe)
 
     assert ended == -9
-    assert states == [MessageState.CONFIRMED]
+    assert states == [MessageState.CONFIRMED] * 2
     assert times(scribe, "survive this") == 1
     assert all(is_over(row) for row in rows(scribe))

@@ -223,10 +223,12 @@ def test_control_characters_that_were_left_out_are_told(scribe: System) -> None:
     assert "2 control characters were left out" in said.messages
 
 
-def test_a_frozen_tmux_answers_in_time_and_gets_nothing_after_the_expiry(scribe: System, private: PrivateTmux) -> None:
+def test_a_frozen_tmux_answers_in_time_and_gets_nothing_after_the_expiry(
+    scribe: System, quick: System, private: PrivateTmux
+) -> None:
     """Every say ends as queued; once expired it is never delivered, though the server goes on."""
-    limits = scribe.settings.limits._replace(message_expiry_minutes=0.05)
-    soon = replace(scribe, settings=scribe.settings._replace(limits=limits))
+    limits = quick.settings.limits._replace(message_expiry_minutes=0.05)
+    soon = replace(quick, settings=quick.settings._replace(limits=limits))
 
     with private.frozen():
         said = say(soon, "scribe", "never mind", actor=ACTOR, wait=3)
@@ -242,14 +244,16 @@ def test_a_frozen_tmux_answers_in_time_and_gets_nothing_after_the_expiry(scribe:
     assert not any("never mind" in text for text in taken(soon))
 
 
-def test_a_paste_that_slept_in_a_frozen_tmux_is_not_doubled(scribe: System, private: PrivateTmux) -> None:
+def test_a_paste_that_slept_in_a_frozen_tmux_is_not_doubled(
+    scribe: System, quick: System, private: PrivateTmux
+) -> None:
     """The line refuses itself after its deadline, or left its receipt: one text arrives."""
     uid, _ = record_of(scribe)
     say(scribe, "scribe", "only once", actor=ACTOR, wait=0)
     runner = FreezingRunner(private.server, private.server.process(), timeout=1.5)
     runner.pid = private.pid()
 
-    Deliverer(replace(scribe, runner=runner)).advance(uid)
+    Deliverer(replace(quick, runner=runner)).advance(uid)
     claimed = rows(scribe)[0]
     os.kill(runner.pid, signal.SIGCONT)
     states = finish(scribe)

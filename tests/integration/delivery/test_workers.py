@@ -240,18 +240,18 @@ def test_a_reply_while_a_dialog_is_open_gets_a_note_and_goes_in_later(
     assert times(scribe, "afterwards") == 1
 
 
-def test_whoever_left_the_allow_list_steers_nobody(scribe: System, served: Served, chat: Chat) -> None:
+def test_whoever_left_the_allow_list_steers_nobody(
+    scribe: System, served: Served, chat: Chat, private: PrivateTmux
+) -> None:
     """The list is asked again at delivery."""
-    asking = scribe.paths.session(record_of(scribe)[0]) / "asking"
-    asking.touch()
+    open_dialog(scribe, private)
     receive(scribe, chat, reply("too late"))
-    wait_until(lambda: rows(scribe) and rows(scribe)[0].state is S.QUEUED, "the reply waits")
+    wait_until(lambda: rows(scribe)[-1].state is S.QUEUED, "the reply waits")
     chat.members.clear()
-    asking.unlink()
 
-    served.deliveries.wake()
+    private.tmux("send-keys", "-t", TARGET, "Enter")
 
-    wait_until(lambda: rows(scribe)[0].state is S.REFUSED, "the reply is refused")
+    wait_until(lambda: rows(scribe)[-1].state is S.REFUSED, "the reply is refused")
     assert not any("too late" in text for text in taken(scribe))
 
 
@@ -334,9 +334,9 @@ def test_what_a_killed_agent_had_in_its_queue_is_given_to_its_next_life(scribe: 
     assert times(scribe, "not lost") == 1
 
 
-def test_a_silent_tmux_is_told_once_and_so_is_its_return(scribe: System, private: PrivateTmux) -> None:
+def test_a_silent_tmux_is_told_once_and_so_is_its_return(scribe: System, quick: System, private: PrivateTmux) -> None:
     """Silence is no death."""
-    worker = ObserverWorker(scribe, lambda _: None)
+    worker = ObserverWorker(quick, lambda _: None)
 
     with private.frozen():
         worker.survey()

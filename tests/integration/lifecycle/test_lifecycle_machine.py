@@ -9,6 +9,7 @@ _SHORT = settings(max_examples=5, stateful_step_count=12, deadline=None, suppres
 _LONG = settings(max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.timeout(600)  # sixty steps of real panes: a busy machine is slow, and each step has its own bounds
 class TestLifecycle(Lifecycle.TestCase):  # type: ignore[misc, valid-type]
     """The short profile, in every run of the tests."""
 

@@ -43,7 +43,7 @@ TARGET = "=loop-standing-scribe:"
 @pytest.fixture
 def world(world: World) -> World:
     """Give a world whose agent is the bundled one."""
-    world = replace(world, harness="bundled", command_seconds=2.0, declared=("scribe",))
+    world = replace(world, harness="bundled", declared=("scribe",))
     world.save()
     return world
 

@@ -31,7 +31,7 @@ S = MessageState
 @pytest.fixture
 def world(world: World) -> World:
     """Give a world whose agent is the bundled one."""
-    return replace(world, harness="bundled", command_seconds=2.0, declared=("scribe",))
+    return replace(world, harness="bundled", declared=("scribe",))
 
 
 @pytest.fixture
