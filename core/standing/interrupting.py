@@ -52,6 +52,7 @@ class Pressed:
     context: SessionContext
     transcript: Transcript | None
     at: datetime
+    began: datetime | None  #: the turn, as far as its hook told
     dialog: bool  #: it rejected an open dialog, which ends the turn as well
 
 
@@ -116,7 +117,8 @@ def press(system: System, record: SessionRecord) -> Pressed:
         )
     _check_written(record.name, written)
     dialog = activity is not None and activity.state in _DIALOGS
-    return Pressed(record, pane, harness, context, transcript, at, dialog)
+    began = activity.turn_started_at if activity is not None else None
+    return Pressed(record, pane, harness, context, transcript, at, began, dialog)
 
 
 def settle(system: System, pressed: Pressed, actor: str) -> Told:
@@ -168,11 +170,17 @@ def _activity(system: System, record: SessionRecord) -> Activity | None:
 
 def _in_turn(activity: Activity | None, opinion: Opinion | None) -> bool:
     """Tell whether a turn runs or a dialog is open: by the harness's status, else by its reports."""
-    if opinion is not None:
+    began = activity.turn_started_at if activity is not None else None
+    if opinion is not None and not _said_before(opinion, began):
         return not opinion.turn_over
     if activity is None or activity.between_turns:
         return False
     return activity.state is ActivityState.BUSY or activity.state in _DIALOGS
+
+
+def _said_before(opinion: Opinion, began: datetime | None) -> bool:
+    """Tell whether a status is of before the turn: a hook tells that it began, and the status file may follow that."""
+    return began is not None and opinion.written_at is not None and opinion.written_at < began
 
 
 def _check_written(name: str, written: Written) -> None:
@@ -198,7 +206,7 @@ def _wait(system: System, pressed: Pressed, condition: Callable[[Pressed], bool]
 
 def _turn_over(pressed: Pressed) -> bool:
     opinion = pressed.harness.second_opinion(pressed.context, pressed.pane.pid)
-    if opinion is not None and opinion.turn_over:
+    if opinion is not None and opinion.turn_over and not _said_before(opinion, pressed.began):
         return True
     try:
         events = pressed.transcript.new_events() if pressed.transcript else ()

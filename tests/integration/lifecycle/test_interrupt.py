@@ -1,21 +1,25 @@
 """interrupt: the harness's own key, and the harness's own word about what it did."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from core.domain.activity import ActivityState
 from core.domain.message import MessageState
 from core.domain.pane import interrupted_at
+from core.domain.rows import Answer
 from core.domain.session import Live, Outcome
 from core.errors import NotRunning, Refused
 from core.standing.interrupting import interrupt_standing
 from core.standing.listing import get_standing
+from core.standing.pausing import pause_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
-from tests.integration.lifecycle.held import activity, begin_job, tell, turns, wait_for, work
+from tests.integration.lifecycle.held import activity, begin_job, pane_pid, tell, turns, wait_for, work
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, events, outcomes
@@ -55,6 +59,22 @@ def test_a_turn_is_ended_and_the_session_lives(scribe: System) -> None:
     assert (row.live, row.activity) == (Live.LIVE, ActivityState.IDLE)
     assert events(scribe, "standing.interrupted")[0]["actor"] == ACTOR
     assert tell(scribe, "and now this") is S.CONFIRMED
+
+
+@pytest.mark.parametrize("verb", [interrupt_standing, partial(pause_standing, hard=True)], ids=["interrupt", "pause"])
+def test_a_turn_that_has_just_begun_is_ended(scribe: System, verb: Callable[[System, str, str], Answer]) -> None:
+    """Its hook tells of it before its status file does, which says then what was so before."""
+    status = scribe.paths.session(record_of(scribe)[0]) / "agent" / "sessions" / f"{pane_pid(scribe)}.json"
+    before, at = status.read_bytes(), status.stat().st_mtime_ns
+    work(scribe)
+    wait_until(lambda: "busy" in status.read_text(), "the status file follows")
+    status.write_bytes(before)
+    os.utime(status, ns=(at, at))
+
+    answer = verb(scribe, "scribe", ACTOR)
+
+    assert answer.sessions[0].detail == "its turn ended"
+    assert (answer.ok, activity(scribe)) == (True, ActivityState.IDLE)
 
 
 def test_a_dialog_is_rejected_and_the_answer_says_so(scribe: System, private: PrivateTmux) -> None:
