@@ -20,6 +20,7 @@ from core.process.controlsocket import ask
 from core.process.presence import running_service
 from tests.support.product import Done, Product, end_tmux
 from tests.support.tmux import alive, wait_until
+from tests.support.trees import contents
 
 SESSION = "guide"
 _SERVE = """
@@ -246,9 +247,10 @@ def test_it_keeps_its_tokens_to_itself(alone: Product, folder: Path) -> None:
     """What it prints and writes into its state holds no token; its own files are private."""
     with demo(alone, folder) as running:
         tokens = [running.workspace()["bot_token"], running.workspace()["app_token"]]
-        state = [path.read_bytes() for path in (folder / "state").rglob("*") if path.is_file()]
-        texts = [running.text().encode(), (folder / "cli-config.yaml").read_bytes(), *state]
+        state = contents(folder / "state")
+        texts = [running.text().encode(), (folder / "cli-config.yaml").read_bytes(), *state.values()]
 
+        assert str(StatePaths(folder / "state").database) in state
         assert not [token for token in tokens for text in texts if token.encode() in text]
         assert folder.stat().st_mode & 0o777 == 0o700
         assert (folder / "workspace.log").stat().st_mode & 0o777 == 0o600

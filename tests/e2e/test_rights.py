@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.product import APP_VARIABLE, BOT_VARIABLE, NAME, Product
 from tests.support.tmux import wait_until
+from tests.support.trees import contents, modes
 
 
 def pane_environment(running: Product, name: str = NAME) -> dict[str, str]:
@@ -76,7 +77,7 @@ def test_no_token_leaves_the_service(talking: Product) -> None:
     talking.cli("standing", "restart", NAME)
 
     [pid] = talking.panes().values()
-    seen = {str(path): path.read_bytes() for path in talking.paths.root.rglob("*") if path.is_file()}
+    seen = contents(talking.paths.root)
     seen["the service's output"] = service.output().encode()
     seen["tmux"] = talking.tmux("show-environment", "-g").encode()
     seen["the pane's environment"] = Path(f"/proc/{pid}/environ").read_bytes()
@@ -106,10 +107,11 @@ def test_everything_in_the_state_root_is_private(talking: Product) -> None:
     talking.serve().wait_swept()
     talking.root()
 
-    modes = {path: path.lstat().st_mode & 0o777 for path in talking.paths.root.rglob("*")}
+    found = modes(talking.paths.root)
 
+    assert talking.paths.database in found
     assert talking.paths.root.stat().st_mode & 0o777 == 0o700
-    assert {path: oct(mode) for path, mode in modes.items() if mode & 0o077} == {}
+    assert {path: oct(mode) for path, mode in found.items() if mode & 0o077} == {}
 
 
 def test_texts_are_in_the_event_log_by_hash_alone(talking: Product) -> None:

@@ -10,6 +10,7 @@ from tests.integration.http.conftest import Answered
 from tests.integration.tools.conftest import OTHER, Desk, called, error_of
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
+from tests.support.trees import contents
 
 LIST = {
     "jsonrpc": "2.0",
@@ -147,7 +148,7 @@ def test_the_token_is_nowhere_but_in_its_file(desk: Desk) -> None:
     from pathlib import Path
 
     secret = token.split(".", 2)[2].encode()
-    places = {str(path): path.read_bytes() for path in desk.product.paths.root.rglob("*") if path.is_file()}
+    places = contents(desk.product.paths.root)
     [pid] = desk.product.panes().values()
     places["environment"] = Path(f"/proc/{pid}/environ").read_bytes()
     for process in Path("/proc").glob("[0-9]*/cmdline"):

@@ -1,0 +1,40 @@
+"""What lies in a folder that others write to meanwhile: what goes while it is looked at is passed over."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def modes(root: Path) -> dict[Path, int]:
+    """Return the mode of everything below the folder, links not followed."""
+    return {path: found.st_mode for path in _below(root) if (found := _looked_at(path)) is not None}
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Return the content of every file below the folder, by its path."""
+    found: dict[str, bytes] = {}
+    for path, mode in modes(root).items():
+        if stat.S_ISREG(mode):
+            try:
+                found[str(path)] = path.read_bytes()
+            except FileNotFoundError:
+                continue
+    return found
+
+
+def _below(root: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(root, onerror=_unless_gone):
+        yield from (Path(folder) / name for name in (*folders, *files))
+
+
+def _looked_at(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
+
+
+def _unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
