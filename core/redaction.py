@@ -10,12 +10,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
+from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 HIDDEN = "[redacted]"
 CUT = "…"  #: what stands behind a text of ours that was cut
 SHORTEST = 8  #: characters; a shorter value would be found in innocent words
+_SHORTEST_BROKEN = 12  #: where its lines' ends and beginnings may be words that stand below one another
+_FRAME = " \t\r|│┃║"  #: what a program may put between the end of one line's text and the beginning of the next one's
 _NAMED = re.compile(r"(?:^THE_LOOP_|TOKEN$|SECRET$|PASSWORD$|PASSWD$|API_?KEY$|(?:ACCESS|PRIVATE|SECRET)_KEY$)")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  #: which no text has, whatever its encoding
 _OPEN = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG", "THE_LOOP_MCP_TOKEN_FILE", "THE_LOOP_CRASH_AT"})
@@ -57,6 +60,8 @@ class Redactor:
         longest_first = sorted(known, key=lambda form: (-len(form), form))
         self._known = re.compile("|".join(map(re.escape, longest_first))) if known else None
         self._forms = longest_first
+        long = [re.escape(form) for form in longest_first if len(form) >= _SHORTEST_BROKEN]
+        self._long = re.compile("|".join(long)) if long else None
         self._raw = [re.escape(raw) for form in longest_first for raw in _raw_forms(form)]
 
     def __repr__(self) -> str:
@@ -65,10 +70,36 @@ class Redactor:
     def redact(self, text: str) -> str:
         """Return the text without secrets, `[redacted]` in the place of each."""
         if self._known is not None:
-            text = self._without_beginnings(self._known.sub(HIDDEN, text))
+            text = self._without_broken(self._without_beginnings(self._known.sub(HIDDEN, text)))
         for look in _looks():
             text = look.sub(_hidden, text)
         return text
+
+    def _without_broken(self, text: str) -> str:
+        """Take out the known values that a full-screen program has broken over lines, and leave the lines' frames.
+
+        Nothing but the value's own characters is taken for it, in their order; between them may stand the end of a
+        line, blanks and a box's borders.
+        """
+        if self._long is None or "\n" not in text:
+            return text
+        lines = text.split("\n")
+        unbroken = "".join(line.strip(_FRAME) for line in lines)
+        if self._long.search(unbroken) is None:
+            return text
+        places: list[int] = []  # in `text`, of each character of `unbroken`
+        start = 0
+        for line in lines:
+            begins = start + len(line) - len(line.lstrip(_FRAME))
+            places += range(begins, begins + len(line.strip(_FRAME)))
+            start += len(line) + 1
+        shown, end = [], 0
+        for found in self._long.finditer(unbroken):
+            own = places[found.start() : found.end()]
+            frames = [text[before + 1 : after] for before, after in pairwise(own)]
+            shown += [text[end : own[0]], HIDDEN, *frames]
+            end = own[-1] + 1
+        return "".join([*shown, text[end:]])
 
     def _without_beginnings(self, text: str) -> str:
         """Take out what is left of a known value where a text was cut within it: its beginning, the mark behind it."""

@@ -92,6 +92,53 @@ def test_text_without_secrets_is_kept(text: str) -> None:
     assert Redactor((SECRET,)).redact(text) == text or "-" in text or "=" in text or ":" in text
 
 
+def boxed(text: str, width: int, left: str, right: str) -> str:
+    """Return the text as a full-screen program wraps it: hard, at the width of a box."""
+    pieces = [text[at : at + width] for at in range(0, len(text), width)]
+    return "\n".join(f"{left}{piece.ljust(width)}{right}" for piece in pieces)
+
+
+TOKENS = st.text("abcXYZ0189-_.+/=", min_size=12, max_size=80)
+
+
+@given(
+    TOKENS,
+    st.text("abc ", max_size=30),
+    st.integers(1, 60),
+    st.sampled_from(["", "  ", "│ ", "┃  ", "\t", "| "]),
+    st.sampled_from(["", "   ", " │", " |", "\r"]),
+)
+def test_a_known_value_that_a_program_has_broken_over_lines_is_taken_out(
+    secret: str, before: str, width: int, left: str, right: str
+) -> None:
+    """Wherever it breaks, however often, and whatever frame and indentation stand between; the frame stays."""
+    shown = boxed(f"{before}{secret} after", width, left, right)
+
+    hidden = Redactor([secret]).redact(shown)
+
+    folded = "".join(line.strip(" \t\r│┃|") for line in hidden.split("\n"))
+    assert secret not in folded
+    assert HIDDEN in hidden
+    assert hidden.count("\n") == shown.count("\n")
+
+
+@given(st.lists(st.text("abcdefgh0123 │|.", max_size=30), max_size=8))
+def test_lines_that_do_not_hold_the_value_are_kept(lines: list[str]) -> None:
+    """Only the very characters of the value, in their order and with nothing but frames between, are taken for it."""
+    text = "\n".join(lines)
+
+    assert Redactor(["correct-horse-battery"]).redact(text) == text
+
+
+def test_what_stands_round_a_broken_value_is_kept() -> None:
+    """Its own lines, the ones before and after, and a short value in two halves, which may be two words."""
+    screen = "│ export KEY=correct-hor │\n│   se-battery && make   │\n│ done                    │\n│ hunter │\n│ 2-ab │"
+
+    shown = Redactor(["correct-horse-battery", "hunter2-ab"]).redact(screen)
+
+    assert shown == (f"│ export KEY={HIDDEN} │\n│    && make   │\n│ done                    │\n│ hunter │\n│ 2-ab │")
+
+
 @pytest.mark.parametrize("length", range(8, len(SECRET) + 1))
 @pytest.mark.parametrize(
     "form", [SECRET, quote(SECRET, safe=""), base64.b64encode(SECRET.encode()).decode().rstrip("=")]
