@@ -24,7 +24,7 @@ from core.supervision.restarts import Restarts
 from core.system import System
 from tests.integration.delivery.conftest import settle
 from tests.integration.supervision.conftest import Supervised, back, crash, notes, pid_of, restarting, up
-from tests.support.talking import taken
+from tests.support.talking import taken, times
 from tests.support.tmux import PrivateTmux, alive, wait_until
 from tests.support.world import ACTOR, World, definition, events, recorded, waiting_message
 
@@ -126,6 +126,7 @@ def test_messages_wait_for_the_restart_and_go_in_after_it(system: System) -> Non
 
     assert said.state is MessageState.QUEUED
     assert later.state is MessageState.CONFIRMED
+    assert times(system, "and now?") == 1
     assert [text.split("] ")[1].strip() for text in taken(system)[-2:]] == ["are you back?", "and now?"]
 
 
