@@ -144,7 +144,9 @@ def test_an_agent_posts_text_and_a_file_out_of_its_folder(talking: Product, thre
 
 def test_an_agent_that_posts_too_often_is_told_so(talking: Product, thread: str) -> None:
     """Twenty an hour, and no more, with the reason."""
-    codes = {inside(talking, "post", "--text", f"post {number}").code for number in range(20)}
+    with ThreadPoolExecutor(4) as beside:
+        posted = beside.map(lambda number: inside(talking, "post", "--text", f"post {number}"), range(20))
+        codes = {done.code for done in posted}
     late = inside(talking, "post", "--text", "one more")
 
     assert codes == {0}

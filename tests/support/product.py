@@ -171,14 +171,19 @@ class Product:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
         config: Path | None = None,
-        seconds: float = 60.0,
+        seconds: float = 3 * PATIENCE,
     ) -> Done:
         """Run one command with this product's configuration."""
         chosen = ("--config", str(config or self.config))
         return self.program((*chosen, *words), stdin=stdin, env={**self.environ(), **(env or {})}, seconds=seconds)
 
     def program(
-        self, words: Sequence[str], *, stdin: bytes = b"", env: Mapping[str, str] | None = None, seconds: float = 60.0
+        self,
+        words: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        seconds: float = 3 * PATIENCE,
     ) -> Done:
         """Run the program with these words alone."""
         done = subprocess.run(

@@ -34,8 +34,8 @@ from tests.support.tmux import PATIENCE
 SECRET = "hunter2-and-more"  #: what the door of the tests takes out
 T = TypeVar("T")
 SWEEP_PACE = SweepPace(between=0.0, attempts=3, first=0.05, again=0.3, fresh=0.3, settled=0.0)
-FILE_PACE = FilePace(attempts=3, first=0.05, call=3.0, whole=6.0)
-QUICK = Pace(first=0.05, most=0.2, hello=3.0, end=2.0, steady=0.0, ping=0.5, lookup=0.2)
+FILE_PACE = FilePace(attempts=3, first=0.05, call=PATIENCE, whole=2 * PATIENCE)
+QUICK = Pace(first=0.05, most=0.2, hello=PATIENCE, end=2.0, steady=0.0, ping=0.5, lookup=0.2)
 
 
 class Door:

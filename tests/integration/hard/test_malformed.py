@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.hard.stage import declare, started
+from tests.integration.hard.stage import at_once, declare, started
 from tests.support.product import Product
 
 VERBS = {
@@ -34,8 +34,10 @@ def test_every_verb_but_stop_names_the_key(broken: Product) -> None:
     """Exit 2 and the key with its line; nothing was done, and stop ends what runs."""
     pids = broken.panes()
 
-    answers = {verb: broken.cli(*words, "--json") for verb, words in VERBS.items()}
-    reports = {verb: broken.cli(verb, "--json") for verb in LIFECYCLE}
+    commands = [(*words, "--json") for words in VERBS.values()] + [(verb, "--json") for verb in LIFECYCLE]
+    told = at_once(broken, commands)
+    answers = dict(zip(VERBS, told[: len(VERBS)], strict=True))
+    reports = dict(zip(LIFECYCLE, told[len(VERBS) :], strict=True))
     untouched = broken.panes()
     stopped = broken.cli("standing", "stop", "work", "--json")
 

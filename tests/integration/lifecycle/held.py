@@ -13,7 +13,7 @@ from core.domain.message import InboxRow, Kind, MessageState
 from core.standing.saying import say
 from core.system import System
 from tests.support.talking import record_of, rows
-from tests.support.tmux import wait_until
+from tests.support.tmux import PATIENCE, wait_until
 from tests.support.world import ACTOR, recorded
 
 
@@ -30,7 +30,7 @@ def wait_for(system: System, state: ActivityState, name: str = "scribe") -> None
     wait_until(lambda: activity(system, name) is state, f"{name} is {state.value}")
 
 
-def tell(system: System, text: str, name: str = "scribe", wait: float = 10.0) -> MessageState:
+def tell(system: System, text: str, name: str = "scribe", wait: float = PATIENCE) -> MessageState:
     """Say something and return what became of it."""
     return say(system, name, text, actor=ACTOR, wait=wait).state
 

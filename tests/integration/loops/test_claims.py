@@ -20,7 +20,7 @@ from core.effects import CRASH_VARIABLE, Effect
 from core.system import System
 from core.wiring import build_system
 from tests.support.simulated import settings_of
-from tests.support.tmux import wait_until
+from tests.support.tmux import PATIENCE, wait_until
 from tests.unit.store.samples import a_record
 
 OF_A_SCHEDULER = [each for each in Effect if each.value.startswith("loop.") and each is not Effect.LOOP_GATE]
@@ -60,7 +60,7 @@ def scheduler(root: Path, lease: float = LEASE, crash_at: str = "") -> Iterator[
         yield process
     finally:
         process.stdin.close()
-        process.wait(30)
+        process.wait(PATIENCE)
         process.stdout.close()
 
 
@@ -120,7 +120,7 @@ def test_a_run_that_was_claimed_by_the_dead_comes_back_under_its_id(system: Syst
     record = record_session(system, "scribe")
     system.loops.add(a_due_loop(record, 1), 0)
     with scheduler(root, crash_at=f"{Effect.LOOP_CLAIM.value}:after") as doomed:
-        assert doomed.wait(30) == -signal.SIGKILL
+        assert doomed.wait(PATIENCE) == -signal.SIGKILL
     [claimed] = system.loops.open_runs()
 
     with scheduler(root):
@@ -175,7 +175,7 @@ def test_a_scheduler_killed_at_any_effect_loses_and_doubles_nothing(
     """The next one goes on from what is on the disk."""
     record = bring_about(system, effect)
     with scheduler(root, crash_at=f"{effect.value}:{side}") as doomed:
-        assert doomed.wait(30) == -signal.SIGKILL
+        assert doomed.wait(PATIENCE) == -signal.SIGKILL
 
     with scheduler(root, lease=0.5):
         wait_until(lambda: check(system, record, effect), "it is done")
