@@ -117,6 +117,38 @@ def test_first_start_shows_no_dialog_and_trust_lasts(stage: Stage, environ: dict
     assert content["customApiKeyResponses"]["approved"] == [KEY[-20:]]
 
 
+@pytest.mark.parametrize(
+    ("place", "settings", "asks"),
+    [
+        (".mcp.json", {}, True),
+        ("../.mcp.json", {}, True),
+        (".mcp.json", {"enabledMcpjsonServers": ["the_other"]}, False),
+        (".mcp.json", {"disabledMcpjsonServers": ["the other"]}, False),
+        (".mcp.json", {"enableAllProjectMcpServers": True}, False),
+    ],
+)
+def test_it_asks_about_a_projects_servers_exactly_where_that_was_foretold(
+    make: Make, place: str, settings: dict[str, object], *, asks: bool
+) -> None:
+    """The dialog that a session would stand at is known beforehand, by the files that Claude Code itself reads."""
+    stage = make(work="above/work")
+    cwd = stage.context.cwd
+    (cwd / place).write_text(json.dumps({"mcpServers": {"the other": {"command": "/bin/false"}}}))
+    (cwd / ".claude").mkdir()
+    (cwd / ".claude" / "settings.local.json").write_text(json.dumps(settings))
+
+    foretold = stage.harness.dialog_ahead(cwd, stage.context.args)
+    if asks:
+        stage.start()
+        wait_until(lambda: "New MCP server found in this project: the other" in stage.screen(), "it asks", 60)
+    else:
+        stage.start_ready("hello")
+        stage.expect(TurnEnded)
+
+    assert ("the other" in foretold) is asks
+    assert bool(foretold) is asks
+
+
 def test_folder_inside_a_repository_is_trusted(make: Make) -> None:
     """A folder below a repository's root needs no dialog either."""
     stage = make(work="repository/below")
