@@ -85,11 +85,12 @@ def test_a_background_shell_that_ends_while_paused_is_told_at_the_resume(talking
     assert times_in(told, "<status>completed</status>") == 1
 
 
-def test_a_child_of_its_own_session_is_gone_after_a_stop(alone: ClaudeProduct) -> None:
-    """What a tool has detached is found by its marker."""
+@pytest.mark.parametrize("cleaned", ["", "env -i HOME=$HOME "])
+def test_a_child_of_its_own_session_is_gone_after_a_stop(alone: ClaudeProduct, cleaned: str) -> None:
+    """What a tool has detached is found by its marker, without our environment as well."""
     alone.allow("Bash")
     begun(alone)
-    alone.cli("standing", "say", NAME, "--text", "[[tool bash setsid -f sleep 300]]")
+    alone.cli("standing", "say", NAME, "--text", f"[[tool bash setsid -f {cleaned}sleep 300]]")
     wait_until(lambda: any(_command_of(pid) == "sleep 300" for pid in alone.left()), "the child runs")
 
     stopped = alone.cli("standing", "stop", NAME, "--json")
