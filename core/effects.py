@@ -107,7 +107,7 @@ class Effect(Enum):
     DELIVERY_SETTLE = "delivery.settle"
 
 
-_CRASH_AT = os.environ.get(CRASH_VARIABLE, "")
+_crash_at = os.environ.get(CRASH_VARIABLE, "")
 _current: ContextVar[Effect | None] = ContextVar("effect", default=None)
 
 
@@ -123,11 +123,17 @@ def effect(name: Effect) -> Iterator[None]:
     _crash_point(name, "after")
 
 
+def rearm() -> None:
+    """Take the point from the environment again: in a process that was forked from one without the variable."""
+    global _crash_at
+    _crash_at = os.environ.get(CRASH_VARIABLE, "")
+
+
 def current_effect() -> Effect | None:
     """Return the effect that is being made by this thread, or None."""
     return _current.get()
 
 
 def _crash_point(name: Effect, when: str) -> None:
-    if _CRASH_AT and f"{name.value}:{when}" == _CRASH_AT:
+    if _crash_at and f"{name.value}:{when}" == _crash_at:
         os.kill(os.getpid(), signal.SIGKILL)

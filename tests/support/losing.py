@@ -1,9 +1,9 @@
 """A session whose database was lost while its thread stands in the chat; also as a service's turn that can be killed.
 
-`python -m tests.support.losing WORLD.json UID` takes one turn over a chat whose thread belongs to that session.
+As a program, given WORLD.json and UID, it takes one turn over a chat whose thread belongs to that session.
 """
 
-import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +39,9 @@ def without_database(system: System, clock: HandClock, channel: str = HOME) -> S
     return replace(declared, settings=settings, clock=clock)
 
 
-if __name__ == "__main__":
-    ports = without_database(talking(load(Path(sys.argv[1]))), HandClock())
-    OutboundWorker(ports, thread_of(sys.argv[2])).turn()
+def main(arguments: Sequence[str]) -> int:
+    """Take one turn in the described world."""
+    path, uid = arguments
+    ports = without_database(talking(load(Path(path))), HandClock())
+    OutboundWorker(ports, thread_of(uid)).turn()
+    return 0

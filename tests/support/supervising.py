@@ -1,9 +1,8 @@
 """A service's observer and supervisor in one thread of a process that can be killed.
 
-`python -m tests.support.supervising WORLD.json SECONDS` looks and acts for so long.
+As a program, given WORLD.json and SECONDS, it looks and acts for so long.
 """
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -52,7 +51,3 @@ def main(arguments: Sequence[str]) -> int:
         stepped.step()
         time.sleep(0.02)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

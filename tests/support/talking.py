@@ -1,10 +1,9 @@
 """A whole the-loop whose agent is the bundled one, for tests of messages; also as a process that can be killed.
 
-`python -m tests.support.talking WORLD.json NAME TEXT [WAIT [HARNESS]]` says something and prints the answer.
+As a program, given WORLD.json NAME TEXT [WAIT [HARNESS]], it says something and prints the answer.
 """
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -78,7 +77,3 @@ def main(arguments: Sequence[str]) -> int:
     said = say(system, name, text, actor=ACTOR, wait=float(wait))
     print(json.dumps(said.to_json()))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

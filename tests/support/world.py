@@ -7,7 +7,7 @@
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -244,7 +244,7 @@ VERBS: Mapping[str, Callable[[System, str], Answer | None]] = {
 }
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run one verb in the described world and print its answer."""
     path, verb, *name = arguments
     answer = VERBS[verb](load(Path(path)).system(), name[0] if name else "")

@@ -1,8 +1,5 @@
 """A process that delivers is killed at each point of its way; whoever comes next finishes, and nothing is doubled."""
 
-import os
-import subprocess
-import sys
 from datetime import timedelta
 
 import pytest
@@ -12,6 +9,7 @@ from core.domain.message import MessageState
 from core.effects import Effect
 from core.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
+from tests.support.killed import run_until
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.typist import Typist
@@ -29,10 +27,7 @@ POINTS = [
 
 def say_and_die(world: World, point: str) -> int:
     """Say something in a process that dies at the point, and return how it ended."""
-    command = [sys.executable, "-m", "tests.support.talking", str(world.save()), "scribe", "survive this", "40"]
-    return subprocess.run(
-        command, env={**os.environ, "THE_LOOP_CRASH_AT": point}, capture_output=True, timeout=60, check=False
-    ).returncode
+    return run_until(point, world.folder, "talking", str(world.save()), "scribe", "survive this", "40").code
 
 
 def leave_stuck(system: System, private: PrivateTmux, text: str) -> None:

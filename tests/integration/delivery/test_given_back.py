@@ -1,8 +1,5 @@
 """A message that the harness's own queue gave back is sent anew, and what its records say of the first time is past."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import timedelta
 
@@ -13,6 +10,7 @@ from core.domain.message import MessageState
 from core.standing.pausing import pause_standing
 from core.standing.saying import say
 from core.system import System
+from tests.support.killed import run_until
 from tests.support.talking import record_of, rows, times
 from tests.support.tmux import PATIENCE, wait_until
 from tests.support.world import ACTOR, World
@@ -33,15 +31,13 @@ def test_a_kill_after_it_was_given_back_loses_nothing(scribe: System, world: Wor
         return rows(scribe)[-1].state is S.PENDING
 
     wait_until(given_back, "the harness gave it back")
-    command = [sys.executable, "-m", "tests.support.world", str(replace(world, harness="bundled").save())]
-    killed = subprocess.run(
-        [*command, "resume", "scribe"], env={**os.environ, "THE_LOOP_CRASH_AT": point}, timeout=60, check=False
-    )
+    described = replace(world, harness="bundled").save()
+    killed = run_until(point, world.folder, "world", str(described), "resume", "scribe")
 
     until = scribe.clock.now() + timedelta(seconds=PATIENCE)
     row = Deliverer(scribe).run(uid, rows(scribe)[-1].message.id, until)
 
-    assert (accepted.state, killed.returncode) == (S.ACCEPTED, -9)
+    assert (accepted.state, killed.code) == (S.ACCEPTED, -9)
     assert row is not None
     assert row.state is S.CONFIRMED
     assert times(scribe, "given back") == 1

@@ -1,9 +1,6 @@
 """Threads after the database was lost: the record names one, and the chat is asked whether it is the session's."""
 
-import os
 import signal
-import subprocess
-import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -11,13 +8,14 @@ import pytest
 from core.conversation.inbound import Inbound
 from core.conversation.mirroring import NullMirror
 from core.conversation.outbound import OutboundWorker
-from core.effects import CRASH_VARIABLE, Effect
+from core.effects import Effect
 from core.errors import ChannelError
 from core.ports import Binding, IncomingReply, OutboundKind, Verdict
 from core.standing.common import write_record
 from core.standing.listing import get_standing
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat, Message
+from tests.support.killed import run_until
 from tests.support.losing import THREAD, thread_of, without_database
 from tests.support.outgoing import HandClock, drain, post
 from tests.support.talking import talking
@@ -240,12 +238,10 @@ def test_a_crash_at_the_answer_leaves_it_to_the_next_service(world: World, effec
     clock, chat = HandClock(), thread_of(uid)
     lost = without_database(talking(world), clock)
 
-    program = [sys.executable, "-m", "tests.support.losing", str(world.save()), uid]
-    point = {CRASH_VARIABLE: f"{effect.value}:{side}"}
-    died = subprocess.run(program, env={**os.environ, **point}, capture_output=True, timeout=60, check=False)
+    died = run_until(f"{effect.value}:{side}", world.folder, "losing", str(world.save()), uid)
     drain(OutboundWorker(lost, chat), clock)
 
-    assert died.returncode == -signal.SIGKILL, died.stderr.decode()
+    assert died.code == -signal.SIGKILL, died.output
     assert bound(lost) == (THREAD if uid == "s-1" else None)
     notes = [text for text in chat.texts(THREAD) if "database of the-loop was lost" in text]
     assert len(notes) == (1 if uid == "s-1" else 0)

@@ -1,8 +1,5 @@
 """Messages of several sessions in one turn, and those whose Enter follows in the same turn of the server."""
 
-import os
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +12,7 @@ from core.effects import Effect
 from core.errors import CoreError, StoreBroken
 from core.standing.starting import start_standing
 from core.system import System
+from tests.support.killed import run_until
 from tests.support.talking import record_of, rows, talking, times
 from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.typist import Typist
@@ -48,16 +46,12 @@ def heard(world: World) -> bytes:
 @pytest.mark.parametrize("point", POINTS)
 def test_a_message_entered_at_once_survives_a_kill_at_every_point(brisk: System, world: World, point: str) -> None:
     """It is read once, with one Enter behind it, and its row is over."""
-    words = ("scribe", "survive this", "40", "brisk")
-    command = [sys.executable, "-m", "tests.support.talking", str(world.save()), *words]
-    ended = subprocess.run(
-        command, env={**os.environ, "THE_LOOP_CRASH_AT": point}, capture_output=True, timeout=60, check=False
-    ).returncode
+    ended = run_until(point, world.folder, "talking", str(world.save()), "scribe", "survive this", "40", "brisk")
 
     uid, _ = record_of(brisk)
     row = Deliverer(brisk).run(uid, rows(brisk)[-1].message.id, brisk.clock.now() + timedelta(seconds=PATIENCE))
 
-    assert ended == -9
+    assert ended.code == -9
     assert row is not None
     assert (row.state, row.final, row.submits) == (S.SUBMITTED, True, 1)
     wait_until(lambda: b"survive this \x1b[201~\r" in heard(world), "the text was read with its Enter")

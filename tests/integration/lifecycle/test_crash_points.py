@@ -2,17 +2,14 @@
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 
 from core.domain.activity import ActivityState
 from core.domain.session import HoldKind, Live, Outcome, Phase, SessionRecord
-from core.effects import CRASH_VARIABLE, Effect
+from core.effects import Effect
 from core.errors import NameTaken, Refused, UnknownSession
 from core.ports import Binding, OutboundKind
 from core.standing.listing import get_standing
@@ -20,6 +17,7 @@ from core.standing.reconcile import reconcile
 from core.standing.starting import start_standing
 from core.system import System
 from tests.integration.lifecycle.held import wait_for, work
+from tests.support.killed import run_until
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, VERBS, World, check_consistent, waiting_message
 
@@ -149,15 +147,8 @@ def prepare(system: System, scenario: Scenario) -> None:
 
 def crash(world: World, scenario: Scenario, point: str) -> None:
     """Run the verb in a process of its own that is killed at the point."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.support.world", str(world.folder / "world.json"), scenario.verb, scenario.name],
-        env={**os.environ, CRASH_VARIABLE: point},
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == -signal.SIGKILL, f"{point} was not passed: {done.stdout}{done.stderr}"
+    ended = run_until(point, world.folder, "world", str(world.folder / "world.json"), scenario.verb, scenario.name)
+    assert ended.code == -signal.SIGKILL, f"{point} was not passed: {ended.output}"
 
 
 def check_mended(system: System, scenario: Scenario, marked: SessionRecord | None) -> None:

@@ -1,8 +1,5 @@
 """queue, cancel, and what a stop does to what waits."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -10,7 +7,6 @@ import pytest
 
 from core.domain.activity import ActivityState
 from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress
-from core.effects import CRASH_VARIABLE
 from core.errors import Refused, UnknownMessage, UnknownSession
 from core.names import new_marker, new_message_id
 from core.ports import OutboundKind, PostState
@@ -22,6 +18,7 @@ from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
 from tests.integration.lifecycle.held import deliver, tell, wait_for
+from tests.support.killed import run_until
 from tests.support.talking import rows, times
 from tests.support.world import ACTOR, World, recorded, waiting_message
 
@@ -198,15 +195,14 @@ def test_a_stop_ends_what_a_pause_kept(paused: System) -> None:
 def test_a_stop_that_was_killed_tells_once_when_reconcile_finishes_it(paused: System, world: World, point: str) -> None:
     """Neither not at all nor twice."""
     message = reply(paused, "1.1")
-    command = [sys.executable, "-m", "tests.support.world", str(world.save()), "stop", "scribe"]
-    killed = subprocess.run(command, env={**os.environ, CRASH_VARIABLE: point}, timeout=60, check=False)
+    killed = run_until(point, world.folder, "world", str(world.save()), "stop", "scribe")
 
     reconcile(paused, ACTOR)
     stop_standing(paused, "scribe", ACTOR)
 
     row = paused.inbox.get(message.id)
     assert row is not None
-    assert (killed.returncode, row.state) == (-9, S.CANCELLED)
+    assert (killed.code, row.state) == (-9, S.CANCELLED)
     assert len(_posts(paused)) == 1
 
 

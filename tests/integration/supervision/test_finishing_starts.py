@@ -1,19 +1,16 @@
 """A verb that was killed half way is finished by the running service, once nobody can be at work on it any more."""
 
-import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
 
 from core.domain.session import Live, Phase
-from core.effects import CRASH_VARIABLE
 from core.serving.finishing import Finisher
 from core.standing.listing import get_standing
 from core.standing.starting import start_standing
 from tests.support.clocks import MovedClock
+from tests.support.killed import run_until
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, World, recorded
 
@@ -27,11 +24,8 @@ def scripted(world: World) -> World:
 
 def cut_short(world: World, point: str, verb: str = "start") -> None:
     """Start `scribe`, or do another verb to it, in a process that kills itself there."""
-    argv = [sys.executable, "-m", "tests.support.world", str(world.save()), verb, "scribe"]
-    ended = subprocess.run(
-        argv, env={**os.environ, CRASH_VARIABLE: point}, capture_output=True, timeout=60, check=False
-    )
-    assert ended.returncode == -signal.SIGKILL
+    ended = run_until(point, world.folder, "world", str(world.save()), verb, "scribe")
+    assert ended.code == -signal.SIGKILL, ended.output
 
 
 @pytest.mark.parametrize(

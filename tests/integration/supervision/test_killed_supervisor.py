@@ -1,9 +1,6 @@
 """kill -9 of the service before and after each effect of its supervisor; the next service comes to the same end."""
 
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -11,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.domain.session import HoldKind, Live, Status
-from core.effects import CRASH_VARIABLE, Effect
+from core.effects import Effect
 from core.standing.listing import get_standing
 from core.system import System
 from tests.integration.supervision.conftest import crash, notes, up
+from tests.support.killed import run_until
 from tests.support.supervising import Stepped, watched_system
 from tests.support.tmux import wait_until
 from tests.support.world import World, events, recorded
@@ -169,8 +167,5 @@ def _stepped(service: Stepped, system: System, scenario: Scenario) -> bool:
 
 def kill_at(world: World, point: str) -> None:
     """Run a service that kills itself there."""
-    argv = [sys.executable, "-m", "tests.support.supervising", str(world.save()), "50"]
-    ended = subprocess.run(
-        argv, env={**os.environ, CRASH_VARIABLE: point}, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    ended = run_until(point, world.folder, "supervising", str(world.save()), "50")
+    assert ended.code == -signal.SIGKILL, ended.output
