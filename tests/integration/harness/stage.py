@@ -3,8 +3,10 @@
 import os
 import secrets
 import shlex
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -65,8 +67,7 @@ class Stage:
         self._environ = dict(environ)
         self._transcript: Transcript | None = None
         self._socket = f"loop-test-{secrets.token_hex(4)}"
-        self._sockets = root / "tmux"
-        self._sockets.mkdir(mode=0o700)
+        self._sockets = Path(tempfile.mkdtemp(prefix="ls-"))  # short, since the path of a Unix socket is limited
 
     # ---- life
 
@@ -104,6 +105,7 @@ class Stage:
         subprocess.run(
             self._tmux_line("kill-server"), env=self._tmux_env(), capture_output=True, timeout=10, check=False
         )
+        shutil.rmtree(self._sockets, ignore_errors=True)
 
     # ---- hands
 

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import time
 from collections.abc import Iterator
@@ -400,18 +399,18 @@ def test_date_without_nanoseconds_still_gives_unique_ordered_names(reporter: Rep
 
 
 def test_reporter_costs_milliseconds(reporter: Reporter, service: int) -> None:
-    """The median of a hook is below ten times a bare shell's, and below 50 ms even on a loaded machine."""
+    """The quickest of many hooks takes less than ten bare shells, or 50 ms: a busy machine slows some, never all."""
 
-    def median(command: list[str]) -> float:
+    def quickest(command: list[str]) -> float:
         times = []
-        for _ in range(15):
+        for _ in range(30):
             begun = time.monotonic()
             subprocess.run(command, input=b"{}", capture_output=True, check=True)
             times.append(time.monotonic() - begun)
-        return statistics.median(times)
+        return min(times)
 
-    bare = median(["dash", "-c", "true"])
-    hook = median(["dash", str(reporter.script), "Stop"])
+    bare = quickest(["dash", "-c", "true"])
+    hook = quickest(["dash", str(reporter.script), "Stop"])
 
     print(f"hook {hook * 1000:.1f} ms, bare shell {bare * 1000:.1f} ms")
     assert hook < 10 * bare or hook < 0.05
