@@ -89,6 +89,14 @@ def talking() -> Iterator[Product]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def served() -> Iterator[Web]:
+    """Give a client of a service without a channel to all of a module's tests that only ask."""
+    with product() as running:
+        running.serve().wait_swept()
+        yield Web(running)
+
+
 @pytest.fixture
 def web(alone: Product) -> Web:
     """Give a client of the product without a channel."""

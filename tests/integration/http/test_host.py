@@ -80,53 +80,49 @@ def test_a_channel_that_is_away_is_told(talking: Product) -> None:
     assert "xoxb" not in answered.text
 
 
-def test_everything_else_needs_the_token(alone: Product, web: Web) -> None:
+def test_everything_else_needs_the_token(served: Web) -> None:
     """401 in the one shape, before anybody learns what there is."""
-    alone.serve().wait_swept()
-
     for path in ("/metrics", "/nowhere", "/docs", "/openapi.json"):
-        answered = web.get(path)
+        answered = served.get(path)
         assert answered.status == 401
         assert answered.headers["www-authenticate"] == "Bearer"
         assert set(answered.json["error"]) == {"code", "message", "remedy"}
         assert answered.json["error"]["code"] == "unauthorized"
-    assert web.get("/metrics", {"Authorization": f"Bearer {web.token}"}).status == 200
+    assert served.get("/metrics", {"Authorization": f"Bearer {served.token}"}).status == 200
 
 
-def test_with_the_token_what_is_not_there_is_404_and_a_wrong_method_405(alone: Product, web: Web) -> None:
+def test_with_the_token_what_is_not_there_is_404_and_a_wrong_method_405(served: Web) -> None:
     """In the one shape, too."""
-    alone.serve().wait_swept()
-    token = {"Authorization": f"Bearer {web.token}"}
+    token = {"Authorization": f"Bearer {served.token}"}
 
-    assert (web.get("/nowhere", token).status, web.get("/nowhere", token).json["error"]["code"]) == (404, "not_found")
-    assert web.get("/docs", token).status == 404
-    wrong = web.get("/metrics", token, method="POST")
+    missing = served.get("/nowhere", token)
+    assert (missing.status, missing.json["error"]["code"]) == (404, "not_found")
+    assert served.get("/docs", token).status == 404
+    wrong = served.get("/metrics", token, method="POST")
     assert (wrong.status, wrong.json["error"]["code"]) == (405, "method_not_allowed")
 
 
 @pytest.mark.parametrize("path", ["/health", "/metrics"])
-def test_a_name_that_was_pointed_at_us_gets_nothing(alone: Product, web: Web, path: str) -> None:
+def test_a_name_that_was_pointed_at_us_gets_nothing(served: Web, path: str) -> None:
     """DNS rebinding: the browser sends the attacker's host; the token would not help."""
-    alone.serve().wait_swept()
-    port = web.url.rpartition(":")[2]
-    token = {"Authorization": f"Bearer {web.token}"}
+    port = served.url.rpartition(":")[2]
+    token = {"Authorization": f"Bearer {served.token}"}
 
-    answered = web.get(path, {**token, "Host": f"evil.example:{port}"})
+    answered = served.get(path, {**token, "Host": f"evil.example:{port}"})
 
     assert (answered.status, answered.json["error"]["code"]) == (403, "host_not_allowed")
-    assert web.get(path, {**token, "Host": f"localhost:{port}"}).status == 200
+    assert served.get(path, {**token, "Host": f"localhost:{port}"}).status == 200
 
 
 @pytest.mark.parametrize("path", ["/health", "/metrics"])
-def test_a_page_of_another_origin_gets_nothing(alone: Product, web: Web, path: str) -> None:
+def test_a_page_of_another_origin_gets_nothing(served: Web, path: str) -> None:
     """A cross-site request names its origin; our own passes."""
-    alone.serve().wait_swept()
-    token = {"Authorization": f"Bearer {web.token}"}
+    token = {"Authorization": f"Bearer {served.token}"}
 
-    answered = web.get(path, {**token, "Origin": "https://evil.example"})
+    answered = served.get(path, {**token, "Origin": "https://evil.example"})
 
     assert (answered.status, answered.json["error"]["code"]) == (403, "origin_not_allowed")
-    assert web.get(path, {**token, "Origin": web.url}).status == 200
+    assert served.get(path, {**token, "Origin": served.url}).status == 200
 
 
 def test_the_token_is_made_once_and_stays_over_restarts(alone: Product, web: Web) -> None:

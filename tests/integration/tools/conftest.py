@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +80,44 @@ def error_of(result: CallToolResult) -> str:
     return str(result.structured_content["error"]["code"]) if result.is_error else ""
 
 
+def hire(desk: Desk) -> None:
+    """Create the second session, `builder`."""
+    made = desk.product.cli("standing", "create", OTHER, "--prompt", "Build.")
+    assert made.code == 0, made.err
+
+
+@contextmanager
+def talking_desk() -> Iterator[Desk]:
+    """Give a service whose session has a thread in a workspace, for the block."""
+    with WorkspaceThread() as workspace, product(workspace) as running:
+        serving = running.serve().wait_swept()
+        thread = running.root()
+        running.wait_reply(thread, "Ready.")
+        wait_until(lambda: running.cli("standing", "get", NAME, "--json").json["slackThread"], "the thread is known")
+        yield Desk(running, serving)
+
+
 @pytest.fixture
 def alone() -> Iterator[Product]:
     """Give a product without a channel."""
     with product() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Desk]:
+    """Give a service with both sessions to all of a module's tests that leave things as they are."""
+    with product() as running:
+        desk = Desk(running, running.serve().wait_swept())
+        hire(desk)
+        yield desk
+
+
+@pytest.fixture(scope="module")
+def threaded() -> Iterator[Desk]:
+    """Give a service whose session has a thread, to all of a module's tests that only speak there."""
+    with talking_desk() as desk:
+        yield desk
 
 
 @pytest.fixture
@@ -96,17 +129,12 @@ def desk(alone: Product) -> Desk:
 @pytest.fixture
 def both(desk: Desk) -> Desk:
     """Give a service with a second session, `builder`."""
-    made = desk.product.cli("standing", "create", OTHER, "--prompt", "Build.")
-    assert made.code == 0, made.err
+    hire(desk)
     return desk
 
 
 @pytest.fixture
 def talking() -> Iterator[Desk]:
     """Give a service whose session has a thread in a workspace."""
-    with WorkspaceThread() as workspace, product(workspace) as running:
-        serving = running.serve().wait_swept()
-        thread = running.root()
-        running.wait_reply(thread, "Ready.")
-        wait_until(lambda: running.cli("standing", "get", NAME, "--json").json["slackThread"], "the thread is known")
-        yield Desk(running, serving)
+    with talking_desk() as desk:
+        yield desk

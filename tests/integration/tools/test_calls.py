@@ -1,5 +1,6 @@
 """What the tools do, by either door: HTTP, and the program that a harness runs."""
 
+import secrets
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -16,9 +17,9 @@ TOOLS = {"list_standing_sessions", "get_standing_session", "say_to_standing_sess
 
 
 @pytest.mark.parametrize("door", DOORS)
-async def test_no_tool_starts_or_ends_anything(desk: Desk, door: Door) -> None:
+async def test_no_tool_starts_or_ends_anything(shared: Desk, door: Door) -> None:
     """The list is exactly what an agent may do; each says what it takes and what comes back."""
-    async with door(desk) as session:
+    async with door(shared) as session:
         listed = (await session.list_tools()).tools
 
     names = {tool.name for tool in listed}
@@ -28,11 +29,11 @@ async def test_no_tool_starts_or_ends_anything(desk: Desk, door: Door) -> None:
 
 
 @pytest.mark.parametrize("door", DOORS)
-async def test_an_agent_sees_the_sessions(desk: Desk, door: Door) -> None:
+async def test_an_agent_sees_the_sessions(shared: Desk, door: Door) -> None:
     """The rows are those of `standing list`, and it is told which one it is; text and structure say the same."""
-    rows = desk.product.cli("standing", "list", "--json").json
+    rows = shared.product.cli("standing", "list", "--json").json
 
-    async with door(desk) as session:
+    async with door(shared) as session:
         listed = await called(session, "list_standing_sessions")
         got = await called(session, "get_standing_session", name=NAME)
 
@@ -43,16 +44,17 @@ async def test_an_agent_sees_the_sessions(desk: Desk, door: Door) -> None:
 
 
 @pytest.mark.parametrize("door", DOORS)
-async def test_what_one_says_to_another_is_framed_and_told(both: Desk, door: Door) -> None:
+async def test_what_one_says_to_another_is_framed_and_told(shared: Desk, door: Door) -> None:
     """It arrives with the sender's name, and an event says who acted."""
-    async with door(both) as session:
-        said = await called(session, "say_to_standing_session", name=OTHER, text="I need the keys")
+    text = f"I need the keys of {secrets.token_hex(4)}"
+    async with door(shared) as session:
+        said = await called(session, "say_to_standing_session", name=OTHER, text=text)
 
     assert (said.structured_content["state"], said.structured_content["delivered"]) == ("confirmed", True)
-    assert both.product.times("I need the keys", OTHER) == 1
-    [taken] = [text for text in both.product.taken(OTHER) if "I need the keys" in text]
+    assert shared.product.times(text, OTHER) == 1
+    [taken] = [each for each in shared.product.taken(OTHER) if text in each]
     assert taken.startswith(f"[agent {NAME} #")
-    assert both.product.events("standing.said")[-1]["actor"] == f"agent:{NAME}"
+    assert shared.product.events("standing.said")[-1]["actor"] == f"agent:{NAME}"
 
 
 HOSTILE: list[tuple[str, dict[str, Any], str]] = [
@@ -76,9 +78,9 @@ HOSTILE: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize("door", DOORS)
-async def test_what_cannot_be_done_is_an_answer_with_a_remedy(both: Desk, door: Door) -> None:
+async def test_what_cannot_be_done_is_an_answer_with_a_remedy(shared: Desk, door: Door) -> None:
     """Whatever is sent, the call fails by itself, and the next one works."""
-    async with door(both) as session:
+    async with door(shared) as session:
         failed = [await called(session, name, **arguments) for name, arguments, _ in HOSTILE]
         after = await called(session, "get_standing_session", name=NAME)
 
@@ -87,9 +89,9 @@ async def test_what_cannot_be_done_is_an_answer_with_a_remedy(both: Desk, door: 
     assert not after.is_error
 
 
-async def test_more_than_the_service_reads_is_refused_by_the_door(desk: Desk) -> None:
+async def test_more_than_the_service_reads_is_refused_by_the_door(shared: Desk) -> None:
     """Two megabytes reach nobody, and the door stays open."""
-    async with desk.stdio() as session:
+    async with shared.stdio() as session:
         huge = await called(session, "get_standing_session", name="x" * 2_000_000)
         after = await called(session, "list_standing_sessions")
 
@@ -98,36 +100,37 @@ async def test_more_than_the_service_reads_is_refused_by_the_door(desk: Desk) ->
 
 
 @pytest.mark.parametrize("door", DOORS)
-async def test_a_post_stands_in_the_thread(talking: Desk, door: Door) -> None:
+async def test_a_post_stands_in_the_thread(threaded: Desk, door: Door) -> None:
     """The text, and a file out of the agent's folder; what leads out of the folder is refused."""
-    (talking.product.folder / "work" / "plan.md").write_text("# Plan\n")
-    async with door(talking) as session:
-        posted = await called(session, "post", text="half way", files=["plan.md"])
+    text = f"half way to {secrets.token_hex(4)}"
+    (threaded.product.folder / "work" / "plan.md").write_text("# Plan\n")
+    async with door(threaded) as session:
+        posted = await called(session, "post", text=text, files=["plan.md"])
         outside = await called(session, "post", files=["../cli-config.yaml"])
 
-    thread = talking.product.root()
+    thread = threaded.product.root()
     assert posted.structured_content["postId"].startswith("p-post-")
-    assert talking.product.wait_reply(thread, "half way")
-    assert talking.product.wait_event("channel.posted")
+    assert threaded.product.wait_reply(thread, text)
+    assert threaded.product.wait_event("channel.posted")
     assert error_of(outside) == "not_permitted"
-    assert talking.product.events("standing.posted")[-1]["actor"] == f"agent:{NAME}"
+    assert threaded.product.events("standing.posted")[-1]["actor"] == f"agent:{NAME}"
 
 
 @pytest.mark.parametrize("door", DOORS)
-async def test_a_question_waits_for_its_answer(talking: Desk, door: Door) -> None:
+async def test_a_question_waits_for_its_answer(threaded: Desk, door: Door) -> None:
     """A reply in the thread is the answer, and it is told whose it is."""
     import anyio
 
-    thread, found = talking.product.root(), []
+    thread, found, question = threaded.product.root(), [], f"Which colour of {secrets.token_hex(4)}?"
 
     async def ask() -> None:
-        found.append(await called(session, "ask", question="Which colour?", options=["red", "blue"]))
+        found.append(await called(session, "ask", question=question, options=["red", "blue"]))
 
-    async with door(talking) as session, anyio.create_task_group() as group:
+    async with door(threaded) as session, anyio.create_task_group() as group:
         group.start_soon(ask)
-        await anyio.to_thread.run_sync(lambda: talking.product.wait_reply(thread, "Which colour?"))
-        talking.product.workspace.say("alice", "agents", "green, please", thread)
+        await anyio.to_thread.run_sync(lambda: threaded.product.wait_reply(thread, question))
+        threaded.product.workspace.say("alice", "agents", "green, please", thread)
 
     [answer] = found
     assert (answer.structured_content["answer"], answer.is_error) == ("green, please", False)
-    assert talking.product.events("standing.asked")[-1]["actor"] == f"agent:{NAME}"
+    assert threaded.product.events("standing.asked")[-1]["actor"] == f"agent:{NAME}"

@@ -52,26 +52,26 @@ def refused(desk: Desk, token: str) -> bool:
     return over_http.status == 401
 
 
-def test_the_present_token_opens(desk: Desk) -> None:
+def test_the_present_token_opens(shared: Desk) -> None:
     """That of the session's folder, which is the owner's alone."""
-    assert not refused(desk, desk.token())
-    assert (desk.folder() / "mcp-token").stat().st_mode & 0o777 == 0o600
+    assert not refused(shared, shared.token())
+    assert (shared.folder() / "mcp-token").stat().st_mode & 0o777 == 0o600
 
 
-def test_no_other_word_opens(both: Desk) -> None:
+def test_no_other_word_opens(shared: Desk) -> None:
     """Neither nothing, nor the operator's token, nor a part of the right one, nor two halves of two."""
-    mine, theirs = both.token(), both.token(OTHER)
+    mine, theirs = shared.token(), shared.token(OTHER)
     owner, generation, secret = mine.split(".", 2)
 
-    wrong = ["", both.web.token, secret, owner, f"{owner}.{generation}.", mine[:-1], f"{owner}.9.{secret}"]
-    assert [token for token in wrong if not refused(both, token)] == []
-    assert refused(both, f"{owner}.{generation}.{theirs.split('.', 2)[2]}")
-    assert asked(both, None).status == 401
+    wrong = ["", shared.web.token, secret, owner, f"{owner}.{generation}.", mine[:-1], f"{owner}.9.{secret}"]
+    assert [token for token in wrong if not refused(shared, token)] == []
+    assert refused(shared, f"{owner}.{generation}.{theirs.split('.', 2)[2]}")
+    assert asked(shared, None).status == 401
 
 
-def test_an_agents_token_opens_nothing_else(desk: Desk) -> None:
+def test_an_agents_token_opens_nothing_else(shared: Desk) -> None:
     """What is the operator's is asked with the operator's."""
-    answered = desk.web.get("/metrics", {"Authorization": f"Bearer {desk.token()}"})
+    answered = shared.web.get("/metrics", {"Authorization": f"Bearer {shared.token()}"})
 
     assert (answered.status, answered.json["error"]["code"]) == (401, "unauthorized")
 
@@ -81,10 +81,10 @@ def test_an_agents_token_opens_nothing_else(desk: Desk) -> None:
     [("Host", "evil.example:4114", "host_not_allowed"), ("Origin", "http://evil.example", "origin_not_allowed")],
 )
 def test_a_page_in_a_browser_is_kept_out_before_its_token_is_looked_at(
-    desk: Desk, header: str, value: str, code: str
+    shared: Desk, header: str, value: str, code: str
 ) -> None:
     """A name that was pointed at this machine, and a page of another origin, get 403."""
-    answered = asked(desk, desk.token(), **{header: value})
+    answered = asked(shared, shared.token(), **{header: value})
 
     assert (answered.status, answered.json["error"]["code"]) == (403, code)
 
@@ -159,23 +159,23 @@ def test_the_token_is_nowhere_but_in_its_file(desk: Desk) -> None:
     assert [place for place, text in places.items() if secret in text] == [str(desk.folder() / "mcp-token")]
 
 
-def test_a_body_without_end_is_refused(desk: Desk) -> None:
+def test_a_body_without_end_is_refused(shared: Desk) -> None:
     """More than a megabyte is not read, and what is no JSON is told so; the next call works."""
-    headers = {"Authorization": f"Bearer {desk.token()}", "Content-Type": "application/json", "Accept": "*/*"}
+    headers = {"Authorization": f"Bearer {shared.token()}", "Content-Type": "application/json", "Accept": "*/*"}
 
-    huge = desk.web.post("/mcp", b" " * 1_200_000, headers)
-    broken = desk.web.post("/mcp", b"{", headers)
+    huge = shared.web.post("/mcp", b" " * 1_200_000, headers)
+    broken = shared.web.post("/mcp", b"{", headers)
 
     assert (huge.status, broken.status) == (413, 400)
-    assert not refused(desk, desk.token())
+    assert not refused(shared, shared.token())
 
 
-def test_only_post_is_served(desk: Desk) -> None:
+def test_only_post_is_served(shared: Desk) -> None:
     """There is no stream to open and no session to end: nothing is kept between requests."""
     answers = [
-        desk.web.get("/mcp", {"Authorization": f"Bearer {desk.token()}"}, method) for method in ("GET", "DELETE")
+        shared.web.get("/mcp", {"Authorization": f"Bearer {shared.token()}"}, method) for method in ("GET", "DELETE")
     ]
 
     assert [answer.status for answer in answers] == [405, 405]
-    assert urlsplit(desk.web.url).hostname == "127.0.0.1"
-    wait_until(lambda: not refused(desk, desk.token()), "the door is open still")
+    assert urlsplit(shared.web.url).hostname == "127.0.0.1"
+    wait_until(lambda: not refused(shared, shared.token()), "the door is open still")
