@@ -7,6 +7,8 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from core.plainfiles import open_plain_log
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -43,7 +45,7 @@ class RotatingLog(RotatingFileHandler):
             )
 
     def _open(self) -> TextIOWrapper:
-        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        descriptor = open_plain_log(Path(self.baseFilename))
         stream = os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
         os.fchmod(descriptor, 0o600)
         for output in self._outputs:

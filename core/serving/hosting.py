@@ -15,13 +15,14 @@ from core.config.location import is_default
 from core.domain.services import ServiceRow
 from core.errors import CoreError, TmuxMissing, TmuxSilent
 from core.names import INSTANCE_VARIABLE
+from core.plainfiles import open_plain_log
 from core.process.connections import NOT_YET
 from core.process.controlsocket import NoAnswer, ask
 from core.process.presence import running_service
 from core.processmark import shed_limit
 from core.serving.hostchecks import host_findings
 from core.standing.lifecycle import start_all, status_all, stop_all
-from core.store.files import private_folder, secure_root
+from core.store.files import broken, private_folder, secure_root
 from core.system import System
 
 UNIT = "the-loop.service"
@@ -164,8 +165,7 @@ def _detach(system: System) -> "subprocess.Popen[bytes]":
     secure_root(system.paths.root)
     private_folder(system.paths.local)
     shed_limit()
-    descriptor = os.open(system.paths.service_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "ab") as log:
+    with os.fdopen(_open_log(system.paths.service_log), "ab") as log:
         return subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
@@ -175,6 +175,14 @@ def _detach(system: System) -> "subprocess.Popen[bytes]":
             env={name: value for name, value in system.environ.items() if name != INSTANCE_VARIABLE},
             start_new_session=True,
         )
+
+
+def _open_log(path: Path) -> int:
+    try:
+        return open_plain_log(path)
+    except OSError as error:
+        told = broken(error, path, "open the service's log")
+        raise ServiceNotStarted(told.message, told.remedy) from error
 
 
 def end_service(system: System) -> str:

@@ -18,6 +18,8 @@ _REMEDIES = {
     errno.EACCES: "give yourself the rights to it, or point state.root elsewhere",
     errno.EPERM: "give yourself the rights to it, or point state.root elsewhere",
     errno.ENOTDIR: "move away the file that stands where a folder should be",
+    errno.EISDIR: "move away the folder that stands where a file should be",
+    errno.EINVAL: "move away what stands there: only a plain file should",
     errno.ELOOP: "move the symbolic link away: it may lead anywhere",
     errno.EMFILE: "raise the limit on open files (`ulimit -n`), then try again",
 }

@@ -5,7 +5,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -241,6 +241,20 @@ def test_a_service_that_cannot_start_leaves_the_sweep_to_the_command(alone: Prod
     assert started.json["standingSessions"][0]["outcome"] == "started"
     assert "service" in started.err
     assert str(alone.paths.service_log) in started.err
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo], ids=["a folder", "a FIFO"])
+def test_what_stands_where_the_log_belongs_is_named(alone: Product, make: Callable[[Path], None]) -> None:
+    """Nothing waits for it; the sessions come up without a service, and the answer says what to move away."""
+    alone.paths.local.mkdir(parents=True, mode=0o700)
+    make(alone.paths.service_log)
+
+    started = alone.cli("start", "--json", seconds=60)
+
+    assert started.code == 1
+    assert started.json["standingSessions"][0]["outcome"] == "started"
+    assert f"{alone.paths.service_log}: cannot open the service's log" in started.err
+    assert "Traceback" not in started.err
 
 
 def test_the_installed_unit_is_used_for_the_default_configuration(alone: Product) -> None:
