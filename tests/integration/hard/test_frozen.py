@@ -77,10 +77,13 @@ class Counted:
 
 
 def let_expire(product: Product, message_id: str) -> None:
-    """Let a message that waits have waited for a day."""
+    """Let a message that waits have waited for a day.
+
+    It counts as another attempt: who looks at tmux at that very moment has read the row before, and may not claim it.
+    """
     with closing(sqlite3.connect(product.paths.database, timeout=20)) as database, database:
         yesterday = iso(datetime.now(UTC) - timedelta(days=1))
-        database.execute("UPDATE inbox SET updated_at = ? WHERE id = ?", (yesterday, message_id))
+        database.execute("UPDATE inbox SET updated_at = ?, attempt = attempt + 1 WHERE id = ?", (yesterday, message_id))
 
 
 def records(product: Product) -> dict[str, Any]:
