@@ -1,7 +1,9 @@
 """The one place where the event loop and core meet: core's calls run in threads."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from bot.views.answers import Clean
@@ -19,19 +21,26 @@ from core.ports import (
     Verdict,
 )
 
+log = logging.getLogger(__name__)
+
 Drawn = TypeVar("Drawn")
 _HEAD_START_SECONDS = 0.02  # is no wait for whoever wrote: Slack gives three seconds
-_ASKING = 2  # threads that questions may take, so that a slow one never keeps the intake waiting
+_ASKING = 2  # threads for each kind of question
 
 
 class AsyncDoor:
-    """Core's door, awaited."""
+    """Core's door, awaited. What may ask tmux for long has threads of its own, and keeps no reply waiting."""
 
     def __init__(self, door: CoreDoor) -> None:
         self._door = door
-        self._asking = asyncio.Semaphore(_ASKING)
-        self._pressing = asyncio.Semaphore(_ASKING)
-        self._ordering = asyncio.Semaphore(_ASKING)
+        self._asking = ThreadPoolExecutor(_ASKING, "asking")
+        self._pressing = ThreadPoolExecutor(_ASKING, "pressing")
+        self._ordering = ThreadPoolExecutor(_ASKING, "ordering")
+
+    def close(self) -> None:
+        """Return once all that was asked is answered."""
+        for threads in (self._asking, self._pressing, self._ordering):
+            threads.shutdown()
 
     async def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
         """Hand replies over; once this returns they are on the disk. Raises StoreBroken.
@@ -47,6 +56,7 @@ class AsyncDoor:
                 await work
                 return taken[0]
             if taken:
+                work.add_done_callback(_tell)
                 await asyncio.to_thread(self._door.sync)
                 return taken[0]
 
@@ -80,18 +90,15 @@ class AsyncDoor:
 
     async def rows(self) -> tuple[Mapping[str, Any], ...]:
         """Return the rows of `list`. Raises CoreError."""
-        async with self._asking:
-            return await asyncio.to_thread(self._door.rows)
+        return await asyncio.get_running_loop().run_in_executor(self._asking, self._door.rows)
 
     async def press(self, press: IncomingPress) -> Told:
         """Do what a button is for. Raises CoreError."""
-        async with self._pressing:
-            return await asyncio.to_thread(self._door.press, press)
+        return await asyncio.get_running_loop().run_in_executor(self._pressing, self._door.press, press)
 
     async def order(self, order: IncomingOrder) -> Told:
         """Do what a command says. Raises CoreError."""
-        async with self._ordering:
-            return await asyncio.to_thread(self._door.order, order)
+        return await asyncio.get_running_loop().run_in_executor(self._ordering, self._door.order, order)
 
     async def shown(self, draft: Callable[[Clean], Drawn]) -> Drawn:
         """Return what a draft becomes once core has taken the secrets out of its texts."""
@@ -100,3 +107,10 @@ class AsyncDoor:
     async def connected(self, kind: str, up: bool, detail: str) -> None:
         """Tell the service how the connection stands."""
         await asyncio.to_thread(self._door.connected, kind, up, detail)
+
+
+def _tell(work: "asyncio.Future[None]") -> None:
+    """Log that a delivery failed whose reply is on the disk, and was answered: the delivery thread goes on with it."""
+    error = None if work.cancelled() else work.exception()
+    if error is not None:
+        log.warning("a reply is not delivered at once", extra={"reason": str(error)})

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,8 @@ class SlackChannel:
             mode = ""
         if mode == "off":
             door.connected(KIND, True, "posts only: channels.slack.read.mode is off")
-        asyncio.run(self._serve(AsyncDoor(door), mode, stopping))
+        with closing(AsyncDoor(door)) as awaited:
+            asyncio.run(self._serve(awaited, mode, stopping))
 
     async def _serve(self, door: AsyncDoor, mode: str, stopping: Callable[[], bool]) -> None:
         client, own, stop = async_web_client(self._settings), Self(), asyncio.Event()

@@ -3,13 +3,15 @@
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import cast
 
 import pytest
 
 from bot.bridge import AsyncDoor
 from core.errors import StoreBroken
-from core.ports import CoreDoor, IncomingReply, Verdict
+from core.ports import CoreDoor, IncomingOrder, IncomingPress, IncomingReply, Verdict
 
 Taken = Callable[[tuple[Verdict, ...]], None]
 
@@ -33,6 +35,34 @@ class Slow:
             self.free.set()
             raise StoreBroken("the disk failed", "look at it")
         self.synced += 1
+
+
+class Stuck(Slow):
+    """Core's door, where nobody who asks, presses or orders is answered; replies are taken."""
+
+    def receive(self, replies: Sequence[IncomingReply], taken: Taken) -> None:
+        """Commit."""
+        taken((Verdict.COMMITTED,))
+
+    def rows(self) -> tuple[()]:
+        """Wait."""
+        self.free.wait(20)
+        return ()
+
+    def press(self, press: object) -> None:
+        """Wait."""
+        self.free.wait(20)
+
+    order = press
+
+
+class Failing(Slow):
+    """Core's door, whose way into the terminal fails after Slack was answered."""
+
+    def receive(self, replies: Sequence[IncomingReply], taken: Taken) -> None:
+        """Commit, wait, fail."""
+        super().receive(replies, taken)
+        raise StoreBroken("the disk failed", "look at it")
 
 
 class Broken:
@@ -65,3 +95,38 @@ def test_a_reply_that_is_not_on_the_disk_is_told(door: object, reason: str) -> N
     """Whoever handed it over lets Slack send it again."""
     with pytest.raises(StoreBroken, match=reason):
         asyncio.run(AsyncDoor(cast(CoreDoor, door)).receive([]))
+
+
+def test_slow_questions_keep_no_reply_waiting() -> None:
+    """However many ask, press and order, the threads that take replies are others."""
+    door = Stuck()
+
+    async def answered() -> tuple[Verdict, ...]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        with closing(AsyncDoor(cast(CoreDoor, door))) as asked:
+            calls = [asked.rows(), asked.press(cast(IncomingPress, None)), asked.order(cast(IncomingOrder, None))]
+            async with asyncio.TaskGroup() as group:
+                for call in calls:
+                    group.create_task(call)
+                await asyncio.sleep(0)  # they have begun
+                try:
+                    return await asyncio.wait_for(asked.receive([]), 10)
+                finally:
+                    door.free.set()
+
+    assert asyncio.run(answered()) == (Verdict.COMMITTED,)
+
+
+def test_a_delivery_that_fails_after_the_answer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody waits for it any more, and the reply is on the disk."""
+    door = Failing()
+
+    async def answered() -> None:
+        await AsyncDoor(cast(CoreDoor, door)).receive([])
+        door.free.set()
+
+    asyncio.run(answered())
+
+    [record] = [record for record in caplog.records if record.name == "bot.bridge"]
+    assert record.levelname == "WARNING"
+    assert "the disk failed" in str(vars(record)["reason"])
