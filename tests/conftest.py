@@ -7,6 +7,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,14 @@ def _give_folders(config: pytest.Config) -> None:
     home.mkdir()
     os.environ.update(HOME=str(home), TMPDIR=str(folder))
     tempfile.tempdir = None  # asked again, it follows TMPDIR
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """Give a folder for Unix sockets, whose paths are limited: `tmp_path` has the user's and the test's name in it."""
+    folder = Path(tempfile.mkdtemp(prefix="s-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

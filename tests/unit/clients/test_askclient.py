@@ -48,26 +48,26 @@ def say(*lines: dict[str, Any]) -> Script:
     return lambda connection, _: connection.sendall(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
 
-def test_the_answer_is_returned(tmp_path: Path) -> None:
+def test_the_answer_is_returned(short_path: Path) -> None:
     """First how long it may take, then the answer."""
-    with service(tmp_path / "s", say({"wait": 5}, {"answer": {"allowed": True}})):
-        assert wait_for_answer(str(tmp_path / "s"), {"op": "request"}) == {"allowed": True}
+    with service(short_path / "s", say({"wait": 5}, {"answer": {"allowed": True}})):
+        assert wait_for_answer(str(short_path / "s"), {"op": "request"}) == {"allowed": True}
 
 
-def test_a_service_that_goes_away_is_asked_again(tmp_path: Path) -> None:
+def test_a_service_that_goes_away_is_asked_again(short_path: Path) -> None:
     """Under the same key, within the time that was granted."""
-    with service(tmp_path / "s", say({"wait": 5}), say({"answer": {"allowed": False}})) as heard:
-        answer = wait_for_answer(str(tmp_path / "s"), {"op": "request", "key": "k"})
+    with service(short_path / "s", say({"wait": 5}), say({"answer": {"allowed": False}})) as heard:
+        answer = wait_for_answer(str(short_path / "s"), {"op": "request", "key": "k"})
 
     assert answer == {"allowed": False}
     assert [request["key"] for request in heard] == ["k", "k"]
 
 
 @pytest.mark.parametrize("line", [{"undecided": "no thread"}, {"error": "unknown operation"}, {"wait": 0.1}])
-def test_without_an_answer_nothing_is_decided(tmp_path: Path, line: dict[str, Any]) -> None:
+def test_without_an_answer_nothing_is_decided(short_path: Path, line: dict[str, Any]) -> None:
     """The dialog stays in the terminal."""
-    with service(tmp_path / "s", say(line)), pytest.raises(Undecided):
-        wait_for_answer(str(tmp_path / "s"), {"op": "request"})
+    with service(short_path / "s", say(line)), pytest.raises(Undecided):
+        wait_for_answer(str(short_path / "s"), {"op": "request"})
 
 
 def test_no_service_is_undecided_at_once(tmp_path: Path) -> None:
@@ -76,11 +76,11 @@ def test_no_service_is_undecided_at_once(tmp_path: Path) -> None:
         wait_for_answer(str(tmp_path / "s"), {"op": "request"})
 
 
-def test_a_long_path_is_reached(tmp_path: Path) -> None:
+def test_a_long_path_is_reached(tmp_path: Path, short_path: Path) -> None:
     """The kernel's address holds 108 bytes, a state root may need more."""
     folder = tmp_path / ("d" * 60) / ("e" * 60)
     folder.mkdir(parents=True)
-    short = tmp_path / "s"
+    short = short_path / "s"
     with service(short, say({"answer": {"allowed": True}})):
         (folder / "service.sock").symlink_to(short)
         assert wait_for_answer(str(folder / "service.sock"), {"op": "request"}) == {"allowed": True}

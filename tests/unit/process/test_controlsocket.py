@@ -48,13 +48,13 @@ def test_the_socket_is_private_and_goes_with_the_service(tmp_path: Path) -> None
     assert not (tmp_path / "s").exists()
 
 
-def test_a_dead_ones_socket_is_replaced(tmp_path: Path) -> None:
+def test_a_dead_ones_socket_is_replaced(short_path: Path) -> None:
     """What a killed service left does not keep the next one from listening."""
     with socket.socket(socket.AF_UNIX) as dead:
-        dead.bind(str(tmp_path / "s"))
+        dead.bind(str(short_path / "s"))
 
-    with served(tmp_path / "s"):
-        answer = ask(tmp_path / "s", "ping", 5.0)
+    with served(short_path / "s"):
+        answer = ask(short_path / "s", "ping", 5.0)
 
     assert answer == {"pid": 7}
 
@@ -130,16 +130,16 @@ def test_a_failure_is_told_to_the_one_who_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "request_line", [b"", b"\n", b"not json\n", b"[]\n", b'{"op": []}\n', b'{"op": "rm"}\n', b"x" * 9000]
 )
-def test_nonsense_is_answered_with_an_error(tmp_path: Path, request_line: bytes) -> None:
+def test_nonsense_is_answered_with_an_error(short_path: Path, request_line: bytes) -> None:
     """Whatever comes, the next one is served."""
-    with served(tmp_path / "s"), socket.socket(socket.AF_UNIX) as client:
+    with served(short_path / "s"), socket.socket(socket.AF_UNIX) as client:
         client.settimeout(5.0)
-        client.connect(str(tmp_path / "s"))
+        client.connect(str(short_path / "s"))
         client.sendall(request_line)
         client.shutdown(socket.SHUT_WR)
 
         answer = json.loads(client.makefile("rb").readline())
-        after = ask(tmp_path / "s", "ping", 5.0)
+        after = ask(short_path / "s", "ping", 5.0)
 
     assert answer == {"error": "unknown operation"}
     assert after == {"pid": 7}

@@ -43,13 +43,15 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+def terminal(
+    tmp_path: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Terminal:
     """Give a terminal whose configuration declares `scribe`, of a harness that is not installed.
 
     So no command starts a tmux server; and systemd knows no unit.
     """
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
+    monkeypatch.setenv("TMUX_TMPDIR", str(short_path))
 
     def capture() -> tuple[str, str]:
         seen = capsys.readouterr()

@@ -1,6 +1,7 @@
 """What commands print and how they exit: JSON alone on standard output, and errors of one shape."""
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -208,7 +209,7 @@ def test_printed_remedy_works_as_printed(terminal: Terminal, monkeypatch: pytest
     done = subprocess.run(
         ["/bin/sh", "-c", f"{command} --json"],
         cwd="/",
-        env={"PATH": "/usr/bin:/bin", "HOME": str(terminal.folder), "TMUX_TMPDIR": str(terminal.folder)},
+        env={name: os.environ[name] for name in ("PATH", "HOME", "TMUX_TMPDIR")},
         capture_output=True,
         text=True,
         timeout=60,

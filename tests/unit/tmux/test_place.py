@@ -40,20 +40,20 @@ def test_a_path_that_no_socket_can_have_leaves_the_choice_to_tmux() -> None:
     assert place_of(fits, "the-loopx", {}) == Place(Path(f"/tmp/tmux-{UID}/the-loopx"), by_name=True)
 
 
-def test_tmux_is_addressed_by_the_whole_path(tmp_path: Path) -> None:
+def test_tmux_is_addressed_by_the_whole_path(short_path: Path) -> None:
     """Ours by its socket's path, which a person can type anywhere; the user's own server as tmux finds it."""
-    ours = TmuxServer("the-loop", tmp_path / "tmux.conf", environ={})
-    theirs = TmuxServer("", tmp_path / "tmux.conf", environ={})
-    socket = str(tmp_path / "tmux" / f"tmux-{UID}" / "the-loop")
+    ours = TmuxServer("the-loop", short_path / "tmux.conf", environ={})
+    theirs = TmuxServer("", short_path / "tmux.conf", environ={})
+    socket = str(short_path / "tmux" / f"tmux-{UID}" / "the-loop")
 
-    assert ours.command == ("tmux", "-u", "-S", socket, "-f", str(tmp_path / "tmux.conf"))
+    assert ours.command == ("tmux", "-u", "-S", socket, "-f", str(short_path / "tmux.conf"))
     assert ours.manual_command == ("tmux", "-S", socket)
     assert (theirs.command, theirs.manual_command) == (("tmux", "-u"), ("tmux",))
 
 
-def test_a_server_that_lives_elsewhere_is_addressed_there(tmp_path: Path) -> None:
+def test_a_server_that_lives_elsewhere_is_addressed_there(short_path: Path) -> None:
     """One that an earlier version or another environment started is not lost: its process is known."""
-    server = TmuxServer("the-loop", tmp_path / "tmux.conf", environ={})
+    server = TmuxServer("the-loop", short_path / "tmux.conf", environ={})
 
     server.remember(os.getpid(), "/tmp/tmux-0/the-loop")
 
@@ -62,19 +62,19 @@ def test_a_server_that_lives_elsewhere_is_addressed_there(tmp_path: Path) -> Non
     assert server.manual_command == ("tmux", "-S", "/tmp/tmux-0/the-loop")
 
 
-def test_a_server_that_ended_is_forgotten(tmp_path: Path) -> None:
+def test_a_server_that_ended_is_forgotten(short_path: Path) -> None:
     """The next one is made at its own place; a process of the same id is another one."""
-    server = TmuxServer("the-loop", tmp_path / "tmux.conf", environ={})
-    memory = tmp_path / "tmux.the-loop.server"
+    server = TmuxServer("the-loop", short_path / "tmux.conf", environ={})
+    memory = short_path / "tmux.the-loop.server"
 
     memory.write_text(f"{os.getpid()} 1 /tmp/tmux-0/the-loop\n")
 
     assert server.socket == server.place.socket
 
 
-def test_the_socket_is_private_and_its_folder_made(tmp_path: Path) -> None:
+def test_the_socket_is_private_and_its_folder_made(short_path: Path) -> None:
     """Both folders are the owner's alone."""
-    server = TmuxServer("the-loop", tmp_path / "tmux.conf", environ={})
+    server = TmuxServer("the-loop", short_path / "tmux.conf", environ={})
 
     server.write_conf()
     server.write_conf()
