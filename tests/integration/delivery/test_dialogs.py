@@ -17,7 +17,7 @@ from core.domain.pane import Receipt
 from core.serving.watching import ObserverWorker
 from core.standing.saying import say
 from core.system import System
-from tests.integration.delivery.conftest import open_dialog, settle
+from tests.integration.delivery.conftest import open_dialog
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.world import ACTOR
@@ -63,8 +63,8 @@ def test_a_dialog_without_a_marker_gets_no_enter(scribe: System, private: Privat
     assert "Escape: none" in private.tmux("capture-pane", "-p", "-t", TARGET)
     assert not any("not an answer" in text for text in taken(scribe))
     private.tmux("send-keys", "-t", TARGET, "Enter")
-    settle(scribe)
-    Deliverer(scribe).run(record_of(scribe)[0], said.message_id, scribe.clock.now() + _seconds(PATIENCE))
+    deliverer = Deliverer(scribe)
+    wait_until(lambda: (deliverer.advance(record_of(scribe)[0]), rows(scribe)[-1].state)[1] is S.CONFIRMED, "it is in")
     assert times(scribe, "not an answer") == 1
 
 

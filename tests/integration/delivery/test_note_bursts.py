@@ -11,7 +11,7 @@ from core.conversation.outbound import OutboundWorker
 from core.conversation.pressing import Presses
 from core.delivery.deliverer import Deliverer
 from core.domain.buttons import Press
-from core.domain.message import WAITING, MessageState
+from core.domain.message import IN_FLIGHT, WAITING, MessageState
 from core.observing.asking import Requests
 from core.ports import Binding, IncomingPress, IncomingReply, OutboundKind
 from core.standing.cancelling import cancel_message
@@ -67,11 +67,15 @@ class Thread:
         return set(self.states()) <= {S.CONFIRMED, S.ACCEPTED}
 
     def deliver(self) -> None:
-        """Let what can be done be done, and post what is to be told."""
+        """Let what can be done be done, and post what is to be told.
+
+        Posting moves the clock on: while a message is in flight it would leap over the time that the agent has to
+        show that a turn took it.
+        """
         uid, _ = record_of(self.system)
         for _ in range(2 * self._said + 2):
             self._deliverer.advance(uid)
-        if self.post:
+        if self.post and IN_FLIGHT.isdisjoint(self.states()):
             drain(self._posts, self._clock, 40)
 
     def notes(self) -> list[Message]:
