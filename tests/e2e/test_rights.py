@@ -1,10 +1,10 @@
 """What an agent can do by the command line in its own pane, and what it can see of our secrets."""
 
-import json
 from pathlib import Path
 
 import pytest
 
+from tests.support.lines import entries
 from tests.support.product import APP_VARIABLE, BOT_VARIABLE, NAME, Product
 from tests.support.tmux import wait_until
 from tests.support.trees import contents, modes
@@ -126,9 +126,7 @@ def test_texts_are_in_the_event_log_by_hash_alone(talking: Product) -> None:
 
     assert "4711" not in log
     assert all(
-        set(event["text"]) == {"id", "length", "sha256"}
-        for event in map(json.loads, log.splitlines())
-        if "text" in event
+        set(event["text"]) == {"id", "length", "sha256"} for event in entries(talking.paths.events) if "text" in event
     )
 
 

@@ -16,6 +16,7 @@ import psutil
 
 from bot.workspace.thread import WorkspaceThread
 from tests.fakes.model import ModelServer, Request
+from tests.support.lines import entries
 from tests.support.product import NAME, PROGRAM, Product, end
 from tests.support.tmux import alive, wait_until
 from tests.support.typist import Person
@@ -135,8 +136,8 @@ class ClaudeProduct(Product):
     def queued(self) -> list[str]:
         """Return what Claude Code's own queue was given, by its conversations' files, in order."""
         files = (self.folder / "home" / ".claude" / "projects").rglob("*.jsonl")
-        entries = [json.loads(line) for path in files for line in path.read_text().splitlines()]
-        return [entry["content"] for entry in entries if entry.get("operation") == "enqueue" and "content" in entry]
+        found = [entry for path in files for entry in entries(path)]
+        return [entry["content"] for entry in found if entry.get("operation") == "enqueue" and "content" in entry]
 
     def wait_request(self, part: str, count: int = 1) -> Request:
         """Return the latest request whose text holds the part, once there are so many."""

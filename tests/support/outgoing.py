@@ -1,6 +1,5 @@
 """What the outbox's tests share: a clock to move, posts of the session `scribe`, and turns of the worker."""
 
-import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,6 +7,7 @@ from core.clock import SystemClock
 from core.conversation.outbound import OutboundWorker
 from core.ports import NewPost, OutboundKind
 from core.system import System
+from tests.support.lines import entries
 
 
 class HandClock(SystemClock):
@@ -39,5 +39,4 @@ def drain(worker: OutboundWorker, clock: HandClock, turns: int = 10) -> None:
 
 def events(system: System) -> list[str]:
     """Return the names of what was told."""
-    lines = system.paths.events.read_text().splitlines() if system.paths.events.exists() else []
-    return [json.loads(line)["event"] for line in lines]
+    return [event["event"] for event in entries(system.paths.events)]

@@ -24,6 +24,7 @@ from bot.workspace.thread import WorkspaceThread
 from core.paths import StatePaths
 from core.process.controlsocket import NoAnswer, ask
 from core.process.presence import running_service
+from tests.support.lines import entries
 from tests.support.tmux import PATIENCE, alive, wait_until
 
 PROGRAM = Path(sys.executable).with_name("the-loop")
@@ -262,11 +263,9 @@ class Product:
         record = self.record(name)
         folder = self.paths.session(record["uid"]) / "agent" / "conversations"
         path = folder / f"{record['harnessSessionId']}.jsonl"
-        lines = path.read_text().splitlines() if path.exists() else []
-        entries = [json.loads(line) for line in lines]
         return [
             str(entry["message"]["content"])
-            for entry in entries
+            for entry in entries(path)
             if entry["type"] == "user" and entry.get("origin") == {"kind": "human"}
         ]
 
@@ -281,8 +280,7 @@ class Product:
 
     def events(self, *kinds: str) -> list[dict[str, Any]]:
         """Return the events of these kinds, oldest first; without kinds, all."""
-        lines = self.paths.events.read_text().splitlines() if self.paths.events.exists() else []
-        found = [json.loads(line) for line in lines]
+        found = entries(self.paths.events)
         return [event for event in found if not kinds or event["event"] in kinds]
 
     def wait_event(self, kind: str, count: int = 1, seconds: float = PATIENCE) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from core.config.settings import HarnessDeclaration, Settings
 from core.domain.message import InboxRow, MessageState
 from core.standing.saying import say
 from core.system import System
+from tests.support.lines import entries
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, World, load
 
@@ -56,8 +57,7 @@ def taken(system: System, name: str = "scribe") -> list[str]:
     assert record is not None
     texts: list[str] = []
     for path in system.paths.session(record.uid).rglob(f"{record.harness_session_id}.jsonl"):
-        for line in path.read_text().splitlines():
-            entry = json.loads(line)
+        for entry in entries(path):
             if entry.get("type") == "user" and entry.get("origin", {}).get("kind") == "human":
                 texts.append(str(entry["message"]["content"]))
     return texts

@@ -39,6 +39,7 @@ from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
 from core.wiring import build_system
+from tests.support.lines import entries
 from tests.support.tmux import wait_until
 
 ACTOR = "cli:ann"
@@ -147,8 +148,7 @@ def declaring(system: System, *sessions: Definition) -> System:
 
 def events(system: System, kind: str) -> list[dict[str, Any]]:
     """Return the events of one kind."""
-    lines = system.paths.events.read_text().splitlines() if system.paths.events.exists() else []
-    return [event for event in map(json.loads, lines) if event["event"] == kind]
+    return [event for event in entries(system.paths.events) if event["event"] == kind]
 
 
 def outcomes(answer: Answer) -> dict[str, Outcome | None]:

@@ -1,6 +1,5 @@
 """From a reply in a chat to a committed row, in the order that is the security."""
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -16,6 +15,7 @@ from core.session.steering import authorized_rows
 from core.store.database import SqliteDatabase
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat
+from tests.support.lines import entries
 from tests.support.world import World, definition
 
 T0 = datetime(2026, 11, 29, tzinfo=UTC)
@@ -48,8 +48,7 @@ def inbound(bound: System, chat: Chat) -> Inbound:
 def events(system: System) -> list[tuple[str, str | None]]:
     """Return names and reasons of what was told."""
 
-    lines = system.paths.events.read_text().splitlines() if system.paths.events.exists() else []
-    return [(entry["event"], entry.get("reason")) for entry in map(json.loads, lines)]
+    return [(entry["event"], entry.get("reason")) for entry in entries(system.paths.events)]
 
 
 def test_a_reply_in_a_bound_thread_is_a_row_when_receive_returns(inbound: Inbound, bound: System) -> None:

@@ -28,6 +28,7 @@ from core.standing.stopping import stop_standing
 from core.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.support.chat import HOME, TEAM, Chat
+from tests.support.lines import entries
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.world import ACTOR
@@ -115,8 +116,7 @@ def receive(system: System, chat: Chat, *replies: IncomingReply) -> None:
 
 def told(system: System, event: str) -> list[dict[str, object]]:
     """Return the events of that name."""
-    found = map(json.loads, system.paths.events.read_text().splitlines())
-    return [entry for entry in found if entry["event"] == event]
+    return [entry for entry in entries(system.paths.events) if entry["event"] == event]
 
 
 def test_say_is_delivered_by_the_service(scribe: System, served: Served) -> None:

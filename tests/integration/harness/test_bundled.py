@@ -1,6 +1,5 @@
 """The bundled agent keeps the contract of the hooked harnesses, and what demonstrations need of it."""
 
-import json
 import os
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from core.domain.harness import Asked, Ended, Ready, TurnBlocked, TurnEnded, Tur
 from core.harness.bundled import BundledHarness
 from tests.integration.harness.contract import HookedHarnessContract
 from tests.integration.harness.stage import Stage, Words
+from tests.support.lines import entries
 from tests.support.tmux import wait_until
 
 WORDS = Words(
@@ -41,8 +41,7 @@ class TestBundled(HookedHarnessContract):
 def prompts_on_disk(stage: Stage) -> list[str]:
     """Return what the agent's own record says it was told."""
     path = stage.context.folder / "agent" / "conversations" / f"{stage.context.session_id}.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return [line["message"]["content"] for line in lines if line["type"] == "user" and "origin" in line]
+    return [line["message"]["content"] for line in entries(path) if line["type"] == "user" and "origin" in line]
 
 
 @pytest.mark.parametrize("size", [5_000, 100_000])

@@ -1,6 +1,5 @@
 """What the tests of pause, resume and interrupt share: a bundled agent that works, waits, and has background jobs."""
 
-import json
 import os
 import signal
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from core.domain.activity import ActivityState
 from core.domain.message import InboxRow, Kind, MessageState
 from core.standing.saying import say
 from core.system import System
+from tests.support.lines import entries
 from tests.support.talking import record_of, rows
 from tests.support.tmux import PATIENCE, wait_until
 from tests.support.world import ACTOR, recorded
@@ -95,8 +95,7 @@ def turns(system: System, name: str = "scribe") -> list[str]:
     record = recorded(system, name)
     texts: list[str] = []
     for path in system.paths.session(record.uid).rglob(f"{record.harness_session_id}.jsonl"):
-        for line in path.read_text().splitlines():
-            entry = json.loads(line)
+        for entry in entries(path):
             if entry.get("type") == "user" and "origin" in entry:
                 texts.append(str(entry["message"]["content"]))
     return texts

@@ -5,7 +5,6 @@ does besides, giving steps to deliveries, looking at the panes and bringing back
 others, and so is the next service in its place.
 """
 
-import json
 import os
 import shutil
 import signal
@@ -33,6 +32,7 @@ from core.standing.reconcile import reconcile
 from core.standing.saying import say
 from core.supervision.worker import Supervisor
 from core.system import System
+from tests.support.lines import entries
 from tests.support.tmux import private_tmux, wait_until
 from tests.support.world import ACTOR, VERBS, World, check_consistent
 
@@ -387,8 +387,7 @@ def turns(system: System, record: SessionRecord) -> list[str]:
     texts: list[str] = []
     folder = system.paths.session(record.uid) / "agent" / "conversations"
     for path in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_ctime_ns):
-        for line in path.read_text().splitlines():
-            entry = json.loads(line)
+        for entry in entries(path):
             if entry.get("type") == "user" and "origin" in entry:
                 texts.append(str(entry["message"]["content"]))
     return texts
