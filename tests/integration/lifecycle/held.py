@@ -81,7 +81,14 @@ def between_turns(system: System, name: str = "scribe") -> bool:
 
 def _jobs(system: System, name: str) -> set[int]:
     children = psutil.Process(pane_pid(system, name)).children(recursive=True)
-    return {child.pid for child in children if child.cmdline() == ["sleep", "600"]}
+    return {child.pid for child in children if _is_job(child)}
+
+
+def _is_job(process: psutil.Process) -> bool:
+    try:
+        return process.cmdline() == ["sleep", "600"]
+    except psutil.NoSuchProcess:  # a hook that has ended meanwhile, gathered or not
+        return False
 
 
 def notices(system: System, name: str = "scribe") -> list[InboxRow]:
