@@ -229,6 +229,22 @@ async def test_nothing_lies_over_what_stands_below_or_beside_a_message(workspace
     assert beside > 0
 
 
+async def test_wide_text_is_held_in_its_column(workspace: Workspace, tab: Tab) -> None:
+    """A code block scrolls by itself; the channel beside an open thread never scrolls sideways."""
+    wide = f"```\n{'x' * 400}\n```"
+    section = {"type": "section", "text": {"type": "mrkdwn", "text": wide}}
+    sent = await _api(workspace).chat_postMessage(channel="agents", text="fallback", blocks=[section])
+    await _api(workspace).chat_postMessage(channel="agents", text=wide)
+    workspace.controls.say("alice", "agents", "an answer", sent["ts"])
+    await tab.click(".thread-link")
+    await tab.until("document.querySelector('#thread-messages').textContent.includes('an answer')")
+
+    over = "[...document.querySelectorAll('.scroll')].map(pane => pane.scrollWidth - pane.clientWidth)"
+
+    assert await tab.evaluate("document.querySelectorAll('.text pre').length") == 3
+    assert await tab.evaluate(over) == [0, 0]
+
+
 async def test_slash_in_a_thread_is_no_command(workspace: Workspace, tab: Tab) -> None:
     """As in Slack, commands do not run in threads; with a space before it the text is sent as it is."""
     parent = workspace.controls.say("alice", "agents", "root")
