@@ -27,6 +27,11 @@ Without a file every key has its default.
 - A relative path starts at the folder of the file; `~` is your home folder.
 - The file names programs, arguments and folders that run with your rights. Keep it writable by you alone.
 - It never holds a secret: keys that end in `Env` name the variable that does.
+- A command works by the file as it is when you type it, a session by what the file said when that session was last
+  started (`drift` in its row names what has changed since), and **the service by what it said when the service was
+  started**. While that is something else than the file says now, `the-loop status` and `the-loop start` say so in the
+  service's row, and name what renews it with the sessions living on. `the-loop restart` takes a change over everywhere:
+  it ends the sessions and the service, and resumes the conversations.
 
 This page is generated from the schema (`python -m core.config.reference`).
 """

@@ -10,7 +10,8 @@ from typing import Any
 
 from core.clock import Deadline
 from core.commands import exact_for
-from core.config.demonstration import refuse_alone, way_up
+from core.config.demonstration import demo_folder, refuse_alone, way_up
+from core.config.digest import digest_of
 from core.config.location import is_default
 from core.domain.services import ServiceRow
 from core.errors import CoreError, TmuxMissing, TmuxSilent
@@ -24,6 +25,7 @@ from core.serving.hostchecks import host_findings
 from core.standing.lifecycle import start_all, status_all, stop_all
 from core.store.files import broken, private_folder, secure_root
 from core.system import System
+from core.values import replace
 
 UNIT = "the-loop.service"
 _UP_SECONDS = 15.0
@@ -94,7 +96,10 @@ def tmux_rows(system: System, root: Path = Path("/")) -> tuple[ServiceRow, ...]:
 
 
 def service_rows(system: System) -> tuple[ServiceRow, ...]:
-    """Return a row for the service and one for each enabled channel's connection."""
+    """Return a row for the service and one for each enabled channel's connection.
+
+    The service's says where it works with another configuration than this process has just read.
+    """
     channels = [name for name, block in system.settings.channels.items() if block.enabled]
     pid = running_service(system.paths.service_lock)
     if pid is None:
@@ -105,9 +110,25 @@ def service_rows(system: System) -> tuple[ServiceRow, ...]:
     except NoAnswer as error:
         rows = [ServiceRow("service", True, pid, f"it does not answer: {error.message}")]
         return (*rows, *(ServiceRow(name, False, pid, "could not be asked") for name in channels))
-    return tuple(
-        ServiceRow(row["name"], row["running"], row["pid"], exact_for(system, row["detail"]))
-        for row in answer["services"]
+    own, *others = (ServiceRow(row["name"], row["running"], row["pid"], row["detail"]) for row in answer["services"])
+    if answer.get("configuration", "") not in ("", digest_of(system.settings)):
+        own = replace(own, detail="; ".join(text for text in (own.detail, _outdated(system, own)) if text))
+    return tuple(replace(row, detail=exact_for(system, row.detail)) for row in (own, *others))
+
+
+def _outdated(system: System, own: ServiceRow) -> str:
+    """Return what there is to say of a service that was started with another configuration, and what renews it."""
+    named = f"{system.settings.source} holds now" if system.settings.source else "the defaults"
+    found = f"it works with another configuration than {named}, since it takes a change over at its start only"
+    if demo_folder(system.settings) is not None:
+        return f"{found}: end it; {way_up(system.settings)}"
+    if _unit_serves(system) and _unit_pid() == own.pid:
+        alone = f"`systemctl --user restart {UNIT}`"
+    else:
+        alone = f"end it by `kill {own.pid}`, and once it has ended `the-loop start`"
+    return (
+        f"{found}. To renew it while the sessions live on: {alone}. "
+        "`the-loop restart` renews it too, and ends and resumes every session"
     )
 
 

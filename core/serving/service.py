@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from core.clock import Deadline
+from core.config.digest import digest_of
 from core.domain.services import ServiceRow
 from core.errors import CoreError
 from core.process.connections import Connections
@@ -113,6 +114,7 @@ class Service:
         self._system = system
         self._sweep = sweep
         self._connections = connections
+        self._configuration = digest_of(system.settings)
         self._lock = ServiceLock(system.paths.service_lock, system.clock)
         self._swept = threading.Event()
         self._sweep_report: Mapping[str, Any] = {}
@@ -194,7 +196,8 @@ class Service:
 
     def _status(self) -> Mapping[str, Any]:
         own = ServiceRow("service", True, os.getpid(), "")
-        return {"services": [row.to_json() for row in (own, *self._connections.rows())]}
+        rows = [row.to_json() for row in (own, *self._connections.rows())]
+        return {"services": rows, "configuration": self._configuration}
 
     @staticmethod
     def _ping() -> Mapping[str, Any]:

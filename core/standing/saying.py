@@ -30,6 +30,7 @@ NO_SERVICE = "no service is running"
 _POLL_SECONDS = 0.02
 _MOST_SECONDS = 86400  #: a day: who waits longer does not watch
 _STILL_GOING = "its delivery is under way"
+_UNSEEN = "nobody has looked at it yet; `the-loop status` and the service's log may tell why"
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,8 @@ def _said(
     if row is None:
         return Said(message.name, message.id, MessageState.FAILED, ("the message is gone from the database",))
     state, words = _answer(row, waited)
+    if row.state is MessageState.PENDING and waited and served and not words:
+        words = f"{_UNSEEN} ({system.paths.service_log}, or the journal of its unit)"
     if state is MessageState.QUEUED and not served:
         words = f"{words}; {NO_SERVICE}" if words else NO_SERVICE
     told = f"{message.name}: {state.value}: {words}" if words else f"{message.name}: {state.value}"
