@@ -60,8 +60,8 @@ class Effect(Enum):
     ANNOUNCE_RECORD = "announce.record"  #: the channel of the definition is taken over
 
     # an end that no verb asked for, and what follows from it; idleness
-    WATCH_HOLD = "watch.hold"  #: the file `hold` of a session that crashed too often
-    WATCH_RECORD = "watch.record"  #: how it ended, and the mark of one that crashed too often
+    WATCH_HOLD = "watch.hold"  #: the file `hold` of a session that stays down as failed
+    WATCH_RECORD = "watch.record"  #: how it ended, and the mark of one that stays down as failed
     WATCH_TELL = "watch.tell"  #: the note, what is due, and that both are done
     WATCH_COUNT = "watch.count"  #: a restart is counted before it is tried
     WATCH_PUT_OFF = "watch.put_off"  #: a restart that could not be tried is due later, or not at all

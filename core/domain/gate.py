@@ -178,7 +178,7 @@ SEEN: Mapping[Observed, Row] = {
 _HELD_REASONS = {
     HoldState.DELETING: "it is being deleted",
     HoldState.STOPPED: "it was stopped",
-    HoldState.FAILED: "it crashed too often and is held as failed",
+    HoldState.FAILED: "it crashed too often, or could not be brought back, and is held as failed",
     HoldState.PAUSED: "it is paused",
 }
 _SEEN_REASONS = {

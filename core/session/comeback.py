@@ -2,6 +2,8 @@
 
 from core.domain.restarting import may_be_brought_back, restarts_itself
 from core.domain.session import SessionRecord
+from core.errors import UnsupportedHarness
+from core.session.sessions import resolve_record
 from core.system import System
 
 
@@ -24,3 +26,19 @@ def restart_due(system: System, record: SessionRecord) -> bool:
     if end is None or end.told_at is None:
         return comes_back(system, record) and not (end is not None and end.by_person)
     return end.due_at is not None
+
+
+def lacks_harness(system: System, record: SessionRecord) -> str:
+    """Return why the running service cannot start what the record says was started, and the remedy; "" where it can.
+
+    A verb that read a newer configuration than the service may have started a harness which that one does not have.
+    """
+    harness = resolve_record(record, system.settings).harness
+    try:
+        system.harnesses.get(harness)
+    except UnsupportedHarness:
+        return (
+            f"its harness {harness!r} is unknown to the running service's configuration; use `the-loop restart`, which "
+            f"takes the present one over, then `the-loop standing start {record.name}`"
+        )
+    return ""

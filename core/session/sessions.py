@@ -99,6 +99,25 @@ def moved(settings: Settings, definition: Definition, binding: Binding | None) -
     return ("slack",) if definition.slack.channel else (f"channels.{CHANNEL}.channel",)
 
 
+def left_default(settings: Settings, known: Known) -> tuple[str, ...]:
+    """Return the key of the default harness where the next start would take another than runs; () for every other.
+
+    Of a session that has a harness of its own, or had one, its entry's keys tell; where the entry is gone, that is
+    told. A file that cannot be used has no default.
+    """
+    record = known.record
+    if record is None or not record.harness_in_use or not settings.whole or (record.declared and not known.declared):
+        return ()
+    if record.definition.harness or known.definition.harness:
+        return ()
+    return ("routing.defaultHarness",) if record.harness_in_use != settings.routing.default_harness else ()
+
+
+def as_started(known: Known, record: SessionRecord) -> Known:
+    """Return the session as its record has it, whatever the configuration at hand says by now."""
+    return replace(known, definition=record.definition, declared=record.declared, record=record)
+
+
 def resolve_record(record: SessionRecord, settings: Settings) -> Resolved:
     """Fill in the same for what the record's latest pane runs: its own harness, whatever the default is by now."""
     definition = record.definition

@@ -6,7 +6,10 @@ from core.errors import NotRunning, Refused
 from core.session.sessions import definition_of
 from core.system import System
 
-_HELD = {HoldState.STOPPED: "it was stopped", HoldState.FAILED: "it crashed too often and is held as failed"}
+_HELD = {
+    HoldState.STOPPED: "it was stopped",
+    HoldState.FAILED: "it crashed too often, or could not be brought back, and is held as failed",
+}
 
 
 def running_record(system: System, name: str, done: str) -> SessionRecord:

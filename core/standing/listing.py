@@ -14,7 +14,7 @@ from core.domain.rows import Row, drift
 from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
 from core.names import standing_ref, target_for
-from core.session.sessions import Known, definition_of, every_session, moved, resolve
+from core.session.sessions import Known, definition_of, every_session, left_default, moved, resolve
 from core.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -243,6 +243,7 @@ def _thread(record: SessionRecord, binding: Binding | None, view: Glance) -> tup
 
 
 def _drift(settings: Settings, known: Known, record: SessionRecord, binding: Binding | None) -> tuple[str, ...]:
-    """Return the changed keys: of the definition, and of the channel in which the session's thread should be."""
+    """Return the changed keys: of the definition, of the default harness, and of the thread's channel."""
     changed = drift(record.definition, known.definition) if known.declared and record.instance_id else ()
+    changed = (*changed, *left_default(settings, known))
     return (*changed, *(key for key in moved(settings, known.definition, binding) if key not in changed))

@@ -46,7 +46,7 @@ class StartOrder:
     why: str  #: for the announcement: "started by cli:ann"
     clear_holds: bool = False  #: by name: stopped and failed go, paused stays
     skip_held: bool = False  #: without a name: what is held stays as it is
-    after: str | None = None  #: only if this instance is still the latest, and the session should run
+    after: str | None = None  #: unasked, as it was started: only after this instance, and if the session should run
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def open_pane(
     What cannot run is refused before anything is changed. Raises CoreError; after TmuxSilent the record stays in its
     phase, since the pane may have been made.
     """
-    resolved = resolve(known.definition, system.settings)
+    resolved = _resolved(system, known, order)
     harness = system.harnesses.get(resolved.harness)
     harness.check(known.definition, resolved.args)
     check_cwd(resolved)
@@ -109,6 +109,13 @@ def open_pane(
         Deadline(system.clock, tmux.start_timeout_seconds),
         remark,
     )
+
+
+def _resolved(system: System, known: Known, order: StartOrder) -> Resolved:
+    """Fill in the defaults; nobody who brings a session back unasked takes another harness than its record has."""
+    if order.after is not None and known.record is not None:
+        return resolve_record(known.record, system.settings)
+    return resolve(known.definition, system.settings)
 
 
 def _new_record(system: System, known: Known) -> SessionRecord:

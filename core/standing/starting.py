@@ -13,7 +13,7 @@ from core.effects import Effect, effect
 from core.errors import CoreError, NotRunning, TmuxSilent
 from core.loops.declaring import carry_out_first
 from core.names import target_for
-from core.session.sessions import Known, definition_of, every_session
+from core.session.sessions import Known, as_started, definition_of, every_session
 from core.standing.announcing import announce_start, lacks_thread
 from core.standing.awaiting import Seen, look
 from core.standing.common import Told, foreign, lock, take_reports, told_of, write_record
@@ -115,6 +115,8 @@ def _begin(system: System, known: Known, order: StartOrder) -> Told | Opened:
     refuse_foreign(system, known.name, survey, live)
     if record is not None:
         tell_under_lock(system, record, survey, starting=True)
+        if order.after is not None:
+            known = as_started(known, record)
     return open_pane(system, known, survey, order)
 
 

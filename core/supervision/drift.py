@@ -12,7 +12,7 @@ from core.domain.binding import CHANNEL
 from core.domain.rows import drift
 from core.errors import CoreError
 from core.loops.declaring import carry_out
-from core.session.sessions import Known, every_session, moved
+from core.session.sessions import Known, every_session, left_default, moved
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -66,10 +66,12 @@ class Drift:
     def _look(self, known: Known, instance: str) -> None:
         binding = self._system.bindings.of_session(known.record.uid, CHANNEL) if known.record else None
         elsewhere = moved(self._settings, known.definition, binding)
-        changed, detail = changes(known, elsewhere)
+        default = left_default(self._settings, known)
+        changed, detail = changes(known, elsewhere, default)
         if not changed:
             return
-        what = repr((known.definition if known.declared else None, *elsewhere))
+        defaults = (self._settings.routing.default_harness,) if default else ()
+        what = repr((known.definition if known.declared else None, *elsewhere, *defaults))
         digest = hashlib.sha256(what.encode()).hexdigest()[:16]
         with self._system.database.transaction(durable=False):
             if self._system.database.ingested(instance, f"drift:{digest}"):
@@ -78,19 +80,22 @@ class Drift:
                 )
 
 
-def changes(known: Known, elsewhere: tuple[str, ...] = ()) -> tuple[str, str]:
+def changes(known: Known, elsewhere: tuple[str, ...] = (), default: tuple[str, ...] = ()) -> tuple[str, str]:
     """Return which keys differ, or that the entry is gone, and what to do about it; "" where nothing changed.
 
-    `elsewhere`: the key that names another channel than that of the thread.
+    `elsewhere`: the key that names another channel than that of the thread. `default`: that of a default which is
+    another than what runs.
     """
     record = known.record
     if record is None:
         return "", ""
+    if not known.declared and default:
+        return ", ".join((*default, *elsewhere)), f"`the-loop standing restart {known.name}` takes the change over"
     if not known.declared and elsewhere:
         return ", ".join(elsewhere), f"`the-loop standing announce {known.name}` makes a thread there"
     if not known.declared:
         removed = "its entry was removed from the configuration" if record.declared else ""
         return removed, f"`the-loop standing delete {known.name}` ends and forgets it"
     keys = drift(record.definition, known.definition)
-    keys = (*keys, *(key for key in elsewhere if key not in keys))
+    keys = (*keys, *default, *(key for key in elsewhere if key not in keys))
     return ", ".join(keys), f"`the-loop standing restart {known.name}` takes the change over"

@@ -10,7 +10,7 @@ from core.domain.session import Outcome, Phase, SessionRecord
 from core.domain.watchbook import End
 from core.effects import Effect, effect
 from core.errors import CoreError
-from core.session.comeback import comes_back
+from core.session.comeback import comes_back, lacks_harness
 from core.standing.announcing import edit_root
 from core.standing.awaiting import look
 from core.standing.common import Told, lock, write_record
@@ -62,6 +62,11 @@ class Restarts:
         if record is None or not may_be_brought_back(record):
             self._put_off(end, None)
             return
+        lacking = lacks_harness(self._system, record)
+        if lacking:
+            self._put_off(end, _KILLED)
+            self._failed(record.name, end, lacking, hopeless=True)
+            return
         with effect(Effect.WATCH_COUNT), self._system.database.transaction(durable=True):
             if end.counted:
                 self._system.watchbook.count_restart(record.uid, self._system.clock.now())
@@ -83,15 +88,21 @@ class Restarts:
         else:
             self._put_off(end, None)
 
-    def _failed(self, name: str, end: End, detail: str) -> None:
-        """See to a session that could not be started at all. One whose new program died is a new end, told as such."""
+    def _failed(self, name: str, end: End, detail: str, *, hopeless: bool = False) -> None:
+        """See to a session that could not be started at all. One whose new program died is a new end, told as such.
+
+        `hopeless`: no further attempt of this service can do better, so that it is held at once.
+        """
         try:
             with lock(self._system, name, "bring back"):
                 record = self._system.records.read(name)
                 if record is None or record.instance_id != end.instance or not may_be_brought_back(record):
                     self._put_off(end, None)
                     return
-                self._plan_again(record, end, detail)
+                if hopeless:
+                    self._hold(record, end, detail, detail)
+                else:
+                    self._plan_again(record, end, detail)
         except CoreError as error:
             _LOG.warning("restart not planned again", extra={"session": name, "reason": str(error)})
 
@@ -105,11 +116,15 @@ class Restarts:
         if isinstance(plan, BringBack):
             self._put_off(end, plan.at - now)
             return
-        held = hold_failed(system, record, f"{plan.reason}; {detail}")
+        self._hold(record, end, f"{plan.reason}; {detail}", plan.reason)
+
+    def _hold(self, record: SessionRecord, end: End, reason: str, told: str) -> None:
+        """Hold the session as failed; `told` is the event's reason."""
+        held = hold_failed(self._system, record, reason)
         with effect(Effect.WATCH_RECORD):
-            write_record(system, held)
-        self._give_up(held, end, f"{plan.reason}; {detail}")
-        emit_held(system, held, plan.reason)
+            write_record(self._system, held)
+        self._give_up(held, end, reason)
+        emit_held(self._system, held, told)
 
     def _give_up(self, record: SessionRecord, end: End, reason: str) -> None:
         with effect(Effect.WATCH_PUT_OFF), self._system.database.transaction(durable=True):

@@ -262,6 +262,41 @@ def test_a_created_session_has_no_entry_to_lose(scribe: System) -> None:
     assert not events(scribe, "standing.drift")
 
 
+@pytest.mark.parametrize("declared", [True, False])
+def test_another_default_harness_is_shown_and_told_once(scribe: System, declared: bool) -> None:
+    """A session without a harness of its own would be started as another program."""
+    record = recorded(scribe, "scribe")
+    with scribe.locks.hold("scribe", "test", 1):
+        scribe.records.write(replace(record, declared=declared))
+    system = scribe if declared else with_sessions(scribe)
+    routing = system.settings.routing._replace(default_harness="mute")
+    system = replace(system, settings=system.settings._replace(routing=routing))
+
+    for _ in range(2):
+        Drift(system, lambda: system.settings).turn()
+
+    [event] = events(scribe, "standing.drift")
+    assert event["reason"] == "routing.defaultHarness"
+    assert "the-loop standing restart scribe" in event["detail"]
+    assert get_standing(system, "scribe").drift == ("routing.defaultHarness",)
+
+
+def test_another_default_harness_is_nothing_to_a_session_with_one_of_its_own(scribe: System) -> None:
+    """Its entry says what it is, whatever the default."""
+    record = recorded(scribe, "scribe")
+    own = replace(record.definition, harness="bundled")
+    with scribe.locks.hold("scribe", "test", 1):
+        scribe.records.write(replace(record, definition=own))
+    system = with_sessions(scribe, own)
+    routing = system.settings.routing._replace(default_harness="mute")
+    system = replace(system, settings=system.settings._replace(routing=routing))
+
+    Drift(system, lambda: system.settings).turn()
+
+    assert not events(scribe, "standing.drift")
+    assert get_standing(system, "scribe").drift == ()
+
+
 def test_a_file_that_changed_is_read_again(scribe: System, world: World, tmp_path: Path) -> None:
     """A running service tells of the change, and does not take it over."""
     file = tmp_path / "config"
