@@ -40,9 +40,11 @@ def moved_text(name: str, channel: str) -> str:
     )
 
 
-def closing_text(name: str, actor: str) -> str:
-    """Return the last reply of a session that is deleted."""
+def closing_text(name: str, actor: str, lost: int) -> str:
+    """Return the last reply of a session that is deleted. `lost`: messages that went with it and came to no turn."""
+    many = "1 message to it has" if lost == 1 else f"{lost} messages to it have"
+    gone = f"{many} come to no turn, as far as is known. " if lost else ""
     return (
-        f"standing session `{name}` was deleted by {actor}. This thread is closed: replies here reach nobody. "
+        f"standing session `{name}` was deleted by {actor}. {gone}This thread is closed: replies here reach nobody. "
         f"(`{standing_ref(name)}`)"
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 
-from core.domain.gate import Action, Decision, Observed, seen_reason
+from core.domain.gate import Action, Decision, HoldState, Observed, held_reason, seen_reason
 from core.domain.harness import Traits
 from core.domain.message import TICKS, WAITING, InboxRow, Kind, MessageState
 from core.domain.pane import Receipt
@@ -217,7 +217,7 @@ def _waiting(s: Situation, now: datetime) -> Step:
     if expired and row.detail in EXPIRING:
         return _expire(row.detail)
     if s.decision.action not in _DELIVERS:
-        return _held_back(s.decision, expired)
+        return _held_back(row, s.decision, expired)
     if (early := _too_early(s, now)) is not None:
         settled = row.state is MessageState.PENDING or row.detail in PASSING
         return early if settled else Queue(TOOL_CALL, until=early.until)  # what it waited for before is over
@@ -243,13 +243,15 @@ def _began_to_wait(row: InboxRow, now: datetime) -> datetime:
     return row.updated_at if row.detail in EXPIRING else now
 
 
-def _held_back(decision: Decision, expired: bool) -> Step:
+def _held_back(row: InboxRow, decision: Decision, expired: bool) -> Step:
     if decision.action in (Action.QUEUE, Action.ANSWER):
         if expired and decision.reason in EXPIRING:
             return _expire(decision.reason)
         return Queue(decision.reason, decision.remedy, note=decision.note or decision.action is Action.ANSWER)
-    state = MessageState.REFUSED if decision.action is Action.REFUSE else MessageState.CANCELLED
-    return Settle(state, decision.reason, decision.remedy, note=decision.note)
+    refused = decision.action is Action.REFUSE
+    late = refused and row.message.kind is Kind.SAY and decision.reason != held_reason(HoldState.DELETING)
+    state = MessageState.REFUSED if refused else MessageState.CANCELLED
+    return Settle(state, decision.reason, decision.remedy, note=decision.note or late)  # late: its command was answered
 
 
 def _expire(reason: str) -> Settle:

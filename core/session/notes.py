@@ -4,10 +4,11 @@ import hashlib
 import re
 from datetime import UTC, datetime, timedelta
 
+from core.domain.binding import CHANNEL
 from core.domain.buttons import Button, Press
 from core.domain.delivering import CONFIRM
 from core.domain.gate import HoldState, Observed, held_reason, seen_reason
-from core.domain.message import InboxRow, MessageState, NewMessage, ReplyAddress
+from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.ports import NewPost, NoteWait, OutboundKind
 from core.session.steering import chat_of
 from core.system import System
@@ -22,6 +23,8 @@ STARTABLE = frozenset(
         *(seen_reason(seen) for seen in (Observed.NEVER_RUN, Observed.DOWN, Observed.DEAD, Observed.LOST)),
     }
 )
+#: what sends a message again as its author's, whose right to it only a chat's lists know
+_AS_AUTHOR = frozenset({Press.SEND_AGAIN, Press.START_AND_SEND})
 _WHAT = {
     MessageState.QUEUED: "is waiting",
     MessageState.REFUSED: "was not delivered",
@@ -84,7 +87,8 @@ def note_for(system: System, row: InboxRow, state: MessageState, reason: str, re
     message, address, reason = row.message, told_in(system, row), _AHEAD.sub("", reason)
     if address is None or (message.address is None and state is MessageState.QUEUED):
         return None
-    group = _group(message.uid, address, state, reason)
+    of_chat = chat_of(system.settings, row) is not None
+    group = _group(message.uid, address, state, reason, of_chat=of_chat)
     before = _open(system, group, message.id, state)
     if before is not None and message.id in before.messages:
         return None
@@ -96,24 +100,27 @@ def note_for(system: System, row: InboxRow, state: MessageState, reason: str, re
     if state in (MessageState.QUEUED, MessageState.UNKNOWN):
         doubtful = state is MessageState.UNKNOWN
         system.outbox.note_wait(told.id(0), NoteWait(message.id, reason, remedy, doubtful=doubtful))
-    return post_of(message, address, told, *words_of(message, state, reason, remedy, told))
+    return post_of(message, address, told, *words_of(system, row, state, reason, remedy, told))
 
 
 def told_in(system: System, row: InboxRow) -> ReplyAddress | None:
     """Return where its sender is told of a row: in the thread that it came from.
 
-    A command is answered at once and only once, that its message waits among it; what becomes of it then is told in the
-    thread of its session, if that has one. None for a message that came from no chat. Raises StoreBroken.
+    A command, of a chat or of any other surface, is answered once, that its message waits or stands in the harness's
+    own queue among it; what becomes of it then is told in the thread of its session, if that has one. None for what
+    nobody said: a tick, a notice, a boot prompt. Raises StoreBroken.
     """
-    message, kind = row.message, chat_of(system.settings, row)
+    message = row.message
+    kind = chat_of(system.settings, row) or (CHANNEL if message.kind is Kind.SAY else None)
     if message.address is not None or kind is None:
         return message.address
     bound = system.bindings.of_session(message.uid, kind)
     return None if bound is None else ReplyAddress(kind, bound.team, bound.channel, bound.thread, "")
 
 
-def _group(uid: str, address: ReplyAddress, state: MessageState, reason: str) -> str:
-    place = f"{address.channel}:{address.thread}"
+def _group(uid: str, address: ReplyAddress, state: MessageState, reason: str, *, of_chat: bool) -> str:
+    """Return what such a note's key begins with. Those of no chat have their own: their buttons are others."""
+    place = f"{address.channel}:{address.thread}{'' if of_chat else ':'}"
     late = CONFIRM if reason.startswith(CONFIRM) else reason
     short = hashlib.sha256(f"{place}:{state.value}:{late}".encode()).hexdigest()[:8]
     return f"{COUNTED}{uid}-{short}:"
@@ -150,9 +157,10 @@ def _open(system: System, group: str, message_id: str, state: MessageState) -> T
 
 
 def words_of(
-    message: NewMessage, state: MessageState, reason: str, remedy: str, told: Told
+    system: System, row: InboxRow, state: MessageState, reason: str, remedy: str, told: Told
 ) -> tuple[str, tuple[Button, ...]]:
-    """Return the note's text and buttons."""
+    """Return the note's text and buttons, about the row or as many as it tells of."""
+    message = row.message
     if told.count == 1:
         text = f"{subject_of(message)} {_WHAT[state]}: {reason}."
     else:
@@ -160,7 +168,9 @@ def words_of(
         remedy = f"`the-loop standing queue {message.name}` lists them" if late else remedy
         text = f"{told.count} messages to `{message.name}` {_MANY[state]}: {_LATE if late else reason}."
     shown = f"{text} To do: {remedy}" if remedy else text
-    return shown, buttons_of(told.target, told.first, told.count, state, reason)
+    of_chat = chat_of(system.settings, row) is not None
+    buttons = buttons_of(told.target, told.first, told.count, state, reason)
+    return shown, tuple(button for button in buttons if of_chat or button.press not in _AS_AUTHOR)
 
 
 def subject_of(message: NewMessage) -> str:

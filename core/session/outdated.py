@@ -82,7 +82,7 @@ def _edit(system: System, posted: OutboxRow, waits: Sequence[NoteWait]) -> None:
     message, wait = row.message, waits[0]
     if waiting:
         state = MessageState.UNKNOWN if wait.doubtful else MessageState.QUEUED
-        text, buttons = words_of(message, state, wait.reason, wait.remedy, told)
+        text, buttons = words_of(system, row, state, wait.reason, wait.remedy, told)
         post = post_of(message, address, told, text, buttons)
     else:
         post = post_of(message, address, told, _over(message, waits))

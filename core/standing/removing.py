@@ -1,6 +1,7 @@
 """Removes what is left of a session whose processes and pane are gone: deleted, or never properly created."""
 
 from core.domain.announcement import closing_text
+from core.domain.message import IN_FLIGHT, MESSAGES, MessageState
 from core.domain.session import SessionRecord
 from core.effects import Effect, effect
 from core.loops.holding import end_with_session
@@ -8,6 +9,8 @@ from core.ports import Binding, NewPost, OutboundKind
 from core.session.launching import remove_files
 from core.standing.common import CHANNEL
 from core.system import System
+
+_DELETED = "the session was deleted"
 
 
 def remove_session(system: System, record: SessionRecord, actor: str) -> None:
@@ -17,7 +20,7 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
     """
     with effect(Effect.DELETE_CANCEL), system.database.transaction(durable=True):
         end_with_session(system, record, actor)
-        system.inbox.cancel_waiting(record.uid, "the session was deleted")
+        system.inbox.cancel_waiting(record.uid, _DELETED)
     _unbind(system, record, actor)
     with effect(Effect.DELETE_FORGET), system.database.transaction(durable=False):
         system.activities.forget(record.uid)
@@ -36,10 +39,10 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
 
 def _unbind(system: System, record: SessionRecord, actor: str) -> None:
     with effect(Effect.DELETE_UNBIND), system.database.transaction(durable=True):
-        system.outbox.drop(record.uid, "the session was deleted")
+        system.outbox.drop(record.uid, _DELETED)
         binding = system.bindings.unbind(record.uid, CHANNEL)
         if binding is not None:
-            system.outbox.add([_closing(record, binding, actor)])
+            system.outbox.add([_closing(system, record, binding, actor)])
     if binding is None:
         return
     system.events.emit(
@@ -53,7 +56,14 @@ def _unbind(system: System, record: SessionRecord, actor: str) -> None:
     system.poke()
 
 
-def _closing(record: SessionRecord, binding: Binding, actor: str) -> NewPost:
+def _lost(system: System, record: SessionRecord) -> int:
+    """Return how many messages were cancelled by the deletion, or stood somewhere on their way to a turn."""
+    rows = system.inbox.with_states(record.uid, IN_FLIGHT | {MessageState.ACCEPTED, MessageState.CANCELLED})
+    messages = [row for row in rows if row.message.kind in MESSAGES and not row.final]
+    return sum(row.state is not MessageState.CANCELLED or row.detail == _DELETED for row in messages)
+
+
+def _closing(system: System, record: SessionRecord, binding: Binding, actor: str) -> NewPost:
     return NewPost(
         id=f"p-closing-{record.uid}",
         key=f"closing:{record.uid}",
@@ -61,7 +71,7 @@ def _closing(record: SessionRecord, binding: Binding, actor: str) -> NewPost:
         uid=record.uid,
         name=record.name,
         channel_kind=CHANNEL,
-        text=closing_text(record.name, actor),
+        text=closing_text(record.name, actor, _lost(system, record)),
         channel=binding.channel,
         thread=binding.thread,
     )

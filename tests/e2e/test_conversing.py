@@ -112,6 +112,19 @@ def test_what_becomes_of_a_message_by_command_is_said_in_the_thread(talking: Pro
     assert talking.count("count the swifts") == 0
 
 
+def test_a_stop_tells_the_thread_of_what_the_harness_had_queued(talking: Product, thread: str) -> None:
+    """A terminal's `say` was answered `accepted`, and the stop came before a turn took it."""
+    talking.cli("standing", "say", NAME, "--text", "sleep 60")
+    accepted = talking.cli("standing", "say", NAME, "--text", "count the swifts", "--json")
+
+    stopped = talking.cli("standing", "stop", NAME)
+    told = talking.wait_reply(thread, "was cancelled")
+
+    assert (accepted.json["state"], stopped.code) == ("accepted", 0)
+    assert f"message to `{NAME}`, sent by a command, was cancelled" in told["text"]
+    assert talking.count("count the swifts") == 0
+
+
 def inside(product: Product, *words: str) -> Done:
     """Run a command as the session's agent would."""
     return product.cli(*words, env={"THE_LOOP_INSTANCE": product.record()["instanceId"]})
