@@ -17,7 +17,7 @@ def config_group() -> None:
 @shared_options
 @click.pass_obj
 def check_command(session: Session) -> int:
-    """Say everything that is wrong with the file; exit 1 on any finding."""
+    """Say everything that is wrong with the file; exit 1 on any finding. That there is no default file is none."""
     from core.config.channels import installed_models
     from core.config.commands import check, where, writable_by_others
     from core.session.ahead import dialogs_ahead
@@ -25,15 +25,20 @@ def check_command(session: Session) -> int:
     writable = writable_by_others(session.config, session.environ)
     found = check(session.config, session.environ, models=installed_models())
     problems = [problem._replace(remedy=session.exact(problem.remedy)) for problem in found]
+    path = where(session.config, session.environ).path
+    exists = path.is_file()
     warnings = [*([writable] if writable else []), *([] if problems else dialogs_ahead(session.system))]
     if session.json:
         listed = [problem._asdict() for problem in problems]
-        print_json({"problems": listed, "warnings": warnings, "ok": not problems})
+        print_json({"problems": listed, "warnings": warnings, "ok": not problems, "path": str(path), "exists": exists})
     elif problems:
         for problem in problems:
             print_line(str(problem))
+    elif exists:
+        print_line(f"{path}: nothing is wrong")
     else:
-        print_line(f"{where(session.config, session.environ).path}: nothing is wrong")
+        nothing = f"{path}: there is no such file, so none was checked: all is default; `the-loop config init` makes it"
+        print_line(session.exact(nothing))
     for warning in () if session.json else warnings:
         warn(f"the-loop: {warning}")
     return EXIT_FAILED if problems else EXIT_OK

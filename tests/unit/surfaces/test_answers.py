@@ -288,6 +288,25 @@ def test_what_a_check_finds_names_the_whole_command(terminal: Terminal) -> None:
     assert whole in terminal.json["problems"][0]["remedy"]
 
 
+def test_a_check_without_any_file_says_that_it_read_none(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default file need not be there: no finding, and no word that a file was found good."""
+    monkeypatch.delenv("THE_LOOP_CONFIG", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(terminal.folder / "nowhere"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(terminal.folder / "state-of-no-file"))
+    terminal.capture()
+    code = run(["config", "check"])
+    shown, _ = terminal.capture()
+    as_json = run(["config", "check", "--json"])
+    answer = json.loads(terminal.capture()[0])
+
+    path = str(terminal.folder / "nowhere" / "the-loop" / "cli-config.yaml")
+    assert (code, as_json) == (0, 0)
+    assert shown.startswith(f"{path}: there is no such file, so none was checked")
+    assert "config init`" in shown
+    assert "nothing is wrong" not in shown
+    assert answer == {"problems": [], "warnings": [], "ok": True, "path": path, "exists": False}
+
+
 def test_a_dialog_that_a_start_would_stand_at_is_told_before(terminal: Terminal) -> None:
     """A project's own MCP servers: by `config check` and in the session's row of `status`, as a warning."""
     work = terminal.folder / "work"
