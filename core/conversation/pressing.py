@@ -11,7 +11,7 @@ from typing import NoReturn
 from core.clock import Deadline
 from core.domain.asking import Request, RequestKind, RequestState
 from core.domain.buttons import Button, Press, Role
-from core.domain.message import WAITING, InboxRow, NewMessage
+from core.domain.message import SENT_AGAIN, WAITING, InboxRow, NewMessage
 from core.domain.session import Outcome, SessionRecord
 from core.errors import Refused, UnknownMessage
 from core.names import new_marker, new_message_id
@@ -204,7 +204,7 @@ class Presses:
             **{
                 **message.__dict__,
                 "id": new_message_id(),
-                "key": f"again:{message.id}",
+                "key": f"{SENT_AGAIN}{message.id}",
                 "generation": record.generation,
                 "marker": new_marker(),
                 "order_us": int(now.timestamp() * 1_000_000),

@@ -54,7 +54,7 @@ class SignalWorker:
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
         self._wake = threading.Event()
         self._since = system.clock.now() - _LATEST
-        self._waiting: dict[str, MarkRow] = {}
+        self._waiting: dict[tuple[str, str], MarkRow] = {}  #: by channel and time stamp
         self._statuses: dict[str, _Shown] = {}
         self._cleared: set[str] = set()
         self._free: dict[str, Deadline] = {}  #: by kind of signal: until then the next one waits
@@ -97,12 +97,12 @@ class SignalWorker:
     def _collect(self) -> None:
         """Take in what changed; for each message only the latest counts."""
         now = self._system.clock.now()
-        if left := self._system.marks.left():
-            self._system.marks.end(left)  # cut off in the terminal, or confirmed after its end
+        if left := self._system.marks.left(now - _LATEST):
+            self._system.marks.end(left)
         for row in self._system.marks.changed(self._channel.kind, self._since):
-            self._waiting.pop(row.message, None)
+            self._waiting.pop((row.channel, row.ts), None)
             if row.mark is not None and row.mark is not row.shown:
-                self._waiting[row.message] = row
+                self._waiting[row.channel, row.ts] = row
         self._since = now - _OVERLAP
         self._waiting = {
             key: row for key, row in self._waiting.items() if row.mark and now - row.at <= _LATE.get(row.mark, _LATEST)
@@ -110,23 +110,22 @@ class SignalWorker:
 
     def _react(self) -> None:
         while self._waiting and self._may("react"):
-            message, row = next(iter(self._waiting.items()))
+            place, row = next(iter(self._waiting.items()))
             mark = row.mark
             if mark is None or not self._reacted(row, mark):
                 return
-            self._waiting.pop(message)
-            self._system.marks.shown(message, mark)
+            self._waiting.pop(place)
+            self._system.marks.shown(row.message, mark)
 
     def _reacted(self, row: MarkRow, mark: Mark) -> bool:
         """Show the mark; a reaction whose showing was never recorded may stand there as well, so it is taken back."""
-        before = {row.shown, None if mark is Mark.TAKEN else Mark.TAKEN} - {mark, None}
         self._free["react"] = Deadline(self._system.clock, _REACTION_SECONDS)
         try:
-            self._channel.react(row.channel, row.ts, mark, [each for each in before if each is not None])
+            self._channel.react(row.channel, row.ts, mark, row.instead_of)
         except ChannelError as error:
             self._troubled("react", error)
             if not error.transient and not error.unclear:
-                self._waiting.pop(row.message, None)  # a message that is gone, or a right that lacks
+                self._waiting.pop((row.channel, row.ts), None)  # a message that is gone, or a right that lacks
             return False
         return True
 

@@ -46,6 +46,13 @@ class MarkRow:
     over: str  #: "", ENDED or FAILED
     shown: Mark | None
     at: datetime  #: the latest change
+    again: bool = False  #: it was sent again: what its earlier self showed may stand there still
+
+    @property
+    def instead_of(self) -> frozenset[Mark]:
+        """The reactions that may stand there, and are to give way to its own."""
+        standing = frozenset(Mark) if self.again else frozenset({Mark.TAKEN, self.shown or Mark.TAKEN})
+        return standing - {self.mark}
 
     @property
     def mark(self) -> Mark | None:

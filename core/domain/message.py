@@ -62,6 +62,7 @@ TRANSITIONS: Mapping[MessageState, frozenset[MessageState]] = {
 WAITING = frozenset({S.PENDING, S.QUEUED})  #: may be claimed, cancelled or refused
 IN_FLIGHT = frozenset({S.CLAIMED, S.PASTED, S.SUBMITTED})  #: nothing else is pasted into that session meanwhile
 DELIVERED = frozenset({S.CONFIRMED, S.SUBMITTED, S.ACCEPTED})
+SENT_AGAIN = "again:"  #: begins the key of a message that is one sent again; that one's id follows
 EXIT_ZERO = DELIVERED | {S.QUEUED}
 
 

@@ -27,10 +27,10 @@ from core.harness.spool import discard, read_reports
 from core.loops.turns import turn_began, turn_ended
 from core.observing.asking import went_on
 from core.observing.noticing import keep_blocked, note_repeat, why_quiet
-from core.observing.showing import note_step, turn_over
 from core.ports import NewPost, OutboundKind
 from core.session.sessions import resolve_record
 from core.sight.evidence import settle_by, tell
+from core.sight.showing import note_step, turn_over
 from core.system import System
 
 CHANNEL = "slack"

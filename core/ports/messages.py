@@ -266,19 +266,26 @@ class Marks(Protocol):
     """What a person is shown of each message by a reaction to it, and what follows from the message's row."""
 
     def changed(self, channel_kind: str, since: datetime) -> tuple[MarkRow, ...]:
-        """Return what has changed at or after that time, oldest first."""
+        """Return what has changed at or after that time, oldest first; of one that was sent again only the latest."""
         ...
 
-    def over(self, uid: str, since: datetime, *, failed: bool) -> None:
-        """Note that the turn is over which took the session's messages since then. Part of the open transaction."""
+    def over(self, uid: str, instance: str, since: datetime, *, failed: bool) -> None:
+        """Note that the instance's turn is over which took the session's messages since then.
+
+        Part of the open transaction.
+        """
         ...
 
-    def left(self) -> tuple[str, ...]:
-        """Return the messages that look as if a turn were at them, whose session is idle: nobody told of its end."""
+    def left(self, since: datetime) -> Mapping[str, bool]:
+        """Return the messages that look as if a turn were at them and none is, of whose end nobody told.
+
+        With each whether its turn was cut off: its instance has ended, or the turn did without its harness's word.
+        `since`: those confirmed at or after that time may not have been shown as taken.
+        """
         ...
 
-    def end(self, message_ids: Collection[str]) -> None:
-        """Note that the turn which took these messages is over."""
+    def end(self, left: Mapping[str, bool]) -> None:
+        """Note that the turns which took these messages are over, and whether they were cut off."""
         ...
 
     def shown(self, message_id: str, mark: Mark) -> None:

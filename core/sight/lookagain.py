@@ -9,6 +9,7 @@ from core.domain.pane import Pane
 from core.domain.session import SessionRecord
 from core.session.dialogs import SETTLED, SILENT_TURN, drop_marker, is_over, says_none_is_open, waiting_agents
 from core.session.launching import ASKING
+from core.sight.showing import turn_over
 from core.sight.situations import modified, opinion_of
 from core.system import System
 
@@ -39,7 +40,7 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
     if over and marked_at is not None:
         drop_marker(marker, marked_at + _ROUNDED)
     if known is not None and (silent or (over and told)):
-        return _replace(system, known, second_guess(known, opinion, now)) or over
+        return _replace(system, record, known, second_guess(known, opinion, now)) or over
     return over
 
 
@@ -54,12 +55,17 @@ def _background_asks(system: System, record: SessionRecord) -> bool:
     return any(request.instance == record.instance_id and request.agent != MAIN for request in opened)
 
 
-def _replace(system: System, before: Activity, after: Activity) -> bool:
-    """Store the activity, unless nothing changes or a report has told more meanwhile."""
+def _replace(system: System, record: SessionRecord, before: Activity, after: Activity) -> bool:
+    """Store the activity, unless nothing changes or a report has told more meanwhile.
+
+    With it that a turn which was cut off is over, before another one can begin.
+    """
     if after == before:
         return False
     with system.database.transaction(durable=False):
         if system.activities.get(before.uid) != before:
             return False
+        if after.cut_off_at is not None:
+            turn_over(system, record, failed=True)
         system.activities.put(after)
     return True

@@ -19,11 +19,11 @@ from core.domain.session import Live, Outcome, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, LockBusy, NotRunning, Refused, StoreBroken, TmuxSilent
 from core.names import target_for
-from core.observing.showing import turn_over
 from core.ports import Harness, Transcript
 from core.session.dialogs import drop_marker
 from core.session.launching import ASKING, context_of
 from core.session.sessions import resolve_record
+from core.sight.showing import turn_over
 from core.standing.admitting import running_record
 from core.standing.common import Told, foreign, lock, take_reports, told_of
 from core.standing.listing import rows_told

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.clock import from_iso, iso
+from core.domain.activity import CUT_OFF
 from core.domain.marking import ENDED, FAILED, Mark, MarkRow
 from core.domain.message import MessageState
 from core.store import queries
@@ -12,7 +13,7 @@ from core.store.rows import Rows, column
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection
+    from collections.abc import Mapping
     from datetime import datetime
 
     from core.clock import Clock
@@ -31,22 +32,24 @@ class SqliteMarks:
         """Return what has changed at or after that time, oldest first. Raises StoreBroken."""
         return self._rows.all(queries.MARKS_CHANGED, {"kind": channel_kind, "since": iso(since)})
 
-    def over(self, uid: str, since: datetime, *, failed: bool) -> None:
-        """Note that the turn is over which took the session's messages since then."""
-        values = {"uid": uid, "since": iso(since), "over": FAILED if failed else ENDED, "at": iso(self._clock.now())}
+    def over(self, uid: str, instance: str, since: datetime, *, failed: bool) -> None:
+        """Note that the instance's turn is over which took the session's messages since then."""
+        over, now = FAILED if failed else ENDED, iso(self._clock.now())
+        values = {"uid": uid, "instance": instance, "since": iso(since), "over": over, "at": now}
         with self._database.transaction(durable=False):
             self._database.write(queries.MARKS_OVER, values)
 
-    def left(self) -> tuple[str, ...]:
-        """Return the messages that look as if a turn were at them, whose session is idle. Raises StoreBroken."""
-        return tuple(found["message"] for found in self._database.read(queries.MARKS_LEFT))
+    def left(self, since: datetime) -> Mapping[str, bool]:
+        """See Marks. Raises StoreBroken."""
+        found = self._database.read(queries.MARKS_LEFT, {"since": iso(since), "cut_off": CUT_OFF})
+        return {row["id"]: bool(row["failed"]) for row in found}
 
-    def end(self, message_ids: Collection[str]) -> None:
-        """Note that the turn which took these messages is over. Raises StoreBroken."""
+    def end(self, left: Mapping[str, bool]) -> None:
+        """See Marks. Raises StoreBroken."""
         now = iso(self._clock.now())
         with self._database.transaction(durable=False):
-            for message_id in message_ids:
-                self._database.write(queries.MARK_OVER, (ENDED, now, message_id))
+            for message_id, failed in left.items():
+                self._database.write(queries.MARK_OVER, (message_id, FAILED if failed else ENDED, now))
 
     def shown(self, message_id: str, mark: Mark) -> None:
         """Note which reaction stands there now. Raises StoreBroken."""
@@ -68,4 +71,5 @@ def _row(found: sqlite3.Row) -> MarkRow:
         over=found["over"],
         shown=column(found, "shown", _mark),
         at=column(found, "at", from_iso),
+        again=bool(found["again"]),
     )

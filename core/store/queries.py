@@ -4,6 +4,8 @@ The conditions repeat those of the partial indexes letter by letter: SQLite uses
 stands where it would rather take another one, which also leads through every settled row.
 """
 
+from core.domain.message import SENT_AGAIN
+
 _WAITING = "state IN ('pending', 'queued')"
 _OPEN = "state IN ('pending', 'queued', 'claimed', 'pasted', 'submitted') AND final = 0"
 _OPEN_MESSAGE = "inbox.state IN ('pending', 'queued', 'claimed', 'pasted', 'submitted') AND inbox.final = 0"
@@ -187,30 +189,42 @@ FORGET_MESSAGE = "DELETE FROM last_messages WHERE uid = ?"
 
 # ---------------------------------------------------------------- reactions and progress
 
-_MARKED = """
+_MARKED = f"""
     SELECT inbox.id, inbox.state, inbox.from_channel, inbox.from_ts, coalesce(marks.over, '') AS over,
-        coalesce(marks.shown, '') AS shown, max(inbox.updated_at, coalesce(marks.at, '')) AS at
+        coalesce(marks.shown, '') AS shown, max(inbox.updated_at, coalesce(marks.at, '')) AS at,
+        inbox.key LIKE '{SENT_AGAIN}%' AS again
 """
+_LATEST = f"NOT EXISTS (SELECT 1 FROM inbox AS later WHERE later.key = '{SENT_AGAIN}' || inbox.id)"
 MARKS_CHANGED = f"""
     {_MARKED} FROM inbox LEFT JOIN marks ON marks.message = inbox.id
-    WHERE inbox.from_kind = :kind AND inbox.updated_at >= :since
+    WHERE inbox.from_kind = :kind AND inbox.updated_at >= :since AND {_LATEST}
     UNION {_MARKED} FROM marks INDEXED BY marks_at CROSS JOIN inbox ON inbox.id = marks.message
-    WHERE inbox.from_kind = :kind AND marks.at >= :since
+    WHERE inbox.from_kind = :kind AND marks.at >= :since AND {_LATEST}
     ORDER BY at
 """
 MARKS_OVER = """
     INSERT INTO marks (message, over, at)
     SELECT id, :over, :at FROM inbox
-    WHERE uid = :uid AND state = 'confirmed' AND from_kind IS NOT NULL AND updated_at >= :since
+    WHERE uid = :uid AND instance = :instance AND state = 'confirmed' AND from_kind IS NOT NULL AND updated_at >= :since
     ON CONFLICT (message) DO UPDATE SET over = excluded.over, at = excluded.at WHERE over = ''
 """
-MARKS_LEFT = """
-    SELECT marks.message FROM marks INDEXED BY marks_taken
-    JOIN inbox ON inbox.id = marks.message AND inbox.state = 'confirmed'
-    JOIN activities ON activities.uid = inbox.uid AND activities.state = 'idle'
-    WHERE marks.shown = 'taken' AND marks.over = ''
+_GONE = "(activities.uid IS NULL OR activities.instance <> inbox.instance OR ends.told_at IS NOT NULL)"
+MARKS_LEFT = f"""
+    SELECT inbox.id, {_GONE} OR instr(activities.detail, :cut_off) = 1 AS failed
+    FROM (
+        SELECT message FROM marks INDEXED BY marks_taken WHERE shown = 'taken' AND over = ''
+        UNION SELECT id FROM inbox INDEXED BY inbox_from_chat WHERE from_kind IS NOT NULL AND updated_at >= :since
+    ) AS taken
+    JOIN inbox ON inbox.id = taken.message AND inbox.state = 'confirmed'
+    LEFT JOIN marks ON marks.message = inbox.id
+    LEFT JOIN activities ON activities.uid = inbox.uid
+    LEFT JOIN ends ON ends.instance = inbox.instance
+    WHERE coalesce(marks.over, '') = '' AND ({_GONE} OR (activities.state = 'idle' AND marks.shown = 'taken'))
 """
-MARK_OVER = "UPDATE marks SET over = ?, at = ? WHERE message = ? AND over = ''"
+MARK_OVER = """
+    INSERT INTO marks (message, over, at) VALUES (?, ?, ?)
+    ON CONFLICT (message) DO UPDATE SET over = excluded.over, at = excluded.at WHERE over = ''
+"""
 MARK_SHOWN = """
     INSERT INTO marks (message, shown, at) VALUES (:message, :shown, :at)
     ON CONFLICT (message) DO UPDATE SET shown = excluded.shown, at = excluded.at

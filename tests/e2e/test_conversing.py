@@ -62,6 +62,27 @@ def test_an_operator_starts_and_sends_by_one_button(talking: Product, thread: st
     assert talking.count("feed the owl") == 1
 
 
+def test_what_a_stop_cut_off_is_never_marked_as_done(talking: Product, thread: str) -> None:
+    """Nor after the start that another message is sent again with, which shows nothing but its own end."""
+    cut = talking.workspace.say("alice", "agents", "sleep 25", thread)
+    talking.workspace.wait_for_reaction("agents", cut, "eyes")
+    talking.cli("standing", "stop", NAME)
+    wait_until(lambda: _marks(talking, cut) == {"x"}, "the turn is marked as cut off")
+    again = talking.workspace.say("alice", "agents", "feed the owl", thread)
+    note = wait_buttons(talking, thread, "it was stopped")
+    wait_until(lambda: _marks(talking, again) == {"x"}, "the other one is marked as refused")
+
+    press(talking, "alice", note, "Start and send")
+    talking.wait_reply(thread, "feed the owl")
+    wait_until(lambda: _marks(talking, again) == {"white_check_mark"}, "only its end is shown")
+
+    assert _marks(talking, cut) == {"x"}
+
+
+def _marks(talking: Product, ts: str) -> set[str]:
+    return set(talking.workspace.reactions("agents", ts))
+
+
 def test_without_operators_nobody_is_shown_a_start_button(talking: Product) -> None:
     """What nobody may press is not offered."""
     talking.serve().wait_swept()

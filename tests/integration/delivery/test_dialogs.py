@@ -9,15 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from core.conversation.inbound import Inbound
+from core.conversation.mirroring import NullMirror
 from core.delivery.deliverer import Deliverer
 from core.domain.activity import CUT_OFF, ActivityState
 from core.domain.asking import Request, RequestKind
+from core.domain.marking import Mark
 from core.domain.message import MessageState
 from core.domain.pane import Receipt
+from core.ports import Binding, IncomingReply
 from core.serving.watching import ObserverWorker
 from core.standing.saying import say
 from core.system import System
 from tests.integration.delivery.conftest import open_dialog
+from tests.support.chat import HOME, TEAM, Chat
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.world import ACTOR
@@ -274,6 +279,31 @@ def test_a_turn_that_was_cut_off_leaves_an_input_line_to_be_emptied(scribe: Syst
     assert Receipt.CLEARED in pane.receipts
     assert times(scribe, "alone") == 1
     assert not any("sleep" in text for text in taken(scribe) if "alone" in text)
+
+
+def test_a_turn_that_was_cut_off_is_marked_before_another_can_begin(scribe: System, private: PrivateTmux) -> None:
+    """Its end without its harness's word, and that its message came to nothing, are stored together."""
+    uid, _ = record_of(scribe)
+    scribe.bindings.bind(Binding("slack", TEAM, HOME, "1699.0", uid, "scribe", scribe.clock.now()))
+    written = IncomingReply("slack", TEAM, HOME, "1699.0", "1700.1", "U1", "alice", TEAM, False, False, "plain",
+                            "sleep 30")  # fmt: skip
+    Inbound(scribe, Chat().authorized, NullMirror()).receive([written])
+    deliverer = Deliverer(scribe, lambda _: True)
+
+    def is_taken() -> bool:
+        deliverer.advance(uid)
+        return rows(scribe)[-1].state is S.CONFIRMED
+
+    wait_until(is_taken, "its turn runs")
+    _wait_status(scribe, private, "busy")
+    private.tmux("send-keys", "-t", TARGET, "Escape")
+    _wait_status(scribe, private, "idle")
+    _grow_silent(scribe, uid)
+
+    survey(scribe)
+
+    [row] = scribe.marks.changed("slack", scribe.clock.now() - _seconds(300))
+    assert row.mark is Mark.REFUSED
 
 
 def test_a_message_right_after_an_escape_is_sent_alone(scribe: System, private: PrivateTmux) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.conversation.signalling import SignalWorker
-from core.domain.activity import Activity, ActivityState
+from core.domain.activity import CUT_OFF, Activity, ActivityState
 from core.domain.marking import Mark
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.domain.posting import OutboundKind
@@ -51,14 +51,14 @@ def worker(bound: System, chat: Chat) -> SignalWorker:
     return SignalWorker(bound, chat)
 
 
-def reply(system: System, number: int = 1) -> Callable[[MessageState], None]:
-    """Commit a reply and return what moves it on."""
-    address = ReplyAddress("slack", TEAM, HOME, ROOT, f"1.{number}")
+def reply(system: System, number: int = 1, again: int = 0) -> Callable[[MessageState], None]:
+    """Commit a reply to the instance `i-1` and return what moves it on; `again`: it is that one, sent again."""
+    address = ReplyAddress("slack", TEAM, HOME, ROOT, f"1.{again or number}")
     system.inbox.add(
         [
             NewMessage(
                 f"m-{number}",
-                f"slack:{number}",
+                f"again:m-{again}" if again else f"slack:{number}",
                 "s-1",
                 "scribe",
                 1,
@@ -79,14 +79,14 @@ def reply(system: System, number: int = 1) -> Callable[[MessageState], None]:
     def move(state: MessageState) -> None:
         row = system.inbox.get(f"m-{number}")
         assert isinstance(row, InboxRow)
-        system.inbox.advance(row, state)
+        system.inbox.advance(row, state, instance="i-1")
 
     return move
 
 
-def does(system: System, state: ActivityState) -> None:
+def does(system: System, state: ActivityState, instance: str = "i-1", detail: str = "") -> None:
     """Let the session do that."""
-    system.activities.put(Activity("s-1", "i-1", state, T0, turn_started_at=T0))
+    system.activities.put(Activity("s-1", instance, state, T0, detail=detail, turn_started_at=T0))
 
 
 def turns(worker: SignalWorker, clock: HandClock, count: int = 4) -> None:
@@ -107,7 +107,7 @@ def test_a_message_is_marked_when_it_is_taken_and_when_it_is_done(
     move(S.CONFIRMED)
     turns(worker, clock)
     taken = dict(chat.reactions)
-    bound.marks.over("s-1", T0, failed=False)
+    bound.marks.over("s-1", "i-1", T0, failed=False)
     turns(worker, clock)
 
     assert (waiting, taken, chat.reactions) == ({}, {"1.1": {Mark.TAKEN}}, {"1.1": {Mark.DONE}})
@@ -143,10 +143,101 @@ def test_a_turn_that_ended_in_an_error_is_no_turn_done(
     move(S.CONFIRMED)
     turns(worker, clock)
 
-    bound.marks.over("s-1", T0, failed=True)
+    bound.marks.over("s-1", "i-1", T0, failed=True)
     turns(worker, clock)
 
     assert chat.reactions == {"1.1": {Mark.REFUSED}}
+
+
+def told_ended(system: System) -> None:
+    """Note that the instance has ended: stopped, killed, crashed, or lost with its server."""
+    system.watchbook.tell("i-1", "s-1", T0)
+
+
+def started_again(system: System) -> None:
+    """Let another instance read after that."""
+    told_ended(system)
+    does(system, ActivityState.IDLE, "i-2")
+
+
+CUTS: dict[str, Callable[[System], None]] = {
+    "it was ended": told_ended,
+    "it was started again": started_again,
+    "another instance reads": lambda system: does(system, ActivityState.IDLE, "i-2"),
+    "another instance ends a turn": lambda system: system.marks.over("s-1", "i-2", T0, failed=False),
+    "it was deleted": lambda system: system.activities.forget("s-1"),
+    "it was interrupted in the terminal": lambda system: does(system, ActivityState.IDLE, detail=CUT_OFF),
+}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_turn_that_was_cut_off_is_never_done(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock, cut: str
+) -> None:
+    """However it was: its message goes no further, whatever the session does next."""
+    move = reply(bound)
+    does(bound, ActivityState.BUSY)
+    move(S.CONFIRMED)
+    turns(worker, clock)
+    taken = dict(chat.reactions)
+
+    CUTS[cut](bound)
+    turns(worker, clock)
+    does(bound, ActivityState.IDLE, "i-2")
+    turns(worker, clock)
+
+    assert (taken, chat.reactions) == ({"1.1": {Mark.TAKEN}}, {"1.1": {Mark.REFUSED}})
+
+
+def test_a_turn_cut_off_while_no_service_ran_is_told_by_the_next(bound: System, chat: Chat, clock: HandClock) -> None:
+    """Though the killed one had not recorded what it showed, and it is too late to tell that it was taken."""
+    does(bound, ActivityState.BUSY)
+    reply(bound)(S.CONFIRMED)
+    chat.faults = [("lost", ChannelError("no answer", transient=True, unclear=True))]
+    SignalWorker(bound, chat).turn()
+    told_ended(bound)
+    clock.ahead += 300
+
+    turns(SignalWorker(bound, chat), clock)
+
+    assert chat.reactions == {"1.1": {Mark.REFUSED}}
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_of_a_message_that_is_sent_again_only_the_latest_stands(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock, recorded: bool
+) -> None:
+    """What the first one showed gives way, also if that was never recorded."""
+    chat.faults = [] if recorded else [("lost", ChannelError("no answer", transient=True, unclear=True))]
+    reply(bound)(S.REFUSED)
+    worker.turn()
+    refused = dict(chat.reactions)
+    clock.ahead += 10
+    does(bound, ActivityState.BUSY)
+    reply(bound, 2, again=1)(S.CONFIRMED)
+    turns(worker, clock)
+    taken = dict(chat.reactions)
+    bound.marks.over("s-1", "i-1", T0, failed=False)
+    turns(worker, clock)
+    turns(SignalWorker(bound, chat), clock)
+
+    assert (refused, taken) == ({"1.1": {Mark.REFUSED}}, {"1.1": {Mark.TAKEN}})
+    assert chat.reactions == {"1.1": {Mark.DONE}}
+
+
+def test_what_was_sent_again_is_not_marked_as_refused_any_more(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
+) -> None:
+    """A pause kept the first one's mark back until it was overtaken."""
+    chat.faults = [("react", ChannelError("slow down", transient=True, retry_after=30.0))]
+    reply(bound)(S.REFUSED)
+    worker.turn()
+    reply(bound, 2, again=1)
+    clock.ahead += 31
+
+    turns(worker, clock)
+
+    assert chat.calls == ["react"]
 
 
 def test_what_nobody_can_tell_is_marked_until_somebody_can(
@@ -173,7 +264,7 @@ def test_a_pause_leaves_only_the_latest_mark(worker: SignalWorker, bound: System
     worker.turn()
     clock.ahead += 20
     worker.turn()
-    bound.marks.over("s-1", T0, failed=False)
+    bound.marks.over("s-1", "i-1", T0, failed=False)
     early = list(chat.calls)
     clock.ahead += 11
     turns(worker, clock)
@@ -202,7 +293,7 @@ def test_a_killed_service_shows_what_it_had_not_recorded_once(bound: System, cha
     reply(bound)(S.CONFIRMED)
     chat.faults = [("lost", ChannelError("no answer", transient=True, unclear=True))]
     SignalWorker(bound, chat).turn()
-    bound.marks.over("s-1", T0, failed=False)
+    bound.marks.over("s-1", "i-1", T0, failed=False)
 
     turns(SignalWorker(bound, chat), clock)
 

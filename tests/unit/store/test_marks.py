@@ -56,17 +56,18 @@ def test_a_message_of_a_chat_is_marked_by_its_state(inbox: SqliteInbox, marks: S
 
 
 def test_a_turn_that_is_over_marks_what_it_took(inbox: SqliteInbox, marks: SqliteMarks, clock: StandingClock) -> None:
-    """Confirmed ones since its start, and no others; the first end counts."""
+    """Confirmed ones of its instance since its start, and no others; the first end counts."""
     inbox.add([a_message(n, address=ADDRESS) for n in (1, 2)])
     for message, state in (("m-1", S.CONFIRMED), ("m-2", S.ACCEPTED)):
         row = inbox.get(message)
         assert row is not None
-        inbox.advance(row, state)
+        inbox.advance(row, state, instance="i-1")
 
-    marks.over("s-scribe", NOON + timedelta(seconds=1), failed=False)
+    marks.over("s-scribe", "i-1", NOON + timedelta(seconds=1), failed=False)
     early = _marks(marks)
-    marks.over("s-scribe", NOON, failed=False)
-    marks.over("s-scribe", NOON, failed=True)
+    marks.over("s-scribe", "i-2", NOON, failed=True)
+    marks.over("s-scribe", "i-1", NOON, failed=False)
+    marks.over("s-scribe", "i-1", NOON, failed=True)
 
     assert early == [Mark.TAKEN, Mark.TAKEN]
     assert sorted(mark.value for mark in _marks(marks) if mark) == ["done", "taken"]
@@ -77,9 +78,9 @@ def test_a_failed_turn_shows(inbox: SqliteInbox, marks: SqliteMarks) -> None:
     inbox.add([a_message(1, address=ADDRESS)])
     row = inbox.get("m-1")
     assert row is not None
-    inbox.advance(row, S.CONFIRMED)
+    inbox.advance(row, S.CONFIRMED, instance="i-1")
 
-    marks.over("s-scribe", NOON, failed=True)
+    marks.over("s-scribe", "i-1", NOON, failed=True)
 
     assert _marks(marks) == [Mark.REFUSED]
 
@@ -89,16 +90,16 @@ def test_what_was_cut_off_is_left(inbox: SqliteInbox, marks: SqliteMarks, databa
     inbox.add([a_message(1, address=ADDRESS)])
     row = inbox.get("m-1")
     assert row is not None
-    inbox.advance(row, S.CONFIRMED)
+    inbox.advance(row, S.CONFIRMED, instance="i-1")
     marks.shown("m-1", Mark.TAKEN)
     activities = SqliteActivities(database)
     activities.put(Activity("s-scribe", "i-1", ActivityState.BUSY, NOON))
-    busy = marks.left()
+    busy = marks.left(NOON)
     activities.put(Activity("s-scribe", "i-1", ActivityState.IDLE, NOON))
 
-    assert (busy, marks.left()) == ((), ("m-1",))
-    marks.end(marks.left())
-    assert (marks.left(), _marks(marks)) == ((), [Mark.DONE])
+    assert (busy, marks.left(NOON)) == ({}, {"m-1": False})
+    marks.end(marks.left(NOON))
+    assert (marks.left(NOON), _marks(marks)) == ({}, [Mark.DONE])
 
 
 def test_what_was_shown_and_what_changed_is_known(inbox: SqliteInbox, marks: SqliteMarks, clock: StandingClock) -> None:
@@ -120,7 +121,7 @@ def test_changes_are_found_by_their_index(database: SqliteDatabase) -> None:
             " ".join(step["detail"] for step in database.read(f"EXPLAIN QUERY PLAN {query}", values))
             for query, values in (
                 (queries.MARKS_CHANGED, {"kind": "slack", "since": "2026"}),
-                (queries.MARKS_LEFT, ()),
+                (queries.MARKS_LEFT, {"since": "2026", "cut_off": "cut"}),
             )
         ]
 

@@ -14,7 +14,7 @@ def turn_over(system: System, record: SessionRecord, *, failed: bool) -> None:
     """Note that the messages which the ended turn took are done. Called before the activity follows."""
     activity = system.activities.get(record.uid)
     if activity is not None and activity.instance == record.instance_id and activity.turn_started_at is not None:
-        system.marks.over(record.uid, activity.turn_started_at - _BEFORE, failed=failed)
+        system.marks.over(record.uid, activity.instance, activity.turn_started_at - _BEFORE, failed=failed)
 
 
 def note_step(system: System, record: SessionRecord, event: ToolStarted) -> None:
