@@ -22,6 +22,15 @@ def talking(workspace: WorkspaceThread) -> Iterator[Product]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Product]:
+    """Give a product with a thread to all of a module's tests that leave its one session idle, once it is up."""
+    with WorkspaceThread(retry_scale=0.01, ack_seconds=2.0) as workspace, product(workspace) as running:
+        running.serve().wait_swept()
+        running.wait_reply(running.root(), "Ready.")
+        yield running
+
+
 @pytest.fixture
 def alone() -> Iterator[Product]:
     """Give a product without a channel."""

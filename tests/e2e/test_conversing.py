@@ -189,21 +189,22 @@ def test_an_agent_that_posts_too_often_is_told_so(talking: Product, thread: str)
 
 
 @pytest.mark.parametrize("how", ["button", "typing", "nobody"])
-def test_an_agent_asks_and_gets_the_answer(talking: Product, thread: str, how: str) -> None:
+def test_an_agent_asks_and_gets_the_answer(shared: Product, how: str) -> None:
     """The command prints what was pressed or typed; without an answer it exits with 1 in time."""
     wait = "2" if how == "nobody" else "30"
-    words = ("ask", "--question", "Which bird?", "--option", "owl", "--option", "wren", "--wait", wait)
+    thread, question = shared.root(), f"Which bird by {how}?"
+    words = ("ask", "--question", question, "--option", "owl", "--option", "wren", "--wait", wait)
     with ThreadPoolExecutor(1) as beside:
-        asking = beside.submit(inside, talking, *words)
-        asked = wait_buttons(talking, thread, "Which bird?")
+        asking = beside.submit(inside, shared, *words)
+        asked = wait_buttons(shared, thread, question)
         if how == "button":
-            press(talking, "alice", asked, "2. wren")
+            press(shared, "alice", asked, "2. wren")
         elif how == "typing":
-            talking.workspace.say("alice", "agents", "a crow", thread)
+            shared.workspace.say("alice", "agents", "a crow", thread)
         done = asking.result(40)
 
     expected = {"button": (0, "wren\n"), "typing": (0, "a crow\n"), "nobody": (1, "")}
     assert (done.code, done.out) == expected[how], done.err
     ended = "Nobody answered in time" if how == "nobody" else "Answered* by alice"
-    assert wait_text(talking, thread, asked["ts"], ended)
-    assert talking.count("a crow") == 0
+    assert wait_text(shared, thread, asked["ts"], ended)
+    assert shared.count("a crow") == 0

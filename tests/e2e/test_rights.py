@@ -1,11 +1,12 @@
 """What an agent can do by the command line in its own pane, and what it can see of our secrets."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.lines import entries
-from tests.support.product import APP_VARIABLE, BOT_VARIABLE, NAME, Product
+from tests.support.product import APP_VARIABLE, BOT_VARIABLE, NAME, Product, product
 from tests.support.tmux import wait_until
 from tests.support.trees import contents, modes
 
@@ -16,51 +17,69 @@ def pane_environment(running: Product, name: str = NAME) -> dict[str, str]:
     return dict(entry.decode().split("=", 1) for entry in raw.split(b"\0") if b"=" in entry)
 
 
-@pytest.fixture
-def agents(alone: Product) -> dict[str, str]:
-    """Give the environment of the agent `builder`, beside which `scribe` runs."""
-    started = [alone.cli("standing", "create", "builder", "--prompt", "Build."), alone.cli("standing", "start", NAME)]
+def two_agents(running: Product) -> dict[str, str]:
+    """Start `builder` beside `scribe`, and return the environment of its agent."""
+    started = [
+        running.cli("standing", "create", "builder", "--prompt", "Build."),
+        running.cli("standing", "start", NAME),
+    ]
     assert [done.code for done in started] == [0, 0], started
-    return pane_environment(alone, "builder")
+    return pane_environment(running, "builder")
 
 
-def test_an_agent_finds_its_own_the_loop_and_looks(alone: Product, agents: dict[str, str]) -> None:
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Product]:
+    """Give a product with both agents to all of the tests that end neither."""
+    with product() as running:
+        two_agents(running)
+        yield running
+
+
+@pytest.fixture
+def agents(pair: Product) -> dict[str, str]:
+    """Give the environment of the agent `builder`, beside which `scribe` runs."""
+    return pane_environment(pair, "builder")
+
+
+def test_an_agent_finds_its_own_the_loop_and_looks(pair: Product, agents: dict[str, str]) -> None:
     """Without any option the command in its pane reads the configuration that the session was started with."""
-    listed = alone.program(("standing", "list", "--json"), env=agents)
-    got = alone.program(("standing", "get", NAME, "--json"), env=agents)
+    listed = pair.program(("standing", "list", "--json"), env=agents)
+    got = pair.program(("standing", "get", NAME, "--json"), env=agents)
 
     assert (listed.code, [row["name"] for row in listed.json]) == (0, ["builder", NAME])
     assert (got.code, got.json["live"]) == (0, "live")
 
 
-def test_what_an_agent_says_is_framed_as_an_agents(alone: Product, agents: dict[str, str]) -> None:
+def test_what_an_agent_says_is_framed_as_an_agents(pair: Product, agents: dict[str, str]) -> None:
     """The other agent sees who speaks, by the name of the session and nothing that the caller chose."""
-    said = alone.program(("standing", "say", NAME, "--text", "I need the keys", "--json"), env=agents)
+    said = pair.program(("standing", "say", NAME, "--text", "I need the keys", "--json"), env=agents)
 
     assert (said.code, said.json["state"]) == (0, "confirmed")
-    assert alone.times("I need the keys") == 1
-    [taken] = [text for text in alone.taken() if "I need the keys" in text]
+    assert pair.times("I need the keys") == 1
+    [taken] = [text for text in pair.taken() if "I need the keys" in text]
     assert taken.startswith("[agent builder #")
-    assert alone.events("standing.said")[-1]["actor"] == "agent:builder"
+    assert pair.events("standing.said")[-1]["actor"] == "agent:builder"
 
 
 @pytest.mark.parametrize(
     "words", [("standing", "stop", NAME), ("standing", "start", NAME), ("standing", "delete", "builder"), ("stop",)]
 )
 def test_an_agent_is_refused_what_changes_sessions(
-    alone: Product, agents: dict[str, str], words: tuple[str, ...]
+    pair: Product, agents: dict[str, str], words: tuple[str, ...]
 ) -> None:
     """Exit 1, nothing happens, and the remedy is its operator."""
-    before = alone.panes()
+    before = pair.panes()
 
-    refused = alone.program((*words, "--json"), env=agents)
+    refused = pair.program((*words, "--json"), env=agents)
 
     assert (refused.code, refused.json["error"]["code"]) == (1, "not_permitted")
-    assert alone.panes() == before
+    assert pair.panes() == before
 
 
-def test_an_operator_inside_a_pane_can_say_so(alone: Product, agents: dict[str, str]) -> None:
+def test_an_operator_inside_a_pane_can_say_so(alone: Product) -> None:
     """--as-operator is obeyed and leaves an event that names the instance."""
+    agents = two_agents(alone)
+
     stopped = alone.program(("--as-operator", "standing", "stop", NAME, "--json"), env=agents)
 
     [override] = alone.events("service.operator_override")

@@ -37,15 +37,24 @@ while True:
 
 
 PATIENCE = 40.0  #: seconds for what comes in a moment, on a machine that has far more to do than it can
+_LONGEST_REST = 0.25  #: seconds
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = PATIENCE, every: float = 0.01) -> None:
-    """Wait for the condition, looked at `every` so many seconds. Raises AssertionError once the time is over."""
+    """Wait for the condition. Raises AssertionError once the time is over.
+
+    Between two looks is a rest of `every` so many seconds, or as long as the look took: one that runs a program would
+    otherwise keep a processor from what it waits for.
+    """
     end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
+    while True:
+        began = time.monotonic()
+        if condition():
+            return
+        now = time.monotonic()
+        if now > end:
             raise AssertionError(f"not within {seconds:g} s: {what}")
-        time.sleep(every)
+        time.sleep(max(every, min(now - began, _LONGEST_REST)))
 
 
 def soon(seconds: float = PATIENCE) -> datetime:
