@@ -92,3 +92,7 @@ class Processes(Protocol):
     def watch(self, pid: int, ended: Callable[[], None]) -> Callable[[], None]:
         """Call `ended` once from a watcher thread when the process ends; the answer stops watching."""
         ...
+
+    def watches(self) -> int:
+        """Return how many watches are held: until they are stopped or their process has ended, each by itself."""
+        ...

@@ -80,8 +80,8 @@ class ObserverWorker:
         return instance in self._watched
 
     def watching(self) -> int:
-        """Return how many live panes are watched."""
-        return len(self._watched)
+        """Return how many watches are held, as their holder counts them: one too many, or one left behind, shows."""
+        return self._system.processes.watches()
 
     def tmux(self) -> str:
         """Return "silent" if tmux did not answer the last survey, else "ok"."""

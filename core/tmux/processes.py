@@ -53,6 +53,10 @@ class LocalProcesses:
         """See Processes. `ended` must not raise."""
         return self._watcher.watch(pid, ended)
 
+    def watches(self) -> int:
+        """See Processes."""
+        return self._watcher.held()
+
     def close(self) -> None:
         """Stop watching."""
         self._watcher.close()

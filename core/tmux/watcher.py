@@ -51,6 +51,11 @@ class Watcher:
 
         return stop
 
+    def held(self) -> int:
+        """Return how many watches are held, with a pidfd or without one: two on one process are two."""
+        with self._lock:
+            return len(self._watched)
+
     def close(self) -> None:
         """Stop watching everything."""
         with self._lock:

@@ -24,7 +24,7 @@ class Facts:
     system: System
     rows: Callable[[], Sequence[ServiceRow]]  #: one a connection, this surface's own among them
     tmux: Callable[[], str]  #: "ok" | "silent", as the observer last saw it
-    watches: Callable[[], int]  #: panes whose end the observer waits for
+    watches: Callable[[], int]  #: watches that are held, each on the end of one pane's process
     events: Callable[[], Mapping[str, int]]  #: how often this process emitted each event
     dropped: Callable[[], Mapping[str, int]]  #: replies that went no further, by reason
     toolbox: Callable[[], Toolbox]  #: what sessions' agents may call

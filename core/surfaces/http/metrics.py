@@ -52,9 +52,7 @@ class ServiceCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield every family."""
         facts = self._facts
-        yield GaugeMetricFamily(
-            "the_loop_subscriptions", "Live panes whose end the service waits for", value=facts.watches()
-        )
+        yield GaugeMetricFamily("the_loop_subscriptions", "Watches held on the ends of panes", value=facts.watches())
         yield GaugeMetricFamily(
             "the_loop_tmux_up", "Whether tmux answered when last asked", value=int(facts.tmux() == "ok")
         )

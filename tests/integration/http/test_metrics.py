@@ -8,30 +8,33 @@ from core.domain.loop import Held
 from core.domain.message import MessageState
 from core.domain.session import Live
 from tests.integration.http.conftest import Web
+from tests.support.descriptors import pidfds
 from tests.support.product import NAME, Product
 from tests.support.tmux import wait_until
 
 
 def test_one_live_session_is_one_subscription_over_restarts_of_the_service(alone: Product, web: Web) -> None:
-    """Adopt, release, adopt leaves one."""
+    """Adopt, release, adopt leaves one, and the service holds that one handle and no other."""
     first = alone.serve().wait_swept()
     wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched")
     first.stop()
-    alone.serve().wait_swept()
+    second = alone.serve().wait_swept()
 
     wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched again")
 
+    assert pidfds(second.pid) == [alone.panes()[NAME]]
     assert web.metrics()['the_loop_sessions{live="live"}'] == 1
 
 
 def test_a_stopped_session_is_watched_no_more(alone: Product, web: Web) -> None:
-    """The subscription goes with the pane."""
-    alone.serve().wait_swept()
+    """The subscription goes with the pane, and its handle too."""
+    service = alone.serve().wait_swept()
     wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched")
 
     alone.cli("standing", "stop", NAME)
 
     wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 0, "nothing is watched")
+    wait_until(lambda: not pidfds(service.pid), "no handle is left")
     assert web.metrics()['the_loop_sessions{live="absent"}'] == 1
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from core.domain.activity import BETWEEN_TURNS, ActivityState
 from core.domain.session import Restart
-from core.serving.watching import ObserverWorker
 from core.standing.listing import get_standing
 from core.standing.saying import say
 from core.supervision.drift import Drift
@@ -197,24 +196,6 @@ def test_a_report_ends_a_stall(busy: System, clock: MovedClock) -> None:
 
     assert "no sign of life" not in alive_again
     assert len(events(busy, "standing.stalled")) == 2
-
-
-# ---------------------------------------------------------------- the service's boot
-
-
-def test_adopt_release_adopt_leaves_one_subscription(scribe: System) -> None:
-    """However often a session is found, lost and found again, it is watched once."""
-    worker = ObserverWorker(scribe, lambda _: None)
-    worker.survey()
-    worker.survey()
-    first = worker.watching()
-    instance = recorded(scribe, "scribe").instance_id or ""
-    worker.release(instance)
-    released = worker.watching()
-    worker.survey()
-
-    assert (first, released, worker.watching()) == (1, 0, 1)
-    assert get_standing(scribe, "scribe").running is True
 
 
 # ---------------------------------------------------------------- drift

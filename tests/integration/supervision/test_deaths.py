@@ -119,17 +119,17 @@ def test_a_stop_is_nobodys_death(system: System, supervised: Supervised, by_name
 
     assert not events(system, "standing.exited")
     assert not notes(system, "has ended")
-    assert supervised.observer.watching() == 0
+    wait_until(lambda: supervised.observer.watching() == 0, "nothing is watched")
 
 
 def test_a_restart_is_nobodys_death(system: System, supervised: Supervised) -> None:
     """Its window between end and start is not taken for a crash, however often it is looked at."""
     for _ in range(3):
         assert restart_standing(system, "scribe", ACTOR).ok
-    supervised.observer.survey()
+    wait_until(lambda: supervised.observer.watches(recorded(system, "scribe").instance_id or ""), "it is adopted")
 
     assert not events(system, "standing.exited")
-    assert supervised.observer.watching() == 1
+    wait_until(lambda: supervised.observer.watching() == 1, "it is watched once")
 
 
 def test_an_end_while_no_service_ran_is_told_by_the_next(system: System) -> None:

@@ -301,6 +301,27 @@ def test_end_of_a_process_is_told_once(processes: LocalProcesses, strangers: Str
     assert not processes.alive(watched.pid)
 
 
+@pytest.mark.parametrize("system", ["with_pidfds", "without_pidfds"])
+def test_watches_are_counted_one_by_one(
+    processes: LocalProcesses, strangers: Strangers, request: pytest.FixtureRequest, system: str
+) -> None:
+    """Two on one process are two; one that was stopped counts no more, nor one whose process has ended."""
+    if system == "without_pidfds":
+        request.getfixturevalue(system)
+    watched, other = strangers
+    stop, told = processes.watch(watched.pid, lambda: None), threading.Event()
+    processes.watch(watched.pid, told.set)
+    processes.watch(other.pid, lambda: None)
+    counts = [processes.watches()]
+
+    stop()
+    counts.append(processes.watches())
+    watched.kill()
+
+    assert told.wait(PATIENCE)
+    assert [*counts, processes.watches()] == [3, 2, 1]
+
+
 def test_watch_of_a_process_that_is_gone_tells_it(processes: LocalProcesses) -> None:
     """Whoever comes too late is told as well."""
     gone = subprocess.Popen(["true"])
