@@ -3,10 +3,10 @@
 import json
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from core.agent.conversation import shortened, summary
+from core.values import dataclass
 
 HELP = """\
 I am the bundled agent: no model, the same answer every time. I understand:

@@ -1,7 +1,8 @@
 """Bytes of the terminal -> keys. Pure."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from core.values import dataclass
 
 _PASTE_BEGIN = b"\x1b[200~"
 _PASTE_END = b"\x1b[201~"

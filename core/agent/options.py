@@ -3,9 +3,10 @@
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from core.values import dataclass
 
 
 class BadOption(Exception):

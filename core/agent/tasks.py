@@ -1,6 +1,6 @@
 """Background tasks: real processes that outlive the turn, and the notification that each ends in."""
 
-import secrets
+import os
 import subprocess
 
 
@@ -12,7 +12,7 @@ class Tasks:
 
     def start(self, seconds: float) -> tuple[str, str]:
         """Start one and return its id and its command."""
-        task_id, command = f"b{secrets.token_hex(4)}", f"sleep {seconds:g}"
+        task_id, command = f"b{os.urandom(4).hex()}", f"sleep {seconds:g}"
         process = subprocess.Popen(
             command.split(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
         )
