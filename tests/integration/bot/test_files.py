@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -112,7 +113,7 @@ def test_the_token_goes_nowhere_else(
 def test_what_is_too_large_is_not_begun(
     workspace: WorkspaceThread, door: Door, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stated size is enough to refuse; a false one is caught while reading."""
+    """The stated size is enough to refuse."""
     monkeypatch.setattr(files, "SIZE_MAX", 10)
     root = served.thread()
 
@@ -121,6 +122,53 @@ def test_what_is_too_large_is_not_begun(
     big, small = fetched(door, ts)
     assert "11 bytes, and 10 are the most" in big.problem
     assert small.path
+
+
+@pytest.mark.parametrize("stated", [0, 1])
+def test_a_size_that_is_stated_too_small_is_caught_while_reading(
+    workspace: WorkspaceThread,
+    door: Door,
+    served: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    stated: int,
+) -> None:
+    """What streams is counted, whatever was said of it; nothing of it is kept, and the file beside it is."""
+    monkeypatch.setattr(files, "SIZE_MAX", 10)
+    state_size(monkeypatch, "big.txt", stated)
+    root = served.thread()
+
+    ts = workspace.say("alice", "agents", "see", root, files={"big.txt": "x" * 11, "small.txt": "x"})
+
+    big, small = fetched(door, ts)
+    assert (big.problem, big.path) == ("it has more than 10 bytes, the most that is taken", "")
+    assert small.path
+    assert list(door.kept) == [f"{ts}/2"]
+
+
+@pytest.mark.parametrize("stated", [4, 6])
+def test_a_file_of_another_size_than_is_stated_is_not_taken(
+    workspace: WorkspaceThread, door: Door, served: Served, monkeypatch: pytest.MonkeyPatch, stated: int
+) -> None:
+    """Too few bytes or too many: it is not what somebody sent."""
+    state_size(monkeypatch, "notes.txt", stated)
+    root = served.thread()
+
+    ts = workspace.say("alice", "agents", "see", root, files={"notes.txt": "x" * 5})
+
+    [file] = fetched(door, ts)
+    assert file.problem == f"5 bytes came of {stated}"
+    assert door.kept == {}
+
+
+def state_size(monkeypatch: pytest.MonkeyPatch, name: str, size: int) -> None:
+    """Let the workspace say of the file of that name that it has so many bytes."""
+    view = shapes.file_view
+
+    def stated(doc: dict[str, Any], base: str) -> dict[str, Any]:
+        seen = view(doc, base)
+        return seen | {"size": size} if doc["name"] == name else seen
+
+    monkeypatch.setattr(shapes, "file_view", stated)
 
 
 @pytest.mark.parametrize(
