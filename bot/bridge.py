@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from bot.payloads import KIND
 from bot.views.answers import Clean
 from core.ports import (
     BoundThread,
@@ -31,8 +32,10 @@ _ASKING = 2  # threads for each kind of question
 class AsyncDoor:
     """Core's door, awaited. What may ask tmux for long has threads of its own, and keeps no reply waiting."""
 
-    def __init__(self, door: CoreDoor) -> None:
+    def __init__(self, door: CoreDoor, named: Callable[[str], str] = str) -> None:
+        """`named` puts names for ids of people; it may wait."""
         self._door = door
+        self._named = named
         self._asking = ThreadPoolExecutor(_ASKING, "asking")
         self._pressing = ThreadPoolExecutor(_ASKING, "pressing")
         self._ordering = ThreadPoolExecutor(_ASKING, "ordering")
@@ -100,9 +103,17 @@ class AsyncDoor:
         """Do what a command says. Raises CoreError."""
         return await asyncio.get_running_loop().run_in_executor(self._ordering, self._door.order, order)
 
+    async def refuse(self, author: str, what: str, *, name: str = "", press: IncomingPress | None = None) -> None:
+        """Tell of somebody who may not, with the verb or the button's action."""
+        await asyncio.to_thread(self._door.refuse, KIND, author, what, name=name, press=press)
+
     async def shown(self, draft: Callable[[Clean], Drawn]) -> Drawn:
-        """Return what a draft becomes once core has taken the secrets out of its texts."""
-        return await asyncio.to_thread(draft, self._door.shown)
+        """Return what a draft becomes with people's names in its texts, once core has taken the secrets out of them."""
+
+        def clean(text: str, *, verbatim: bool = False) -> str:
+            return self._door.shown(text if verbatim else self._named(text), verbatim=verbatim)
+
+        return await asyncio.to_thread(draft, clean)
 
     async def connected(self, kind: str, up: bool, detail: str) -> None:
         """Tell the service how the connection stands."""

@@ -21,6 +21,7 @@ from bot.listeners.actions import Buttons
 from bot.listeners.commands import Sessions
 from bot.messenger import Messenger
 from bot.middleware import Intake
+from bot.naming import Naming
 from bot.payloads import KIND
 from bot.poll import Poller
 from bot.reading import Reader, Reading, Standing
@@ -60,8 +61,10 @@ class SlackChannel:
         """Read the block `channels.slack`. Raises ConfigError with everything that is wrong in it."""
         self._settings = channel_settings(block, SlackSettings, name=KIND, source=source)
         self._tokens = Tokens(self._settings, environ)
-        self._messenger = Messenger(self._settings, self._tokens, redactor_of(environ, self._tokens.variables()))
         self._clock = clock or SystemClock()
+        self._naming = Naming(self._settings, self._tokens, self._clock)
+        redactor = redactor_of(environ, self._tokens.variables())
+        self._messenger = Messenger(self._settings, self._tokens, redactor, self._naming)
         self._pace = pace or Pace()
         self._sweep_pace = sweep_pace or SweepPace()
         self._file_pace = file_pace or FilePace()
@@ -87,7 +90,7 @@ class SlackChannel:
             mode = ""
         if mode == "off":
             door.connected(KIND, True, "posts only: channels.slack.read.mode is off")
-        with closing(AsyncDoor(door)) as awaited:
+        with closing(AsyncDoor(door, self._naming.named)) as awaited:
             asyncio.run(self._serve(awaited, mode, stopping))
 
     async def _serve(self, door: AsyncDoor, mode: str, stopping: Callable[[], bool]) -> None:

@@ -1,6 +1,7 @@
 """Posts, edits, marks and finds messages, for callers in threads. Nothing is retried here: the outbox decides on that.
 
-Whatever is sent has lost its secrets first. Answers are Markdown; all else is text of ours, which is sent as it is.
+Whatever is sent has lost its secrets first. Answers are Markdown; all else is text of ours, which is sent as it is,
+but for names instead of members' ids.
 """
 
 import logging
@@ -20,6 +21,7 @@ from bot.answering import file_name, is_file_of, wire
 from bot.calls import answer
 from bot.clients import web_client
 from bot.mrkdwn import fitted
+from bot.naming import Naming
 from bot.payloads import Document, Identity, Post
 from bot.settings import SlackSettings
 from bot.tokens import Tokens
@@ -52,10 +54,11 @@ _PAGES = 50  #: 10,000 messages; beyond them "not found" would be a guess
 class Messenger:
     """The bot's voice. Its methods may be called from any thread."""
 
-    def __init__(self, settings: SlackSettings, tokens: Tokens, redactor: Redactor) -> None:
+    def __init__(self, settings: SlackSettings, tokens: Tokens, redactor: Redactor, naming: Naming) -> None:
         self._settings = settings
         self._tokens = tokens
         self._redactor = redactor
+        self._naming = naming
         self._status_works = True
         self._identity: Identity | None = None
         self._lock = threading.Lock()
@@ -192,9 +195,9 @@ class Messenger:
         return tuple(replace_fields(button, label=self._redactor.redact(button.label)) for button in shown)
 
     def _text(self, post: NewPost, limit: int) -> str:
-        text = self._redactor.redact(post.text)
         if post.kind not in _MARKDOWN:
-            return fitted(text, limit)
+            return fitted(self._redactor.redact(self._naming.named(post.text)), limit)
+        text = self._redactor.redact(post.text)
         shown = wire(replace(post, text=text))
         return shown if len(shown) <= limit else fitted(text, limit)
 

@@ -53,7 +53,7 @@ async def pressed(body: payloads.Document, buttons: Buttons) -> Draft | None:
     if press is None:
         return plain_view("This button cannot be understood here.")
     if not buttons.settings.listed(press.author):
-        log.info("a press was refused", extra={"author": press.author, "team": press.author_team})
+        await buttons.door.refuse(press.author, press.action, press=press)
         return plain_view(NOT_LISTED)
     try:
         person = await buttons.directory.person(press.author, _ASK_SECONDS)

@@ -46,18 +46,24 @@ class Sessions:
     holds: Callable[[str, Role], bool]
     team: Callable[[], str]
 
-    async def permitted(self, asked: Command) -> Command | None:
-        """Return the command with its caller as the allow-list names them; None where they are not on it.
+    async def known(self, asked: Command) -> tuple[Command, bool]:
+        """Return the command with its caller as the allow-list names them, and whether they are on it.
 
         Raises ChannelError where Slack does not say who they are.
         """
         if not asked.team or asked.team != self.team() or not self.settings.listed(asked.user):
-            return None
+            return asked, False
         person = await self.directory.person(asked.user, _ASK_SECONDS)
         user, team = payloads.actor(asked.user, asked.team, asked.team, person)
-        if not team or person.is_bot or not self.holds(user, Role.MEMBER):
-            return None
-        return replace(asked, user=user, user_name=person.name)
+        permitted = bool(team) and not person.is_bot and self.holds(user, Role.MEMBER)
+        return replace(asked, user=user, user_name=person.name), permitted
+
+    async def refuse(self, asked: Command) -> None:
+        """Tell an audit who was refused which verb; of other words nothing is kept."""
+        verb = asked.verb
+        known = verb in ORDERS or verb in _LISTS or verb == "help"
+        name = asked.words[1] if verb in ORDERS and len(asked.words) > 1 else ""
+        await self.door.refuse(asked.user, verb if known else "command", name=name)
 
 
 def register(app: AsyncApp, sessions: Sessions) -> None:
@@ -74,18 +80,18 @@ def register(app: AsyncApp, sessions: Sessions) -> None:
 async def answer(asked: Command, sessions: Sessions) -> Draft:
     """Return what the caller gets to see; no data without permission."""
     try:
-        permitted = await sessions.permitted(asked)
+        asked, permitted = await sessions.known(asked)
     except ChannelError as error:
         log.warning("a slash command was not taken", extra={"author": asked.user, "reason": str(error)})
         return plain_view(f"{NOT_SAID} Say it again.")
-    if permitted is None:
-        log.info("a slash command was refused", extra={"author": asked.user, "team": asked.team})
+    if not permitted:
+        await sessions.refuse(asked)
         return refusal_view()
-    return await _obeyed(permitted, sessions)
+    return await _obeyed(asked, sessions)
 
 
 async def _obeyed(asked: Command, sessions: Sessions) -> Draft:
-    verb = asked.words[0].lower() if asked.words else "help"
+    verb = asked.verb
     operator = sessions.holds(asked.user, Role.OPERATOR)
     lists = verb in _LISTS and not (verb == _LOOPS and len(asked.words) > 1)
     try:
@@ -112,6 +118,7 @@ _LISTS: Mapping[str, Callable[[tuple[Mapping[str, Any], ...]], Draft]] = {
 async def _ordered(verb: str, asked: Command, sessions: Sessions) -> Draft:
     role, more = ORDERS[verb]
     if not sessions.holds(asked.user, role):
+        await sessions.refuse(asked)
         return plain_view(f"{verb} is for the operators of this the-loop (channels.slack.operators) alone.")
     text = asked.rest
     usage = f"{COMMAND} {verb} NAME{' TEXT' if more else ''}"

@@ -53,6 +53,11 @@ class Command:
     user_name: str = ""  #: known once users.info was asked
     rest: str = ""  #: what follows the first two words, as it was written
 
+    @property
+    def verb(self) -> str:
+        """The first word; without any it is `help`."""
+        return self.words[0].lower() if self.words else "help"
+
 
 def reply(payload: Document, own: Identity) -> IncomingReply | Ignored:
     """Return the reply that an `events_api` payload carries, or why it carries none.

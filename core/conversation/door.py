@@ -10,6 +10,7 @@ from core.conversation.changing import Changes
 from core.conversation.inbound import Inbound
 from core.conversation.ordering import Orders
 from core.conversation.pressing import Presses
+from core.conversation.refusing import tell_refused
 from core.conversation.sweeping import swept as note_swept
 from core.conversation.sweeping import threads
 from core.errors import Refused, StoreBroken
@@ -141,6 +142,12 @@ class Door:
     def order(self, order: IncomingOrder) -> Told:
         """Do what a command says. Raises CoreError."""
         return self._orders.order(order)
+
+    def refuse(
+        self, channel_kind: str, author: str, what: str, *, name: str = "", press: IncomingPress | None = None
+    ) -> None:
+        """Tell an audit of somebody who may not."""
+        tell_refused(self._system, channel_kind, author, what, name=name, press=press)
 
     def shown(self, text: str, *, verbatim: bool = False) -> str:
         """Return a text as it may be shown: commands exact, then secrets taken out, those of a path among them."""

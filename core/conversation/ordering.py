@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from core.conversation.refusing import tell_refused
 from core.domain.buttons import Role
 from core.domain.rows import Answer
 from core.domain.session import Outcome
@@ -13,6 +14,7 @@ from core.names import check_name
 from core.ports import IncomingOrder, NewPost, OutboundKind, Told
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
+from core.session.sessions import definition_of
 from core.session.steering import may_steer
 from core.standing.interrupting import interrupt_standing
 from core.standing.pausing import pause_standing
@@ -109,20 +111,21 @@ class Orders:
         return Told(f"{name}: {answer.said}", self._redactor.redact("\n".join(lines)))
 
     def _check(self, order: IncomingOrder, name: str) -> None:
-        """Raise InvalidValue for no verb, NotPermitted without the right: the session's own list counts, too."""
+        """Raise InvalidValue for no verb, NotPermitted without the right: the session's own list counts, too.
+
+        A name that no session has is UnknownSession to whoever has the right, and a record that nobody can read is
+        RecordUnreadable: neither is a refusal that an audit counts.
+        """
         role = VERBS.get(order.verb)
         if role is None:
             raise InvalidValue(f"{order.verb!r} is no verb", f"one of {', '.join(VERBS)}")
+        if self._holds(order.author, role):
+            known = definition_of(self._system.settings, self._system.records, name)
+            if known.unreadable is not None and not known.declared:
+                raise known.unreadable
         if may_steer(self._system, lambda author: self._holds(author, role), name, order.author):
             return
-        self._system.events.emit(
-            "channel.dropped",
-            level="warning",
-            name=name,
-            actor=f"{order.channel_kind}:{order.author}",
-            reason="unauthorized-actor",
-            detail=order.verb,
-        )
+        tell_refused(self._system, order.channel_kind, order.author, order.verb, name=name)
         if role is Role.MEMBER:
             raise UnknownSession(name)  # whoever may not speak to it need not learn that it is there
         raise NotPermitted(f"you may not {order.verb} {name}", "ask one of channels.slack.operators")

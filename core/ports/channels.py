@@ -190,6 +190,15 @@ class CoreDoor(Protocol):
         """Do what a command says, if its author may, and return what to tell them. Raises CoreError."""
         ...
 
+    def refuse(
+        self, channel_kind: str, author: str, what: str, *, name: str = "", press: IncomingPress | None = None
+    ) -> None:
+        """Tell, once, that the channel refused somebody for want of rights: an order's verb or a button's action.
+
+        `name` is the session as they typed it; `press` tells the message that the button belongs to.
+        """
+        ...
+
     def shown(self, text: str, *, verbatim: bool = False) -> str:
         """Return a text as it may be shown in a chat: without secrets, its commands such that they can be typed.
 

@@ -117,6 +117,25 @@ def test_the_slash_command_speaks_shows_and_pauses(talking: Product, thread: str
     assert any("[alice via slack" in taken and "what about  the swifts" in taken for taken in talking.taken())
 
 
+def test_the_thread_names_people_and_the_log_keeps_who_was_refused(talking: Product, thread: str) -> None:
+    """The announcement says by name who stopped the session, the event by id; a typo is no refusal."""
+    alice, bob = (f"slack:{talking.workspace.user_id(name)}" for name in ("alice", "bob"))
+
+    talking.workspace.command("bob", "agents", f"/the-loop stop {NAME}")
+    whispered(talking, "bob", "not on the list")
+    talking.workspace.command("alice", "agents", "/the-loop pause scirbe")
+    whispered(talking, "alice", "scirbe")
+    talking.workspace.command("alice", "agents", f"/the-loop stop {NAME}")
+    told = talking.workspace.wait_for_message(
+        lambda message: message["ts"] == thread and "is stopped by alice;" in message["text"]
+    )
+
+    dropped = [event for event in talking.events("channel.dropped") if event["reason"] == "unauthorized-actor"]
+    assert told
+    assert [(event["actor"], event["name"], event["detail"]) for event in dropped] == [(bob, NAME, "stop")]
+    assert talking.events("standing.stopped")[-1]["actor"] == alice
+
+
 @pytest.mark.parametrize("how", ["cancel", "stop"])
 def test_what_becomes_of_a_message_by_command_is_said_in_the_thread(talking: Product, thread: str, how: str) -> None:
     """The answer to a command comes at once and only once; what waits longer has no other place to be told in."""

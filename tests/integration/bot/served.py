@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from bot.backfill import SweepPace
 from bot.channel import SlackChannel
@@ -38,6 +38,15 @@ FILE_PACE = FilePace(attempts=3, first=0.05, call=PATIENCE, whole=2 * PATIENCE)
 QUICK = Pace(first=0.05, most=0.2, hello=PATIENCE, end=2.0, steady=0.0, ping=0.5, lookup=0.2)
 
 
+class Refusal(NamedTuple):
+    """What core is told of somebody who was refused."""
+
+    kind: str
+    author: str
+    what: str
+    name: str = ""
+
+
 class Door:
     """Core's door: keeps what it is given. `gate` closed makes a commit take until it is opened."""
 
@@ -45,6 +54,7 @@ class Door:
         self.batches: list[list[IncomingReply]] = []
         self.presses: list[IncomingPress] = []
         self.orders: list[IncomingOrder] = []
+        self.refused: list[Refusal] = []
         self.states: list[tuple[bool, str]] = []
         self.sessions: list[Mapping[str, Any]] = []
         self.changes: list[IncomingChange] = []
@@ -139,6 +149,13 @@ class Door:
         if self.order_error is not None:
             raise self.order_error
         return Told(f"{order.verb} done", "screen" if order.verb == "screen" else "")
+
+    def refuse(
+        self, channel_kind: str, author: str, what: str, *, name: str = "", press: IncomingPress | None = None
+    ) -> None:
+        """Record who was refused what."""
+        self.refused.append(Refusal(channel_kind, author, what, name))
+        self._note()
 
     def shown(self, text: str, *, verbatim: bool = False) -> str:
         """Take one word for a secret, and tell commands apart from what is shown as it is."""

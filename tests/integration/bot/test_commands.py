@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot.workspace.thread import WorkspaceThread
-from core.errors import TmuxSilent, UnknownSession
-from tests.integration.bot.served import Door, Served
+from core.errors import NotPermitted, TmuxSilent, UnknownSession
+from tests.integration.bot.served import Door, Refusal, Served
 
 ROWS = [
     {"name": "scribe", "running": True, "activity": "idle", "queued": 2, "harness": "claude", "cwd": "/srv/<a>"},
@@ -67,6 +67,17 @@ def test_members_who_are_not_allowed_learn_nothing(workspace: WorkspaceThread, d
     seen = workspace.wait_for_ephemeral("bob", lambda message: "not on the list" in message["text"])
     assert outcome.acknowledged
     assert "scribe" not in str(seen)
+    assert door.refused == [Refusal("slack", workspace.user_id("bob"), "status")]
+
+
+def test_what_a_stranger_typed_is_not_kept(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Who it was is told, with the verb if it is one, and the first word after it as what may be a session's name."""
+    workspace.command("bob", "agents", "/the-loop stop scribe now")
+    workspace.command("bob", "agents", "/the-loop hunter2 is the word")
+
+    bob = workspace.user_id("bob")
+    door.wait(lambda door: len(door.refused) == 2)
+    assert sorted(door.refused) == [Refusal("slack", bob, "command"), Refusal("slack", bob, "stop", "scribe")]
 
 
 def test_sessions_that_cannot_be_listed_are_said(workspace: WorkspaceThread, door: Door, served: Served) -> None:
@@ -123,6 +134,7 @@ def test_verbs_of_operators_are_refused_to_members(
 
     workspace.wait_for_ephemeral("alice", lambda message: "for the operators" in message["text"])
     assert door.orders == []
+    assert door.refused == [Refusal("slack", workspace.user_id("alice"), verb, "scribe")]
 
 
 def test_help_names_every_verb_of_the_caller(workspace: WorkspaceThread, door: Door, served: Served) -> None:
@@ -148,6 +160,7 @@ def test_a_guest_is_not_let_in_by_the_id_alone(workspace: WorkspaceThread, verb:
 
     assert "not on the list" in seen["text"]
     assert door.orders == []
+    assert [refusal.author for refusal in door.refused] == [f"{workspace.team_id}:{guest}"]
 
 
 def test_a_guest_who_is_named_with_the_team_is_obeyed_by_that_name(workspace: WorkspaceThread) -> None:
@@ -187,3 +200,13 @@ def test_while_slack_does_not_say_who_calls_nobody_is_obeyed(workspace: Workspac
 
     assert "does not say at the moment who you are" in seen["text"]
     assert door.orders == []
+
+
+def test_an_answer_calls_people_by_their_names(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Whoever paused the session is somebody, not an id."""
+    door.order_error = NotPermitted(f"scribe is held: paused by slack:{workspace.user_id('bob')}", "ask them")
+
+    workspace.command("alice", "agents", "/the-loop resume scribe")
+
+    seen = workspace.wait_for_ephemeral("alice", lambda message: "scribe" in message["text"])
+    assert "scribe is held: paused by bob" in seen["text"]

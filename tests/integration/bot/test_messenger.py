@@ -398,3 +398,41 @@ def test_a_thread_whose_root_was_deleted_has_none(
     else:
         error = _failure(lambda: channel.read_thread(agents, root.ts))
         assert (error.reason, error.transient) == (ChannelError.THREAD_GONE, False)
+
+
+@pytest.mark.parametrize("kind", [OutboundKind.ROOT, OutboundKind.BOOT, OutboundKind.NOTE])
+def test_people_are_called_by_their_names(
+    workspace: WorkspaceThread, channel: SlackChannel, agents: str, kind: OutboundKind
+) -> None:
+    """What we say of somebody names them, a guest too, whatever they call themselves: it pings nobody."""
+    odd = workspace.add_user("<!channel> *eve*")
+    alice, bob = workspace.user_id("alice"), workspace.user_id("bob")
+    text = f"`scribe` is stopped by slack:{alice} (started by slack:{workspace.team_id}:{bob}), then by slack:{odd}."
+
+    root = channel.post(post_of(text, kind=kind), agents, "")
+    posted = workspace.messages("agents")[0]["text"]
+    channel.update(post_of(text, kind=OutboundKind.ROOT_UPDATE), agents, root.ts)
+
+    assert posted == "`scribe` is stopped by alice (started by bob), then by channel eve."
+    assert workspace.messages("agents")[0]["text"] == posted
+
+
+def test_an_id_in_an_agents_answer_stays_one(workspace: WorkspaceThread, channel: SlackChannel, agents: str) -> None:
+    """Its words are not ours to change."""
+    text = f"events.jsonl says slack:{workspace.user_id('alice')}"
+
+    channel.post(post_of(text, kind=OutboundKind.ANSWER), agents, "")
+
+    assert workspace.messages("agents")[0]["text"] == text
+
+
+def test_somebody_whom_slack_does_not_name_keeps_the_id(
+    workspace: WorkspaceThread, channel: SlackChannel, agents: str
+) -> None:
+    """The post does not wait for it, and nobody is called by a guess."""
+    workspace.fault("users.info", "error", 1)
+    text = f"`scribe` is stopped by slack:{workspace.user_id('alice')}"
+
+    channel.post(post_of(text), agents, "")
+
+    assert workspace.messages("agents")[0]["text"] == text

@@ -11,9 +11,11 @@ from core.delivery.deliverer import Deliverer
 from core.domain.marking import Mark
 from core.domain.message import MessageState
 from core.domain.posting import OutboundKind
+from core.errors import CoreError, NotPermitted, RecordUnreadable, UnknownSession
 from core.ports import Binding, IncomingOrder, IncomingReply, PostState
 from core.standing.stopping import stop_standing
 from core.system import System
+from core.values import replace
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.talking import record_of, rows
 from tests.support.tmux import wait_until
@@ -83,3 +85,50 @@ def test_the_screen_of_one_that_has_ended_says_so(bound: System) -> None:
 
     assert live == "scribe:"
     assert order(bound, "screen") == "scribe has ended; this was kept of its terminal:"
+
+
+def dropped(system: System) -> list[tuple[object, ...]]:
+    """Return what the event log tells of commands that were refused: reason, actor, session, verb."""
+    events = (event for event in system.events.read() if event["event"] == "channel.dropped")
+    return [tuple(event[key] for key in ("reason", "actor", "name", "detail")) for event in events]
+
+
+def test_a_typo_of_somebody_who_may_is_no_refusal_for_want_of_rights(bound: System) -> None:
+    """The answer names the unknown session; an audit of refusals finds nothing."""
+    with pytest.raises(UnknownSession):
+        Orders(bound, lambda _, __: True).order(IncomingOrder("slack", "U1", "alice", "pause", "gude", ""))
+
+    assert dropped(bound) == []
+
+
+@pytest.mark.parametrize(("verb", "error"), [("pause", UnknownSession), ("stop", NotPermitted)])
+def test_an_order_without_the_right_is_one_event(bound: System, verb: str, error: type[CoreError]) -> None:
+    """With the reason, who it was, the session and the verb."""
+    with pytest.raises(error):
+        Orders(bound, lambda _, __: False).order(IncomingOrder("slack", "U1", "alice", verb, "scribe", ""))
+
+    assert dropped(bound) == [("unauthorized-actor", "slack:U1", "scribe", verb)]
+
+
+def test_somebody_left_out_by_the_sessions_own_list_is_one_event(bound: System) -> None:
+    """The channel's list has them, the session's has not; they learn no more than of a typo."""
+    record = bound.records.read("scribe")
+    assert record is not None
+    slack = replace(record.definition.slack, authorized_users=())
+    closed = replace(record.definition, name="digger", slack=slack)
+    bound.records.write(replace(record, name="digger", uid="s-digger", definition=closed))
+
+    with pytest.raises(UnknownSession):
+        Orders(bound, lambda _, __: True).order(IncomingOrder("slack", "U-alice", "alice", "pause", "digger", ""))
+
+    assert dropped(bound) == [("unauthorized-actor", "slack:U-alice", "digger", "pause")]
+
+
+def test_a_record_that_cannot_be_read_is_no_refusal_for_want_of_rights(bound: System) -> None:
+    """Somebody who may is told why nothing is done, and of no right that they lack."""
+    (bound.paths.records / "digger.json").write_text("{")
+
+    with pytest.raises(RecordUnreadable):
+        Orders(bound, lambda _, __: True).order(IncomingOrder("slack", "U1", "alice", "stop", "digger", ""))
+
+    assert dropped(bound) == []
