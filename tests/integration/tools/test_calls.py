@@ -1,17 +1,21 @@
 """What the tools do, by either door: HTTP, and the program that a harness runs."""
 
+from __future__ import annotations
+
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import ClientSession
 
 from tests.integration.tools.conftest import OTHER, Desk, called, error_of
 from tests.support.product import NAME
 
-Door = Callable[[Desk], AbstractAsyncContextManager[ClientSession]]
+if TYPE_CHECKING:
+    from mcp import ClientSession
+
+Door = Callable[[Desk], "AbstractAsyncContextManager[ClientSession]"]
 DOORS = [pytest.param(Desk.http, id="http"), pytest.param(Desk.stdio, id="stdio")]
 TOOLS = {"list_standing_sessions", "get_standing_session", "say_to_standing_session", "post", "ask"}
 
