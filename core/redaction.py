@@ -7,7 +7,7 @@ changes nothing.
 import base64
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from itertools import pairwise
@@ -34,17 +34,35 @@ _PATTERNS = (
     r"(?<![A-Za-z0-9])(?:gh[oprsu]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})",
     r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
     r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*",  # a JSON web token
-    r"(?P<keep>(?i:\b(?:bearer|basic)[ \t]+))(?!\[redacted\])(?=[A-Za-z0-9._~+/=-]*[0-9._~+/=-])"
+    r"(?P<keep>(?i:\bauthorization[\"']?[ \t]*[:=][ \t]*[\"']?(?:bearer|basic)[ \t]+))[A-Za-z0-9._~+/=-]{8,}",
+    # Elsewhere these are words, too: what follows has a digit, padding, or a capital within a word, as base64 has.
+    r"(?P<keep>(?i:\b(?:bearer|basic)[ \t]+))(?!\[redacted\])(?=[A-Za-z0-9._~+/-]*(?:[0-9=]|[a-z][A-Z]))"
     r"[A-Za-z0-9._~+/=-]{12,}",
     r"(?P<keep>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/@:\"'<>]*:)(?!\[redacted\]@)[^\s/@\"'<>]+(?=@)",
-    rf"(?P<keep>(?i:(?<![A-Za-z]){_KEYS})[\"']?[ \t]*[:=][ \t]*[\"']?)(?!\[redacted\])(?=[^\s\"',;&]*[0-9])"
+    rf"(?P<keep>(?i:(?<![A-Za-z]){_KEYS})[\"']?[ \t]*[:=][ \t]*[\"']?)(?!\[redacted\])(?=[^\s\"',;&]{{0,200}}[0-9])"
     r"[A-Za-z0-9._~+/=%@!#$^*-]{8,}",
 )
 
 
+_PIECE = 64 * 1024  #: characters that are looked through at once: `re` lets no other thread run meanwhile
+
+
 @cache
 def _looks() -> tuple[re.Pattern[str], ...]:
+    """Return the patterns; all but the first one look no further than a line."""
     return tuple(re.compile(pattern, re.DOTALL) for pattern in _PATTERNS)
+
+
+def _by_lines(look: re.Pattern[str], shown: str | Callable[[re.Match[str]], str], text: str) -> str:
+    """Substitute what is found within lines, a piece of the text after the other."""
+    if len(text) <= _PIECE:
+        return look.sub(shown, text)
+    pieces, start = [], 0
+    while start < len(text):
+        end = text.find("\n", start + _PIECE) + 1 or len(text)
+        pieces.append(look.sub(shown, text[start:end]))
+        start = end
+    return "".join(pieces)
 
 
 def _hidden(found: re.Match[str]) -> str:
@@ -60,6 +78,7 @@ class Redactor:
         longest_first = sorted(known, key=lambda form: (-len(form), form))
         self._known = re.compile("|".join(map(re.escape, longest_first))) if known else None
         self._forms = longest_first
+        self._lines = any("\n" in form for form in longest_first)
         long = [re.escape(form) for form in longest_first if len(form) >= _SHORTEST_BROKEN]
         self._long = re.compile("|".join(long)) if long else None
         self._raw = [re.escape(raw) for form in longest_first for raw in _raw_forms(form)]
@@ -70,9 +89,12 @@ class Redactor:
     def redact(self, text: str) -> str:
         """Return the text without secrets, `[redacted]` in the place of each."""
         if self._known is not None:
-            text = self._without_broken(self._without_beginnings(self._known.sub(HIDDEN, text)))
-        for look in _looks():
-            text = look.sub(_hidden, text)
+            known = self._known.sub(HIDDEN, text) if self._lines else _by_lines(self._known, HIDDEN, text)
+            text = self._without_broken(self._without_beginnings(known))
+        keys, *others = _looks()
+        text = keys.sub(_hidden, text)
+        for look in others:
+            text = _by_lines(look, _hidden, text)
         return text
 
     def _without_broken(self, text: str) -> str:

@@ -34,6 +34,9 @@ def test_what_looks_like_a_secret_is_taken_out(secret: str) -> None:
     ("text", "shown"),
     [
         (f"Authorization: Bearer {BODY}", f"Authorization: Bearer {HIDDEN}"),
+        ("authorization: basic abcdefgh-ijkl", f"authorization: basic {HIDDEN}"),
+        ('{"Authorization": "Bearer opaque-word"}', f'{{"Authorization": "Bearer {HIDDEN}"}}'),
+        ("curl -u: basic dXNlcjpwYXNzd29y", f"curl -u: basic {HIDDEN}"),
         ("postgres://ann:s3cret@db/x", f"postgres://ann:{HIDDEN}@db/x"),
         ("wss://wss.slack.com/link/?ticket=ab-cd&app_id=A1", f"wss://wss.slack.com/link/?ticket={HIDDEN}&app_id=A1"),
         (f'{{"api_key": "{BODY}"}}', f'{{"api_key": "{HIDDEN}"}}'),
@@ -56,6 +59,9 @@ def test_what_is_named_a_secret_is_taken_out(text: str, shown: str) -> None:
         "password: see the vault", "task-list sk-learn risk-management-of-very-long-names", "https://a.b:8080/x@y",
         "git@github.com:owner/name.git", "secret = os.environ[NAME]", "sha256:" + "0" * 64,
         "xoxo", "max_tokens=4096", "tokens: 12345678",
+        "a basic command-line interface with basic functionality.",
+        "basic understanding/knowledge of bearer tokens/keys",
+        "bearer authentication, then basic authentication...",
     ],
 )  # fmt: skip
 def test_ordinary_text_is_kept(text: str) -> None:
@@ -243,3 +249,29 @@ def test_no_file_that_is_let_through_holds_the_value(encoding: str, before: str,
 
     forms = [SECRET.encode(each) for each in ("utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")]
     assert shown is None or not any(form in shown for form in forms)
+
+
+@pytest.mark.parametrize(
+    "piece", ["token=", "secret:", "ticket=", "sk-", "x://a:", "basic ", "eyJ.", "-----BEGIN PRIVATE KEY-----"]
+)
+def test_no_text_holds_it_up(piece: str) -> None:
+    """One that was made for that is done at once, where the square of its length would be a quarter of an hour."""
+    text = piece * (500_000 // len(piece))
+
+    assert len(Redactor().redact(text)) <= 2 * len(text)
+
+
+def test_a_long_text_is_redacted_as_a_short_one_is() -> None:
+    """Wherever its pieces end, and where a value has lines itself."""
+    lines = [
+        f"{'x' * (n % 97)} token: {uuid.UUID(int=n)} {SECRET}\n{KEY if n % 500 == 0 else ''}" for n in range(4_000)
+    ]
+    several = "first line of it\nthe second 2"
+
+    shown = Redactor((SECRET, several)).redact(f"{''.join(lines)}{several}")
+
+    assert (
+        shown
+        == "".join(f"{'x' * (n % 97)} token: {HIDDEN} {HIDDEN}\n{HIDDEN if n % 500 == 0 else ''}" for n in range(4_000))
+        + HIDDEN
+    )
