@@ -4,10 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet
-# For two cores. The tests that start processes wait for them as much as they compute: three workers a core.
+# For two cores. The tests that start processes wait for them more than they compute: two workers a core.
 # No two modules share a server, so a worker that has nothing left takes from the others.
 UNIT_WORKERS ?= 2
-WORKERS ?= 6
+WORKERS ?= 4
 PYTEST := $(BIN)/python -m pytest --dist worksteal
 CLAUDE_CODE_VERSION := 2.1.197
 export PYTHON
