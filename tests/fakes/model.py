@@ -9,13 +9,18 @@ The answer is `ECHO: <what was said last>`. Directives in that text make it do m
     [[call NAME JSON]] call a tool with these arguments
     [[say TEXT]]       the final text
     [[text NAME]]      the final text is the one that the test has put under that name
-    [[error CODE]]     answer with that HTTP status
+    [[error CODE]]     answer with that HTTP status: `CODE for S` for so many seconds from the first such request on,
+                       `CODE now` as one that is not worth trying again; words behind it are the error's message.
+                       Claude Code sends a prompt that failed again with the next one: it is the last that counts
+    [[limit S]]        answer 429 as to an account whose usage limit is reached for S more seconds
 
 In a directive `$FILE` is the path of the file that the text names, as a message does that came with one or is one.
 A prompt for a subagent, which stands inside a directive, writes `<<` and `>>` for the brackets.
 Tools are called one a request; when the last result is back the text is `DONE: <result>`. Text that was slipped into a
-running turn is added as `STEER: <text>`. Nothing is kept between requests: all is worked out from the conversation that
-each carries. A request without tools (a title, a topic check) gets a short echo.
+running turn is added as `STEER: <text>`: Claude Code 2.1.197 sends it as a system message, 2.1.280 and later as a text
+beside the tool's result. What 2.1.332 puts round a paste is left out; `heard` tells of it. Nothing but the time of an
+error that passes is kept between requests: all is worked out from the conversation that each carries. A request without
+tools (a title, a topic check) gets a short echo.
 
 `python -m tests.fakes.model [--port N]` prints `PORT <n>` and serves until it is ended.
 """
@@ -34,11 +39,32 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-_DIRECTIVE = re.compile(r"\[\[(sleep|drip|tool bash|bg|call|say|text|error)\s+(.*?)\]\]", re.DOTALL)
+_DIRECTIVE = re.compile(r"\[\[(sleep|drip|tool bash|bg|call|say|text|error|limit)\s+(.*?)\]\]", re.DOTALL)
 _NOISE = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
-_STEER = re.compile(r"The user sent a new message while you were working:\n(.*?)(?:\n\nIMPORTANT|</|$)", re.DOTALL)
+_STEER = re.compile(
+    r"The user sent a new message while you were working:\n(.*?)"
+    r"(?:\n\nIMPORTANT: After|\n\nThis is how Claude Code surfaces|</system-reminder>|\Z)",
+    re.DOTALL,
+)
+_PASTE = re.compile(r'<pasted_content id="(\w+)">\n(.*?)\n</pasted_content id="\1">', re.DOTALL)
+_ERROR = re.compile(r"(\d{3})(?: for ([\d.]+)| (now))?\s*(.*)", re.DOTALL)
+_ERROR_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
 _FILE = re.compile(r"(?:\(file: |Read all of it in )(/\S+) [,:]")
 _DRIP_PAUSE = 0.2
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of what a person said, as the model was given it: typed, or marked as pasted."""
+
+    text: str
+    pasted: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,6 +72,7 @@ class Turn:
     """What a request says: the last thing that was said, and what followed it."""
 
     user: str
+    last: str  #: of its prompts, where it has several
     results: tuple[str, ...]
     steers: tuple[str, ...]
     tools: Mapping[str, Mapping[str, Any]]
@@ -62,6 +89,9 @@ class Reply:
     sleep: float = 0.0
     drip: float = 0.0
     error: int = 0
+    message: str = ""  #: of the error
+    final: bool = False  #: the error is not worth trying again
+    limit: float = 0.0  #: seconds until the account's limit ends
 
 
 @dataclass(frozen=True)
@@ -77,23 +107,70 @@ class Request:
 
 def parse(body: Mapping[str, Any]) -> Turn:
     """Read a Messages request."""
-    user, results, steers = "", [], []
+    said: list[str] = []
+    results: list[str] = []
+    steers: list[str] = []
     for message in body.get("messages", []):
-        content = message.get("content")
-        steers += [text.strip() for text in _STEER.findall(_flat(content))]
-        if message.get("role") != "user":
-            continue
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-        results += [_flat(block.get("content")) for block in blocks if block.get("type") == "tool_result"]
-        said = [text for block in blocks if block.get("type") == "text" and (text := _clean(block.get("text", "")))]
-        if said:
-            user, results, steers = "\n".join(said), [], []
+        prompts, slipped = _said(message)
+        steers += slipped
+        if message.get("role") == "user":
+            results += [_flat(block.get("content")) for block in _blocks(message) if block.get("type") == "tool_result"]
+            if prompts:
+                said, results, steers = [_typed(prompt) for prompt in prompts], [], []
     tools = {tool["name"]: tool.get("input_schema") or {} for tool in body.get("tools") or [] if "name" in tool}
-    return Turn(user, tuple(results), tuple(steers), tools, str(body.get("model", "")), bool(body.get("stream")))
+    return Turn(
+        user="\n".join(said),
+        last=said[-1] if said else "",
+        results=tuple(results),
+        steers=tuple(map(_typed, steers)),
+        tools=tools,
+        model=str(body.get("model", "")),
+        stream=bool(body.get("stream")),
+    )
 
 
-def decide(turn: Turn, texts: Mapping[str, str]) -> Reply:
-    """Return the reply; it depends on the request, and on the texts that the test has given, alone."""
+def heard(body: Mapping[str, Any], part: str) -> tuple[tuple[Piece, ...], ...]:
+    """Return each text of people in the conversation that holds the part, in the pieces that the model was given."""
+    texts = [text for message in body.get("messages", []) for kind in _said(message) for text in kind]
+    return tuple(_pieces(text) for text in texts if part in text)
+
+
+def _said(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return what the message says for people: prompts, and what was slipped into a running turn."""
+    prompts, slipped = [], []
+    for block in _blocks(message):
+        text = str(block.get("text", "")) if block.get("type") == "text" else ""
+        found = [steer.strip() for steer in _STEER.findall(text)] if message.get("role") != "assistant" else []
+        slipped += found
+        if message.get("role") == "user" and not found and _clean(text):
+            prompts.append(_clean(text))
+    return prompts, slipped
+
+
+def _blocks(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    content = message.get("content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+
+
+def _pieces(text: str) -> tuple[Piece, ...]:
+    pieces, end = [], 0
+    for found in _PASTE.finditer(text):
+        pieces += [Piece(text[end : found.start()].strip()), Piece(found[2].strip(), pasted=True)]
+        end = found.end()
+    pieces.append(Piece(text[end:].strip()))
+    return tuple(piece for piece in pieces if piece.text)
+
+
+def _typed(text: str) -> str:
+    """Return the text without what marks a part of it as pasted."""
+    return "\n".join(piece.text for piece in _pieces(text))
+
+
+def decide(turn: Turn, texts: Mapping[str, str], since: float = 0.0) -> Reply:
+    """Return the reply to a request; `since` is how many seconds ago the same was first asked.
+
+    It depends on these, and on the texts that the test has given, alone.
+    """
     if not turn.tools:
         return Reply(f"ECHO: {turn.user}"[:60])
     reply = Reply(f"ECHO: {turn.user}")
@@ -109,8 +186,9 @@ def decide(turn: Turn, texts: Mapping[str, str]) -> Reply:
             reply.drip = float(argument)
         elif kind in ("say", "text"):
             said = argument if kind == "say" else texts[argument]
-        elif kind == "error":
-            reply.error = int(argument)
+        elif kind in ("error", "limit"):
+            if written in turn.last:
+                _fail(reply, kind, argument, since)
         else:
             calls.append(_call(kind, argument))
     done = len(turn.results)
@@ -122,6 +200,17 @@ def decide(turn: Turn, texts: Mapping[str, str]) -> Reply:
         reply.text = f"DONE: {turn.results[-1].strip()}"
     reply.text += "".join(f"\nSTEER: {text}" for text in turn.steers)
     return reply
+
+
+def _fail(reply: Reply, kind: str, argument: str, since: float) -> None:
+    if kind == "limit":
+        reply.error, reply.limit, reply.final = 429, float(argument), True
+        return
+    found = _ERROR.fullmatch(argument)
+    assert found is not None, f"[[error {argument}]]"
+    code, seconds, final, message = found.groups()
+    if seconds is None or since < float(seconds):
+        reply.error, reply.message, reply.final = int(code), message, final is not None
 
 
 def _call(kind: str, argument: str) -> tuple[str, dict[str, Any]]:
@@ -191,6 +280,7 @@ class ModelServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
         self._lock = threading.Lock()
         self._requests: list[Request] = []
+        self._first: dict[str, float] = {}  #: when each text was asked first, on the monotonic clock
         self.texts: dict[str, str] = {}  #: for [[text NAME]]
 
     @property
@@ -203,10 +293,21 @@ class ModelServer(ThreadingHTTPServer):
         with self._lock:
             self._requests.append(request)
 
+    def since(self, turn: Turn) -> float:
+        """Return how many seconds ago a request with tools said this for the first time."""
+        now = time.monotonic()
+        with self._lock:
+            return now - self._first.setdefault(turn.user, now) if turn.tools else 0.0
+
     def requests(self, containing: str = "") -> tuple[Request, ...]:
         """Return the requests with tools whose last said text contains this."""
         with self._lock:
             return tuple(seen for seen in self._requests if seen.tools and containing in seen.user)
+
+    def heard(self, part: str) -> tuple[tuple[Piece, ...], ...]:
+        """Return the texts of people that hold the part, each in pieces, by the latest request that has any."""
+        found = (heard(request.body, part) for request in reversed(self.requests()))
+        return next((texts for texts in found if texts), ())
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -242,15 +343,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, body: Mapping[str, Any]) -> None:
         turn = parse(body)
-        reply = decide(turn, self.server.texts)
+        reply = decide(turn, self.server.texts, self.server.since(turn))
         said = f"call {reply.call[0]}" if reply.call else reply.text
         self.server.note(Request(turn.user, said, tuple(sorted(turn.tools)), len(body.get("messages", [])), body))
         try:
             if self._gone_within(reply.sleep):
                 self.close_connection = True
             elif reply.error:
-                error = {"type": "api_error", "message": f"fake error {reply.error}"}
-                self._whole({"type": "error", "error": error}, reply.error)
+                self._refuse(reply)
             elif turn.stream:
                 self._stream(_events(_message(turn, reply), reply.drip))
             else:
@@ -270,9 +370,25 @@ class _Handler(BaseHTTPRequestHandler):
                 return gone
         return False
 
-    def _whole(self, content: Mapping[str, Any], status: int = 200) -> None:
+    def _refuse(self, reply: Reply) -> None:
+        """Answer with an error, as the real server words it."""
+        kind = _ERROR_TYPES.get(reply.error, "api_error")
+        error = {"type": kind, "message": reply.message or f"fake error {reply.error}"}
+        headers = {"x-should-retry": "false"} if reply.final else {}
+        if reply.limit:
+            headers |= {
+                "anthropic-ratelimit-unified-status": "rejected",
+                "anthropic-ratelimit-unified-representative-claim": "five_hour",
+                "anthropic-ratelimit-unified-reset": str(int(time.time() + reply.limit)),
+                "retry-after": str(int(reply.limit)),
+            }
+        self._whole({"type": "error", "error": error}, reply.error, headers)
+
+    def _whole(self, content: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         data = json.dumps(content).encode()
         self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
