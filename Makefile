@@ -9,7 +9,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --qui
 UNIT_WORKERS ?= 2
 WORKERS ?= 4
 PYTEST := $(BIN)/python -m pytest --dist worksteal
-CLAUDE_CODE_VERSION := 2.1.197
+# Those of core/harness/claude/versions.py. `make test-harness` tries the oldest and the newest of them, or VERSION.
+CLAUDE_CODE_TRIED := 2.1.197 2.1.280 2.1.332
 export PYTHON
 # Tests and benchmarks start hundreds of interpreters; each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -101,13 +102,14 @@ test-browser: setup-dev tmux
 	@sh scripts/provide.sh chromium
 	$(BIN)/python -m pytest --timeout 300 tests/browser
 
-test-harness: setup-dev tmux .harness/.claude-code-$(CLAUDE_CODE_VERSION)
-	$(BIN)/python -m pytest --timeout 300 tests/harness
-
-.harness/.claude-code-$(CLAUDE_CODE_VERSION):
-	@sh scripts/provide.sh npm
-	npm install --prefix .harness --no-audit --no-fund --no-save @anthropic-ai/claude-code@$(CLAUDE_CODE_VERSION)
-	@touch $@
+# VERSION is a number, or `latest`; VERSIONS are several. Each is installed into a folder of its own below .harness/.
+VERSION ?=
+VERSIONS ?= $(or $(VERSION),$(firstword $(CLAUDE_CODE_TRIED)) $(lastword $(CLAUDE_CODE_TRIED)))
+test-harness: setup-dev tmux
+	@failed=0; for wanted in $(VERSIONS); do \
+	  version=$$(sh scripts/claude_code.sh "$$wanted") || exit 1; \
+	  CLAUDE_CODE_VERSION=$$version $(BIN)/python -m pytest --timeout 300 tests/harness || failed=1; \
+	done; exit $$failed
 
 bench: setup-dev tmux
 	$(BIN)/python -m benchmarks

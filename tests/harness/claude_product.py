@@ -16,12 +16,12 @@ import psutil
 
 from bot.workspace.thread import WorkspaceThread
 from tests.fakes.model import ModelServer, Request
+from tests.harness.program import PROGRAMS
 from tests.support.lines import entries
 from tests.support.product import NAME, PROGRAM, Product, end
 from tests.support.tmux import alive, wait_until
 from tests.support.typist import Person
 
-PROGRAMS = Path(__file__).parents[2] / ".harness" / "node_modules" / ".bin"
 SLEEPING = ("--allowedTools", "Bash(sleep:*)")
 KEY = "sk-ant-test-key-of-nobody-0123456789"
 _TURN_SECONDS = 40.0  #: a busy machine takes its time

@@ -10,6 +10,7 @@ from core.clock import SystemClock
 from core.harness.claude.adapter import ClaudeHarness
 from tests.fakes.model import ModelServer, serving
 from tests.harness.claude_product import SLEEPING, ClaudeProduct, claude_environ, claude_product
+from tests.harness.program import FOLDER, VERSION, told_version
 from tests.integration.harness.stage import Stage, Words
 
 WORDS = Words(
@@ -18,6 +19,23 @@ WORDS = Words(
     background="[[bg sleep 2]]",
     echo=lambda answer: answer.startswith("ECHO: [ann #echo1]"),
 )
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """End the run where the program is not there, or another one is."""
+    if session.config.option.collectonly:
+        return
+    try:
+        told = told_version()
+    except OSError as error:
+        pytest.exit(f"{error}: run `make test-harness VERSION={VERSION}`", 2)
+    if told != f"{VERSION} (Claude Code)":
+        pytest.exit(f"{FOLDER} holds {told}: remove it, then run `make test-harness VERSION={VERSION}`", 2)
+
+
+def pytest_report_header() -> str:
+    """Say which Claude Code runs."""
+    return f"claude: {VERSION}, in {FOLDER}"
 
 
 @pytest.fixture

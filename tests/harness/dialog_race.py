@@ -3,6 +3,7 @@
 A turn is about to call a tool that asks for a permission, and a reply in the thread is timed so that its Enter falls
 around the opening of the dialog. Nobody answers the dialog, so a tool that ran was approved by that Enter. The same
 is done by tmux alone, as a script would: paste, wait as long, Enter.
+Which Claude Code runs: tests.harness.program.
 """
 
 import random
