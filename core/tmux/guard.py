@@ -15,7 +15,9 @@ from core.domain.pane import Pane, Paste, Receipt, Spawn
 from core.processmark import MARKER, limit_of
 from core.tmux.language import DATA, Line, literal_format, spell
 
-TAG = "@the_loop_instance"
+#: How the command line begins that each pane of ours is started with; the instance follows, and a blank. tmux notes it
+#: as it makes the pane, and anew for whatever is started in the pane's place: so it is the pane's tag.
+OURS = f"/usr/bin/env {MARKER}="
 REFUSED = "@the_loop_refused"  #: token of the latest write that the guard refused
 ANSWER = "the-loop:"  #: begins the words by which a guarded line tells what it did
 
@@ -110,17 +112,20 @@ def clear_line(session_id: str, deadline: datetime) -> Line:
 
 
 def spawn_line(spawn: Spawn, without: Sequence[str], *, remain_on_exit: bool) -> Line:
-    """Return the line that makes and tags the pane, and tells `done`, its id and session, its pid, server and socket.
+    """Return the line that makes the pane with its tag, and tells `done`, its id, session, pid, server and socket.
 
     The words of the program are run without a shell of the operator's; the folder is entered by the program itself,
     since tmux starts silently elsewhere where `-c` cannot be entered. `without`: variables that the program must not
     see whatever the server carries.
+
+    A hook of a person's (`after-new-session`) runs before the commands that follow, and may make another pane or window
+    the current one: so what is to be of the pane's own is not said of the current one.
     """
     target = f"={_checked(_SAFE, spawn.target)}:"
-    _checked(_SAFE, spawn.instance)
     unset = [word for name in without for word in ("-u", name)]
-    mark = str(limit_of(spawn.instance))
-    program = ["/bin/sh", "-c", _RUN_IN, "sh", mark, str(spawn.cwd), "/usr/bin/env", *unset, str(spawn.launcher)]
+    mark = str(limit_of(_checked(_SAFE, spawn.instance)))
+    inner = ["/bin/sh", "-c", _RUN_IN, "sh", mark, str(spawn.cwd), "/usr/bin/env", *unset, str(spawn.launcher)]
+    program = [*_tag(spawn.instance).split(), *inner]
     settings = [
         word for name, value in {**spawn.env, MARKER: spawn.instance}.items() for word in ("-e", f"{name}={value}")
     ]
@@ -128,8 +133,7 @@ def spawn_line(spawn: Spawn, without: Sequence[str], *, remain_on_exit: bool) ->
     make = ["new-session", "-d", "-P", "-F", report, "-s", spawn.target, "-x", _COLUMNS, "-y", _ROWS]
     act = [
         [*make, "-c", literal_format(str(spawn.cwd)), *settings, "--", *program],
-        ["set-option", "-p", "-t", target, TAG, spawn.instance],
-        ["set-option", "-w", "-t", target, "remain-on-exit", "on" if remain_on_exit else "off"],
+        ["set-option", "-w", "-t", f"{target}^", "remain-on-exit", "on" if remain_on_exit else "off"],
         ["set-option", "-t", target, "destroy-unattached", "off"],  # somebody may have it on in a server of theirs
     ]
     in_time = _before(spawn.deadline)
@@ -172,7 +176,8 @@ def _writable(instance: str, deadline: datetime, as_seen: tuple[str, str] | None
     `as_seen`: a format, and what it would expand to were the pane as it was seen. Without an end of the program, and
     with input on, tmux has `0` for either.
     """
-    state, wanted = f"#{{{TAG}}}.#{{pane_dead}}.#{{pane_input_off}}", f"{instance}.0.0"
+    started, tag = _started(instance)
+    state, wanted = f"{started}.#{{pane_dead}}.#{{pane_input_off}}", f"{tag}.0.0"
     if as_seen:
         state, wanted = f"{state}.{as_seen[0]}", f"{wanted}.{as_seen[1]}"
     return f"#{{&&:#{{==:{state},{wanted}}},{_before(deadline)}}}"
@@ -207,8 +212,18 @@ def _receipt(pane_id: str, option: str, token: str) -> list[str]:
     return ["set-option", "-p", "-t", pane_id, option, token]
 
 
+def _tag(instance: str) -> str:
+    return f"{OURS}{instance} "
+
+
+def _started(instance: str) -> tuple[str, str]:
+    """Return a format, and what it is of the pane that was started as that instance."""
+    tag = _tag(instance)
+    return f"#{{={len(tag)}:pane_start_command}}", tag
+
+
 def _carries(instance: str) -> str:
-    return f"#{{==:#{{{TAG}}},{instance}}}"
+    return "#{{==:{},{}}}".format(*_started(instance))
 
 
 def _before(deadline: datetime) -> str:

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 
 from core.domain.pane import Pane, Receipt, Typing
 from core.domain.session import LastExit
-from core.tmux.guard import TAG
+from core.tmux.guard import OURS
 from core.tmux.language import Line
 from core.tmux.transport import silent
 from core.values import dataclass, field
 
+_STARTED = len(OURS) + 65  #: characters of a command line of ours: an instance has at most 64, and a blank follows
 _PANE_FIELDS = (
     "#{pane_id}",
     "#{session_id}",
@@ -23,8 +24,8 @@ _PANE_FIELDS = (
     "#{?pane_input_off,1,0}",
     "#{version}",
     "#{pid}",
-    f"#{{{TAG}}}",
     *(f"#{{{receipt.value}}}" for receipt in Receipt),
+    f"#{{?#{{m:{OURS}*,#{{pane_start_command}}}},#{{={_STARTED}:pane_start_command}},}}",
     "#{session_name}",  # last: the only one that may hold the separator
 )
 _CLIENT_FIELDS = (
@@ -37,8 +38,8 @@ _CLIENT_FIELDS = (
 )
 _PANE = re.compile(
     r"(?P<pane>%\d+)\|(?P<session>\$\d+)\|(?P<pid>-?\d+)\|(?P<dead>[01])\|(?P<status>\d*)\|(?P<signal>\w*)\|"
-    r"(?P<mode>[01])\|(?P<off>[01])\|(?P<version>[^|]*)\|(?P<server>\d+)\|(?P<tag>[^|]*)\|"
-    rf"(?P<receipts>(?:[^|]*\|){{{len(Receipt)}}})(?P<name>.*)"
+    r"(?P<mode>[01])\|(?P<off>[01])\|(?P<version>[^|]*)\|(?P<server>\d+)\|"
+    rf"(?P<receipts>(?:[^|]*\|){{{len(Receipt)}}})(?P<started>.{{{_STARTED}}}|)\|(?P<name>.*)"
 )
 _CLIENT = re.compile(r"client\|(\$\d*|)\|([01])\|([01])\|(\d+)\|(.*)")
 
@@ -135,7 +136,7 @@ def _pane(found: re.Match[str]) -> Pane:
         pane_id=found["pane"],
         session_id=found["session"],
         target=found["name"],
-        tag=found["tag"],
+        tag=found["started"].removeprefix(OURS).partition(" ")[0],
         pid=int(found["pid"]),
         dead=dead,
         exit=_exit(found["status"], found["signal"]) if dead else None,

@@ -10,7 +10,7 @@ from core.domain.session import LastExit, Live
 from core.errors import NotRunning, SpawnFailed
 from core.names import new_instance
 from core.tmux.runner import TmuxRunner
-from tests.support.tmux import PrivateTmux, alive, launcher, soon, wait_until
+from tests.support.tmux import PrivateTmux, Reader, alive, launcher, soon, wait_until
 
 
 def test_no_server_is_an_empty_survey(private: PrivateTmux, runner: TmuxRunner) -> None:
@@ -172,3 +172,70 @@ def test_screen_shows_the_last_lines(private: PrivateTmux, runner: TmuxRunner) -
     assert shown == [f"line {i}" for i in range(21, 120)] + ["7".rjust(300, "0")]
     with pytest.raises(NotRunning):
         runner.screen("i-other", 5)
+
+
+_HOOKS = {
+    "a pane beside": "split-window -h",
+    "a pane before": "split-window -hb",
+    "a window": "new-window",
+    "a window and a pane": "new-window ; split-window",
+    "a window before": "new-window -b",
+}
+
+
+@pytest.mark.parametrize("hook", _HOOKS.values(), ids=_HOOKS.keys())
+def test_hooks_of_a_person_turn_nothing_aside(private: PrivateTmux, runner: TmuxRunner, hook: str) -> None:
+    """Whatever a person has tmux make beside each new session, the tag is the agent's, and so is every text."""
+    private.tmux("new-session", "-d", "-s", "mine", "cat")
+    private.tmux("set-hook", "-g", "after-new-session", hook)
+    pane, reader = private.reading(runner)
+
+    listed = runner.survey().of_instance(pane.tag)
+    written = runner.write(pane.tag, b"for the agent\r", Receipt.PASTED, "m-1", soon())
+
+    assert written is Written.DONE
+    reader.wait_for(b"for the agent\r")
+    assert listed is not None
+    assert (listed.pane_id, listed.pid) == (pane.pane_id, pane.pid)
+    others = private.tmux("list-panes", "-s", "-t", "=loop-standing-test:", "-F", "#{pane_id}").split()
+    shown = [private.tmux("capture-pane", "-p", "-t", other) for other in others if other != pane.pane_id]
+    assert shown
+    assert not any("for the agent" in text for text in shown)
+
+
+def test_program_that_ends_at_once_is_kept_beside_a_hooks_window(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """Its pane stays, with its exit and its last output, though another window is the current one."""
+    private.tmux("new-session", "-d", "-s", "mine", "cat")
+    private.tmux("set-option", "-g", "remain-on-exit", "off")
+    private.tmux("set-hook", "-g", "after-new-session", "new-window")
+
+    pane = private.spawn(runner, launcher(private.folder / "a", "exit 7"))
+
+    wait_until(lambda: runner.survey().live("loop-standing-test", pane.tag) is Live.DEAD, "the pane is dead")
+
+
+def test_pane_that_runs_something_else_is_foreign(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A pane of ours in which a person has started another program is not ours: nothing is typed into it."""
+    pane, _ = private.reading(runner)
+    other = Reader(private.folder / "other")
+    private.tmux("respawn-pane", "-k", "-t", pane.pane_id, str(other.launcher))
+    other.wait_ready()
+
+    written = runner.write(pane.tag, b"for the agent\r", Receipt.PASTED, "m-1", soon())
+
+    assert written is Written.ABSENT
+    assert runner.survey().live("loop-standing-test", pane.tag) is Live.FOREIGN
+    with pytest.raises(NotRunning):
+        runner.screen(pane.tag, 5)
+    assert not runner.end(pane.tag)
+    assert other.received() == b""
+
+
+def test_mention_of_an_instance_makes_no_pane_ours(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A person who looks into an instance's files names it on a command line, too."""
+    pane, _ = private.reading(runner)
+    private.tmux("split-window", "-t", pane.pane_id, f"cat /dev/null THE_LOOP_INSTANCE={pane.tag} - ; exec cat")
+
+    found = [listed.pane_id for listed in runner.survey().panes if listed.tag == pane.tag]
+
+    assert found == [pane.pane_id]

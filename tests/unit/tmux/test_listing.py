@@ -9,7 +9,8 @@ from core.domain.session import LastExit
 from core.errors import TmuxSilent
 from core.tmux.listing import read_listing
 
-_LIVE = "%3|$2|41|0|||0|0|3.3a|7|i-a|||m-1|||loop-standing-x"
+_STARTED = '/usr/bin/env THE_LOOP_INSTANCE=i-a /bin/sh -c "{ a || b; }; exec'.ljust(96, "x")
+_LIVE = f"%3|$2|41|0|||0|0|3.3a|7|||m-1|||{_STARTED}|loop-standing-x"
 
 
 def test_line_becomes_a_pane() -> None:
@@ -42,14 +43,16 @@ def test_line_becomes_a_pane() -> None:
 )
 def test_dead_pane_has_its_exit(status: str, killed_by: str, expected: LastExit | None) -> None:
     """A status, a signal by number or name, or nothing where tmux lost it."""
-    listing = read_listing(f"%3|$2|41|1|{status}|{killed_by}|0|0|3.3a|7|i-a||||||x\n")
+    listing = read_listing(f"%3|$2|41|1|{status}|{killed_by}|0|0|3.3a|7||||||{_STARTED}|x\n")
 
     assert listing.panes[0].exit == expected
 
 
 def test_shared_pane_counts_for_the_oldest_session() -> None:
     """tmux lists a window once for every session that shows it, by name."""
-    listing = read_listing("%3|$11|41|0|||0|0|3.3a|7|i-a||||||aaa\n%3|$2|41|0|||0|0|3.3a|7|i-a||||||loop|x\n")
+    line = f"%3|$2|41|0|||0|0|3.3a|7||||||{_STARTED}|loop|x"
+
+    listing = read_listing(f"{line.replace('$2', '$11').replace('loop|x', 'aaa')}\n{line}\n")
 
     assert [(pane.session_id, pane.target) for pane in listing.panes] == [("$2", "loop|x")]
     assert listing.sessions == {"%3": frozenset({"$2", "$11"})}
@@ -80,7 +83,7 @@ def test_clients_that_can_type_are_told() -> None:
 def test_nobody_types_where_no_client_is_listed() -> None:
     """Without clients there is nothing to tell, and untagged panes are nobody's."""
     assert read_listing(f"{_LIVE}\n").typing() == {}
-    assert read_listing(f"{_LIVE.replace('i-a', '')}\nclient|$2|0|0|1|/dev/pts/1\n").typing() == {}
+    assert read_listing(f"{_LIVE.replace(_STARTED, '')}\nclient|$2|0|0|1|/dev/pts/1\n").typing() == {}
 
 
 def test_whoever_looks_is_told_whether_or_not_they_can_type() -> None:
