@@ -30,6 +30,7 @@ from core.ports import Channel, WebHook
 from core.process.connections import Connections
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
+from core.serving.ahead import import_ahead
 from core.serving.finishing import Finisher
 from core.serving.service import Service, Worker
 from core.serving.watching import ObserverWorker
@@ -50,7 +51,11 @@ if TYPE_CHECKING:
 
 
 def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
-    """Put the service together: control client, channels, workers. Raises ConfigError, ChannelMissing."""
+    """Put the service together: control client, channels, workers. Raises ConfigError, ChannelMissing.
+
+    What the workers use is imported now, but for what answers over HTTP (docs/adr/0007).
+    """
+    import_ahead()
     system, events = _counted(build_system(settings, environ, persistent=True))
     channels = _enabled_channels(settings, environ)
     for channel in channels:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from core.clock import Deadline
+from core.clock import Deadline, SystemClock
 from core.config.digest import digest_of
 from core.domain.services import ServiceRow
 from core.errors import CoreError
@@ -25,27 +25,36 @@ from core.system import System
 
 _LOG = logging.getLogger(__name__)
 _STOP_SECONDS = 10.0  # for all workers of one stage together
+_PASSING = (OSError, MemoryError, ImportError, CoreError)  #: no descriptor, no memory, a disk that fails: it may pass
+_LONGEST_PAUSE = 60.0
+_STEADY_SECONDS = 30.0  #: a worker that works for so long is well again
 
 Run = Callable[[threading.Event], None]
 
 
 @dataclass
 class Worker:
-    """A named thread. `stage` orders the stop: 0 (intake) before 1 (deliveries) before 2 (posts)."""
+    """A named thread. `stage` orders the stop: 0 (intake) before 1 (deliveries) before 2 (posts).
+
+    Trouble with the machine or the state ends no worker: it is told, and the worker begins again after a pause.
+    """
 
     name: str
     stage: int
     run: Run
+    first_pause: float = 1.0  #: seconds; each trouble doubles it
     stopping: threading.Event = field(default_factory=threading.Event)
     failure: str | None = None
     thread: threading.Thread | None = None
+    _trouble: str = ""
+    _began: Deadline | None = None
 
     def start(self, died: Callable[[], None]) -> None:
         """Start the thread; a failure, or an end that nobody asked for, calls `died` from it."""
 
         def body() -> None:
             try:
-                self.run(self.stopping)
+                self._run_again_and_again()
             except Exception as error:
                 _LOG.exception("worker failed", extra={"worker": self.name})
                 self.failure = f"{type(error).__name__}: {error}"
@@ -55,6 +64,27 @@ class Worker:
 
         self.thread = threading.Thread(target=body, name=self.name, daemon=True)
         self.thread.start()
+
+    @property
+    def trouble(self) -> str:
+        """Return why it has begun again and again of late, "" where it works."""
+        return "" if self._began is None or self._began.passed() else self._trouble
+
+    def _run_again_and_again(self) -> None:
+        pause = self.first_pause
+        while True:
+            try:
+                self.run(self.stopping)
+                return
+            except _PASSING as error:
+                self._trouble = f"{type(error).__name__}: {error}"
+                _LOG.warning("worker begins again", extra={"worker": self.name, "reason": self._trouble}, exc_info=True)
+            if not self.trouble:
+                pause = self.first_pause
+            self._began = Deadline(SystemClock(), pause + _STEADY_SECONDS)
+            if self.stopping.wait(pause):
+                return
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 class Bell:
@@ -83,7 +113,9 @@ class Bell:
 
     def wait(self) -> None:
         """Return once it rang."""
-        while not select.select([self._ear], [], [])[0]:
+        poll = select.poll()
+        poll.register(self._ear, select.POLLIN)
+        while not poll.poll():
             continue
 
     def close(self) -> None:
@@ -196,8 +228,12 @@ class Service:
 
     def _status(self) -> Mapping[str, Any]:
         own = ServiceRow("service", True, os.getpid(), "")
-        rows = [row.to_json() for row in (own, *self._connections.rows())]
-        return {"services": rows, "configuration": self._configuration}
+        rows = {row.name: row for row in (own, *self._connections.rows())}
+        for worker in self._workers:
+            if worker.trouble:
+                told = f"{worker.trouble}; it is tried again"
+                rows[worker.name] = ServiceRow(worker.name, False, os.getpid(), told)
+        return {"services": [row.to_json() for row in rows.values()], "configuration": self._configuration}
 
     @staticmethod
     def _ping() -> Mapping[str, Any]:

@@ -71,8 +71,8 @@ class ObserverWorker:
                     if poke.wait(min(deadline.remaining(), _DIALOG_SECONDS if open_dialogs else _SURVEY_SECONDS)):
                         self._guarded(self.take_in)
         finally:
-            for unwatch in self._watched.values():
-                unwatch()
+            for instance in list(self._watched):
+                self.release(instance)
             poke.close()
 
     def watches(self, instance: str) -> bool:

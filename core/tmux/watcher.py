@@ -34,7 +34,12 @@ class Watcher:
         self._closing = False
 
     def watch(self, pid: int, ended: Callable[[], None]) -> Callable[[], None]:
-        """Call `ended`, which must not raise, from the watcher's thread once the process ends; at once if it has."""
+        """Call `ended`, which must not raise, from the watcher's thread once the process ends; at once if it has.
+
+        Raises OSError where no thread can be woken for it.
+        """
+        with self._lock:
+            self._begin()
         start = self._table.start_of(pid)
         try:
             descriptor = open_pidfd(pid)
@@ -43,7 +48,6 @@ class Watcher:
         key = next(self._keys)
         with self._lock:
             self._watched[key] = _Watch(pid, start, descriptor, ended)
-            self._begin()
         self._nudge()
 
         def stop() -> None:

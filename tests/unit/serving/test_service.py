@@ -15,6 +15,7 @@ from core.process.connections import Connections
 from core.process.controlsocket import ask
 from core.serving.service import Service, Worker
 from core.system import System
+from tests.support.tmux import PATIENCE, wait_until
 from tests.support.world import World, events
 
 WELL: Mapping[str, Any] = {"sessions": [], "ok": True}
@@ -54,6 +55,38 @@ def test_a_worker_that_fails_ends_the_service_with_1(system: System) -> None:
     assert code == 1
     assert (failed["reason"], failed["detail"]) == ("delivery", "RuntimeError: the wheel came off")
     assert (stopped["level"], stopped["reason"]) == ("error", "a worker died")
+
+
+@pytest.mark.parametrize("trouble", [OSError(24, "Too many open files"), MemoryError(), StoreBroken("gone", "wait")])
+def test_trouble_with_the_machine_ends_no_worker(system: System, trouble: Exception) -> None:
+    """It begins again, `status` has a row for it meanwhile, and the service ends as it was told to."""
+    seen: dict[str, Any] = {}
+    begun = threading.Semaphore(0)
+
+    def troubled(stopping: threading.Event) -> None:
+        begun.release()
+        if not seen:
+            raise trouble
+        stopping.wait()
+
+    def asking() -> None:
+        begun.acquire(timeout=PATIENCE)
+        wait_until(lambda: "delivery" in _rows(system), "the trouble is told")
+        seen.update(_rows(system))
+        again.append(begun.acquire(timeout=PATIENCE))
+        terminate()
+
+    again: list[bool] = []
+    code = service(system, Worker("delivery", 1, troubled, first_pause=0.2)).run(ready=asking)
+
+    assert (code, again) == (0, [True])
+    assert seen["delivery"]["running"] is False
+    assert type(trouble).__name__ in seen["delivery"]["detail"]
+    assert events(system, "service.worker_failed") == []
+
+
+def _rows(system: System) -> dict[str, Any]:
+    return {row["name"]: row for row in ask(system.paths.service_socket, "status", 5.0)["services"]}
 
 
 def test_a_worker_that_returns_ends_the_service_with_1(system: System) -> None:

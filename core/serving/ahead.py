@@ -1,0 +1,43 @@
+"""What the service imports at its start although nothing uses it yet: what commands import at its first use.
+
+A service lives for long. Later there may be no descriptor left to read a file with, or another version in its place, or
+no folder any more.
+"""
+
+from importlib import import_module
+
+_MODULES = (
+    "core.config.salvage",
+    "core.config.validation",
+    "core.harness.catalogue",
+    "core.process.rotating",
+    "core.store.eventlog",
+    "core.store.locks",
+    "core.store.loops",
+    "core.store.marks",
+    "core.store.migrations",
+    "core.store.outbox",
+    "core.store.progress",
+    "core.store.requests",
+    "core.store.retention",
+    "core.store.sqlerrors",
+    "core.store.watchbook",
+    "core.tmux.birth",
+    "core.tmux.control",
+    "core.tmux.processes",
+    "core.tmux.proctable",
+    "core.tools.loops",
+    "core.tools.toolbox",
+    "core.tools.toolset",
+    "core.tools.toolsocket",
+    "cronsim",
+    "psutil",
+    "resource",
+    "shutil",
+)
+
+
+def import_ahead() -> None:
+    """Import it."""
+    for name in _MODULES:
+        import_module(name)

@@ -1,0 +1,41 @@
+"""The service imports at its start what its workers use."""
+
+import subprocess
+import sys
+
+LATE = """
+import ast, sys
+import bot.channel, core.serving.assembly
+from core.serving.ahead import import_ahead
+
+import_ahead()
+for name, module in sorted(sys.modules.items()):
+    if not name.startswith(("core.", "bot.")) or not getattr(module, "__file__", None):
+        continue
+    functions = [node for node in ast.walk(ast.parse(open(module.__file__).read()))
+                 if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    for node in (inner for function in functions for inner in ast.walk(function)):
+        wanted = [node.module] if isinstance(node, ast.ImportFrom) else []
+        wanted += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        for late in wanted:
+            if late not in sys.modules:
+                print(name, late)
+"""
+#: What takes much memory is loaded by the first request (docs/adr/0007), and is loaded again where that fails.
+BY_REQUEST = {
+    ("core.surfaces.http.host", "uvicorn"),
+    ("core.surfaces.http.host", "core.surfaces.http.app"),
+    ("core.surfaces.http.host", "core.surfaces.http.strangers"),
+}
+
+
+BY_COMMANDS = {("core.store.eventlog", "core.store.eventreader")}  #: what no worker uses
+
+
+def test_nothing_but_the_web_framework_is_imported_later() -> None:
+    """A worker that must open a file to go on stands still when no descriptor is left, or the file is another."""
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=60, check=True)
+
+    found = {tuple(line.split()) for line in done.stdout.splitlines()}
+
+    assert found <= BY_REQUEST | BY_COMMANDS
