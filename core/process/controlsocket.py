@@ -8,17 +8,24 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from core.clock import Deadline, SystemClock
 from core.errors import CoreError, StoreBroken
 
 Answer = Callable[[], Mapping[str, Any]]
 Talk = Callable[[Mapping[str, Any], "Peer"], None]
 _LOG = logging.getLogger(__name__)
 _LONGEST_REQUEST = 1 << 20  # bytes
-_REQUEST_SECONDS = 5.0
+_CHUNK = 65536  # bytes
+_REQUEST_SECONDS = 5.0  #: from the connection until its request is whole
+_AGAIN_SECONDS = 0.5  #: after a connection that could not be accepted
+_BACKLOG = 128
+_UNHEARD = 64  #: connections that have not asked yet; where one comes too many, the oldest goes
+_CALLERS = 256  #: all of them; the newest goes
+_CROWDED_SECONDS = 0.02  #: between two attempts to get into the backlog
 _FINISH_SECONDS = 2.0  #: for what is being answered when the service ends
 _LONGEST_ADDRESS = 100  # bytes; the kernel's sockaddr_un holds 108 (104 on macOS), its NUL included
 
@@ -47,8 +54,7 @@ def ask(path: Path, operation: str, seconds: float) -> Mapping[str, Any]:
     """Ask the service one question. Raises NoAnswer."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, _address(path) as address:
-            connection.settimeout(seconds)
-            connection.connect(address)
+            _connect(connection, address, seconds)
             connection.sendall(json.dumps({"op": operation}).encode() + b"\n")
             with connection.makefile("rb") as stream:
                 answer = json.loads(stream.readline())
@@ -59,6 +65,21 @@ def ask(path: Path, operation: str, seconds: float) -> Mapping[str, Any]:
     if not isinstance(answer, dict) or "error" in answer:
         raise NoAnswer(f"the service could not answer {operation!r}: {answer}", "see local/service.log")
     return answer
+
+
+def _connect(connection: socket.socket, address: str, seconds: float) -> None:
+    """Connect. A socket with a time-out does not wait for place in the other's backlog (connect(2)): this does."""
+    clock = SystemClock()
+    deadline = Deadline(clock, seconds)
+    connection.settimeout(seconds)
+    while True:
+        try:
+            connection.connect(address)
+            return
+        except BlockingIOError:
+            if deadline.passed():
+                raise
+        clock.pause(_CROWDED_SECONDS)
 
 
 class Listener(Protocol):
@@ -109,6 +130,8 @@ class ControlSocket:
         self._server: socket.socket | None = None
         self._answering = 0
         self._answered = threading.Condition()
+        self._unheard: dict[int, socket.socket] = {}  #: by descriptor, in the order of their coming
+        self._accepts = True
 
     def open(self) -> None:
         """Bind the socket, 0600. The caller holds the service lock, so a socket that is there is a dead one's."""
@@ -127,7 +150,7 @@ class ControlSocket:
                 f"cannot listen on {self._path}: {error}",
                 "set state.root to a shorter path on a local disk, and see what stands there",
             ) from error
-        server.listen(16)
+        server.listen(_BACKLOG)
         server.settimeout(0.5)
         self._server = server
 
@@ -142,12 +165,15 @@ class ControlSocket:
             raise ValueError("the socket is not open")
         while not stopping.is_set():
             try:
-                connection, _ = server.accept()
+                self._hear(server.accept()[0])
+                self._accepts = True
             except TimeoutError:
                 continue
-            with self._answered:
-                self._answering += 1
-            threading.Thread(target=self._serve, args=(connection,), name="control-answer", daemon=True).start()
+            except OSError as error:  # of this caller, or no descriptor is left for it
+                if self._accepts:
+                    _LOG.warning("cannot accept a caller", extra={"reason": str(error)})
+                self._accepts = False
+                stopping.wait(_AGAIN_SECONDS)
         server.close()
         with self._answered:
             self._answered.wait_for(lambda: not self._answering, _FINISH_SECONDS)
@@ -159,30 +185,69 @@ class ControlSocket:
             self._server = None
             self._path.unlink(missing_ok=True)
 
+    def _hear(self, connection: socket.socket) -> None:
+        """Answer a caller in a thread of its own. Raises OSError where there is none to be had."""
+        with self._answered:
+            if self._answering >= _CALLERS:
+                with connection:
+                    Peer(connection).send({"error": f"{_CALLERS} others are being answered"})
+                return
+            if len(self._unheard) >= _UNHEARD:
+                self._turn_away(next(iter(self._unheard)))
+            self._unheard[connection.fileno()] = connection
+            self._answering += 1
+        try:
+            threading.Thread(target=self._serve, args=(connection,), name="control-answer", daemon=True).start()
+        except RuntimeError as error:  # what a thread that cannot be started raises
+            self._done(connection)
+            raise OSError(str(error)) from error
+
+    def _turn_away(self, descriptor: int) -> None:
+        with suppress(OSError):  # it has just gone by itself
+            self._unheard.pop(descriptor).shutdown(socket.SHUT_RDWR)  # its thread, which reads, finds its end
+
     def _serve(self, connection: socket.socket) -> None:
         try:
             self._answer(connection)
         finally:
-            with self._answered:
-                self._answering -= 1
-                self._answered.notify_all()
+            self._done(connection)
+
+    def _done(self, connection: socket.socket) -> None:
+        with self._answered:
+            self._unheard.pop(connection.fileno(), None)
+            connection.close()
+            self._answering -= 1
+            self._answered.notify_all()
 
     def _answer(self, connection: socket.socket) -> None:
-        with connection:
-            connection.settimeout(_REQUEST_SECONDS)
-            try:
-                with connection.makefile("rb") as stream:
-                    request = json.loads(stream.readline(_LONGEST_REQUEST))
-                if request["op"] in self._talks:
-                    self._talks[request["op"]](request, Peer(connection))
-                    return
-                operation = self._operations[request["op"]]
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                _LOG.info("control request refused", extra={"reason": repr(error)})
-                Peer(connection).send({"error": "unknown operation"})
-                return
-            try:
-                answer: Mapping[str, Any] = operation()
-            except CoreError as error:
-                answer = {"error": str(error)}
-            Peer(connection).send(answer)
+        peer = Peer(connection)
+        try:
+            request = json.loads(self._request(connection))
+            talk, operation = self._talks.get(request["op"]), self._operations.get(request["op"])
+            if talk is None and operation is None:
+                raise ValueError("no such operation")
+        except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+            _LOG.info("control request refused", extra={"reason": repr(error)})
+            peer.send({"error": "unknown operation"})
+            return
+        try:
+            if talk is not None:
+                talk(request, peer)
+            elif operation is not None:
+                peer.send(operation())
+        except (CoreError, OSError) as error:
+            peer.send({"error": str(error)})
+
+    def _request(self, connection: socket.socket) -> bytes:
+        """Return the caller's line, or what it said before it hung up. Raises OSError, ValueError."""
+        deadline, said = Deadline(SystemClock(), _REQUEST_SECONDS), bytearray()
+        while b"\n" not in said and len(said) < _LONGEST_REQUEST:
+            connection.settimeout(max(deadline.remaining(), 0.001))
+            more = connection.recv(_CHUNK)
+            if not more:
+                break
+            said += more
+        with self._answered:
+            self._unheard.pop(connection.fileno(), None)
+        connection.settimeout(_REQUEST_SECONDS)
+        return bytes(said).partition(b"\n")[0]

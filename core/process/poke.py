@@ -45,8 +45,9 @@ class Poke:
         """Return True as soon as somebody poked, False after that many seconds."""
         if self._descriptor is None:
             raise ValueError("the FIFO is not open")
-        readable, _, _ = select.select([self._descriptor], [], [], seconds)
-        if not readable:
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        if not poll.poll(1000 * seconds):
             return False
         os.read(self._descriptor, 4096)
         return True

@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 
+from core.descriptors import at_usual_limit
 from core.errors import Refused, SpawnFailed
 from core.tmux.server import UNIT as UNIT
 from core.tmux.server import TmuxServer
@@ -97,7 +98,7 @@ def _succeeds(server: TmuxServer, words: Sequence[str], end: float) -> bool:
         environ.setdefault("XDG_RUNTIME_DIR", runtime)
     try:
         done = subprocess.run(
-            words,
+            at_usual_limit(words, environ),
             env=environ,
             cwd="/",
             stdin=subprocess.DEVNULL,

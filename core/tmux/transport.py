@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from core.descriptors import at_usual_limit
 from core.errors import TmuxMissing, TmuxSilent
 from core.processmark import MARKER, shed_limit
 from core.tmux.language import Line, arguments
@@ -108,7 +109,7 @@ class ProcessTransport:
         shed_limit()  # the process may become the server
         try:
             return subprocess.Popen(
-                words,
+                at_usual_limit(words, self._environ),
                 stdin=subprocess.PIPE if with_input else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -198,12 +198,18 @@ class Product:
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    def begin(self, *words: str, env: Mapping[str, str] | None = None) -> "tuple[subprocess.Popen[bytes], Path]":
-        """Start a command that goes on, and return it with the file that takes what it prints."""
+    def begin(
+        self, *words: str, env: Mapping[str, str] | None = None, ulimit: str = ""
+    ) -> "tuple[subprocess.Popen[bytes], Path]":
+        """Start a command that goes on, and return it with the file that takes what it prints.
+
+        `ulimit` are the arguments of the shell's command of that name, such as `-n 128`, by which it is bounded.
+        """
+        bounded = ("/bin/sh", "-c", f'ulimit {ulimit}; exec "$0" "$@"') if ulimit else ()
         output = self.folder / f"output-{len(self._processes)}"
         with output.open("wb") as stream:
             process = subprocess.Popen(
-                [str(PROGRAM), *words],
+                [*bounded, str(PROGRAM), *words],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
@@ -214,9 +220,10 @@ class Product:
         self._processes.append(process)
         return process, output
 
-    def serve(self, *, env: Mapping[str, str] | None = None) -> Serving:
-        """Run the service in the foreground of a process and wait until it answers."""
-        process, output = self.begin("--config", str(self.config), "serve", env={**self.environ(), **(env or {})})
+    def serve(self, *, env: Mapping[str, str] | None = None, ulimit: str = "") -> Serving:
+        """Run the service in the foreground of a process and wait until it answers; see `begin` for `ulimit`."""
+        environ = {**self.environ(), **(env or {})}
+        process, output = self.begin("--config", str(self.config), "serve", env=environ, ulimit=ulimit)
         return Serving(self, process, output).wait_up()
 
     def answers(self, pid: int) -> bool:

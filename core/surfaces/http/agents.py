@@ -15,7 +15,7 @@ from core.errors import StoreBroken
 from core.session.credentials import BadToken, session_of_token
 from core.surfaces.http.answers import refusal
 from core.surfaces.http.bodies import body_of
-from core.surfaces.http.guard import AGENTS_PATH, bearer_of
+from core.surfaces.http.guard import AGENTS_PATH, bearer_of, trust
 from core.system import System
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def agents_router(system: System, toolbox: Callable[[], Toolbox]) -> APIRouter:
         except (BadToken, StoreBroken) as error:
             status, headers = (401, {"WWW-Authenticate": "Bearer"}) if isinstance(error, BadToken) else (503, {})
             return refusal(status, error.code, error.message, error.remedy, headers)
+        trust(request.scope)
         body = await body_of(request)
         served = await run_in_threadpool(_served)
         if not limiter:

@@ -6,7 +6,8 @@ read, but it can send: so an Origin header must be our own. The token keeps out 
 """
 
 import hmac
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -16,6 +17,7 @@ from core.surfaces.http.answers import refusal
 
 OPEN_PATHS = frozenset({"/health"})  #: what may be asked without a token
 AGENTS_PATH = "/mcp"  #: what is asked with a session's token, which whoever answers there looks at
+_TRUSTED = "trusted"
 
 
 class Guard:
@@ -58,7 +60,10 @@ class Guard:
             )
         if scope["path"] in OPEN_PATHS or scope["path"] == AGENTS_PATH:
             return None
-        return None if self._has_token(scope) else _no_token()
+        if not self._has_token(scope):
+            return _no_token()
+        trust(scope)
+        return None
 
     def _has_token(self, scope: Scope) -> bool:
         return hmac.compare_digest((bearer_of(scope) or "").encode("latin-1"), self._token)
@@ -69,6 +74,16 @@ def bearer_of(scope: Scope) -> str | None:
     given = _values(scope, b"authorization")
     scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
     return token.strip() if scheme.lower() == "bearer" else None
+
+
+def trust(scope: Scope) -> None:
+    """Note that the request carries a token that is good, for whoever bounds those that carry none."""
+    scope.setdefault("state", {})[_TRUSTED] = True
+
+
+def is_trusted(scope: Mapping[str, Any]) -> bool:
+    """Tell whether that was noted."""
+    return bool(scope.get("state", {}).get(_TRUSTED))
 
 
 def _no_token() -> JSONResponse:

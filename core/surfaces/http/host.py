@@ -3,7 +3,9 @@
 A port that is taken stops nobody's session: the service goes on, and `status` says what is wrong.
 """
 
+import errno
 import json
+import logging
 import os
 import select
 import socket
@@ -18,6 +20,7 @@ from core.surfaces.http.facts import HTTP_ROW, Facts
 from core.surfaces.http.token import api_token
 
 _BACKLOG = 64
+_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})  #: says nothing of the address
 _LOOK_SECONDS = 0.5  # between two looks at whether the service ends
 _DRAIN_SECONDS = 2  #: what requests that are under way get when the service ends
 _EXPOSED = "not on this machine alone, and without encryption: whoever reads the network reads the token"
@@ -74,8 +77,10 @@ def _asked(listener: socket.socket, stopping: threading.Event) -> bool:
 
     The web framework takes 11 to 16 MiB and the better part of a second: where nobody asks, nobody pays for it.
     """
+    poll = select.poll()
+    poll.register(listener, select.POLLIN)
     while not stopping.is_set():
-        if select.select([listener], [], [], _LOOK_SECONDS)[0]:
+        if poll.poll(1000 * _LOOK_SECONDS):
             return True
     return False
 
@@ -86,6 +91,7 @@ def _run_server(
     import uvicorn
 
     from core.surfaces.http.app import build_app
+    from core.surfaces.http.strangers import BoundedProtocol
 
     class Server(uvicorn.Server):
         """Ends when the worker is told to; signals are the service's own and not touched outside the main thread."""
@@ -95,11 +101,13 @@ def _run_server(
 
     config = uvicorn.Config(
         build_app(facts, host=host, port=port, token=token),
-        http="h11",
+        http=BoundedProtocol,
+        backlog=_BACKLOG,  # so many are accepted before one of them is looked at
         loop="asyncio",
         ws="none",
         lifespan="off",
         log_config=None,
+        log_level=logging.ERROR,  # of what strangers send it warns at each
         access_log=False,
         proxy_headers=False,
         server_header=False,
@@ -109,12 +117,17 @@ def _run_server(
 
 
 def listen(settings: ServiceSettings) -> socket.socket:
-    """Return a listening socket; of several addresses of a name the first IPv4 one. Raises CannotListen."""
+    """Return a listening socket; of several addresses of a name the first IPv4 one.
+
+    Raises CannotListen for an address that cannot be had, OSError where the machine has no place for one more socket.
+    """
     try:
         found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)[0]
         listener = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:  # UnicodeError: a name that no resolver can be asked for
+        if isinstance(error, OSError) and error.errno in _PASSING:
+            raise
         raise CannotListen(settings, _reason(error)) from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # the port of a service that has just ended

@@ -4,7 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 
 from core.errors import StoreBroken
 from core.process.controlsocket import ControlSocket, NoAnswer, ask
-from tests.support.tmux import wait_until
+from tests.support.tmux import PATIENCE, wait_until
 
 
 @contextmanager
@@ -79,6 +79,26 @@ def test_a_slow_question_holds_up_nobody(tmp_path: Path) -> None:
     assert answers == [{"swept": True}]
 
 
+def test_callers_who_ask_nothing_keep_nobody_out(short_path: Path) -> None:
+    """However many there are: the oldest of them goes, and whoever asks is answered."""
+    with served(short_path / "s"), ExitStack() as held:
+        first = held.enter_context(_calling(short_path / "s"))
+        for _ in range(200):
+            held.enter_context(_calling(short_path / "s"))
+
+        answer = ask(short_path / "s", "ping", PATIENCE)
+        first.settimeout(PATIENCE)
+        end = first.recv(1)
+
+    assert (answer, end) == ({"pid": 7}, b"")
+
+
+def _calling(path: Path) -> socket.socket:
+    caller = socket.socket(socket.AF_UNIX)
+    caller.connect(str(path))  # without a time-out it waits for its place in the backlog
+    return caller
+
+
 def test_a_path_too_long_for_the_kernel_is_served(tmp_path: Path) -> None:
     """The address of a Unix socket holds some hundred bytes; the state root's path may be longer."""
     folder = tmp_path / ("x" * 100) / ("y" * 100)
@@ -128,7 +148,8 @@ def test_a_failure_is_told_to_the_one_who_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "request_line", [b"", b"\n", b"not json\n", b"[]\n", b'{"op": []}\n', b'{"op": "rm"}\n', b"x" * 9000]
+    "request_line",
+    [b"", b"\n", b"not json\n", b"[]\n", b'{"op": []}\n', b'{"op": "rm"}\n', b"x" * 9000, b"[" * 100_000 + b"\n"],
 )
 def test_nonsense_is_answered_with_an_error(short_path: Path, request_line: bytes) -> None:
     """Whatever comes, the next one is served."""
