@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help run install setup setup-dev test lint format types imports unit integration e2e \
-	test-long test-browser test-harness bench lock tmux clean
+	test-long test-browser test-harness harness-matrix bench lock tmux clean
 
 help:
 	@echo 'make run           the whole product on this machine: a workspace page, a session in a real pane'
@@ -106,10 +106,11 @@ test-browser: setup-dev tmux
 VERSION ?=
 VERSIONS ?= $(or $(VERSION),$(firstword $(CLAUDE_CODE_TRIED)) $(lastword $(CLAUDE_CODE_TRIED)))
 test-harness: setup-dev tmux
-	@failed=0; for wanted in $(VERSIONS); do \
-	  version=$$(sh scripts/claude_code.sh "$$wanted") || exit 1; \
-	  CLAUDE_CODE_VERSION=$$version $(BIN)/python -m pytest --timeout 300 tests/harness || failed=1; \
-	done; exit $$failed
+	@sh scripts/harness_suite.sh $(VERSIONS)
+
+# Writes docs/harness-matrix.md: what each version can do, and how each case ended. Fails where a case did.
+harness-matrix: setup-dev tmux
+	@sh scripts/harness_suite.sh --matrix $(or $(VERSION),$(if $(filter file,$(origin VERSIONS)),$(CLAUDE_CODE_TRIED),$(VERSIONS)))
 
 bench: setup-dev tmux
 	$(BIN)/python -m benchmarks

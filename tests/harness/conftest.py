@@ -11,6 +11,7 @@ from core.harness.claude.adapter import ClaudeHarness
 from tests.fakes.model import ModelServer, serving
 from tests.harness.claude_product import SLEEPING, ClaudeProduct, claude_environ, claude_product
 from tests.harness.program import FOLDER, VERSION, told_version
+from tests.harness.recording import Recording
 from tests.integration.harness.stage import Stage, Words
 
 WORDS = Words(
@@ -19,6 +20,11 @@ WORDS = Words(
     background="[[bg sleep 2]]",
     echo=lambda answer: answer.startswith("ECHO: [ann #echo1]"),
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Record how each case ends."""
+    config.pluginmanager.register(Recording.of_environment(VERSION), "harness-recording")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -14,6 +14,7 @@ from tests.harness.test_story_claude import serve
 from tests.support.elsewhere import somewhere_else
 from tests.support.product import NAME
 
+pytestmark = pytest.mark.capability("pasting")
 SWALLOWS = ("the first swallow", "the second swallow", "the third swallow")
 READ = '[[call Read {"file_path": "$FILE"}]]'
 _PATH = re.compile(r"\(file: (/\S+) , text/plain, ([\d,]+) bytes\)")
@@ -32,6 +33,7 @@ def prose(size: int) -> str:
 
 
 @pytest.mark.parametrize("work", ["[[sleep 12]]", "[[tool bash sleep 12]]"], ids=["mid-turn", "mid-tool"])
+@pytest.mark.capability("queue evidence")
 def test_replies_while_a_turn_runs_keep_their_order(talking: ClaudeProduct, work: str) -> None:
     """Each is in Claude Code's own queue at once, seen by its marker and marked in the thread; each is taken once."""
     thread = serve(talking)
@@ -138,6 +140,7 @@ def content(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip() and line not in ("```", "```python", "_python_")]
 
 
+@pytest.mark.capability("turn edges")
 def test_an_answer_of_20_kb_comes_in_parts(talking: ClaudeProduct) -> None:
     """Whole, in order, once; a block of code that a border falls into is a block in both parts."""
     thread = serve(talking)
@@ -156,6 +159,7 @@ def test_an_answer_of_20_kb_comes_in_parts(talking: ClaudeProduct) -> None:
     assert fenced == [line for line in content(answer) if line.startswith("print(")]
 
 
+@pytest.mark.capability("turn edges")
 def test_an_answer_of_60_kb_is_attached(talking: ClaudeProduct) -> None:
     """Its beginning is read in the thread, and the file holds it byte for byte."""
     thread = serve(talking)

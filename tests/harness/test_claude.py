@@ -51,6 +51,7 @@ def make(tmp_path: Path, environ: dict[str, str]) -> Iterator[Make]:
         each.close()
 
 
+@pytest.mark.capability("background tasks")
 def test_blocked_notification_reaches_no_model(stage: Stage, model: ModelServer) -> None:
     """While held, a finished background task makes no request at all."""
     stage.start_ready()
@@ -65,6 +66,7 @@ def test_blocked_notification_reaches_no_model(stage: Stage, model: ModelServer)
     assert model.requests("<task-notification>") == ()
 
 
+@pytest.mark.capability("background tasks")
 def test_turn_nobody_asked_for_at_resume_is_blocked_until_let_through(stage: Stage, model: ModelServer) -> None:
     """Killed with a task in the background, each resume tells of it: blocked while held, and let through once not."""
     stage.start_ready()
@@ -86,6 +88,7 @@ def test_turn_nobody_asked_for_at_resume_is_blocked_until_let_through(stage: Sta
     wait_until(lambda: model.requests("<task-notification>"), "the turn is let through")
 
 
+@pytest.mark.capability("boot hook")
 def test_settings_of_the_operator_are_merged(make: Make, tmp_path: Path) -> None:
     """Hooks, permissions and other keys given by --settings work beside ours."""
     proof = tmp_path / "their-hook-ran"
@@ -105,6 +108,7 @@ def test_settings_of_the_operator_are_merged(make: Make, tmp_path: Path) -> None
     assert stage.of(Asked) == []
 
 
+@pytest.mark.capability("boot hook")
 def test_first_start_shows_no_dialog_and_trust_lasts(stage: Stage, environ: dict[str, str]) -> None:
     """Trust, onboarding and the key are settled before the start, and Claude Code keeps what was written."""
     stage.start_ready("hello")
@@ -127,6 +131,7 @@ def test_first_start_shows_no_dialog_and_trust_lasts(stage: Stage, environ: dict
         (".mcp.json", {"enableAllProjectMcpServers": True}, False),
     ],
 )
+@pytest.mark.capability("MCP approval")
 def test_it_asks_about_a_projects_servers_exactly_where_that_was_foretold(
     make: Make, place: str, settings: dict[str, object], *, asks: bool
 ) -> None:
@@ -149,6 +154,7 @@ def test_it_asks_about_a_projects_servers_exactly_where_that_was_foretold(
     assert bool(foretold) is asks
 
 
+@pytest.mark.capability("boot hook")
 def test_folder_inside_a_repository_is_trusted(make: Make) -> None:
     """A folder below a repository's root needs no dialog either."""
     stage = make(work="repository/below")
@@ -164,6 +170,7 @@ def test_folder_inside_a_repository_is_trusted(make: Make) -> None:
     ["plain", "dots.and_more", "two words", "ünïcödé-日本", "emoji-\N{ROCKET}", "/".join(["long" * 15] * 4)],
     ids=["plain", "dots", "space", "unicode", "astral", "long"],
 )
+@pytest.mark.capability("transcript form")
 def test_conversation_is_found_whatever_its_folder_is_called(make: Make, work: str) -> None:
     """The conversation's file is where we look for it, so a session can be resumed."""
     stage = make(work=work)
@@ -178,6 +185,7 @@ def test_conversation_is_found_whatever_its_folder_is_called(make: Make, work: s
     assert stage.expect(Ready).source == "resume"
 
 
+@pytest.mark.capability("transcript form")
 def test_configuration_folder_of_the_environment_is_respected(make: Make, tmp_path: Path) -> None:
     """With CLAUDE_CONFIG_DIR everything is read and written there."""
     folder = tmp_path / "elsewhere"
@@ -191,6 +199,7 @@ def test_configuration_folder_of_the_environment_is_respected(make: Make, tmp_pa
     assert stage.harness.second_opinion(stage.context, stage.pane_pid) is not None
 
 
+@pytest.mark.capability("pasting")
 def test_messages_in_the_session_folder_are_read_without_asking(stage: Stage) -> None:
     """A message that was too long to paste lies in the session's folder, and reading it opens no dialog."""
     stage.start_ready()
@@ -205,6 +214,7 @@ def test_messages_in_the_session_folder_are_read_without_asking(stage: Stage) ->
     assert stage.of(Asked) == []
 
 
+@pytest.mark.capability("permission hook")
 def test_question_is_told_from_a_permission(stage: Stage) -> None:
     """AskUserQuestion is a question, with its text."""
     stage.start_ready()
@@ -215,6 +225,7 @@ def test_question_is_told_from_a_permission(stage: Stage) -> None:
     assert stage.asking()
 
 
+@pytest.mark.capability("permission hook")
 def test_plan_is_a_dialog_like_a_permission(make: Make) -> None:
     """The question whether a plan may be carried out is told, and its marker stands."""
     stage = make(("--permission-mode", "plan"))
@@ -226,6 +237,7 @@ def test_plan_is_a_dialog_like_a_permission(make: Make) -> None:
     assert stage.asking()
 
 
+@pytest.mark.capability("permission hook")
 def test_dialog_of_a_subagent_outlives_the_main_turn(stage: Stage) -> None:
     """A background agent asks while the main turn ends: the marker stands until that dialog is answered."""
     task = {"description": "d", "subagent_type": "general-purpose", "run_in_background": True}
@@ -243,6 +255,7 @@ def test_dialog_of_a_subagent_outlives_the_main_turn(stage: Stage) -> None:
     wait_until(lambda: stage.collect() and not stage.asking(), "the marker is gone")
 
 
+@pytest.mark.capability("permission hook")
 def test_dialog_outlives_what_a_subagent_does(stage: Stage) -> None:
     """While the main agent asks, the tool calls of a background agent leave the marker alone."""
     task = {"description": "d", "subagent_type": "general-purpose", "run_in_background": True}
@@ -257,6 +270,7 @@ def test_dialog_outlives_what_a_subagent_does(stage: Stage) -> None:
     assert stage.asking()
 
 
+@pytest.mark.capability("turn edges")
 def test_api_error_ends_the_turn_as_failed(stage: Stage) -> None:
     """An error that is not retried is told as such."""
     stage.start_ready()
@@ -266,6 +280,7 @@ def test_api_error_ends_the_turn_as_failed(stage: Stage) -> None:
     assert "400" in stage.expect(TurnFailed).message
 
 
+@pytest.mark.capability("boot hook")
 def test_boot_prompt_may_look_like_an_option(make: Make) -> None:
     """A boot prompt that begins with a dash, after an option that takes a list, is a prompt."""
     stage = make(("--allowedTools", "Read", "Write"))
@@ -275,6 +290,7 @@ def test_boot_prompt_may_look_like_an_option(make: Make) -> None:
     assert stage.expect(TurnStarted).prompt == "--help is what I want"
 
 
+@pytest.mark.capability("mode")
 def test_warning_about_bypassed_permissions_is_answered(make: Make) -> None:
     """With permission checks switched off by the operator, no warning waits for an answer."""
     stage = make(("--dangerously-skip-permissions",), IS_SANDBOX="1")
@@ -287,6 +303,7 @@ def test_warning_about_bypassed_permissions_is_answered(make: Make) -> None:
     assert stage.of(Asked) == []
 
 
+@pytest.mark.capability("resume")
 def test_id_in_use_is_never_given_twice(make: Make) -> None:
     """A conversation that never had a turn is started again under its id, for there is nothing to resume."""
     stage = make()

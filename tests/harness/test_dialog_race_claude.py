@@ -2,10 +2,14 @@
 
 import time
 
+import pytest
+
 from tests.harness.claude_product import ClaudeProduct
 from tests.harness.dialog_race import by_reply, races, wait_for
 from tests.harness.test_story_claude import serve
 from tests.support.tmux import wait_until
+
+pytestmark = pytest.mark.capability("permission hook")
 
 
 def test_no_enter_slips_into_a_dialog(talking: ClaudeProduct) -> None:

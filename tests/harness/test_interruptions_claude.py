@@ -6,6 +6,7 @@ from tests.harness.claude_product import ClaudeProduct
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
 
+pytestmark = pytest.mark.capability("queue evidence")
 BUSY = {"waiting": "[[sleep 30]]", "streaming": "[[drip 30]]", "tool": "[[tool bash sleep 30]]"}
 QUEUED = ("the second thing", "the third thing")
 HELD = {"pending", "queued"}
@@ -60,6 +61,7 @@ def test_an_interruption_loses_nothing_of_its_queue(alone: ClaudeProduct, busy: 
     wait_until(lambda: all(times(alone, text) == 1 for text in QUEUED), "each is taken once", 60)
 
 
+@pytest.mark.capability("input line")
 def test_a_prompt_that_came_back_is_not_sent_with_the_next_message(alone: ClaudeProduct) -> None:
     """Interrupted before its first token, Claude Code puts it back into the input line."""
     alone.serve().wait_swept()

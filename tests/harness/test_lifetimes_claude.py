@@ -40,6 +40,7 @@ def begun(product: ClaudeProduct, *names: str) -> None:
         product.wait_activity("idle", name)
 
 
+@pytest.mark.capability("background tasks")
 def test_a_background_shell_wakes_nothing_after_a_stop(talking: ClaudeProduct) -> None:
     """Neither the stop nor a restart of the service makes a request; the next start lets its one turn through."""
     service = talking.serve().wait_swept()
@@ -65,6 +66,7 @@ def test_a_background_shell_wakes_nothing_after_a_stop(talking: ClaudeProduct) -
     assert talking.events("standing.suppressed")
 
 
+@pytest.mark.capability("background tasks")
 def test_a_background_shell_that_ends_while_paused_is_told_at_the_resume(talking: ClaudeProduct) -> None:
     """It makes no request; its notice waits, and a turn takes it once the pause is over."""
     talking.serve().wait_swept()
@@ -86,6 +88,7 @@ def test_a_background_shell_that_ends_while_paused_is_told_at_the_resume(talking
 
 
 @pytest.mark.parametrize("cleaned", ["", "env -i HOME=$HOME "])
+@pytest.mark.capability("background tasks")
 def test_a_child_of_its_own_session_is_gone_after_a_stop(alone: ClaudeProduct, cleaned: str) -> None:
     """What a tool has detached is found by its marker, without our environment as well."""
     alone.allow("Bash")
@@ -99,6 +102,7 @@ def test_a_child_of_its_own_session_is_gone_after_a_stop(alone: ClaudeProduct, c
     assert [_command_of(pid) for pid in alone.left() if _command_of(pid) == "sleep 300"] == []
 
 
+@pytest.mark.capability("turn edges")
 def test_escape_at_the_terminal_leaves_nobody_busy_for_ever(alone: ClaudeProduct) -> None:
     """No hook tells of it: before a token, while it streams and in a tool the second opinion does."""
     alone.declare(*ESCAPES)
@@ -122,6 +126,7 @@ def test_escape_at_the_terminal_leaves_nobody_busy_for_ever(alone: ClaudeProduct
         assert request.user.endswith(f"alone in {name}")
 
 
+@pytest.mark.capability("input line")
 def test_a_message_right_after_an_escape_is_not_glued_to_what_it_left(alone: ClaudeProduct) -> None:
     """Claude Code puts a prompt that no token answered back into its input line, and nobody has been told yet."""
     begun(alone)
@@ -139,6 +144,7 @@ def test_a_message_right_after_an_escape_is_not_glued_to_what_it_left(alone: Cla
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV], ids=["kill", "segv"])
+@pytest.mark.capability("turn edges")
 def test_a_death_is_told_within_two_seconds(alone: ClaudeProduct, number: int) -> None:
     """With the signal that ended it, and with the last of its screen kept."""
     begun(alone)

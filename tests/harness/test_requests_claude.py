@@ -10,6 +10,7 @@ from tests.support.asking import press, press_stale, wait_buttons, wait_text, wh
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
 
+pytestmark = pytest.mark.capability("permission hook")
 ASK = "asks for permission"
 TOUCH = "[[tool bash touch made-by-test]]"
 QUESTIONS = {

@@ -25,6 +25,7 @@ def number_of(product: ClaudeProduct, option: str) -> str:
     return str(found[-1])
 
 
+@pytest.mark.capability("resume")
 def test_a_reply_is_taken_once_and_the_conversation_goes_on_after_a_stop(talking: ClaudeProduct) -> None:
     """Announcement, reply, answer, status; a graceful stop; the next start knows what was said before."""
     thread = serve(talking)
@@ -54,6 +55,7 @@ def test_a_reply_is_taken_once_and_the_conversation_goes_on_after_a_stop(talking
 
 
 @pytest.mark.parametrize("work", ["[[sleep 8]]", "[[tool bash sleep 8]]"], ids=["mid-turn", "mid-tool"])
+@pytest.mark.capability("queue evidence")
 def test_a_reply_while_a_turn_runs_is_accepted_then_confirmed(talking: ClaudeProduct, work: str) -> None:
     """Claude Code queues it at once, by its own record, and a turn takes it once."""
     thread = serve(talking)
@@ -71,6 +73,7 @@ def test_a_reply_while_a_turn_runs_is_accepted_then_confirmed(talking: ClaudePro
 
 
 @pytest.mark.parametrize("answer", ["Yes", "No", "Escape"])
+@pytest.mark.capability("permission hook")
 def test_an_open_permission_dialog_gets_no_enter(talking: ClaudeProduct, answer: str) -> None:
     """The reply waits with a note, the tool does not run by it, and it is delivered once the dialog is gone."""
     thread = serve(talking)
@@ -90,6 +93,7 @@ def test_an_open_permission_dialog_gets_no_enter(talking: ClaudeProduct, answer:
 
 
 @pytest.mark.parametrize("command", ["/model", "/cost"])
+@pytest.mark.capability("dialogs")
 def test_a_dialog_that_a_person_opened_gets_no_enter(talking: ClaudeProduct, command: str) -> None:
     """No hook tells of it; the message waits until it is closed."""
     thread = serve(talking)
@@ -110,6 +114,7 @@ def test_a_dialog_that_a_person_opened_gets_no_enter(talking: ClaudeProduct, com
     assert talking.moves("behind the dialog") == ["confirmed"]
 
 
+@pytest.mark.capability("pasting")
 def test_a_long_message_arrives_whole(talking: ClaudeProduct) -> None:
     """Almost 100 kB in a thousand lines, pasted, reach the model as they are, in one request."""
     serve(talking)
@@ -125,6 +130,7 @@ def test_a_long_message_arrives_whole(talking: ClaudeProduct) -> None:
     assert len(talking.model.requests("line 0999")) == 1
 
 
+@pytest.mark.capability("input line")
 def test_half_typed_text_comes_back_after_a_reply(talking: ClaudeProduct) -> None:
     """A person at the terminal loses nothing, and nothing of theirs is sent."""
     thread = serve(talking)
@@ -143,6 +149,7 @@ def test_half_typed_text_comes_back_after_a_reply(talking: ClaudeProduct) -> Non
 
 
 @pytest.mark.parametrize("point", ["delivery.claim:after", "delivery.paste:after", "delivery.submit:after"])
+@pytest.mark.capability("queue evidence")
 def test_a_service_killed_while_it_delivers_delivers_once(talking: ClaudeProduct, point: str) -> None:
     """The next service goes on from the row, the receipt and Claude Code's own records."""
     first = talking.serve(env={"THE_LOOP_CRASH_AT": point}).wait_swept()
@@ -160,6 +167,7 @@ def test_a_service_killed_while_it_delivers_delivers_once(talking: ClaudeProduct
     assert times_in(request, "survive this") == 1
 
 
+@pytest.mark.capability("resume")
 def test_start_say_stop_and_resume_without_a_service(alone: ClaudeProduct) -> None:
     """The command line alone: a say is confirmed by Claude Code's own record, and the conversation is resumed."""
     started = alone.cli("standing", "start", NAME, "--json", seconds=120)
@@ -174,6 +182,7 @@ def test_start_say_stop_and_resume_without_a_service(alone: ClaudeProduct) -> No
     assert times_in(later, "the first word") >= 1
 
 
+@pytest.mark.capability("resume")
 def test_a_conversation_just_begun_survives_a_stop(alone: ClaudeProduct) -> None:
     """Stopped in the moment in which the first turn ends, it is resumed all the same."""
     alone.cli("standing", "start", NAME, seconds=120)

@@ -7,6 +7,7 @@ import pytest
 from tests.harness.claude_product import ClaudeProduct
 from tests.support.tmux import wait_until
 
+pytestmark = pytest.mark.capability("resume")
 NAMES = [f"agent-{number}" for number in range(10)]
 
 

@@ -13,6 +13,7 @@ from tests.support.asking import wait_buttons
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
 
+pytestmark = pytest.mark.capability("tools")
 TURN = 60.0
 SERVER = Path(__file__).with_name("server_of_an_operator.py")
 
@@ -107,6 +108,7 @@ def test_an_operators_own_servers_go_on_and_still_ask(talking: ClaudeProduct) ->
     assert {"mcp__mine__whisper", "mcp__the-loop__post"} <= tools_seen(talking)
 
 
+@pytest.mark.capability("MCP approval")
 def test_a_projects_server_of_our_name_neither_asks_nor_runs(alone: ClaudeProduct) -> None:
     """A cloned repository cannot put its own tools in the place of those that are allowed."""
     servers = {"the-loop": {"command": sys.executable, "args": ["-I", "-S", str(SERVER)]}}

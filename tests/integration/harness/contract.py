@@ -1,5 +1,7 @@
 """What every harness with hooks promises, told once. A test module subclasses this and provides the `stage` fixture."""
 
+import pytest
+
 from core.domain.activity import ActivityState
 from core.domain.harness import (
     Asked,
@@ -30,6 +32,7 @@ AWKWARD = (
 class HookedHarnessContract:
     """The contract of the adapters that prove what they did."""
 
+    @pytest.mark.capability("boot hook")
     def test_boot_prompt_is_taken_and_answered(self, stage: Stage) -> None:
         """A fresh start with a prompt is ready, takes the prompt as its first turn and answers it."""
         stage.start_ready("[boot #boot1] hello")
@@ -42,6 +45,7 @@ class HookedHarnessContract:
         assert ended.answer
         assert ended.pending_tasks == ()
 
+    @pytest.mark.capability("pasting")
     def test_pasted_text_is_evident_and_answered(self, stage: Stage) -> None:
         """A pasted message shows up in the harness's own records, and its answer in TurnEnded."""
         stage.start_ready()
@@ -51,6 +55,7 @@ class HookedHarnessContract:
         stage.expect(TurnEnded, lambda event: stage.words.echo(event.answer))
         assert len({event for event in stage.of(TurnStarted) if "#echo1]" in event.prompt}) == 1
 
+    @pytest.mark.capability("pasting")
     def test_awkward_texts_arrive_exactly_and_one_by_one(self, stage: Stage) -> None:
         """Framed as delivery frames them, texts that mean something to terminals arrive as they are."""
         stage.start_ready()
@@ -65,6 +70,7 @@ class HookedHarnessContract:
         for number, text in enumerate(AWKWARD):
             assert prompts[text].rstrip() == f"[ann #odd{number}] {text}".rstrip()
 
+    @pytest.mark.capability("queue evidence")
     def test_text_in_mid_turn_is_queued_then_taken(self, stage: Stage) -> None:
         """While a turn runs a message is in the harness's queue at once, and a turn takes it later."""
         stage.start_ready()
@@ -75,6 +81,7 @@ class HookedHarnessContract:
         stage.expect(TextQueued, lambda event: "#next1]" in event.prompt)
         stage.expect(TurnStarted, lambda event: "#next1]" in event.prompt)
 
+    @pytest.mark.capability("permission hook")
     def test_permission_is_asked_with_the_marker_in_place(self, stage: Stage) -> None:
         """An open permission dialog is an event and the file `asking`; answered, the file is gone and the turn ends."""
         stage.start_ready()
@@ -93,6 +100,7 @@ class HookedHarnessContract:
         stage.expect(TurnEnded)
         assert not stage.asking()
 
+    @pytest.mark.capability("resume")
     def test_stopped_conversation_is_resumed(self, stage: Stage) -> None:
         """After SIGTERM the conversation is resumable, and a resume is told as such."""
         assert not stage.harness.resumable(stage.context)
@@ -110,6 +118,7 @@ class HookedHarnessContract:
         assert stage.expect(Ready, lambda event: event.source == "resume").session_id == conversation
         wait_until(lambda: "remember me" in stage.screen(), f"the old text shows; {stage.screen()}")
 
+    @pytest.mark.capability("turn edges")
     def test_exit_by_a_person_is_told_as_such(self, stage: Stage) -> None:
         """`/exit` typed in the pane is nobody's crash."""
         stage.start_ready()
@@ -119,6 +128,7 @@ class HookedHarnessContract:
 
         assert stage.expect(Ended) == Ended("prompt_input_exit", by_person=True)
 
+    @pytest.mark.capability("transcript form")
     def test_clear_changes_the_conversation(self, stage: Stage) -> None:
         """`/clear` ends no session: the id is followed, and evidence comes from the new conversation."""
         stage.start_ready()
@@ -133,6 +143,7 @@ class HookedHarnessContract:
         assert not stage.ended()
         stage.say("echo2", "after")
 
+    @pytest.mark.capability("background tasks")
     def test_background_task_is_pending_until_it_speaks(self, stage: Stage) -> None:
         """A turn that leaves a task behind says so; the task's end starts a turn that nobody typed."""
         stage.start_ready()
@@ -144,6 +155,7 @@ class HookedHarnessContract:
         stage.expect(TurnStarted, lambda event: event.internal)
         stage.expect(TurnEnded, lambda event: event.pending_tasks == ())
 
+    @pytest.mark.capability("background tasks")
     def test_held_session_starts_no_turn_by_itself(self, stage: Stage) -> None:
         """With `hold` in the folder a notification is blocked and kept; what a person types goes through."""
         stage.start_ready()
@@ -159,6 +171,7 @@ class HookedHarnessContract:
         stage.expect(TurnEnded, lambda event: stage.words.echo(event.answer))
         assert not [event for event in stage.of(TurnStarted) if event.internal]
 
+    @pytest.mark.capability("turn edges")
     def test_second_opinion_follows_an_interrupt(self, stage: Stage) -> None:
         """Escape fires no hook; the status file tells that the harness is idle again."""
         stage.start_ready()
@@ -170,6 +183,7 @@ class HookedHarnessContract:
         wait_until(lambda: self._opinion(stage) is ActivityState.IDLE, "it is idle again")
         assert TurnEnded("") in stage.collect() or not stage.of(TurnEnded)
 
+    @pytest.mark.capability("input line")
     def test_clear_keys_empty_the_composer(self, stage: Stage) -> None:
         """The adapter's clear keys leave nothing of a stuck text of several lines in the next message."""
         stage.start_ready()
@@ -182,6 +196,7 @@ class HookedHarnessContract:
         taken = next(event.prompt for event in stage.of(TurnStarted) if "#echo1]" in event.prompt)
         assert taken.strip() == "[ann #echo1] alone", repr(taken)
 
+    @pytest.mark.capability("input line")
     def test_stash_key_keeps_half_typed_text_out(self, stage: Stage) -> None:
         """What a person has half typed is put aside by the stash key, and is back after the message."""
         stage.start_ready()

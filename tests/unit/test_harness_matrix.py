@@ -1,0 +1,65 @@
+"""The page that tells which version of Claude Code can do what, and what it is made from."""
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.harness.matrix import Run, page, read
+from tests.harness.recording import Recording
+
+CASES = {
+    "tests/harness/test_x.py::test_a_b_c": {"capability": "resume", "outcome": "passed"},
+    "tests/harness/test_x.py::TestY::test_it[mid-turn]": {"capability": "resume", "outcome": "failed"},
+    "tests/harness/test_x.py::test_d[a|b]": {"capability": "boot hook", "outcome": "passed"},
+}
+OLD = Run("2.1.1", "2026-01-01", CASES)
+NEW = Run("2.1.2", "2026-02-01", {name: case for name, case in CASES.items() if "test_d" not in name})
+
+
+def test_each_version_has_a_column_of_what_it_can_do() -> None:
+    """All cases passed is proven, some are counted, and what no case tried is said to be so."""
+    written = page([OLD, NEW]).splitlines()
+
+    assert "Run: 2.1.1 on 2026-01-01, 2 of 3 cases; 2.1.2 on 2026-02-01, 1 of 2 cases." in written
+    assert "| boot hook | proven | not tried |" in written
+    assert "| resume | 1 of 2 | 1 of 2 |" in written
+    assert "| background tasks | not tried | not tried |" in written
+
+
+def test_each_case_has_a_row() -> None:
+    """In words, below its capability; a case that one version alone has is not tried in the other."""
+    written = page([OLD, NEW]).partition("## resume")
+
+    assert "| a b c | yes | yes |" in written[2].splitlines()
+    assert "| it `[mid-turn]` | **no** | **no** |" in written[2].splitlines()
+    assert "| d `[a&#124;b]` | yes | not tried |" in written[0].splitlines()
+
+
+def record(path: Path, name: str, *outcomes: Literal["passed", "failed", "skipped"]) -> None:
+    """Record a run of one case, whose phases end like this."""
+    recording = Recording("2.1.2", path)
+    told = [("capability", "resume")]
+    for outcome in outcomes:
+        recording.pytest_runtest_logreport(
+            pytest.TestReport(name, ("", 0, ""), {}, outcome, None, "call", user_properties=told)
+        )
+    recording.pytest_sessionfinish()
+
+
+def test_a_case_that_fails_in_any_phase_has_failed(tmp_path: Path) -> None:
+    """One whose clean-up fails is not told as passed."""
+    record(tmp_path / "results.json", "a", "passed", "passed", "failed")
+
+    assert read(tmp_path / "results.json").cases == {"a": {"capability": "resume", "outcome": "failed"}}
+
+
+def test_a_run_of_one_case_leaves_the_others_as_they_were(tmp_path: Path) -> None:
+    """It replaces its own, so that a case may be run again by itself."""
+    path = tmp_path / "results.json"
+    record(path, "a", "failed")
+    record(path, "b", "passed")
+
+    record(path, "a", "passed")
+
+    assert {name: case["outcome"] for name, case in read(path).cases.items()} == {"a": "passed", "b": "passed"}
