@@ -1,5 +1,6 @@
 """What harnesses can do, what they tell us, and how one is launched. No I/O."""
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -49,6 +50,37 @@ class Traits:
     flush: float = 0.0  #: seconds after its last report in which a SIGTERM may lose the end of the conversation
     tools: bool = False  #: its adapter hands it our tools, which then ask for no permission
     prompt_argument: bool = True  #: takes the boot prompt as an argument; False: it is pasted like any message
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The program that a session's start would run, and the versions of it that were tried, oldest first.
+
+    `version` is "" where it could not be asked for, and `trouble` says why.
+    """
+
+    version: str
+    tried: tuple[str, ...]
+    trouble: str = ""
+
+    def note(self) -> str:
+        """Return what a person should know of the version; "" for one that was tried."""
+        if self.trouble:
+            return f"its version could not be asked for: {self.trouble}"
+        if self.version in self.tried:
+            return ""
+        oldest, newest = self.tried[0], self.tried[-1]
+        if _order(self.version) > _order(newest):
+            found = f"newer than any that was tried ({oldest} to {newest})"
+        elif _order(self.version) < _order(oldest):
+            found = f"older than any that was tried ({oldest} to {newest})"
+        else:
+            found = f"never tried; tried were {', '.join(self.tried)}"
+        return f"{found}: what is told of its sessions may be wrong"
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version.partition("-")[0]))
 
 
 @dataclass(frozen=True)

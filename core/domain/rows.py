@@ -8,7 +8,7 @@ from typing import Any
 
 from core.clock import iso
 from core.domain.activity import ActivityState
-from core.domain.services import ServiceRow
+from core.domain.services import HarnessRow, ServiceRow
 from core.domain.session import FAILURES, Definition, Hold, Live, Outcome, Phase, Status
 from core.values import dataclass, field_names, replace
 
@@ -76,13 +76,15 @@ class StatusReport:
     """The one health answer: services, sessions, and whether all is as a boot would have it."""
 
     services: tuple[ServiceRow, ...]
+    harnesses: tuple[HarnessRow, ...]
     sessions: tuple[Row, ...]
     ok: bool
 
     def to_json(self) -> dict[str, Any]:
-        """Return `{"services", "standingSessions", "ok"}`."""
+        """Return `{"services", "harnesses", "standingSessions", "ok"}`."""
         return {
             "services": [row.to_json() for row in self.services],
+            "harnesses": [row.to_json() for row in self.harnesses],
             "standingSessions": [row.to_json() for row in self.sessions],
             "ok": self.ok,
         }

@@ -17,3 +17,17 @@ class ServiceRow:
     def to_json(self) -> dict[str, Any]:
         """Return `{name, running, pid, detail}`."""
         return {"name": self.name, "running": self.running, "pid": self.pid, "detail": self.detail}
+
+
+@dataclass(frozen=True)
+class HarnessRow:
+    """A program that sessions run, and whether its version was ever tried. `version` is "" where it does not tell."""
+
+    name: str
+    version: str
+    tried: tuple[str, ...]  #: oldest first
+    detail: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `{name, version, tried, detail}`; version is null where it is not known."""
+        return {"name": self.name, "version": self.version or None, "tried": list(self.tried), "detail": self.detail}

@@ -9,6 +9,7 @@ from core import agent
 from core.domain.harness import (
     HarnessEvent,
     IdPolicy,
+    Installed,
     Launch,
     Opinion,
     Report,
@@ -56,6 +57,10 @@ class BundledHarness:
     def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
         """Return "": it opens none at its start."""
         return ""
+
+    def installed(self) -> Installed | None:
+        """Return None: it comes with the-loop."""
+        return None
 
     def new_session_id(self) -> str | None:
         """Return a new UUID."""

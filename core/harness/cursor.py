@@ -6,6 +6,7 @@ from pathlib import Path
 from core.domain.harness import (
     HarnessEvent,
     IdPolicy,
+    Installed,
     Launch,
     Opinion,
     Report,
@@ -30,6 +31,10 @@ class CursorHarness:
     def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
         """Return "": it is never run."""
         return ""
+
+    def installed(self) -> Installed | None:
+        """Return None: it is never run."""
+        return None
 
     def new_session_id(self) -> str | None:
         """Return None: cursor takes no id."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from core.domain.harness import (
     HarnessEvent,
     IdPolicy,
+    Installed,
     Launch,
     Opinion,
     PasteStyle,
@@ -68,6 +69,10 @@ class GenericHarness:
     def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
         """Return "": nothing is known of its dialogs."""
         return ""
+
+    def installed(self) -> Installed | None:
+        """Return None: nothing is promised of its versions."""
+        return None
 
     def new_session_id(self) -> str | None:
         """Return a new UUID where `start` has a place for it."""

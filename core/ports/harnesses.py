@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from core.domain.harness import HarnessEvent, Launch, Opinion, Report, SessionContext, Traits
+from core.domain.harness import HarnessEvent, Installed, Launch, Opinion, Report, SessionContext, Traits
 from core.domain.session import Definition
 
 
@@ -31,6 +31,10 @@ class Harness(Protocol):
 
         It is a person's to answer, and nothing of ours does.
         """
+        ...
+
+    def installed(self) -> Installed | None:
+        """Return which version of the program a start would run; None where none was ever tried against another."""
         ...
 
     def new_session_id(self) -> str | None:

@@ -7,11 +7,11 @@ from core.domain.gate import Action, GateContext, Wake, decide, hold_state
 from core.domain.observing import observe
 from core.domain.restarting import ended_unasked
 from core.domain.rows import Answer, Row, StatusReport
-from core.domain.services import ServiceRow
+from core.domain.services import HarnessRow, ServiceRow
 from core.domain.session import HoldKind, Outcome, Phase
-from core.errors import CoreError, StoreBroken
+from core.errors import CoreError, StoreBroken, UnsupportedHarness
 from core.session.ahead import dialog_ahead
-from core.session.sessions import Known, every_session
+from core.session.sessions import Known, every_session, resolve
 from core.standing.common import Told, foreign, lock, told_of
 from core.standing.dying import tell_server_lost
 from core.standing.listing import Glance, glance, row_of, rows_told
@@ -60,7 +60,21 @@ def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
     well = running and all(
         _well(row, boots=enabled) or _sleeps(known, view) for known, row in zip(sessions, rows, strict=True)
     )
-    return StatusReport((*services, *database), rows, well)
+    return StatusReport((*services, *database), _harness_rows(system, sessions), rows, well)
+
+
+def _harness_rows(system: System, sessions: Sequence[Known]) -> tuple[HarnessRow, ...]:
+    """Return a row for each program of theirs that was tried in some versions. It changes nobody's health."""
+    named = {resolve(known.definition, system.settings).harness for known in sessions if not known.unreadable}
+    rows: list[HarnessRow] = []
+    for name in sorted(named):
+        try:
+            installed = system.harnesses.get(name).installed()
+        except UnsupportedHarness:
+            continue  # its sessions' own rows tell that there is none
+        if installed is not None:
+            rows.append(HarnessRow(name, installed.version, installed.tried, installed.note()))
+    return tuple(rows)
 
 
 def _with_dialog(system: System, known: Known, row: Row) -> Row:

@@ -10,6 +10,7 @@ from core.clock import Clock
 from core.domain.harness import (
     HarnessEvent,
     IdPolicy,
+    Installed,
     Launch,
     Opinion,
     Report,
@@ -18,12 +19,13 @@ from core.domain.harness import (
 )
 from core.domain.session import Definition
 from core.domain.tools import SERVER
-from core.errors import InvalidValue
+from core.errors import HarnessNotInstalled, InvalidValue
 from core.harness.base import SETTINGS, find_executable
 from core.harness.claude.arguments import asks_for_bypass, refuse_owned, take_settings
 from core.harness.claude.files import ClaudeFiles
 from core.harness.claude.servers import undecided
 from core.harness.claude.trust import ClaudeTrust
+from core.harness.claude.versions import TRIED, ask_version
 from core.harness.conversation import ConversationFile, has_turn
 from core.harness.events import interpret
 from core.harness.hooks.install import install_hooks
@@ -85,6 +87,13 @@ class ClaudeHarness:
         """Return what it would ask about servers of `.mcp.json`, and where that is decided; "" for nothing."""
         told = [f"{', '.join(names)} of {path}" for path, names in undecided(self._files, cwd, args).items()]
         return _ASKS.format(servers="; ".join(told), cwd=cwd) if told else ""
+
+    def installed(self) -> Installed | None:
+        """Ask the program for its version."""
+        try:
+            return ask_version(self._executable(), self._environ)
+        except HarnessNotInstalled as error:
+            return Installed("", TRIED, error.message)
 
     def new_session_id(self) -> str | None:
         """Return a new UUID; Claude Code takes nothing else."""

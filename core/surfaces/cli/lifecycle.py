@@ -9,7 +9,15 @@ from core.config.demonstration import refuse_alone
 from core.config.problems import ConfigError
 from core.domain.rights import Verb
 from core.domain.rows import misconfigured_row
-from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_rows, print_services, warn
+from core.surfaces.cli.printing import (
+    EXIT_FAILED,
+    EXIT_OK,
+    print_harnesses,
+    print_json,
+    print_rows,
+    print_services,
+    warn,
+)
 from core.surfaces.cli.session import Session, shared_options
 
 
@@ -28,6 +36,7 @@ def _report(session: Session, report: Mapping[str, Any]) -> int:
         print_json(report)
     else:
         print_services(report["services"])
+        print_harnesses(report.get("harnesses", []))
         print_rows(report["standingSessions"], session.exact)
     return EXIT_OK if report["ok"] else EXIT_FAILED
 

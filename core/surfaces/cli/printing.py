@@ -177,5 +177,15 @@ def print_services(services: Sequence[Mapping[str, Any]]) -> None:
     for row in services:
         state = "running" if row["running"] else "not running"
         pid = f" (pid {row['pid']})" if row.get("pid") else ""
-        detail = f": {row['detail']}" if row.get("detail") else ""
-        print_line(f"{row['name']}: {state}{pid}{detail}")
+        print_line(f"{row['name']}: {state}{pid}{_behind(row.get('detail') or '')}")
+
+
+def print_harnesses(harnesses: Sequence[Mapping[str, Any]]) -> None:
+    """Print which version of each program is installed, and what there is to say of it, one a line."""
+    for row in harnesses:
+        version, tried = row["version"] or "version unknown", row["tried"]
+        print_line(f"{row['name']}: {version} (tried: {tried[0]} to {tried[-1]}){_behind(row['detail'])}")
+
+
+def _behind(detail: str) -> str:
+    return f": {detail}" if detail else ""

@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
+from core.harness.claude import versions
+from core.harness.claude.versions import TRIED
 from core.surfaces.cli.main import run
 from core.surfaces.cli.printing import print_row, print_rows
 from tests.unit.surfaces.conftest import Terminal
@@ -86,11 +88,11 @@ def test_a_row_has_the_keys_that_people_script_against(terminal: Terminal) -> No
         assert set(row) == ROW_KEYS
 
 
-def test_the_lifecycle_has_its_three_keys(terminal: Terminal) -> None:
-    """services, standingSessions and ok; a service row is name, running, pid and detail."""
+def test_the_lifecycle_has_its_keys(terminal: Terminal) -> None:
+    """services, harnesses, standingSessions and ok; a service row is name, running, pid and detail."""
     terminal.run("status", "--json")
 
-    assert sorted(terminal.json) == ["ok", "services", "standingSessions"]
+    assert sorted(terminal.json) == ["harnesses", "ok", "services", "standingSessions"]
     assert {tuple(sorted(row)) for row in terminal.json["services"]} == {("detail", "name", "pid", "running")}
 
 
@@ -351,3 +353,65 @@ def test_a_table_tells_what_should_run_from_what_does(
     print_rows([{"name": "scribe", "status": "running", "live": live}], str)
 
     assert capsys.readouterr().out.splitlines()[1].split("  ")[1] == shown
+
+
+def claude_says(terminal: Terminal, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Let the declared session run a Claude Code that answers like this."""
+    program = terminal.folder / "claude"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{terminal.folder}{os.pathsep}{os.environ['PATH']}")
+    terminal.config.write_text(terminal.config.read_text().replace("defaultHarness: absent", "defaultHarness: claude"))
+
+
+def test_status_tells_that_a_version_was_tried(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the range of those that were; nothing else is said of it."""
+    claude_says(terminal, monkeypatch, f"echo '{TRIED[0]} (Claude Code)'")
+
+    terminal.run("status")
+    told = terminal.out.splitlines()
+    terminal.run("status", "--json")
+
+    assert f"claude: {TRIED[0]} (tried: {TRIED[0]} to {TRIED[-1]})" in told
+    assert terminal.json["harnesses"] == [
+        {"name": "claude", "version": TRIED[0], "tried": list(TRIED), "detail": ""},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("script", "version", "said"),
+    [
+        ("echo '99.0.0 (Claude Code)'", "99.0.0", "newer than any that was tried"),
+        ("echo '2.1.9 (Claude Code)'", "2.1.9", "older than any that was tried"),
+        ("echo '2.1.281 (Claude Code)'", "2.1.281", "never tried"),
+        ("echo broken >&2; exit 3", None, "ended with 3 and said: broken"),
+        ("exec sleep 100", None, "timed out"),
+    ],
+)
+def test_status_tells_that_a_version_was_never_tried(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, script: str, version: str | None, said: str
+) -> None:
+    """In the line and in the JSON; one that cannot be asked for is told as that, and the rest of the answer stands."""
+    monkeypatch.setattr(versions, "SECONDS", 1.0)
+    claude_says(terminal, monkeypatch, script)
+
+    terminal.run("status")
+    [told] = [line for line in terminal.out.splitlines() if line.startswith("claude: ")]
+    terminal.run("status", "--json")
+    [row] = terminal.json["harnesses"]
+
+    assert said in told
+    assert (row["version"], said in row["detail"]) == (version, True)
+    assert terminal.json["standingSessions"][0]["harness"] == "claude"
+
+
+def test_status_tells_of_a_claude_code_that_is_not_there(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its version is unknown, and why."""
+    claude_says(terminal, monkeypatch, "")
+    (terminal.folder / "claude").unlink()
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    terminal.run("status", "--json")
+
+    [row] = terminal.json["harnesses"]
+    assert (row["version"], "is not on PATH" in row["detail"]) == (None, True)
