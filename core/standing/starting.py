@@ -28,7 +28,7 @@ _POLL_SECONDS = 0.05
 _EXIT_SECONDS = 1.0  #: tmux learns of an end a moment after the process is gone
 _SCREEN_LINES = 50
 _LAST_CHARACTERS = 400
-_TMUX_SAYS = re.compile(r"Pane is dead")
+_TMUX_SAYS = re.compile(r"Pane is dead \(.*\)")  #: below what the program has printed
 
 
 def start_standing(system: System, name: str | None, actor: str, *, auto_only: bool = False) -> Answer:
@@ -261,5 +261,8 @@ def _last_words(system: System, opened: Opened, end: LastExit | None) -> str:
         shown = system.runner.screen(opened.context.instance, _SCREEN_LINES).splitlines()
     except NotRunning:
         return "its pane is gone, and its last output with it"
-    last = " / ".join(line.strip() for line in shown if line.strip() and not _TMUX_SAYS.match(line))
+    lines = [line.strip() for line in shown if line.strip()]
+    if lines and _TMUX_SAYS.fullmatch(lines[-1]):
+        del lines[-1]
+    last = " / ".join(lines)
     return f"{exit_text(end)}; its last output: {last[-_LAST_CHARACTERS:] or 'none'}"

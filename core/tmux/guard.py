@@ -140,25 +140,36 @@ def spawn_line(spawn: Spawn, without: Sequence[str], *, remain_on_exit: bool) ->
     return [["if-shell", "-F", in_time, spell(act), spell([_tell(LATE)])]]
 
 
-def screen_line(pane_id: str, instance: str, lines: int) -> Line:
-    """Return the line that prints the screen and that many lines of history, wrapped lines joined."""
+def screen_line(pane_id: str, instance: str, lines: int, nonce: str) -> Line:
+    """Return the line that prints the screen and that many lines of history, wrapped lines joined; see `screens_of`.
+
+    The nonce, new for each call, tells our words from the program's, which may be the same otherwise.
+    """
     _checked(_PANE_ID, pane_id)
-    _checked(_SAFE, instance)
-    capture = spell([["capture-pane", "-p", "-J", "-S", f"-{lines}", "-t", pane_id]])
-    return [["if-shell", "-F", "-t", pane_id, _carries(instance), capture, spell([_tell(ABSENT)])]]
+    for word in (instance, nonce):
+        _checked(_SAFE, word)
+    act = [_tell(f"{nonce} {instance}"), ["capture-pane", "-p", "-J", "-S", f"-{lines}", "-t", pane_id]]
+    return [_if(pane_id, _carries(instance), act, [_tell(f"{nonce} {ABSENT}")])]
+
+
+def screens_of(out: str, nonce: str) -> dict[str, str]:
+    """Return by instance what `screen_line`s with that nonce printed; none of a pane that does not carry its tag."""
+    parts = f"\n{out}".split(f"\n{ANSWER}{nonce} ")
+    found = dict(part.split("\n", 1) for part in parts[1:] if "\n" in part)
+    return {instance: text for instance, text in found.items() if instance != ABSENT}
 
 
 def outcomes(out: str) -> dict[str, str]:
     """Return what became of each of several pastes, by the token of its receipt; none of one that gave no answer."""
-    answers = (line.removeprefix(ANSWER).split() for line in out.splitlines() if line.startswith(ANSWER))
+    answers = (line.removeprefix(ANSWER).split(" ") for line in out.split("\n") if line.startswith(ANSWER))
     return {answer[1]: answer[0] for answer in answers if len(answer) == 2}
 
 
 def told(out: str) -> list[str]:
     """Return the words of a guarded line's answer; none where it gave none."""
-    for line in out.splitlines():
+    for line in out.split("\n"):
         if line.startswith(ANSWER):
-            return line.removeprefix(ANSWER).split()
+            return line.removeprefix(ANSWER).split(" ")  # exactly as tmux wrote them: the last may be a path
     return []
 
 

@@ -18,6 +18,7 @@ from core.values import dataclass
 
 _SCREEN_LINES = 2000  #: the most that is ever captured: the server serves nobody else meanwhile
 _END_ATTEMPTS = 5
+_GONE = "can't find pane"
 
 
 @dataclass(frozen=True)
@@ -164,15 +165,18 @@ class TmuxRunner:
 
     def screen(self, instance: str, lines: int) -> str:
         """See Runner. At most 2000 lines. Raises NotRunning if no pane carries the tag."""
-        lines = max(1, min(lines, _SCREEN_LINES))
         known = self._find(instance)
-        reply = None if known is None else self._ask(guard.screen_line(known.pane_id, instance, lines), process=True)
-        if reply is None or guard.told(reply.out)[:1] == [guard.ABSENT] or _nothing(reply):
+        shown = None
+        if known is not None:
+            lines, nonce = max(1, min(lines, _SCREEN_LINES)), os.urandom(8).hex()
+            line = guard.screen_line(known.pane_id, instance, lines, nonce)
+            reply = self._ask(line, process=True)
+            if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
+                _refused(reply)
+            shown = guard.screens_of(reply.out, nonce).get(instance)
+        if shown is None:
             raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
-        if reply.rc != 0:
-            _refused(reply)
-        shown = [line.rstrip() for line in reply.out.rstrip().split("\n")]
-        return "\n".join(shown[-lines:])
+        return "\n".join([line.rstrip() for line in shown.rstrip().split("\n")][-lines:])
 
     def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:
         """See Runner. The target is one word with its flag: a word that begins with `=` means something to zsh."""

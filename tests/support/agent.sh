@@ -5,7 +5,7 @@
 # STORE/stubborn: it ignores SIGTERM.
 store=$1 mode=$2 id=$3 prompt=$4
 note() { printf '%s\n' "$*" >>"$store/log"; }
-if [ -e "$store/broken" ]; then echo "cannot start: broken"; exit 3; fi
+if [ -e "$store/broken" ]; then echo "cannot start: broken"; cat "$store/broken"; exit 3; fi
 if [ "$mode" = resume ] && [ ! -e "$store/$id" ]; then echo "No conversation found with session ID: $id"; exit 1; fi
 note "$mode $id"
 printf '%s' "$prompt" >>"$store/$id"

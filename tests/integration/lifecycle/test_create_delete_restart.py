@@ -80,13 +80,13 @@ def test_creation_that_fails_leaves_nothing(system: System, world: World, privat
 
 
 def test_program_that_ends_at_once_is_told_with_its_last_output(system: System, world: World) -> None:
-    """The row says how it ended and what it printed; a declared session keeps its record."""
-    (world.store / "broken").touch()
+    """The row says how it ended and what it printed, of which nothing is taken for tmux's own; the record stays."""
+    (world.store / "broken").write_text("Pane is dead: no more panes\n")
 
     answer = start_standing(system, "scribe", ACTOR)
 
     assert outcomes(answer) == {"scribe": Outcome.FAILED}
-    assert "cannot start: broken" in answer.sessions[0].detail
+    assert "cannot start: broken / Pane is dead: no more panes)" in answer.sessions[0].detail
     assert recorded(system, "scribe").phase is Phase.SETTLED
 
 

@@ -239,3 +239,14 @@ def test_mention_of_an_instance_makes_no_pane_ours(private: PrivateTmux, runner:
     found = [listed.pane_id for listed in runner.survey().panes if listed.tag == pane.tag]
 
     assert found == [pane.pane_id]
+
+
+@pytest.mark.parametrize("word", ["absent", "done", "late", "dead", "refused", ""])
+def test_screen_that_shows_our_words_is_shown(private: PrivateTmux, runner: TmuxRunner, word: str) -> None:
+    """What a program prints is never taken for tmux's answer to us, on whichever line it stands."""
+    pane = private.spawn(runner, launcher(private.folder / "a", f"echo the-loop:{word}; echo end; exec cat"))
+    wait_until(lambda: "end" in private.tmux("capture-pane", "-p", "-t", pane.pane_id), "it has printed")
+
+    shown = runner.screen(pane.tag, 10)
+
+    assert shown == f"the-loop:{word}\nend"

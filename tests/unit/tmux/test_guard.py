@@ -103,3 +103,12 @@ def test_answer_is_found_among_other_output() -> None:
     """Only the line that begins with our word counts."""
     assert guard.told("noise\nthe-loop:done %1 $2\n") == ["done", "%1", "$2"]
     assert guard.told("noise\n") == []
+    assert " ".join(guard.told("the-loop:done %1 /a  b\u2028c\n")[2:]) == "/a  b\u2028c"
+
+
+def test_screens_are_told_from_what_they_show() -> None:
+    """Each begins behind our word and its nonce; what looks like one without it belongs to the text."""
+    out = "the-loop:n1 i-a\nfirst\nthe-loop:n2 i-b\nthe-loop:absent\n\nthe-loop:n1 absent\nthe-loop:n1 i-c\n"
+
+    assert guard.screens_of(out, "n1") == {"i-a": "first\nthe-loop:n2 i-b\nthe-loop:absent\n", "i-c": ""}
+    assert guard.screens_of("noise\n", "n1") == {}
