@@ -14,11 +14,12 @@ from bot.workspace.controls import Controls
 from bot.workspace.errors import ControlError
 
 VERBS = (
-    "add_app", "add_channel", "add_user", "archive", "break_sockets", "clear_faults", "command",
-    "connections", "deactivate", "delete", "disconnect", "edit", "envelopes", "ephemerals", "fault",
-    "given_up", "hold_events", "join", "kick", "lose_events", "messages", "press", "react", "reactions",
+    "add_app", "add_channel", "add_group", "add_user", "archive", "break_sockets", "clear_faults", "clip", "command",
+    "connections", "deactivate", "delete", "disconnect", "edit", "envelopes", "ephemerals", "fault", "forward",
+    "given_up", "hold_events", "join", "kick", "lose_events", "messages", "press", "quote", "react", "reactions",
     "redeliver", "release_events", "replied", "replies", "say", "say_as_bot", "sent_events", "set_revoked",
     "set_scopes", "set_socket_mode", "share", "sockets_opened", "unfurl", "unreact",
+    "write_down",
 )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ class Controls:
         `broadcast` also sends a reply to the channel, `me` makes it a /me message, `files` maps names to contents.
         """
         person, place = self.user(user), self._joined(channel, user)
-        wire = typed_to_wire(text, self._ids(self._room.store.users()), self._ids(self._room.store.channels()))
+        wire = self._wire(text)
         fields: Json = {"user": person.id, "text": wire, "team": person.team_id}
         if text:
             fields["blocks"] = [{**rich_text(wire), "block_id": new_id("")[:5]}]
@@ -72,7 +72,7 @@ class Controls:
     def edit(self, channel: str, ts: str, text: str) -> None:
         """Edit a message as its author would."""
         place, message = self._message(channel, ts)
-        wire = typed_to_wire(text, self._ids(self._room.store.users()), self._ids(self._room.store.channels()))
+        wire = self._wire(text)
         self._room.posting.edit(place, message, {"text": wire, "blocks": [rich_text(wire)]}, message.get("user"))
 
     def unfurl(self, channel: str, ts: str) -> None:
@@ -80,6 +80,56 @@ class Controls:
         place, message = self._message(channel, ts)
         preview = [{"id": 1, "title": "A page", "from_url": "https://example.com/", "fallback": "A page"}]
         self._room.posting.edit(place, message, {"attachments": preview}, None)
+
+    def forward(self, user: str, channel: str, ts: str, into: str, text: str = "", thread_ts: str | None = None) -> str:
+        """Forward a message of `channel` into another channel, or a thread there, with a comment; return the ts."""
+        person, place, (source, message) = self.user(user), self._joined(into, user), self._message(channel, ts)
+        fields: Json = {"user": person.id, "text": self._wire(text), "team": person.team_id}
+        fields |= {
+            "client_msg_id": str(uuid.uuid4()),
+            "attachments": [self._quote(source, message) | {"is_share": True}],
+        }
+        if text:
+            fields["blocks"] = [{**rich_text(fields["text"]), "block_id": new_id("")[:5]}]
+        return self._posted(place, fields | ({"thread_ts": thread_ts} if thread_ts else {}))
+
+    def quote(self, channel: str, ts: str, quoted_channel: str, quoted_ts: str) -> None:
+        """Change a message as the server does for a link to a message: it shows that one below the text, as it was."""
+        place, message = self._message(channel, ts)
+        shown = self._quote(*self._message(quoted_channel, quoted_ts))
+        self._room.posting.edit(place, message, {"attachments": [*message.get("attachments", []), shown]}, None)
+
+    def clip(self, user: str, channel: str, words: str, thread_ts: str | None = None, *, written: bool = True) -> str:
+        """Post a voice clip in which somebody says these words; return the ts.
+
+        The server writes them down, at once or (not `written`) once `write_down` says so. What a message shows of them
+        is their first thirty characters.
+        """
+        person, place = self.user(user), self._joined(channel, user)
+        file_id = self._file("audio_message.m4a", "RIFF", person)
+        found = self._room.store.file(file_id)
+        doc: Json = {
+            **(found[0] if found else {}),
+            "mimetype": "audio/mp4",
+            "filetype": "m4a",
+            "subtype": "slack_audio",
+        }
+        doc |= {"transcription": {"status": "processing"}, "duration_ms": 1000}
+        self._room.store.describe_file(doc)
+        if written:
+            self.write_down(file_id, words)
+        fields: Json = {"user": person.id, "team": person.team_id, "text": "", "subtype": "file_share"}
+        fields |= {"files": [file_id], "upload": True} | ({"thread_ts": thread_ts} if thread_ts else {})
+        return self._posted(place, fields)
+
+    def write_down(self, file_id: str, words: str) -> None:
+        """Let the server have written down what is said in a clip."""
+        found = self._room.store.file(file_id)
+        if found is None:
+            raise ControlError(f"no file {file_id!r}")
+        preview = {"content": words[:30], "has_more": len(words) > 30}
+        done = {"transcription": {"status": "complete", "locale": "en-US", "preview": preview}, "captions": words}
+        self._room.store.describe_file(found[0] | done)
 
     def delete(self, channel: str, ts: str) -> None:
         """Delete a message."""
@@ -201,6 +251,12 @@ class Controls:
         self._room.store.put_user(user)
         self._room.changes.notify()
         return user.id
+
+    def add_group(self, handle: str) -> str:
+        """Add a user group; return the id."""
+        group = {"id": new_id("S"), "team_id": self._room.team["id"], "handle": handle, "name": handle.title()}
+        self._room.store.put_group({**group, "is_usergroup": True, "description": "", "date_delete": 0})
+        return str(group["id"])
 
     def deactivate(self, user: str) -> None:
         """Deactivate a person's account."""
@@ -383,6 +439,34 @@ class Controls:
         doc |= {"user": owner.id, "size": len(data), "mode": "hosted", "is_external": False}
         self._room.store.put_file(doc | {"created": int(clock.now())}, data)
         return str(doc["id"])
+
+    def _wire(self, text: str) -> str:
+        store = self._room.store
+        groups = {str(group["handle"]): str(group["id"]) for group in store.groups()}
+        return typed_to_wire(text, self._ids(store.users()), self._ids(store.channels()), groups)
+
+    def _quote(self, place: Channel, message: Json) -> Json:
+        """Return the attachment that shows a message in another one."""
+        author = self._room.store.user(str(message.get("user", "")))
+        name, link = author.real_name if author else "", f"/archives/{place.id}/p{message['ts'].replace('.', '')}"
+        return {
+            "id": 1,
+            "ts": message["ts"],
+            "author_id": author.id if author else "",
+            "author_name": name,
+            "author_subname": name,
+            "channel_id": place.id,
+            "channel_team": self._room.team["id"],
+            "is_msg_unfurl": True,
+            "from_url": f"https://{self._room.team['domain']}.slack.com{link}",
+            "fallback": f"[{message['ts']}] {name}: {message.get('text', '')}",
+            "text": message.get("text", ""),
+            "message_blocks": [{"team": self._room.team["id"], "channel": place.id, "ts": message["ts"],
+                                "message": {"blocks": message.get("blocks", [])}}],
+            "files": message.get("files", []),
+            "mrkdwn_in": ["text"],
+            "footer": "Thread in Slack Conversation" if message.get("thread_ts") else "Slack Conversation",
+        }  # fmt: skip
 
     def _view(self, channel: Channel, message: Json) -> Json:
         return message_view(self._room.store, channel.id, message, self._room.base_url, with_metadata=True)

@@ -17,7 +17,8 @@ DEFAULT: dict[str, Any] = {
         "scopes": {
             "bot": [
                 "channels:history", "channels:join", "channels:read", "chat:write", "commands", "files:read",
-                "files:write", "groups:history", "groups:read", "reactions:read", "reactions:write", "users:read",
+                "files:write", "groups:history", "groups:read", "reactions:read", "reactions:write", "usergroups:read",
+                "users:read",
             ]
         }
     },

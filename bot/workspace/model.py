@@ -114,7 +114,7 @@ class Store:
         """Store a setting."""
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
-    # --- people, apps, channels
+    # --- people, groups, apps, channels
 
     def put_user(self, user: User) -> None:
         """Add or replace a user."""
@@ -127,6 +127,14 @@ class Store:
     def user(self, ref: str) -> User | None:
         """Return the user with this id or name."""
         return next((user for user in self.users() if ref in (user.id, user.name)), None)
+
+    def put_group(self, group: Json) -> None:
+        """Add a user group."""
+        self.set_meta("usergroups", json.dumps([*self.groups(), group]))
+
+    def groups(self) -> list[Json]:
+        """Return all user groups in the order they were added."""
+        return [dict(group) for group in json.loads(self.meta("usergroups") or "[]")]
 
     def put_app(self, app: App) -> None:
         """Add or replace an app."""
@@ -253,6 +261,10 @@ class Store:
     def put_file(self, doc: Json, content: bytes) -> None:
         """Add a file with its content."""
         self._db.execute("INSERT INTO files VALUES (?, ?, ?)", (doc["id"], json.dumps(doc), content))
+
+    def describe_file(self, doc: Json) -> None:
+        """Replace a file's description."""
+        self._db.execute("UPDATE files SET doc = ? WHERE id = ?", (json.dumps(doc), doc["id"]))
 
     def file(self, file_id: str) -> tuple[Json, bytes] | None:
         """Return a file's description and content."""

@@ -139,4 +139,7 @@ class Workspace:
             return web.Response(text=page, content_type="text/html")
         if found is None:
             return web.Response(status=404)
+        if request.match_info["name"] == f"{found[0]['name']}.vtt" and "captions" in found[0]:
+            cue = f"00:00:00.000 --> 00:00:01.000\n- {found[0]['captions']}"
+            return web.Response(text=f"\ufeffWEBVTT \n\n{cue}\n\n\n", content_type="text/vtt")
         return web.Response(body=found[1], content_type=found[0]["mimetype"])

@@ -24,7 +24,9 @@ def bot_fields(app: App, team: str) -> Json:
 def file_view(doc: Json, base_url: str) -> Json:
     """Return a file as a message carries it; where it is fetched depends on where the workspace listens."""
     url = f"{base_url}/files/{doc['id']}/{doc['name']}"
-    return {**doc, "url_private": url, "url_private_download": f"{url}?download=1"}
+    seen = {key: value for key, value in doc.items() if key != "captions"}
+    seen |= {"vtt": f"{url}.vtt?_xcb=1"} if "captions" in doc else {}
+    return {**seen, "url_private": url, "url_private_download": f"{url}?download=1"}
 
 
 def message_view(store: Store, channel: str, message: Json, base_url: str, with_metadata: bool = False) -> Json:
@@ -63,6 +65,8 @@ def expand_files(store: Store, message: Json, base_url: str) -> Json:
     if "files" in view:
         found = [store.file(file_id) for file_id in view["files"]]
         view["files"] = [file_view(entry[0], base_url) for entry in found if entry is not None]
+    if "attachments" in view:
+        view["attachments"] = [expand_files(store, attachment, base_url) for attachment in view["attachments"]]
     return view
 
 

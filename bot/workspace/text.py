@@ -14,6 +14,7 @@ _URL = r"https?://[^\s<>|\"'`]*[^\s<>|\"'`.,;:!?)\]]"
 _TOKEN = re.compile(r"<(?:[@#][A-Z0-9]+(?:\|[^<>]*)?|![a-z]+[^<>]*|(?:https?://|mailto:)[^<>]+)>")
 _BARE_AMPERSAND = re.compile(r"&(?!amp;|lt;|gt;)")
 _TYPED = re.compile(rf"(?P<url>{_URL})|@(?P<user>[a-z0-9._-]+)|#(?P<channel>[a-z0-9_-]+)")
+_NONE: Mapping[str, str] = {}
 _PIECE = re.compile(r"<([^<>]*)>")
 
 
@@ -27,10 +28,13 @@ def unescape(text: str) -> str:
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-def typed_to_wire(text: str, users: Mapping[str, str], channels: Mapping[str, str]) -> str:
-    """Return what a person's typing becomes; names are looked up in the two maps of name to id.
+def typed_to_wire(
+    text: str, users: Mapping[str, str], channels: Mapping[str, str], groups: Mapping[str, str] = _NONE
+) -> str:
+    """Return what a person's typing becomes; names are looked up in the maps of name to id.
 
-    Everything is escaped, links are wrapped (inside code too, as Slack does), known names become mentions.
+    Everything is escaped, links are wrapped (inside code too, as Slack does), known names become mentions: those of
+    channels with an empty label, those of groups without one.
     """
 
     def token(match: re.Match[str]) -> str:
@@ -41,7 +45,9 @@ def typed_to_wire(text: str, users: Mapping[str, str], channels: Mapping[str, st
             return f"<!{user}>"
         if user in users:
             return f"<@{users[user]}>"
-        return f"<#{channels[channel]}|{channel}>" if channel in channels else match[0]
+        if user in groups:
+            return f"<!subteam^{groups[user]}>"
+        return f"<#{channels[channel]}|>" if channel in channels else match[0]
 
     return _TYPED.sub(token, escape(text))
 
@@ -90,6 +96,8 @@ def _element(token: str) -> Json:
         return {"type": "user", "user_id": target[1:]}
     if target.startswith("#"):
         return {"type": "channel", "channel_id": target[1:]}
+    if target.startswith("!subteam^"):
+        return {"type": "usergroup", "usergroup_id": target.removeprefix("!subteam^")}
     if target.startswith("!"):
         return {"type": "broadcast", "range": target[1:]}
     return {"type": "link", "url": unescape(target)} | ({"text": unescape(label)} if label else {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.workspace.methods import apps, assistant, auth, bots, chat, conversations, files, reactions, users
+from bot.workspace.methods import apps, assistant, auth, bots, chat, conversations, files, reactions, usergroups, users
 from bot.workspace.methods.base import Method
 
 METHODS: dict[str, Method] = {
@@ -14,5 +14,6 @@ METHODS: dict[str, Method] = {
     **conversations.METHODS,
     **files.METHODS,
     **reactions.METHODS,
+    **usergroups.METHODS,
     **users.METHODS,
 }

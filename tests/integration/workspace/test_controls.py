@@ -27,6 +27,47 @@ def test_kinds_of_replies_have_their_shapes(workspace: WorkspaceThread) -> None:
     assert all(event["thread_ts"] == parent for event in events.values())
 
 
+def test_a_forwarded_message_stands_in_an_attachment(workspace: WorkspaceThread) -> None:
+    """With its author, place, words and files; the message's own text is the comment, or nothing."""
+    there = workspace.say("bob", "agents", "the log", files={"db.log": "full"})
+
+    ts = workspace.do(lambda c: c.forward("alice", "agents", there, "agents"))
+
+    event = _event(workspace, ts)
+    [shared] = event["attachments"]
+    assert (event["text"], "blocks" in event, event["user"]) == ("", False, workspace.user_id("alice"))
+    assert (shared["is_share"], shared["is_msg_unfurl"], shared["text"], shared["ts"]) == (True, True, "the log", there)
+    assert (shared["author_id"], shared["channel_id"]) == (workspace.user_id("bob"), workspace.channel_id("agents"))
+    assert shared["files"][0]["url_private"].startswith("http://127.0.0.1:")
+    assert shared["message_blocks"][0]["message"]["blocks"][0]["type"] == "rich_text"
+
+
+def test_a_link_to_a_message_unfolds_without_an_edit(workspace: WorkspaceThread) -> None:
+    """The server changes the message by itself, a moment after it was sent."""
+    there, ts = workspace.say("bob", "agents", "the words"), workspace.say("alice", "agents", "see the link")
+
+    workspace.do(lambda c: c.quote("agents", ts, "agents", there))
+
+    change = _events(workspace)[-1]
+    assert (change["subtype"], change["message"]["text"], "edited" in change["message"]) == (
+        "message_changed", "see the link", False
+    )  # fmt: skip
+    assert change["message"]["attachments"][0]["text"] == "the words"
+    assert "is_share" not in change["message"]["attachments"][0]
+
+
+def test_mentions_of_channels_and_groups_have_no_label(workspace: WorkspaceThread) -> None:
+    """An app that wants their names asks for them."""
+    group = workspace.do(lambda c: c.add_group("ops-team"))
+
+    ts = workspace.say("alice", "agents", "@ops-team in #agents")
+
+    event = _event(workspace, ts)
+    assert event["text"] == f"<!subteam^{group}> in <#{workspace.channel_id('agents')}|>"
+    kinds = [element["type"] for element in event["blocks"][0]["elements"][0]["elements"]]
+    assert kinds == ["usergroup", "text", "channel"]
+
+
 def test_edits_and_deletions_are_hidden_events(workspace: WorkspaceThread) -> None:
     """They carry the message inside, with a ts of their own; a link preview changes no text."""
     ts = workspace.say("alice", "agents", "before")

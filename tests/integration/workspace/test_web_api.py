@@ -298,6 +298,33 @@ def test_users_tell_where_they_belong(workspace: WorkspaceThread, client: WebCli
     assert refusal(lambda: client.users_info(user="U0")) == "user_not_found"
 
 
+def test_groups_are_listed_to_who_may_read_them(workspace: WorkspaceThread, client: WebClient) -> None:
+    """With id and handle; without the scope the answer names it."""
+    group = workspace.do(lambda c: c.add_group("ops-team"))
+
+    listed = client.usergroups_list()["usergroups"]
+    workspace.set_scopes(["users:read"])
+
+    assert [(entry["id"], entry["handle"]) for entry in listed] == [(group, "ops-team")]
+    assert refusal(client.usergroups_list) == "missing_scope"
+
+
+def test_a_clips_words_are_written_down_after_it_was_sent(workspace: WorkspaceThread, client: WebClient) -> None:
+    """The file object holds their beginning, an address all of them, for who may read files."""
+    ts = workspace.do(lambda c: c.clip("alice", "agents", "", written=False))
+    shared = client.conversations_replies(channel=workspace.channel_id("agents"), ts=ts)["messages"][0]["files"][0]
+    words = "one two three four five six seven eight"
+
+    workspace.do(lambda c: c.write_down(shared["id"], words))
+
+    seen = client.files_info(file=shared["id"])["file"]
+    assert (shared["transcription"], "vtt" in shared) == ({"status": "processing"}, False)
+    assert seen["transcription"]["preview"] == {"content": words[:30], "has_more": True}
+    authorized = {"Authorization": f"Bearer {workspace.bot_token}"}
+    assert words in raw(seen["vtt"], None, authorized)[1]
+    assert "Sign in" in raw(seen["vtt"], None, {})[1]
+
+
 def test_channels_are_listed_and_joined(workspace: WorkspaceThread, client: WebClient) -> None:
     """Private channels without the bot are not listed; a public one can be joined; info tells membership."""
     public, _ = workspace.add_channel("public", ["you"]), workspace.add_channel("den", ["you"], private=True)

@@ -17,7 +17,7 @@ CHANNELS = {"agents": "C1"}
     [
         ("a & b < c > d", "a &amp; b &lt; c &gt; d"),
         ("hey @alice and @nobody", "hey <@U1> and @nobody"),
-        ("in #agents, not #elsewhere", "in <#C1|agents>, not #elsewhere"),
+        ("in #agents, not #elsewhere", "in <#C1|>, not #elsewhere"),
         ("@here look", "<!here> look"),
         ("see https://example.com/a?b=1&c=2.", "see <https://example.com/a?b=1&amp;c=2>."),
         ("<@U1> typed by hand", "&lt;@U1&gt; typed by hand"),
