@@ -1,12 +1,15 @@
-"""Who a member is: users.info, remembered for a while."""
+"""Who a member is, and what members, channels and groups are called: asked of Slack, remembered for a while."""
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Generic, TypeVar
 
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot import payloads
+from bot.documents import Document
 from bot.errors import ASYNC_FAILURES, channel_error
 from bot.payloads import Person
 from bot.tokens import Tokens
@@ -15,10 +18,48 @@ from core.errors import ChannelError
 
 log = logging.getLogger(__name__)
 _MOST_NAMES = 20  #: of one message
+_GROUPS = "groups"  #: they are asked for all at once
+
+Known = TypeVar("Known")
+
+
+class _Memory(Generic[Known]):
+    """Remembers what was answered, and failures only so long that a burst does not wait for each of them.
+
+    Answers count for `keep` seconds, and up to `stale` while Slack does not answer.
+    """
+
+    def __init__(self, clock: Clock, keep: float, keep_failure: float, stale: float) -> None:
+        self._clock = clock
+        self._keep = keep
+        self._keep_failure = keep_failure
+        self._stale = stale
+        self._known: dict[str, tuple[float, Known]] = {}
+        self._failed: dict[str, tuple[float, ChannelError]] = {}
+
+    async def get(self, key: str, ask: Callable[[], Awaitable[Known]]) -> Known:
+        """Return what is remembered under the key, or asked now. Raises ChannelError."""
+        now = self._clock.monotonic()
+        found, failed = self._known.get(key), self._failed.get(key)
+        if found is not None and now - found[0] < self._keep:
+            return found[1]
+        old = found if found is not None and now - found[0] < self._stale else None
+        try:
+            if failed is not None and now - failed[0] < self._keep_failure:
+                raise failed[1]
+            answer = await ask()
+        except ChannelError as error:
+            if failed is None or error is not failed[1]:
+                self._failed[key] = (now, error)
+            if old is None or not error.transient:
+                raise
+            return old[1]
+        self._known[key] = (now, answer)
+        return answer
 
 
 class Directory:
-    """Asks users.info and remembers answers, failures only so long that a burst does not wait for each of them."""
+    """Asks users.info, conversations.info and usergroups.list."""
 
     def __init__(
         self,
@@ -33,52 +74,60 @@ class Directory:
         """Answers count for `keep` seconds, and up to `stale` while Slack does not answer."""
         self._client = client
         self._tokens = tokens
-        self._clock = clock
-        self._keep = keep
-        self._keep_failure = keep_failure
-        self._stale = stale
-        self._known: dict[str, tuple[float, Person]] = {}
-        self._failed: dict[str, tuple[float, ChannelError]] = {}
+        self._persons = _Memory[Person](clock, keep, keep_failure, stale)
+        self._channels = _Memory[str](clock, keep, keep_failure, stale)
+        self._groups = _Memory[Mapping[str, str]](clock, keep, keep_failure, stale)
 
     async def person(self, member: str, seconds: float) -> Person:
         """Return the member. Raises ChannelError where Slack does not say within `seconds`."""
-        now = self._clock.monotonic()
-        found, failed = self._known.get(member), self._failed.get(member)
-        if found is not None and now - found[0] < self._keep:
-            return found[1]
-        old = found[1] if found is not None and now - found[0] < self._stale else None
-        if failed is not None and now - failed[0] < self._keep_failure:
-            return _else(old, failed[1])
-        try:
-            person = await self._ask(member, seconds)
-        except ChannelError as error:
-            self._failed[member] = (now, error)
-            return _else(old if error.transient else None, error)
-        self._known[member] = (now, person)
-        return person
+        return await self._persons.get(member, lambda: self._ask_person(member, seconds))
 
-    async def names(self, members: Collection[str], seconds: float) -> Mapping[str, str]:
-        """Return the names of those that are found within the time; the others stay ids."""
-        asked = sorted(members)[:_MOST_NAMES]
-        found = await asyncio.gather(*(self.person(member, seconds) for member in asked), return_exceptions=True)
-        for one in found:
-            if isinstance(one, BaseException) and not isinstance(one, ChannelError):
-                raise one
-        return {member: one.name for member, one in zip(asked, found, strict=True) if isinstance(one, Person)}
+    async def names(self, ids: Collection[str], seconds: float) -> Mapping[str, str]:
+        """Return the names of those members, channels and groups that are found within the time; the others stay ids.
 
-    async def _ask(self, member: str, seconds: float) -> Person:
-        try:
-            async with asyncio.timeout(seconds):
-                answer = await self._client.users_info(user=member, token=self._tokens.bot().reveal())
-        except ASYNC_FAILURES as error:
-            raise channel_error("users.info", member, error) from error
-        person = payloads.person(answer.data if isinstance(answer.data, dict) else {})
+        A channel that the bot may not see, and a group without the scope usergroups:read, have no name here.
+        """
+        asked = sorted(ids)[:_MOST_NAMES]
+        found = await asyncio.gather(*(self._name(one, seconds) for one in asked), return_exceptions=True)
+        for one, name in zip(asked, found, strict=True):
+            if isinstance(name, ChannelError):
+                log.info("a mention has no name", extra={"author": one, "reason": str(name)})
+            elif isinstance(name, BaseException):
+                raise name
+        return {one: name for one, name in zip(asked, found, strict=True) if isinstance(name, str) and name}
+
+    async def _name(self, id: str, seconds: float) -> str:
+        """Return what an id's first letter tells to be asked for. Raises ChannelError."""
+        if id.startswith("S"):
+            return (await self._groups.get(_GROUPS, lambda: self._ask_groups(seconds))).get(id, "")
+        if id.startswith(("C", "G")):
+            return await self._channels.get(id, lambda: self._ask_channel(id, seconds))
+        return (await self.person(id, seconds)).name if id.startswith(("U", "W")) else ""
+
+    async def _ask_person(self, member: str, seconds: float) -> Person:
+        call = self._client.users_info(user=member, token=self._token())
+        person = payloads.person(await _answered("users.info", member, seconds, call))
         if person is None:
             raise ChannelError(f"Slack, users.info ({member}): the answer names no team", transient=True)
         return person
 
+    async def _ask_channel(self, channel: str, seconds: float) -> str:
+        call = self._client.conversations_info(channel=channel, token=self._token())
+        return payloads.conversation(await _answered("conversations.info", channel, seconds, call)).name
 
-def _else(person: Person | None, error: ChannelError) -> Person:
-    if person is None:
-        raise error
-    return person
+    async def _ask_groups(self, seconds: float) -> Mapping[str, str]:
+        call = self._client.usergroups_list(include_disabled=True, token=self._token())
+        return payloads.groups(await _answered("usergroups.list", "", seconds, call))
+
+    def _token(self) -> str:
+        return self._tokens.bot().reveal()
+
+
+async def _answered(method: str, where: str, seconds: float, call: Awaitable[AsyncSlackResponse]) -> Document:
+    """Return what the call answers. Raises ChannelError where it does not within the time."""
+    try:
+        async with asyncio.timeout(seconds):
+            answer = await call
+    except ASYNC_FAILURES as error:
+        raise channel_error(method, where, error) from error
+    return answer.data if isinstance(answer.data, dict) else {}

@@ -19,10 +19,22 @@ def mapping_of(document: Document, key: str) -> Document:
     return value if is_mapping(value) else {}
 
 
+def mappings_of(document: Document, key: str) -> tuple[Document, ...]:
+    """Return the documents of the list under the key; what else stands in it is left out."""
+    value = document.get(key)
+    return tuple(entry for entry in value if is_mapping(entry)) if isinstance(value, list) else ()
+
+
 def text_of(document: Document, key: str) -> str:
     """Return the text under the key, "" where there is none; half a surrogate pair, which nobody can keep, as `?`."""
     value = document.get(key)
     return value.encode(errors="replace").decode() if isinstance(value, str) else ""
+
+
+def number_of(document: Document, key: str) -> int:
+    """Return the number under the key, 0 where there is none from 0 to 9,999."""
+    value = document.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10_000 else 0
 
 
 def flag_of(document: Document, key: str) -> bool | None:

@@ -7,7 +7,7 @@ must not reach the agent as the file.
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urljoin
 
 import aiohttp
@@ -29,6 +29,7 @@ SIZE_MAX = 20 * 1024 * 1024
 _AT_ONCE = 3  #: messages
 _REDIRECTS = 3
 _CHUNK = 64 * 1024
+_CANVAS = "application/vnd.slack-docs"
 _PASSING = frozenset({429, 500, 502, 503, 504})
 
 
@@ -41,6 +42,8 @@ class FilePace:
     most_pause: float = 30.0
     call: float = 30.0
     whole: float = 120.0  #: for all the files of a message
+    written: float = 20.0  #: until what is said in a clip has been written down
+    ask_again: float = 2.0  #: whether it has
 
 
 class Unfetched(Exception):
@@ -119,13 +122,14 @@ class Files:
         try:
             async with asyncio.timeout_at(deadline):
                 whole, data = await self._tried(file)
+                said = await self._said(whole) if whole.clip else ""
             path = await self._door.keep_file(fetch.message_id, position, whole.name, data)
         except TimeoutError:
             problem = f"Slack did not send it within {self._pace.whole:g} s"
         except (Unfetched, CoreError) as error:
             problem = redact(str(error))
         else:
-            return Fetched(whole, path, len(data))
+            return Fetched(whole, path, len(data), said=said)
         log.warning("a file was not fetched", extra={"session": fetch.name, "reason": problem})
         return Fetched(file, problem=problem)
 
@@ -143,15 +147,38 @@ class Files:
 
     async def _described(self, file: Attachment) -> Attachment:
         """Return what files.info says of a file that came as an id alone, as in shared channels."""
+        found = payloads.attachment(await self._info(file))
+        if found.problem or not found.url:
+            raise Unfetched(found.problem or "Slack names no address for it")
+        return found
+
+    async def _info(self, file: Attachment) -> payloads.Document:
         try:
             answer = await self._client.files_info(file=file.id, token=self._tokens.bot().reveal())
         except (*ASYNC_FAILURES, ChannelError) as error:
             problem = channel_error("files.info", file.id, error)
             raise Unfetched(problem.message, (problem.retry_after or 0.0) if problem.transient else None) from error
-        found = payloads.attachment(payloads.file_info(answer.data if isinstance(answer.data, dict) else {}))
-        if found.problem or not found.url:
-            raise Unfetched(found.problem or "Slack names no address for it")
-        return found
+        return payloads.file_info(answer.data if isinstance(answer.data, dict) else {})
+
+    async def _said(self, clip: Attachment) -> str:
+        """Return what is said in a clip, as Slack has written it down; "" where it has not within the time.
+
+        The message comes before that; what a file object holds of it then is often its beginning alone.
+        """
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._pace.written
+        try:
+            told = payloads.spoken(await self._info(clip))
+            while told.pending and loop.time() < end:
+                await asyncio.sleep(self._pace.ask_again)
+                told = payloads.spoken(await self._info(clip))
+            if not told.more or not told.captions:
+                return f"{told.words} …" if told.words and told.more else told.words
+            captions = await self._download(replace(clip, url=told.captions, kind="text/vtt", size=0))
+        except Unfetched as error:
+            log.info("what is said in a clip is not known", extra={"reason": redact(str(error))})
+            return ""
+        return payloads.said(captions.decode(errors="replace"))
 
     # ------------------------------------------------------------ the download
 
@@ -168,7 +195,7 @@ class Files:
 
     async def _followed(self, session: aiohttp.ClientSession, file: Attachment) -> bytes:
         url = file.url
-        for _ in range(_REDIRECTS + 1):
+        for redirects in range(_REDIRECTS + 1):
             if not self._is_slack(url):
                 raise Unfetched(f"it lies on {url_parts(url).hostname or 'no host'}, where the token must not go")
             headers = {"Authorization": f"Bearer {self._bot_token()}"}
@@ -176,7 +203,7 @@ class Files:
                 if answer.status in (301, 302, 303, 307, 308):
                     url = _joined(url, answer.headers.get("Location", ""))
                     continue
-                return await _body(answer, file)
+                return await _body(answer, file, direct=not redirects)
         raise Unfetched("Slack redirects without an end")
 
     def _bot_token(self) -> str:
@@ -215,7 +242,11 @@ def _joined(url: str, location: str) -> str:
         return ""
 
 
-async def _body(answer: aiohttp.ClientResponse, file: Attachment) -> bytes:
+async def _body(answer: aiohttp.ClientResponse, file: Attachment, *, direct: bool) -> bytes:
+    """Return what was sent. Raises Unfetched.
+
+    A canvas comes as HTML, in another size than stated; a sign-in page comes after a redirect.
+    """
     if answer.status in _PASSING:
         raise Unfetched(f"Slack answered HTTP {answer.status}", _seconds(answer.headers))
     if answer.status != 200:
@@ -225,6 +256,8 @@ async def _body(answer: aiohttp.ClientResponse, file: Attachment) -> bytes:
         data += chunk
         if len(data) > SIZE_MAX:
             raise Unfetched(f"it has more than {SIZE_MAX:,} bytes, the most that is taken")
+    if file.kind == _CANVAS and direct:
+        return bytes(data)
     if answer.content_type == "text/html" and (file.kind != "text/html" or len(data) != file.size):
         raise Unfetched("Slack answered with a sign-in page: the bot may not read it (scope files:read)")
     if file.size and len(data) != file.size:

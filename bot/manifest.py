@@ -38,6 +38,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "files.info": ("files:read",),  # and the files themselves, which no method brings
     "reactions.add": ("reactions:write",),
     "reactions.remove": ("reactions:write",),
+    "usergroups.list": ("usergroups:read",),
     "users.info": ("users:read",),
 }
 EVENTS: Mapping[str, tuple[str, ...]] = {

@@ -19,9 +19,9 @@ from slack_bolt.response import BoltResponse
 from bot.ages import age, words_of
 from bot.bridge import AsyncDoor
 from bot.directory import Directory
-from bot.entities import mentioned, plain
 from bot.payloads import KIND, Document, as_known
 from bot.settings import SlackSettings
+from bot.words import mentioned, plain, quoted
 from core.clock import Clock
 from core.errors import ChannelError, StoreBroken
 from core.ports import IncomingChange, IncomingReply, Verdict
@@ -155,9 +155,12 @@ class Intake:
                 return None
             self.missed()
             return replace(reply, author_team="")
+        known = replace(as_known(reply, person), confirm=self._late(reply.ts))
         ids = mentioned(ticket.message)
-        text = plain(ticket.message, await self._directory.names(ids, _ASK_SECONDS)) if ids else reply.text
-        return replace(as_known(reply, person), text=text, confirm=self._late(reply.ts))
+        if not ids:
+            return known
+        names = await self._directory.names(ids, _ASK_SECONDS)
+        return replace(known, text=plain(ticket.message, names), quoted=quoted(ticket.message, names))
 
     def _late(self, ts: str) -> str:
         """Return why a reply has to be confirmed: it says what somebody wanted long ago."""

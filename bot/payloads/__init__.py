@@ -1,5 +1,6 @@
 """Slack's documents -> our values. Pure, total over any dictionary; no other module knows Slack's key names."""
 
+from bot.documents import Document as Document
 from bot.payloads.answers import Conversation as Conversation
 from bot.payloads.answers import Identity as Identity
 from bot.payloads.answers import Person as Person
@@ -11,6 +12,7 @@ from bot.payloads.answers import disconnect_reason as disconnect_reason
 from bot.payloads.answers import file_info as file_info
 from bot.payloads.answers import files as files
 from bot.payloads.answers import frame_kind as frame_kind
+from bot.payloads.answers import groups as groups
 from bot.payloads.answers import identity as identity
 from bot.payloads.answers import messages as messages
 from bot.payloads.answers import metadata as metadata
@@ -18,10 +20,11 @@ from bot.payloads.answers import next_cursor as next_cursor
 from bot.payloads.answers import person as person
 from bot.payloads.answers import posted as posted
 from bot.payloads.answers import posts as posts
+from bot.payloads.answers import said as said
 from bot.payloads.answers import socket_url as socket_url
+from bot.payloads.answers import spoken as spoken
 from bot.payloads.answers import ts_of as ts_of
 from bot.payloads.answers import upload_address as upload_address
-from bot.payloads.documents import Document as Document
 from bot.payloads.events import COMMAND as COMMAND
 from bot.payloads.events import KIND as KIND
 from bot.payloads.events import SHAPES as SHAPES

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from bot.payloads.documents import TIME_STAMP, Document, is_mapping, mapping_of, text_of
+from bot.documents import TIME_STAMP, Document, is_mapping, mapping_of, mappings_of, text_of
+from bot.words import all_quotes, mentions_elsewhere
 from core.ports import Attachment
 
 _UNNAMED = re.compile(r"[^\w .'-]")
@@ -14,7 +15,11 @@ _NOT_FETCHED = {
     "external": "it is kept on another site, which the bot has no access to",
     "tombstone": "it was deleted",
     "hidden_by_limit": "the workspace's plan hides it",
+    "list": "a list of Slack's is no file that can be fetched; paste what matters of it",
 }
+_CLIPS = ("slack_audio", "slack_video")
+_MENTION = "message_mention"
+_NOT_QUOTED = "a mention brings no words of the message along; forward it, or paste them"
 
 
 @dataclass(frozen=True)
@@ -75,19 +80,34 @@ def ts_of(message: Document) -> str:
 
 
 def files(event: Document) -> tuple[Attachment, ...]:
-    """Return the files of a message, at most ten; what is not to be fetched says why."""
-    listed = event.get("files")
-    found = [entry for entry in listed if is_mapping(entry)] if isinstance(listed, list) else []
-    described = [attachment(entry) for entry in found[:_MOST_FILES]]
+    """Return the files of a message and of what it quotes, at most ten; what is not to be fetched says why.
+
+    What it mentions and has no words of is among them: canvases, which are files, lists, and other messages.
+    """
+    listed = [file for part in (event, *all_quotes(event)) for file in mappings_of(part, "files")]
+    known: dict[str, Attachment] = {}
+    for number, one in enumerate((*map(attachment, listed), *map(_mention, mentions_elsewhere(event)))):
+        known.setdefault(one.id or one.name or str(number), one)
+    found = tuple(known.values())
     if len(found) > _MOST_FILES:
         more = f"a message brings at most {_MOST_FILES} files, and this one has {len(found)}"
-        described.append(Attachment("", "more", "", 0, "", more))
-    return tuple(described)
+        return (*found[:_MOST_FILES], Attachment("", "more", "", 0, "", more))
+    return found
+
+
+def _mention(element: Document) -> Attachment:
+    """Return what a message mentions: a canvas is a file of which files.info tells the rest."""
+    if text_of(element, "type") == _MENTION:
+        return Attachment("", f"message {text_of(element, 'url')}".strip(), "", 0, "", _NOT_QUOTED)
+    problem = _NOT_FETCHED["list"] if text_of(element, "type") == "list_record" else ""
+    return Attachment(text_of(element, "file_id"), text_of(element, "type"), "", 0, "", problem)
 
 
 def attachment(file: Document) -> Attachment:
     """Return a file object. A `file_access` one of a shared channel has nothing but its id: files.info has the rest."""
     size, mode = file.get("size"), text_of(file, "mode")
+    if text_of(file, "filetype") == "list":
+        mode = "list"
     url = text_of(file, "url_private_download") or text_of(file, "url_private")
     problem = _NOT_FETCHED.get("external" if file.get("is_external") is True else mode, "")
     if not problem and mode != "file_access" and not url:
@@ -99,7 +119,34 @@ def attachment(file: Document) -> Attachment:
         size=size if isinstance(size, int) and not isinstance(size, bool) else 0,
         url="" if problem or mode == "file_access" else url,
         problem=problem,
+        clip=text_of(file, "subtype") in _CLIPS,
     )
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """What Slack has written down of what is said in a clip. `more`: `words` are only its beginning."""
+
+    pending: bool
+    words: str
+    more: bool
+    captions: str  #: the address of all of it, as WebVTT; "" where there is none
+
+
+def spoken(file: Document) -> Spoken:
+    """Return what a file object tells of the words in it."""
+    transcript = mapping_of(file, "transcription")
+    preview, done = mapping_of(transcript, "preview"), text_of(transcript, "status") == "complete"
+    words = text_of(preview, "content") if done else ""
+    pending = text_of(transcript, "status") == "processing"
+    return Spoken(pending, words, preview.get("has_more") is not False, text_of(file, "vtt") if done else "")
+
+
+def said(captions: str) -> str:
+    """Return the words of a WebVTT text, a line for each cue (https://www.w3.org/TR/webvtt1/)."""
+    cues = re.split(r"\n[ \t]*\n", captions.replace("\r\n", "\n").replace("\r", "\n"))
+    spoken_lines = (cue.partition("-->")[2].partition("\n")[2] for cue in cues if "-->" in cue)
+    return "\n".join(" ".join(line.removeprefix("-").strip() for line in words.splitlines()) for words in spoken_lines)
 
 
 def file_info(answer: Document) -> Document:
@@ -124,8 +171,16 @@ def person(answer: Document) -> Person | None:
 def _name(user: Document) -> str:
     """Return what the member is called, without anything that could pass for a mark or a line of ours."""
     names = (text_of(mapping_of(user, "profile"), "display_name"), text_of(user, "name"), text_of(user, "id"))
-    plain = (" ".join(_UNNAMED.sub("", name).split())[:_LONGEST_NAME] for name in names)
-    return next(filter(None, plain), "")
+    return next(filter(None, map(_tame, names)), "")
+
+
+def _tame(name: str) -> str:
+    return " ".join(_UNNAMED.sub("", name).split())[:_LONGEST_NAME]
+
+
+def groups(answer: Document) -> dict[str, str]:
+    """Return what the groups of a usergroups.list answer are called, by id."""
+    return {text_of(group, "id"): _tame(text_of(group, "handle")) for group in mappings_of(answer, "usergroups")}
 
 
 def connections(hello: Document) -> int:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from bot.entities import plain
+from bot.documents import TIME_STAMP, Document, flag_of, is_mapping, mapping_of, text_of
 from bot.payloads.answers import (
     Identity,
     Person,
     files,
 )
-from bot.payloads.documents import TIME_STAMP, Document, flag_of, is_mapping, mapping_of, text_of
 from bot.views.buttons import action_of
+from bot.words import plain, quoted
 from core.ports import IncomingChange, IncomingPress, IncomingReply
 
 KIND = "slack"
@@ -94,7 +94,8 @@ def reply(payload: Document, own: Identity) -> IncomingReply | Ignored:
         is_self=own.user == author or own.bot == bot,
         shape=SHAPES.get(subtype, subtype),
         text=plain(event),
-        files=files(event) if subtype in ("file_share", "thread_broadcast") else (),
+        quoted=quoted(event),
+        files=files(event),
         shared=flag_of(payload, "is_ext_shared_channel"),
     )
 
@@ -102,7 +103,8 @@ def reply(payload: Document, own: Identity) -> IncomingReply | Ignored:
 def change(payload: Document, own: Identity) -> tuple[IncomingChange, Document] | Ignored:
     """Return the edit or deletion that an `events_api` payload carries, and the message as it is now; or why none.
 
-    Slack changes messages by itself, for link previews: what leaves the text as it was is no change.
+    Slack changes messages by itself, for link previews: what leaves the text as it was is no change, unless it quotes
+    a message to which there was only a link before.
     """
     event = mapping_of(payload, "event")
     subtype, before = text_of(event, "subtype"), mapping_of(event, "previous_message")
@@ -110,7 +112,8 @@ def change(payload: Document, own: Identity) -> tuple[IncomingChange, Document] 
         return Ignored(subtype or "no-message")
     deleted = subtype == "message_deleted"
     message = before if deleted else mapping_of(event, "message")
-    if text_of(message, "subtype") == "tombstone" or (not deleted and plain(message) == plain(before)):
+    only_quotes = not deleted and plain(message) == plain(before)
+    if text_of(message, "subtype") == "tombstone" or (only_quotes and quoted(message) == quoted(before)):
         return Ignored("nothing-changed")
     ts = text_of(event, "deleted_ts") if deleted else text_of(message, "ts")
     shared = payload.get("is_ext_shared_channel")
@@ -118,7 +121,7 @@ def change(payload: Document, own: Identity) -> tuple[IncomingChange, Document] 
     found = reply({"event": inner, "is_ext_shared_channel": shared}, own)
     if isinstance(found, Ignored) or found.is_self:
         return found if isinstance(found, Ignored) else Ignored("own")
-    return IncomingChange(found, deleted), inner
+    return IncomingChange(found, deleted, only_quotes), inner
 
 
 def swept(message: Document, channel: str, shared: bool) -> Document:

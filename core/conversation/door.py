@@ -91,14 +91,17 @@ class Door:
 
     def change(self, changes: Sequence[IncomingChange]) -> None:
         """Apply edits and deletions; one that delivery was faster than is judged by how it stands then."""
+        late: tuple[IncomingReply, ...] = ()
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                self._changes.apply(changes)
+                late = self._changes.apply(changes)
                 break
             except Refused as error:
                 if attempt == _ATTEMPTS:
                     raise StoreBroken(f"an edit cannot be applied: {error}", "it is tried again") from error
         self._committed()
+        if late:
+            self.receive(late, lambda _: None)
 
     def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
         """Return the bound threads, the session's first that was spoken with last: a sweep begins.

@@ -19,7 +19,7 @@ from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyA
 from core.domain.session import SessionRecord
 from core.errors import InvalidValue, RecordUnreadable
 from core.names import new_marker, new_message_id, standing_ref
-from core.ports import Binding, IncomingReply, Mirror, Verdict
+from core.ports import Binding, IncomingReply, Mirror, NewPost, OutboundKind, Verdict
 from core.session.notes import note_for
 from core.session.steering import Authorized, may_steer
 from core.system import System
@@ -127,7 +127,7 @@ class Inbound:
         if record is None:
             return Dropped(GONE)
         try:
-            return Passed(reply, record, clean(reply.text).text, binding)
+            return Passed(reply, record, text_of(reply), binding)
         except InvalidValue:
             return Passed(reply, record, "", binding) if reply.files else Dropped(EMPTY)
 
@@ -186,16 +186,20 @@ class Inbound:
     def _keep_refusal(self, reply: IncomingReply, verdict: Passed | Dropped) -> None:
         """Remember a refused author's reply by its key, and close the thread of a channel whose sharing has changed.
 
-        An author whose team is not known is no refusal for good: a sweep may know more.
+        An author whose team is not known is no refusal for good: a sweep may know more. Who sent nothing that could be
+        read is told.
         """
         if not isinstance(verdict, Dropped):
             return
         if verdict.reason == UNAUTHORIZED and reply.author_team:
             self._system.bindings.refuse(reply_key(reply), reply.channel, reply.thread, reply.ts)
-        if verdict.reason == SHARING:
-            binding = self._system.bindings.of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread)
-            if binding is not None:
-                close_thread(self._system, binding, shared=bool(reply.shared))
+        if verdict.reason not in (SHARING, EMPTY):
+            return
+        binding = self._system.bindings.of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread)
+        if binding is not None and verdict.reason == SHARING:
+            close_thread(self._system, binding, shared=bool(reply.shared))
+        elif binding is not None:
+            self._system.outbox.add([_empty_note(reply, binding)])
 
     # ------------------------------------------------------------ what is told
 
@@ -222,6 +226,21 @@ class Inbound:
         if self._mirror.copy(standing_ref(name), passed.text):
             return "channel.mirrored", {"name": name, **_place(passed.reply)}
         return "channel.mirror_skipped", {"name": name, "reason": "standing-session", **_place(passed.reply)}
+
+
+def _empty_note(reply: IncomingReply, binding: Binding) -> NewPost:
+    return NewPost(
+        id=f"p-empty-{new_message_id()}",
+        key=f"empty:{reply_key(reply)}",
+        kind=OutboundKind.NOTE,
+        uid=binding.uid,
+        name=binding.name,
+        channel_kind=reply.channel_kind,
+        text=f"A message of yours holds nothing that could be read as text, so `{binding.name}` did not get it. "
+        "To do: say it in words, or attach it as a file.",
+        channel=reply.channel,
+        thread=reply.thread,
+    )
 
 
 def _received(passed: Passed) -> tuple[str, Mapping[str, Any]]:
@@ -276,8 +295,13 @@ def check_sharing(reply: IncomingReply, binding: Binding) -> Dropped | None:
 
 
 def reply_key(reply: IncomingReply) -> str:
-    """Return what makes a second sight of the reply a no-op: `slack:<team>:<channel>:<ts>`."""
-    return f"{reply.channel_kind}:{reply.team}:{reply.channel}:{reply.ts}"
+    """Return what makes a second sight of the reply a no-op: `slack:<team>:<channel>:<ts>`, and its piece's name."""
+    return ":".join(filter(None, (reply.channel_kind, reply.team, reply.channel, reply.ts, reply.piece)))
+
+
+def text_of(reply: IncomingReply) -> str:
+    """Return what the agent gets of a reply: its author's words, then what it quotes. Raises InvalidValue for none."""
+    return clean("\n".join(filter(None, (reply.text, reply.quoted)))).text
 
 
 def message_of(passed: Passed, now: datetime) -> NewMessage:

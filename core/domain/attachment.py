@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from core.values import dataclass
 
 _UNSAFE = re.compile(r"[^\w.+-]+")
+_UNTOLD = re.compile(r"[^\w .+:/-]+")
 _KIND = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,80}")
 _LONGEST_NAME = 80
+_LONGEST_SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Attachment:
     size: int  #: bytes, as stated
     url: str
     problem: str = ""
+    clip: bool = False  #: somebody speaks in it, and the chat writes down what is said
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Fetched:
     path: str = ""
     size: int = 0  #: bytes that were read
     problem: str = ""
+    said: str = ""  #: what is said in a clip, as the chat has written it down
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Fetch:
 
 def encoded(files: Sequence[Attachment]) -> str:
     """Return the files as JSON."""
-    return json.dumps([[file.id, file.name, file.kind, file.size, file.url, file.problem] for file in files])
+    return json.dumps([[file.id, file.name, file.kind, file.size, file.url, file.problem, file.clip] for file in files])
 
 
 def decoded(text: str) -> tuple[Attachment, ...]:
@@ -62,6 +66,11 @@ def safe_name(name: str, position: int) -> str:
     return f"{position}-{kept}" if kept else f"{position}-file"
 
 
+def shown_name(file: Attachment) -> str:
+    """Return what a file is called, in one line."""
+    return _UNTOLD.sub("_", file.name).strip("._- ")[:_LONGEST_SHOWN] or "without a name"
+
+
 def _cut(text: str, most: int) -> str:
     return text.encode()[:most].decode(errors="ignore")
 
@@ -74,6 +83,10 @@ def told(files: Sequence[Fetched]) -> str:
 def _line(file: Fetched) -> str:
     kind = file.attachment.kind if _KIND.fullmatch(file.attachment.kind) else "unknown type"
     if file.problem:
-        name = safe_name(file.attachment.name, 0).removeprefix("0-")
-        return f"(a file that came with this message, {name}, could not be fetched: {file.problem})"
-    return f"(file: {file.path} , {kind}, {file.size:,} bytes)"
+        return f"(a part of this message, {shown_name(file.attachment)}, could not be read: {file.problem})"
+    if file.attachment.clip and not file.said:
+        return f"(file: {file.path} , {kind}, {file.size:,} bytes; the chat has not written down what is said in it)"
+    if not file.said:
+        return f"(file: {file.path} , {kind}, {file.size:,} bytes)"
+    quoted = "\n".join(f"> {line}" for line in file.said.split("\n"))
+    return f"(file: {file.path} , {kind}, {file.size:,} bytes; said in it, as the chat has written it down:)\n{quoted}"

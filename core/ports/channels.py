@@ -49,10 +49,12 @@ class IncomingReply:
     is_bot: bool
     is_self: bool
     shape: str  #: plain | file_share | thread_broadcast | me_message, or the subtype that was refused
-    text: str
+    text: str  #: the author's own words
+    quoted: str = ""  #: what it quotes of others, each line marked as theirs, with its origin; "": nothing
     files: tuple[Attachment, ...] = ()
     shared: bool | None = None  #: whether the channel is shared with other organizations; None: not told
     confirm: str = ""  #: why a person must confirm it before it goes in ("sent 3 h ago"); "": it goes in by itself
+    piece: str = ""  #: which part of the message this is, where it comes in several; "": the message
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class IncomingChange:
 
     reply: IncomingReply
     deleted: bool
+    only_quotes: bool = False  #: its author changed nothing: the chat itself has added what the message quotes
 
 
 @dataclass(frozen=True)

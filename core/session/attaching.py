@@ -6,7 +6,7 @@ the next one fetches again.
 
 from collections.abc import Sequence
 
-from core.domain.attachment import Fetched, safe_name, told
+from core.domain.attachment import Fetched, safe_name, shown_name, told
 from core.domain.delivering import FETCHING
 from core.domain.message import WAITING, MessageState
 from core.errors import Refused, UnknownMessage
@@ -61,8 +61,7 @@ def fetched(system: System, message_id: str, files: Sequence[Fetched]) -> None:
 def _note(
     uid: str, name: str, channel: str, thread: str, missing: Sequence[Fetched], kind: str, message_id: str
 ) -> NewPost:
-    what = "One file" if len(missing) == 1 else f"{len(missing)} files"
-    reasons = "; ".join(dict.fromkeys(file.problem for file in missing))
+    told = "; ".join(f"{shown_name(file.attachment)}: {file.problem}" for file in missing)
     return NewPost(
         id=f"p-files-{new_message_id()}",
         key=f"files:{message_id}",
@@ -70,7 +69,7 @@ def _note(
         uid=uid,
         name=name,
         channel_kind=kind,
-        text=f"{what} of your message could not be fetched for `{name}`: {reasons}. The rest of it goes in.",
+        text=f"`{name}` does not get all of your message. What could not be read: {told}. The rest of it goes in.",
         channel=channel,
         thread=thread,
     )

@@ -89,7 +89,7 @@ def test_a_file_that_lies_elsewhere_gets_no_token(talking: ClaudeProduct, monkey
         talking.workspace.say("alice", "agents", "see this", thread, files={"report.txt": "x"})
         request = talking.wait_request("see this")
 
-    assert "(a file that came with this message, report.txt, could not be fetched" in request.user
+    assert "(a part of this message, report.txt, could not be read" in request.user
     assert "where the token must not go" in request.user
     assert elsewhere.seen == []
 

@@ -34,7 +34,7 @@ from tests.support.tmux import PATIENCE
 SECRET = "hunter2-and-more"  #: what the door of the tests takes out
 T = TypeVar("T")
 SWEEP_PACE = SweepPace(between=0.0, attempts=3, first=0.05, again=0.3, fresh=0.3, settled=0.0)
-FILE_PACE = FilePace(attempts=3, first=0.05, call=PATIENCE, whole=2 * PATIENCE)
+FILE_PACE = FilePace(attempts=3, first=0.05, call=PATIENCE, whole=2 * PATIENCE, written=PATIENCE, ask_again=0.05)
 QUICK = Pace(first=0.05, most=0.2, hello=PATIENCE, end=2.0, steady=0.0, ping=0.5, lookup=0.2)
 
 

@@ -87,6 +87,38 @@ def test_a_channel_that_cannot_read_tells_so_and_holds_nothing_up(workspace: Wor
     assert door.told[ts][0].problem
 
 
+def test_a_voice_clip_comes_with_its_words(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """All that Slack has written down of it, of which the message shows the beginning alone."""
+    root, words = served.thread(), "please roll back the release, and then tell Robin about it"
+
+    ts = workspace.do(lambda c: c.clip("alice", "agents", words, root))
+
+    [clip] = fetched(door, ts)
+    assert (clip.said, clip.problem, clip.size) == (words, "", 4)
+
+
+def test_a_voice_clip_waits_for_its_words(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Slack tells of the message first, and writes down what is said in it afterwards."""
+    root = served.thread()
+    ts = workspace.do(lambda c: c.clip("alice", "agents", "", root, written=False))
+    [reply] = door.wait_for_replies(1)
+
+    workspace.do(lambda c: c.write_down(reply.files[0].id, "short words"))
+
+    assert [clip.said for clip in fetched(door, ts)] == ["short words"]
+
+
+def test_files_of_a_forwarded_message_are_fetched(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """They are in the quote, not in the message that brings it."""
+    root = served.thread()
+    there = workspace.say("bob", "agents", "the log", files={"db.log": "full"})
+
+    ts = workspace.do(lambda c: c.forward("alice", "agents", there, "agents", "", root))
+
+    [file] = fetched(door, ts)
+    assert (file.attachment.name, file.size, file.problem) == ("db.log", 4, "")
+
+
 @pytest.fixture
 def elsewhere() -> Iterator[Elsewhere]:
     """Give a server that is not Slack's."""

@@ -47,6 +47,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(302 if to is not None else 200 if known else 403)
         if to is not None:
             self.send_header("Location", to)
+        if self.path.endswith(".html"):
+            self.send_header("Content-Type", "text/html")
         self.end_headers()
         if to is None:
             self.wfile.write(self.path.encode())
@@ -69,10 +71,10 @@ def slack(leads: dict[str, str]) -> Iterator[Slack]:
         server.server_close()
 
 
-def download(server: Slack, url: str = "") -> tuple[Fetched, Door]:
+def download(server: Slack, url: str = "", kind: str = "text/plain") -> tuple[Fetched, Door]:
     """Fetch the file at `/file`, or at another address, and return what became of it."""
     door = Door()
-    file = Attachment("F1", "notes.txt", "text/plain", 0, url or server.at("/file"), "")
+    file = Attachment("F1", "notes.txt", kind, 0, url or server.at("/file"), "")
     door.batches.append([a_reply_with(file)])
     settings = SlackSettings.model_validate({"enabled": True, "apiUrl": server.at("/api/")})
     tokens = Tokens(settings, {"THE_LOOP_SLACK_BOT_TOKEN": TOKEN})
@@ -111,6 +113,16 @@ def test_a_redirect_within_slack_is_followed() -> None:
 
     assert told.problem == ""
     assert list(door.kept.values()) == [b"/here"]
+
+
+def test_a_canvas_is_fetched_as_the_page_that_it_is() -> None:
+    """Slack sends it as HTML; a sign-in page comes after a redirect, and is no canvas."""
+    with slack({"/gone": "/signin.html"}) as server:
+        told, door = download(server, server.at("/canvas.html"), "application/vnd.slack-docs")
+        refused, _ = download(server, server.at("/gone"), "application/vnd.slack-docs")
+
+    assert (told.problem, list(door.kept.values())) == ("", [b"/canvas.html"])
+    assert "sign-in page" in refused.problem
 
 
 @pytest.mark.parametrize(

@@ -244,3 +244,62 @@ def test_other_shapes_arrive_under_their_names(workspace: WorkspaceThread, door:
     door.wait_for_replies(3)
 
     assert {reply.ts: reply.shape for reply in door.replies} == sent
+
+
+def test_a_forwarded_message_arrives_with_its_words_and_origin(
+    workspace: WorkspaceThread, door: Door, served: Served
+) -> None:
+    """With a comment and without one, its code letter by letter, and people and channels by their names."""
+    root, channel = served.thread(), workspace.channel_id("agents")
+    workspace.do(lambda c: c.add_channel("ops", ["bob", "alice"]))
+    there = workspace.say("bob", "ops", "ask @alice in #ops about ```x = **y**```")
+
+    workspace.do(lambda c: c.forward("alice", "ops", there, channel, "please look", root))
+    workspace.do(lambda c: c.forward("alice", "ops", there, channel, "", root))
+
+    commented, bare = door.wait_for_replies(2)
+    assert (commented.text, bare.text) == ("please look", "")
+    assert commented.quoted == bare.quoted
+    origin, *lines = commented.quoted.splitlines()
+    assert origin.startswith("(forwarded: a message of Bob Okafor in #ops, ")
+    assert f"/archives/{workspace.channel_id('ops')}/p{there.replace('.', '')}" in origin
+    assert lines == ["> ask @alice in #ops about ", "> ```", "> x = **y**", "> ```"]
+
+
+def test_a_quote_that_slack_adds_later_is_told_as_one(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """A link to a message unfolds a moment after the message was sent; a page's preview is nothing."""
+    root = served.thread()
+    there = workspace.say("bob", "agents", "the words")
+    ts = workspace.say("alice", "agents", "see https://loopback.slack.com/archives/C1/p1", root)
+    door.wait_for_replies(1)
+
+    workspace.unfurl("agents", ts)
+    workspace.do(lambda c: c.quote("agents", ts, "agents", there))
+
+    [change] = door.wait(lambda seen: seen.changes or None)
+    assert (change.only_quotes, change.deleted, change.reply.ts) == (True, False, ts)
+    assert change.reply.quoted.endswith("\n> the words")
+
+
+def test_channels_and_groups_have_their_names(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """Their mentions come without a label; what the bot may not see keeps its id."""
+    root = served.thread()
+    workspace.do(lambda c: c.add_group("ops-team"))
+    hidden = workspace.add_channel("hidden", ["alice"], private=True)
+
+    workspace.say("alice", "agents", "ask @ops-team in #agents and #hidden", root)
+
+    [reply] = door.wait_for_replies(1)
+    assert reply.text == f"ask @ops-team in #agents and #{hidden}"
+
+
+def test_without_the_scope_a_group_keeps_its_id(workspace: WorkspaceThread, door: Door, served: Served) -> None:
+    """An app that was installed by an earlier manifest goes on."""
+    root, group = served.thread(), workspace.do(lambda c: c.add_group("ops-team"))
+    scopes = ["chat:write", "commands", "channels:history", "channels:read", "groups:history", "users:read"]
+    workspace.set_scopes(scopes)
+
+    workspace.say("alice", "agents", "ask @ops-team", root)
+
+    [reply] = door.wait_for_replies(1)
+    assert reply.text == f"ask @{group}"

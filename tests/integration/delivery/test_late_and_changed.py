@@ -11,7 +11,7 @@ from core.conversation.changing import Changes
 from core.conversation.inbound import Inbound
 from core.conversation.mirroring import NullMirror
 from core.conversation.sweeping import swept, threads
-from core.domain.attachment import Attachment, Fetched, safe_name, told
+from core.domain.attachment import Attachment, Fetched, decoded, encoded, safe_name, told
 from core.domain.message import InboxRow, MessageState
 from core.domain.session import SessionRecord, SlackBinding
 from core.errors import Refused, UnknownMessage
@@ -85,6 +85,88 @@ def change(**changes: object) -> IncomingChange:
     return IncomingChange(replace(REPLY, **changes), deleted)  # type: ignore[arg-type]
 
 
+# ---------------------------------------------------------------- quotes
+
+QUOTE = "(quoted: a message of Robin)\n> the words"
+
+
+def test_what_a_message_quotes_follows_its_own_words(door: Door, bound: System) -> None:
+    """A message that only quotes is one, too."""
+    door.receive([replace(REPLY, quoted=QUOTE)])
+    with_comment = only(bound).message.text
+    verdicts = door.receive([replace(REPLY, ts="1700.000200", text="", quoted=QUOTE)])
+
+    assert with_comment == f"do it\n{QUOTE}"
+    assert verdicts == (Verdict.COMMITTED,)
+
+
+def test_a_quote_that_comes_later_joins_what_still_waits(door: Door, bound: System) -> None:
+    """Nobody edited the message: it is one message with its quote."""
+    door.receive([REPLY])
+
+    late = door.change([IncomingChange(replace(REPLY, quoted=QUOTE), deleted=False, only_quotes=True)])
+
+    assert late == ()
+    assert only(bound).message.text == f"do it\n{QUOTE}"
+    assert notes(bound) == []
+
+
+def test_a_quote_that_comes_after_its_message_was_typed_follows_it(door: Door, bound: System) -> None:
+    """As a reply of its own, once; it is not told as an edit that came too late."""
+    door.receive([REPLY])
+    bound.inbox.advance(only(bound), MessageState.CONFIRMED)
+    added = IncomingChange(replace(REPLY, quoted=QUOTE), deleted=False, only_quotes=True)
+
+    verdicts = [door.receive(door.change([added])) for _ in range(2)]
+
+    assert verdicts == [(Verdict.COMMITTED,), (Verdict.DUPLICATE,)]
+    record = bound.records.read("scribe")
+    assert record is not None
+    later, first = bound.inbox.with_states(record.uid, frozenset(MessageState))
+    assert first.message.text == "do it"
+    assert later.message.text == f"(what the link in my message before this one leads to)\n{QUOTE}"
+    assert later.message.address == first.message.address
+    assert notes(bound) == []
+
+
+def test_a_deleted_message_takes_the_quote_that_follows_it_along(door: Door, bound: System) -> None:
+    """What still waits of it is cancelled; of what was typed the thread is told."""
+    door.receive([REPLY])
+    bound.inbox.advance(only(bound), MessageState.CONFIRMED)
+    door.receive(door.change([IncomingChange(replace(REPLY, quoted=QUOTE), deleted=False, only_quotes=True)]))
+
+    door.change([change(deleted=True)])
+
+    record = bound.records.read("scribe")
+    assert record is not None
+    later, _ = bound.inbox.with_states(record.uid, frozenset(MessageState))
+    assert later.state is MessageState.CANCELLED
+    assert "deleted after it had been typed" in notes(bound)[0]
+
+
+def test_a_message_in_which_nothing_can_be_read_is_told(door: Door, bound: System) -> None:
+    """Once, with what to do: a person would wait for an answer."""
+    verdicts = [door.receive([replace(REPLY, text="\x07")]) for _ in range(2)]
+
+    assert verdicts == [(Verdict.DROPPED,), (Verdict.DROPPED,)]
+    assert notes(bound) == [
+        "A message of yours holds nothing that could be read as text, so `scribe` did not get it. "
+        "To do: say it in words, or attach it as a file."
+    ]
+
+
+def test_the_words_of_a_clip_are_quoted(door: Door, bound: System) -> None:
+    """They are its author's, as a machine has heard them; where there are none that is said."""
+    clip = replace(FILE, name="a.m4a", kind="audio/mp4", clip=True)
+
+    with_words, without = told([Fetched(clip, "/p", 3, said="one\ntwo")]), told([Fetched(clip, "/p", 3)])
+
+    assert with_words == ("(file: /p , audio/mp4, 3 bytes; said in it, as the chat has written it down:)\n> one\n> two")
+    assert without == "(file: /p , audio/mp4, 3 bytes; the chat has not written down what is said in it)"
+    assert decoded(encoded([clip])) == (clip,)
+    assert decoded('[["F1", "a", "k", 1, "u", ""]]')[0].clip is False
+
+
 # ---------------------------------------------------------------- late
 
 
@@ -141,10 +223,11 @@ def test_a_file_alone_is_a_message_and_a_missing_one_is_told(door: Door, bound: 
     door.fetched(fetch.message_id, [Fetched(FILE, problem="it was deleted")])
     door.fetched(fetch.message_id, [Fetched(FILE, problem="another reason")])
 
-    expected = "(a file that came with this message, notes.txt, could not be fetched: it was deleted)"
+    expected = "(a part of this message, notes.txt, could not be read: it was deleted)"
     assert only(bound).message.text == expected
     assert notes(bound) == [
-        "One file of your message could not be fetched for `scribe`: it was deleted. The rest of it goes in."
+        "`scribe` does not get all of your message. What could not be read: notes.txt: it was deleted. "
+        "The rest of it goes in."
     ]
 
 

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.entities import mentioned, plain, straightened, to_plain
+from bot.blocks import straightened
+from bot.entities import to_plain
 from bot.mrkdwn import escape
+from bot.words import mentioned, plain
 
 NAMES = {"U123": "alice"}
 

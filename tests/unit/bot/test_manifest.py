@@ -106,6 +106,7 @@ def test_least_privilege() -> None:
         "groups:history",
         "groups:read",
         "reactions:write",
+        "usergroups:read",
         "users:read",
     ]
     assert made["settings"]["socket_mode_enabled"] is True

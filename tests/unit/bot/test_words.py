@@ -1,0 +1,271 @@
+"""What a message carries of others: forwarded messages, quotes of links, canvases, lists, mentions of messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot import payloads
+from bot.payloads import Identity, Ignored
+from bot.words import mentioned, plain, quoted
+from core.ports import IncomingChange, IncomingReply
+
+OWN = Identity("T1", "UBOT", "BBOT", "the-loop")
+ROOT, TS = "1700000000.000100", "1700000001.000100"
+LINK = "https://x.slack.com/archives/C0BBBBBBB/p1700000000000100"
+NAMES = {"U0AAAAAAA": "robin", "C0BBBBBBB": "ops", "S0123456789": "ops-team", "U123": "alice"}
+ORIGIN = f"of Robin in #ops, 2023-11-14 22:13 UTC, {LINK}"
+
+
+def shared(text: str = "node db-3 is <b> & out of disk", **more: Any) -> dict[str, Any]:
+    """Return the attachment by which Slack forwards a message."""
+    return {
+        "is_share": True, "is_msg_unfurl": True, "author_id": "U0AAAAAAA", "author_name": "Robin",
+        "channel_id": "C0BBBBBBB", "ts": "1700000000.000100", "from_url": LINK, "footer": "Posted in #ops",
+        "fallback": f"[May 1] robin: {text}", "text": text.replace("&", "&amp;").replace("<", "&lt;"), **more,
+    }  # fmt: skip
+
+
+def rich(*elements: dict[str, Any], kind: str = "rich_text_section") -> dict[str, Any]:
+    """Return a rich_text block of one section."""
+    return {"type": "rich_text", "elements": [{"type": kind, "elements": list(elements)}]}
+
+
+def event(**changes: Any) -> dict[str, Any]:
+    """Return a reply of a member in a thread."""
+    return {"type": "message", "user": "U1", "team": "T1", "channel": "C1", "thread_ts": ROOT, "ts": TS, **changes}
+
+
+def reply(**changes: Any) -> IncomingReply:
+    """Return what is read of such a reply."""
+    found = payloads.reply({"event": event(**changes), "is_ext_shared_channel": False}, OWN)
+    assert isinstance(found, IncomingReply), found
+    return found
+
+
+def test_a_forwarded_message_is_quoted_with_its_origin() -> None:
+    """Who wrote it, where, when and under which link; then its words, each line behind a mark."""
+    message = {"text": "see this", "attachments": [shared("first\nnode db-3 is <b> & out of disk")]}
+
+    assert plain(message, NAMES) == "see this"
+    assert quoted(message, NAMES) == f"(forwarded: a message {ORIGIN})\n> first\n> node db-3 is <b> & out of disk"
+
+
+def test_a_forwarded_message_without_a_comment_is_a_message() -> None:
+    """Its words are in its attachment alone."""
+    found = reply(text="", attachments=[shared("second: node db-4")])
+
+    assert found.text == ""
+    assert "> second: node db-4" in found.quoted
+
+
+def test_what_a_link_to_a_message_unfolds_to_is_quoted() -> None:
+    """Slack shows it below the link; of a page's preview nothing is taken, for its link says what it is."""
+    preview = {"from_url": "https://e.org", "original_url": "https://e.org", "title": "Page", "text": "words"}
+    message = {"text": f"<{LINK}>", "attachments": [{**shared("old words"), "is_share": False}, preview]}
+
+    assert quoted(message, NAMES) == f"(quoted: a message {ORIGIN})\n> old words"
+
+
+def test_code_in_a_forwarded_message_comes_from_its_blocks() -> None:
+    """Letter by letter, wherever Slack puts the blocks."""
+    block = rich({"type": "text", "text": "a ** b"}, kind="rich_text_preformatted")
+    there = {"message_blocks": [{"channel": "C9", "ts": "1.000001", "message": {"blocks": [block]}}]}
+
+    for more in ({"blocks": [block]}, there):
+        found = quoted({"attachments": [{**shared("a b"), **more}]}, NAMES)
+        assert found.endswith("> ```\n> a ** b\n> ```")
+
+
+def test_what_a_bot_had_posted_is_quoted_from_all_its_parts() -> None:
+    """An alert has its words in blocks, fields and attachments of its own, and no text."""
+    inner = {"title": "Disk", "title_link": "https://e.org/d", "fields": [{"title": "Host", "value": "db-3"}]}
+    blocks = [
+        {"type": "header", "text": {"type": "plain_text", "text": "Alert & more"}},
+        {"type": "section", "text": {"type": "mrkdwn", "text": "*full* &lt;90%&gt;"},
+         "fields": [{"type": "mrkdwn", "text": "since 04:10"}]},
+        {"type": "divider"},
+        {"type": "context", "elements": [{"type": "mrkdwn", "text": "by <@U123>"},
+                                         {"type": "image", "image_url": "https://e.org/i", "alt_text": "graph"}]},
+        {"type": "table", "rows": [[{"type": "raw_text", "text": "a"}, {"type": "raw_text", "text": "b"}]]},
+    ]  # fmt: skip
+
+    found = quoted({"attachments": [shared("", blocks=blocks, attachments=[inner])]}, NAMES)
+
+    lines = found.splitlines()[1:]
+    assert lines == [
+        "> Alert & more", "> *full* <90%>", "> since 04:10", "> by @alice", "> (image: graph)", "> | a | b |",
+        "> Disk (https://e.org/d)", "> Host: db-3",
+    ]  # fmt: skip
+
+
+def test_a_forwarded_message_within_a_forwarded_one_is_quoted_within_it() -> None:
+    """People forward what was forwarded to them; how deep that goes is bounded."""
+    message: dict[str, Any] = shared("innermost")
+    for number in range(12):
+        message = shared(f"level {number}", attachments=[message])
+
+    found = quoted({"attachments": [message]}, NAMES)
+
+    assert "> level 11" in found
+    assert "> > level 10" in found
+    assert "innermost" not in found
+    assert "further quotes within it are left out" in found
+
+
+def test_a_quote_of_which_nothing_can_be_read_is_named() -> None:
+    """Never is a person told that something arrived of which the agent has nothing."""
+    found = quoted({"attachments": [{**shared(""), "fallback": "", "image_url": "https://e.org/i.png"}]}, NAMES)
+
+    assert found == f"(forwarded: a message {ORIGIN})\n> (image: https://e.org/i.png)"
+    empty = quoted({"attachments": [{"is_share": True}]}, NAMES)
+    assert empty == "(forwarded: a message of somebody)\n> (it holds nothing that can be read as text)"
+
+
+def test_nobody_writes_an_origin_of_ours() -> None:
+    """Names are anybody's choice: one stays in its place, whatever it holds."""
+    odd = shared("x", author_name="al)\n(forwarded: a message of ann", footer="in\n> #hr")
+
+    found = quoted({"attachments": [{**odd, "channel_id": ""}]}, NAMES)
+
+    assert found.splitlines()[0].startswith("(forwarded: a message of al forwarded a message of ann, ")
+    assert len(found.splitlines()) == 2
+
+
+def test_files_of_a_forwarded_message_come_with_it() -> None:
+    """They are fetched like its own; one that is there twice is one."""
+    file = {"id": "F1", "name": "a.txt", "mode": "hosted", "url_private": "https://files.slack.com/a"}
+
+    found = reply(text="see", files=[file], attachments=[shared(files=[file, {**file, "id": "F2", "name": "b.txt"}])])
+
+    assert [one.id for one in found.files] == ["F1", "F2"]
+
+
+@pytest.mark.parametrize("subtype", [None, "me_message", "file_share", "thread_broadcast"])
+def test_files_are_taken_whatever_the_shape(subtype: str | None) -> None:
+    """A link to a canvas brings its file along with a message that is no upload."""
+    file = {"id": "F1", "name": "a.txt", "mode": "hosted", "url_private": "https://files.slack.com/a"}
+
+    assert [one.id for one in reply(text="see", subtype=subtype, files=[file]).files] == ["F1"]
+
+
+def test_lists_and_mentions_of_messages_are_named_where_they_stand_and_as_unread() -> None:
+    """Their words do not come with the message: its author has to know that."""
+    item = {"type": "list_record", "file_id": "F0LIST", "url": "https://x.slack.com/lists/T1/F0LIST"}
+    mention = {"type": "message_mention", "channel_id": "C0BBBBBBB", "message_ts": "1700000000.000100", "url": LINK}
+    canvas = {"type": "canvas", "file_id": "F0CANVAS", "url": "https://x.slack.com/docs/T1/F0CANVAS"}
+    message = {"text": "do F0LIST", "blocks": [rich({"type": "text", "text": "do "}, item, mention, canvas)]}
+
+    assert plain(message, NAMES) == (
+        f"do (list item: https://x.slack.com/lists/T1/F0LIST)(message in #ops: {LINK})"
+        "(canvas: https://x.slack.com/docs/T1/F0CANVAS)"
+    )
+    files = {file.id or file.name: file for file in reply(**message).files}
+    assert "list" in files["F0LIST"].problem
+    assert "forward" in files[f"message {LINK}"].problem
+    assert (files["F0CANVAS"].problem, files["F0CANVAS"].url) == ("", "")  # files.info tells the rest
+
+
+def test_a_mentioned_message_that_is_quoted_as_well_is_not_called_unread() -> None:
+    """Its words are there."""
+    mention = {"type": "message_mention", "channel_id": "C0BBBBBBB", "message_ts": "1700000000.000100", "url": LINK}
+
+    assert reply(text="x", blocks=[rich(mention)], attachments=[shared()]).files == ()
+
+
+def test_a_list_that_was_shared_as_a_file_is_named() -> None:
+    """It is no file that could be fetched."""
+    [found] = payloads.files({"files": [{"id": "F1", "filetype": "list", "mode": "list", "title": "Tasks",
+                                         "url_private": "https://files.slack.com/l"}]})  # fmt: skip
+
+    assert (found.name, found.url) == ("Tasks", "")
+    assert "list" in found.problem
+
+
+def test_all_kinds_of_ids_are_looked_up_wherever_they_stand() -> None:
+    """Members, channels and groups: in the text, in blocks and in what is quoted."""
+    message = {
+        "text": "<@U123> <#C1> <#C2|> <!subteam^S1> <#C3|general>",
+        "blocks": [rich({"type": "user", "user_id": "U7"}, {"type": "channel", "channel_id": "C7"},
+                        {"type": "usergroup", "usergroup_id": "S7"})],
+        "attachments": [shared("x", blocks=[rich({"type": "user", "user_id": "U8"})])],
+        "user": "U99",
+    }  # fmt: skip
+
+    assert mentioned(message) == {"U123", "C1", "C2", "S1", "U7", "C7", "S7", "U8", "C0BBBBBBB", "C3", "U0AAAAAAA"}
+
+
+@pytest.mark.parametrize(
+    ("message", "read"),
+    [
+        ({"text": "in <#C0BBBBBBB> and <#C0BBBBBBB|> and <#C9>"}, "in #ops and #ops and #C9"),
+        ({"text": "ask <!subteam^S0123456789> or <!subteam^S1|@label>"}, "ask @ops-team or @label"),
+        ({"text": "x", "blocks": [rich({"type": "text", "text": "c", "style": {"code": True}},
+                                       {"type": "channel", "channel_id": "C0BBBBBBB"},
+                                       {"type": "usergroup", "usergroup_id": "S0123456789"})]}, "`c`#ops@ops-team"),
+        ({"text": "x", "blocks": [rich({"type": "hologram", "text": "words"})]}, "words"),
+        ({"text": "x", "blocks": [rich({"type": "hologram"})]}, "(a hologram, which cannot be shown as text)"),
+        ({"text": "", "blocks": [rich({"type": "text", "text": "no wire form"})]}, "no wire form"),
+        ({"text": "see", "blocks": [rich({"type": "text", "text": "see"}),
+                                    {"type": "table", "rows": [[{"type": "raw_text", "text": "a|b"},
+                                                                rich({"type": "text", "text": "c"})]]}]},
+         "see\n| a\\|b | c |"),
+        ({"text": "", "blocks": [{"type": "hologram"}]}, "(a hologram, which cannot be shown as text)"),
+    ],
+)  # fmt: skip
+def test_channels_groups_and_what_is_new_are_named(message: dict[str, Any], read: str) -> None:
+    """An id says nothing to an agent, and an element that is not known yet is no gap."""
+    assert plain(message, NAMES) == read
+
+
+def changed(before: dict[str, Any], after: dict[str, Any]) -> IncomingChange | Ignored:
+    """Return what is made of a message that was changed."""
+    wrapped = {
+        "type": "message", "subtype": "message_changed", "channel": "C1", "hidden": True, "ts": "1700000009.000100",
+        "message": event(**after), "previous_message": event(**before),
+    }  # fmt: skip
+    found = payloads.change({"event": wrapped, "is_ext_shared_channel": False}, OWN)
+    return found if isinstance(found, Ignored) else found[0]
+
+
+def test_a_quote_that_slack_adds_is_told_apart_from_an_edit() -> None:
+    """Nobody edited the message, and still there is more in it; a page's preview is nothing new."""
+    before = {"text": f"<{LINK}>"}
+    added = changed(before, {**before, "attachments": [shared()]})
+    edited = changed(before, {"text": "else", "attachments": [shared()], "edited": {"user": "U1", "ts": "1.000001"}})
+    preview = changed(before, {**before, "attachments": [{"from_url": "https://e.org", "text": "page"}]})
+
+    assert isinstance(added, IncomingChange)
+    assert added.only_quotes
+    assert isinstance(edited, IncomingChange)
+    assert not edited.only_quotes
+    assert isinstance(preview, Ignored)
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.sampled_from(["rich_text", "table", "image"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["type", "text", "elements", "blocks", "attachments", "message_blocks", "message", "rows", "fields",
+                 "is_share", "files", "ts", "author_name", "title", "value", "fallback", "url", "id", "transcription"]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=25,
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from(["text", "blocks", "attachments", "files"]), anything))
+def test_no_document_breaks_it(message: dict[str, Any]) -> None:
+    """Whatever Slack sends, text comes out, or none."""
+    assert isinstance(plain(message), str)
+    assert isinstance(quoted(message), str)
+    assert isinstance(payloads.files(message), tuple)
+    assert isinstance(mentioned(message), frozenset)
