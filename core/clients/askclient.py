@@ -2,7 +2,9 @@
 
 A copy of this file lies in each session's folder, where the reporter becomes it at a PermissionRequest
 (`python -I -S ask.py SOCKET INSTANCE KEY`, the hook's JSON on stdin); what it prints decides the harness's dialog.
-Nothing printed, exit 0, leaves the dialog to the terminal: so it does without a service, and whenever it is in doubt.
+KEY names the hook's report and can be read off its file name, so what stands in the file `nonce` beside this one is put
+behind it. Nothing printed, exit 0, leaves the dialog to the terminal: so it does without a service, and whenever it is
+in doubt.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0  # for a service that is there to say that it has heard
 RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0)
-LONGEST_TEXTS = (20_000, 4_000, 400)  # characters of each text that is sent on; people are shown less
+LONGEST_TEXTS = (20_000, 4_000, 400)  # characters of each text of an input that is too long; people are shown less
 LONGEST_INPUT = 900_000  # of all of them; the service reads a line of 1 MiB
 QUESTION_TOOL = "AskUserQuestion"
+NONCE = "nonce"  # the file's name
 
 
 class Undecided(Exception):
@@ -92,12 +95,44 @@ def _connected(path: str) -> socket.socket:
 
 
 def sendable(value: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool's input in a size that the service takes, the longest texts cut first."""
+    """Return a tool's input in a size that the service takes: whole, or else with the longest texts cut first."""
+    if len(json.dumps(value)) <= LONGEST_INPUT:
+        return value
     for limit in LONGEST_TEXTS:
         cut = _shortened(value, limit)
         if isinstance(cut, dict) and len(json.dumps(cut)) <= LONGEST_INPUT:
             return cut
     return {"input": _shortened(json.dumps(value), LONGEST_TEXTS[0])}
+
+
+def request_of(payload: dict[str, Any], instance: str, key: str) -> dict[str, Any]:
+    """Return what the service is asked for a hook's payload.
+
+    Of an input that is cut it is told how many characters are missing, and a hash of all of it: two inputs that begin
+    alike are two.
+    """
+    given = payload.get("tool_input") or {}
+    sent = sendable(given)
+    request = {
+        "op": "request",
+        "instance": instance,
+        "key": key,
+        "agent": payload.get("agent_id") or "main",
+        "tool": payload.get("tool_name") or "",
+        "input": sent,
+    }
+    if sent is not given:
+        import hashlib  # costs three milliseconds
+
+        whole = json.dumps(given, sort_keys=True)
+        request |= {"missing": len(whole) - len(json.dumps(sent)), "whole": hashlib.sha256(whole.encode()).hexdigest()}
+    return request
+
+
+def _nonce() -> str:
+    """Return what only this instance knows. Raises OSError."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), NONCE), encoding="ascii") as stream:
+        return stream.read(200).strip()
 
 
 def _shortened(value: Any, limit: int) -> Any:
@@ -131,16 +166,9 @@ def main(words: Sequence[str]) -> int:
     path, instance, key = words
     try:
         payload = json.loads(sys.stdin.buffer.read())
-        request = {
-            "op": "request",
-            "instance": instance,
-            "key": key,
-            "agent": payload.get("agent_id") or "main",
-            "tool": payload.get("tool_name") or "",
-            "input": sendable(payload.get("tool_input") or {}),
-        }
+        request = request_of(payload, instance, f"{key}.{_nonce()}")
         output = hook_output(payload, wait_for_answer(path, request))
-    except (Undecided, ValueError, AttributeError, TypeError):
+    except (Undecided, OSError, ValueError, AttributeError, TypeError, RecursionError):
         return 0
     if output is not None:
         sys.stdout.write(json.dumps(output) + "\n")

@@ -18,6 +18,7 @@ QUESTION_TOOL = "AskUserQuestion"
 MAIN = "main"  #: the agent of a hook that names none
 _SHOWN = 1_400  #: characters of a tool's input that a request shows
 _VALUE = 700  #: of one of its values
+_LONGEST_NAME = 200  #: characters of a tool's and an agent's; they are shown whole
 _MOST_QUESTIONS, _MOST_OPTIONS = 8, 10
 _LABEL, _DESCRIPTION, _QUESTION = 200, 300, 1_000  #: characters that are shown
 
@@ -72,6 +73,7 @@ class Request:
     tool: str = ""
     detail: str = ""  #: the tool's input, without secrets, shortened
     questions: tuple[Question, ...] = ()
+    digest: str = ""  #: of all that was asked: whoever asks the same under the key hears the same answer, nobody else
     state: RequestState = RequestState.OPEN
     allowed: bool = False  #: the answer to a permission
     answers: tuple[str, ...] = ()  #: to the questions, in their order
@@ -259,7 +261,7 @@ def fenced(text: str) -> str:
 
 def payload_of(request: Request) -> str:
     """Return what was asked, as JSON."""
-    asked: dict[str, Any] = {"tool": request.tool, "detail": request.detail}
+    asked: dict[str, Any] = {"tool": request.tool, "detail": request.detail, "digest": request.digest}
     asked["questions"] = [
         {
             "question": question.text,
@@ -282,11 +284,20 @@ class Asked:
     tool: str = ""
     given: Mapping[str, Any] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
+    digest: str = ""  #: of the agent, the tool and the whole input
+    missing: int = 0  #: characters of the input that the client has left out
     wait: float | None = None  #: seconds, where the client wants less than the configured time
 
 
 def asked_of(line: Mapping[str, Any]) -> Asked | None:
     """Read a client's line; None where it makes no request."""
+    try:
+        return _asked_of(line)
+    except RecursionError:  # JSON takes more levels than what looks through it
+        return None
+
+
+def _asked_of(line: Mapping[str, Any]) -> Asked | None:
     instance, key = line.get("instance"), line.get("key")
     if not (isinstance(instance, str) and isinstance(key, str) and 0 < len(instance) <= 80 and 0 < len(key) <= 120):
         return None
@@ -294,12 +305,22 @@ def asked_of(line: Mapping[str, Any]) -> Asked | None:
     seconds = float(wait) if isinstance(wait, int | float) and not isinstance(wait, bool) and wait > 0 else None
     given = line.get("input")
     given = given if isinstance(given, dict) else {}
-    tool, agent = line.get("tool"), line.get("agent")
-    if line.get("op") == "ask":
-        questions = questions_of(given)
-        return Asked(instance, key, RequestKind.ASK, questions=questions, wait=seconds) if questions else None
-    name = tool if isinstance(tool, str) else ""
-    questions = questions_of(given) if name == QUESTION_TOOL else ()
+    tool, agent, missing = line.get("tool"), line.get("agent"), line.get("missing")
+    name, who = tool if isinstance(tool, str) else "", agent if isinstance(agent, str) and agent else MAIN
+    if len(name) > _LONGEST_NAME or len(who) > _LONGEST_NAME:
+        return None
+    questions = questions_of(given) if line.get("op") == "ask" or name == QUESTION_TOOL else ()
     kind = RequestKind.QUESTION if questions else RequestKind.PERMISSION
-    who = agent if isinstance(agent, str) and agent else MAIN
-    return Asked(instance, key, kind, who[:80], name[:100], given, questions, seconds)
+    if line.get("op") == "ask":
+        if not questions:
+            return None
+        kind = RequestKind.ASK
+    digest = _digest([kind.value, who, name, given, line.get("whole")])
+    left_out = missing if isinstance(missing, int) and missing > 0 else 0
+    return Asked(instance, key, kind, who, name, given, questions, digest, left_out, seconds)
+
+
+def _digest(asked: Any) -> str:
+    import hashlib  # loads OpenSSL
+
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()

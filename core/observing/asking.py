@@ -5,12 +5,14 @@ shown it, and it moves once, by compare and set: whoever comes second is told so
 it was written to whoever waits; until then, and over the service's death, the row is what both sides go by.
 """
 
+import hmac
 import logging
 import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 
+from core.clients.askclient import NONCE
 from core.clock import Deadline
 from core.commands import exact_for
 from core.domain.activity import ASKING_STATES
@@ -38,6 +40,7 @@ from core.session.instead import attach_of
 from core.session.sessions import record_of_instance
 from core.session.threads import has_thread
 from core.sight.situations import opinion_of
+from core.store.files import read_token
 from core.system import System
 from core.values import replace
 
@@ -53,6 +56,12 @@ EXPIRED = "nobody answered in time; the dialog stays in the terminal"
 ASK_EXPIRED = "nobody answered in time"
 LOST = "nobody waits for this answer any more; look at the terminal"
 ENDED = "the session has ended since"
+DIFFERS = "it differs from the request that came before it under the same key"
+UNPROVEN = "whoever asked did not prove to be the present run of the session"
+
+
+class _NotAsked(Exception):
+    """The request is not shown to anybody; the message says why."""
 
 
 class Requests:
@@ -65,6 +74,7 @@ class Requests:
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
         self._changed = threading.Condition()
         self._waiting: dict[str, int] = {}  #: request -> how many clients wait for it
+        self._opening = threading.Lock()  #: of two who ask at once under one key, the second finds the first's row
         self._began = system.clock.now()
         self._over = False  #: the service ends: whoever waits is hung up on, and comes back to the next one
 
@@ -73,50 +83,91 @@ class Requests:
     def talk(self, line: Mapping[str, Any], peer: Listener) -> None:
         """Speak with a client: `{"wait": seconds}` when it is shown, then `{"answer": …}`, or `{"undecided": why}`."""
         try:
-            request, why = self._meant(line)
-            if request is None:
-                peer.send({"undecided": why})
-                return
-            self._enter(request.id)
+            asked, record = self._understood(line)
+            with self._opening:
+                request = self._joined(asked, record)
             try:
-                self._converse(self._opened(request), peer)
+                gone = self._converse(request, peer)
             finally:
-                self._leave(request.id)
+                last = self._leave(request.id)
+            if gone and last:
+                self._give_up(request.id)
+        except _NotAsked as refused:
+            peer.send({"undecided": str(refused)})
         except CoreError as error:
             _LOG.warning("a request was not taken", extra={"reason": str(error)})
             peer.send({"undecided": str(error)})
 
-    def _meant(self, line: Mapping[str, Any]) -> tuple[Request | None, str]:
-        """Return the request that the client means, which may be new; or why it cannot be asked here."""
-        system, asked = self._system, asked_of(line)
+    def _understood(self, line: Mapping[str, Any]) -> tuple[Asked, SessionRecord]:
+        """Return what is asked, and the session whose present instance does. Raises _NotAsked, StoreBroken."""
+        asked = asked_of(line)
         if asked is None:
-            return None, "the request cannot be understood"
-        record = record_of_instance(system, asked.instance)
+            raise _NotAsked("the request cannot be understood")
+        record = record_of_instance(self._system, asked.instance)
         if record is None:
-            return None, "no session's present instance asks"
+            raise _NotAsked("no session's present instance asks")
+        if asked.kind is not RequestKind.ASK and not self._proven(asked, record):
+            self._refuse(asked, record, asked.instance, UNPROVEN)
+        return asked, record
+
+    def _proven(self, asked: Asked, record: SessionRecord) -> bool:
+        """Tell whether the key ends in what only the instance knows: its hook's name is there for everybody to read."""
+        nonce = read_token(self._system.paths.session(record.uid) / NONCE)
+        given = asked.key.rpartition(".")[2]
+        return bool(nonce) and hmac.compare_digest(given.encode("utf-8", "replace"), (nonce or "").encode())
+
+    def _refuse(self, asked: Asked, record: SessionRecord, about: str, why: str) -> NoReturn:
+        """Say in the log, and once in the thread, that a request is not shown. Raises _NotAsked.
+
+        `about`: the id of the request, or of the instance, that is spoken of.
+        """
+        system = self._system
+        if has_thread(system, record):
+            with system.database.transaction(durable=True):
+                system.outbox.add([_refusal(record, about, lambda text: exact_for(system, text), why)])
+        system.events.emit(
+            "standing.ask_refused", level="warning", name=record.name, instance=asked.instance, reason=why,
+            message=about, detail=asked.tool or None,
+        )  # fmt: skip
+        system.poke()
+        raise _NotAsked(f"{why}; answer it at the terminal")
+
+    def _joined(self, asked: Asked, record: SessionRecord) -> Request:
+        """Return the request that the client now waits for: a new one, or the same that was asked under its key before.
+
+        Raises _NotAsked, StoreBroken.
+        """
+        system = self._system
         known = system.requests.of_key(asked.instance, asked.key)
         if known is not None:
-            return known, ""
+            if known.digest != asked.digest:
+                self._refuse(asked, record, known.id, DIFFERS)
+            self._enter(known.id)
+            return known
         if not has_thread(system, record):
-            return None, f"{record.name} has no thread in which somebody could answer"
+            raise _NotAsked(f"{record.name} has no thread in which somebody could answer")
         if asked.kind is RequestKind.ASK and not self._replies:
-            return None, f"replies in the thread of {record.name} are not read (read.mode), so nobody could answer"
-        return self._request(asked, record), ""
+            raise _NotAsked(f"replies in the thread of {record.name} are not read (read.mode), so nobody could answer")
+        request = self._request(asked, record)
+        self._enter(request.id)  # whoever is shown it finds that somebody waits
+        try:
+            self._open(request)
+        except BaseException:
+            self._leave(request.id)
+            raise
+        return request
 
-    def _opened(self, request: Request) -> Request:
-        """Store a request that is new, and let it be shown; its client waits already when it is."""
+    def _open(self, request: Request) -> None:
+        """Store a new request, and let it be shown. Raises StoreBroken."""
         system = self._system
         with system.database.transaction(durable=True):
-            new = system.requests.add(request)
-            if new:
-                system.outbox.add([post_of(request, self._terminal(request))])
-        if new:
-            system.events.emit(
-                "standing.asked", name=request.name, instance=request.instance, reason=request.kind.value,
-                message=request.id, detail=request.tool or None, actor=f"agent:{request.name}",
-            )  # fmt: skip
-            system.poke()
-        return system.requests.get(request.id) or request
+            system.requests.add(request)
+            system.outbox.add([post_of(request, self._terminal(request))])
+        system.events.emit(
+            "standing.asked", name=request.name, instance=request.instance, reason=request.kind.value,
+            message=request.id, detail=request.tool or None, actor=f"agent:{request.name}",
+        )  # fmt: skip
+        system.poke()
 
     def _request(self, asked: Asked, record: SessionRecord) -> Request:
         now, limit = self._system.clock.now(), self._system.settings.limits.approval_wait_seconds
@@ -136,29 +187,43 @@ class Requests:
             tool=asked.tool,
             detail=view_of(_each_text(redact, asked.given)) if permission else "",
             questions=asked.questions,
+            digest=asked.digest,
         )
 
     def _terminal(self, request: Request) -> str:
         """Return the command by which a question is answered where no reply is read, "" elsewhere."""
         return "" if self._replies else exact_for(self._system, attach_of(request.name))
 
-    def _converse(self, request: Request, peer: Listener) -> None:
+    def _converse(self, request: Request, peer: Listener) -> bool:
+        """Wait with the client for the end of the request and tell it; True where it has gone without an answer."""
         left = (request.expires_at - self._system.clock.now()).total_seconds()
         if request.state is RequestState.OPEN and (left <= 0 or not peer.send({"wait": left})):
-            return
+            return left > 0
         settled = self._settled(request, peer)
         if settled is None:
-            return
+            return not self._over
         if settled.state is not RequestState.ANSWERED:
             peer.send({"undecided": settled.reason})
+            return False
+        if not peer.send({"answer": answer_of(settled)}):
+            return True
+        self._hand_over(settled)
+        return False
+
+    def _give_up(self, request_id: str) -> None:
+        """End a request whose last client has gone: it decides nothing any more. Raises StoreBroken."""
+        request = self._system.requests.get(request_id)
+        if request is None or self.waits(request) or request.told:
             return
-        handed = peer.send({"answer": answer_of(settled)})
-        self._hand_over(settled, handed=handed)
+        if request.state is RequestState.OPEN:
+            self.end(request, RequestState.GONE, LEFT if request.kind is not RequestKind.ASK else LOST)
+        elif request.state is RequestState.ANSWERED:
+            self.end(request, RequestState.GONE, LOST)
 
     def _settled(self, request: Request, peer: Listener) -> Request | None:
-        """Wait until the request is over, which it is at the latest when its time is up or its client hangs up.
+        """Wait until the request is over, at the latest when its time is up.
 
-        None where the service ends first.
+        None where its client hangs up, or the service ends, before that.
         """
         look = Deadline(self._system.clock, 0.0)
         while not self._over:
@@ -168,8 +233,7 @@ class Requests:
             if request.state is not RequestState.OPEN:
                 return request
             if peer.gone():
-                reason = LEFT if request.kind is not RequestKind.ASK else LOST
-                return self.end(request, RequestState.GONE, reason) or request
+                return None
             if self._system.clock.now() >= request.expires_at:
                 return self.end(request, RequestState.EXPIRED, _expired(request)) or request
             with self._changed:
@@ -177,11 +241,8 @@ class Requests:
                     look = Deadline(self._system.clock, 0.0)
         return None
 
-    def _hand_over(self, settled: Request, *, handed: bool) -> None:
-        """Note that the answer arrived, and say so in the thread; one that did not arrive decided nothing."""
-        if not handed:
-            self.end(settled, RequestState.GONE, LOST)
-            return
+    def _hand_over(self, settled: Request) -> None:
+        """Note that the answer arrived, and say so in the thread."""
         with self._system.database.transaction(durable=True):
             told = self._system.requests.move(settled, told=True)
             if told is not None:
@@ -278,11 +339,14 @@ class Requests:
         with self._changed:
             self._waiting[request_id] = self._waiting.get(request_id, 0) + 1
 
-    def _leave(self, request_id: str) -> None:
+    def _leave(self, request_id: str) -> bool:
+        """Wait no more, and tell whether nobody else does."""
         with self._changed:
             self._waiting[request_id] -= 1
-            if not self._waiting[request_id]:
-                del self._waiting[request_id]
+            if self._waiting[request_id]:
+                return False
+            del self._waiting[request_id]
+            return True
 
 
 def _expired(request: Request) -> str:
@@ -333,6 +397,17 @@ def _post(request: Request, suffix: str, text: str) -> NewPost:
         channel_kind=CHANNEL,
         text=text,
         buttons=buttons_of(request),
+    )
+
+
+def _refusal(record: SessionRecord, about: str, exact: Callable[[str], str], why: str) -> NewPost:
+    text = f"A request of `{record.name}` is not shown here: {why}. To do: answer it at its terminal"
+    text += f", {exact(attach_of(record.name))}"
+    if why is UNPROVEN:
+        restart = f"`the-loop standing restart {record.name}`"
+        text += f"; if an earlier version of the-loop has started it, {exact(restart)} lets it prove that"
+    return NewPost(
+        f"p-unasked-{about}", f"unasked:{about}", OutboundKind.NOTE, record.uid, record.name, CHANNEL, f"{text}."
     )
 
 

@@ -112,6 +112,7 @@ def _request(found: sqlite3.Row) -> Request:
         expires_at=column(found, "expires_at", from_iso),
         tool=payload["tool"],
         detail=payload["detail"],
+        digest=payload.get("digest", ""),  # a row of an earlier version has none
         questions=questions_of(payload),
         state=column(found, "state", RequestState),
         allowed=bool(found["allowed"]),

@@ -1,6 +1,7 @@
 """Writes the reporter and the settings that name it into a session's folder, paths baked in."""
 
 import json
+import secrets
 import shlex
 import sys
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from core.domain.harness import SessionContext
 from core.errors import TrustFailed
 from core.harness.base import CLIENT, REPORTER, SETTINGS, make_folders, write_private
 from core.harness.hooks.settings import hook_settings, merged
+
+_NONCE_BYTES = 18
 
 
 def reporter_script(context: SessionContext) -> str:
@@ -31,7 +34,11 @@ def reporter_script(context: SessionContext) -> str:
 
 
 def install_reporter(context: SessionContext) -> Path:
-    """Write the reporter (0700), and the client that it becomes, and return its path. Raises OSError."""
+    """Write the reporter (0700), the client that it becomes, and a new nonce; return the path. Raises OSError.
+
+    By the nonce the service knows a request as the instance's own. It stands in no argument, no name and no variable.
+    """
+    write_private(context.folder / askclient.NONCE, f"{secrets.token_urlsafe(_NONCE_BYTES)}\n")
     write_private(context.folder / CLIENT, Path(askclient.__file__).read_text(encoding="utf-8"))
     path = context.folder / REPORTER
     write_private(path, reporter_script(context), mode=0o700)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from core.clients.askclient import NONCE
 from core.conversation.pressing import Presses
 from core.domain.activity import ActivityState
 from core.domain.asking import Request
@@ -20,7 +21,7 @@ from core.standing.starting import start_standing
 from core.system import System
 from tests.support.talking import record_of, talking
 from tests.support.tmux import wait_until
-from tests.support.world import ACTOR, World, recorded
+from tests.support.world import ACTOR, World, events, recorded
 
 THREAD, TS = "1700.000001", "1700.000009"
 ROLES = {"U1": {Role.MEMBER, Role.APPROVER}, "U2": {Role.MEMBER}, "T9:U9": {Role.MEMBER, Role.APPROVER}}
@@ -34,9 +35,10 @@ def holds(author: str, role: Role) -> bool:
 class Hook:
     """A client that waits for an answer, as a hook does."""
 
-    def __init__(self, requests: Requests, instance: str, key: str) -> None:
+    def __init__(self, requests: Requests, instance: str, key: str, **changes: Any) -> None:
         self.ours, theirs = socket.socketpair()
         line = {"op": "request", "instance": instance, "key": key, "tool": "Bash", "input": {"command": "date"}}
+        line |= changes
         self._thread = threading.Thread(target=self._talk, args=(requests, line, theirs))
         self._thread.start()
 
@@ -48,6 +50,7 @@ class Hook:
     def lines(self) -> list[dict[str, Any]]:
         """Return all that it was told, once the service has hung up."""
         self._thread.join(20)
+        self.ours.settimeout(20)
         with self.ours, self.ours.makefile("rb") as stream:
             return [json.loads(line) for line in stream]
 
@@ -99,7 +102,7 @@ def presses(bound: System, requests: Requests) -> Presses:
 @pytest.fixture
 def hook(bound: System, requests: Requests) -> Iterator[Hook]:
     """Give a hook that waits, its request posted."""
-    hook = Hook(requests, record_of(bound)[1], "k-1")
+    hook = Hook(requests, record_of(bound)[1], key_of(bound))
     wait_until(lambda: bound.requests.open(), "the request is open")
     sent(bound, bound.requests.open()[0])
     yield hook
@@ -113,9 +116,14 @@ def sent(system: System, request: Request) -> None:
     system.outbox.advance(system.outbox.advance(row, PostState.SENDING), PostState.SENT, ts=TS)
 
 
+def key_of(system: System, name: str = "k-1") -> str:
+    """Return the key of a hook's request: its name, and what its instance alone knows."""
+    return f"{name}.{(system.paths.session(record_of(system)[0]) / NONCE).read_text().strip()}"
+
+
 def pressed(system: System, **changes: Any) -> IncomingPress:
     """Return a press of the latest request's Allow by U1."""
-    target = system.requests.of_key(record_of(system)[1], "k-1")
+    target = system.requests.of_key(record_of(system)[1], key_of(system))
     made = IncomingPress(
         "slack", "T1", "C1", THREAD, TS, "U1", "ann", "T1", False, "allow", target.id if target else ""
     )
@@ -216,7 +224,7 @@ def test_a_request_whose_time_is_up_says_so(bound: System, requests: Requests, p
     """The client is told that nothing is decided, and a late press what became of it."""
     limits = bound.settings.limits._replace(approval_wait_seconds=1.0)
     short = Requests(replace(bound, settings=bound.settings._replace(limits=limits)))
-    hook = Hook(short, record_of(bound)[1], "k-1")
+    hook = Hook(short, record_of(bound)[1], key_of(bound))
     wait_until(lambda: bound.requests.open(), "the request is open")
     sent(bound, bound.requests.open()[0])
 
@@ -229,12 +237,112 @@ def test_a_request_whose_time_is_up_says_so(bound: System, requests: Requests, p
 
 def test_the_same_hook_comes_back_to_the_same_request(bound: System, presses: Presses, hook: Hook) -> None:
     """One post, one row, and both get the answer: a connection may be lost while the other side does not know."""
-    again = Hook(presses._requests, record_of(bound)[1], "k-1")
+    again = Hook(presses._requests, record_of(bound)[1], key_of(bound))
     again.wait_until_shown()
     presses.press(pressed(bound))
 
     assert [lines[-1] for lines in (hook.lines(), again.lines())] == [{"answer": {"allowed": True}}] * 2
     assert bound.requests.untold() == ()
+
+
+def test_a_request_ends_with_the_last_who_waits_for_it(bound: System, presses: Presses, hook: Hook) -> None:
+    """One of two connections that ends says nothing: the dialog is open, and the other gets the answer."""
+    again = Hook(presses._requests, record_of(bound)[1], key_of(bound))
+    again.wait_until_shown()
+
+    hook.hang_up()
+    still = bound.requests.open()
+    told = presses.press(pressed(bound))
+
+    assert len(still) == 1
+    assert told.text == ""
+    assert again.lines()[-1] == {"answer": {"allowed": True}}
+
+
+def test_once_both_have_gone_the_request_is_over(bound: System, presses: Presses, hook: Hook) -> None:
+    """Whichever of them was the last."""
+    again = Hook(presses._requests, record_of(bound)[1], key_of(bound))
+    again.wait_until_shown()
+
+    hook.hang_up()
+    again.hang_up()
+
+    assert bound.requests.open() == ()
+    assert "answered at the terminal" in presses.press(pressed(bound)).text
+
+
+def test_an_answer_that_one_of_two_has_got_stands(bound: System, presses: Presses, hook: Hook) -> None:
+    """The thread says who allowed it, although it could not be handed to the other one any more."""
+    asked = bound.requests.open()[0]
+    again = Hook(presses._requests, record_of(bound)[1], key_of(bound))
+    again.wait_until_shown()
+    again.ours.shutdown(socket.SHUT_RDWR)
+
+    presses.press(pressed(bound))
+    answered = hook.lines()[-1]
+    again.hang_up()
+
+    assert answered == {"answer": {"allowed": True}}
+    edit = bound.outbox.get(f"p-{asked.id}-0-answered")
+    assert edit is not None
+    assert "**Allowed** by ann" in edit.post.text
+    assert bound.outbox.get(f"p-{asked.id}-0-gone") is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"input": {"command": "rm -r ~"}},
+        {"input": {"command": "date", "timeout": 1}},
+        {"tool": "Write"},
+        {"agent": "a1"},
+        {"whole": "of another text that was cut in the same place"},
+        {"op": "ask", "input": {"questions": [{"question": "Which?", "options": []}]}},
+    ],
+)
+def test_what_differs_from_what_is_shown_does_not_join_it(
+    bound: System, presses: Presses, hook: Hook, other: dict[str, Any]
+) -> None:
+    """Agent, tool and input are the same, or it is refused: an Allow counts for what the thread shows, and no more."""
+    shown = bound.requests.open()[0]
+    second = Hook(presses._requests, record_of(bound)[1], key_of(bound), **other)
+    lines = second.lines()
+    presses.press(pressed(bound))
+
+    assert [list(line) for line in lines] == [["undecided"]]
+    assert "differs" in lines[0]["undecided"]
+    assert hook.lines()[-1] == {"answer": {"allowed": True}}
+    [event] = events(bound, "standing.ask_refused")
+    note = bound.outbox.get(f"p-unasked-{shown.id}")
+    assert (event["name"], event["message"]) == ("scribe", shown.id)
+    assert note is not None
+    assert "answer it at its terminal" in note.post.text
+
+
+def test_what_does_not_prove_to_be_the_instances_own_is_not_shown(bound: System, requests: Requests) -> None:
+    """A key that can be read off a file name lets nobody ask before the hook does."""
+    lines = [Hook(requests, record_of(bound)[1], key).lines() for key in ("k-1", "k-1.", "k-1.guessed", ".")]
+
+    assert all("undecided" in line for [line] in lines)
+    assert bound.requests.open() == ()
+    assert len(events(bound, "standing.ask_refused")) == 4
+    note = bound.outbox.get(f"p-unasked-{record_of(bound)[1]}")
+    assert note is not None
+    assert "`the-loop standing restart scribe`" in note.post.text
+
+
+def test_of_two_who_ask_at_once_one_is_shown(bound: System, presses: Presses) -> None:
+    """Neither can be allowed by the other's post."""
+    key = key_of(bound)
+    hooks = [Hook(presses._requests, record_of(bound)[1], key, input={"command": f"echo {n}"}) for n in range(8)]
+    wait_until(lambda: len(events(bound, "standing.ask_refused")) == 7, "all others are refused")
+    [request] = bound.requests.open()
+    sent(bound, request)
+    presses.press(pressed(bound))
+    answers = [hook.lines()[-1] for hook in hooks]
+
+    assert answers.count({"answer": {"allowed": True}}) == 1
+    assert f"echo {answers.index({'answer': {'allowed': True}})}" in request.detail
 
 
 def test_where_no_reply_is_read_an_agents_question_is_not_asked(bound: System) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from core.clients import askclient
-from core.clients.askclient import Undecided, hook_output, sendable, wait_for_answer
+from core.clients.askclient import NONCE, Undecided, hook_output, request_of, sendable, wait_for_answer
 
 Script = Callable[[socket.socket, dict[str, Any]], None]
 
@@ -132,6 +132,33 @@ def test_what_is_cut_to_be_sent_says_so() -> None:
     sent = sendable(given)
 
     assert sent["command"] == "c" * 400 + "…"
+
+
+def test_of_what_is_cut_the_service_learns_that_and_a_hash_of_all_of_it() -> None:
+    """Two inputs that begin alike are two, and people are told how much they do not see."""
+    one, other, short = ({"command": "c" * length} for length in (1_000_000, 1_000_001, 3))
+
+    first, second, whole = (request_of({"tool_input": given}, "i", "k.n") for given in (one, other, short))
+
+    assert first["input"] == second["input"] == {"command": "c" * 20_000 + "…"}
+    assert first["whole"] != second["whole"]
+    assert 979_000 < first["missing"] < second["missing"] < 981_000
+    assert (whole["input"], "missing" in whole, "whole" in whole) == (short, False, False)
+
+
+def test_the_key_ends_in_what_only_the_instance_knows(
+    short_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is read beside the client, for arguments and names of files are there for everybody to read."""
+    (short_path / NONCE).write_text("n0nce\n")
+    monkeypatch.setattr(askclient, "__file__", str(short_path / "ask.py"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"tool_name": "Bash", "tool_input": {"a": 1}}')))
+
+    with service(short_path / "s", say({"answer": {"allowed": True}})) as heard:
+        askclient.main([str(short_path / "s"), "i-1", "17-PermissionRequest"])
+
+    assert [request["key"] for request in heard] == ["17-PermissionRequest.n0nce"]
+    assert '"allow"' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"tool_input": 5}', "\udcff"])

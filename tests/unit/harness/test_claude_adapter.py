@@ -264,6 +264,7 @@ def test_every_event_is_reported_by_a_private_script(claude: ClaudeHarness, cont
     assert waits.pop("PermissionRequest") > 86_400  # longer than any wait for a person's answer
     assert all(seconds <= 10 for seconds in waits.values())
     assert (context.folder / "ask.py").stat().st_mode & 0o777 == 0o600
+    assert (context.folder / "nonce").stat().st_mode & 0o777 == 0o600
     assert not any("async" in hook for entries in settings["hooks"].values() for e in entries for hook in e["hooks"])
     assert context.spool.is_dir()
     assert not (context.folder / "asking").exists()
