@@ -7,9 +7,16 @@ from core.domain.restarting import BringBack, GiveUp, exit_text
 from core.domain.session import LastExit
 
 
-def ended_text(name: str, end: LastExit | None, then: BringBack | GiveUp | None, per_hour: int) -> str:
-    """Return the note of an end that nobody asked for, with the command that starts the session."""
+def ended_text(
+    name: str, end: LastExit | None, then: BringBack | GiveUp | None, per_hour: int, kept: str | None = None
+) -> str:
+    """Return the note of an end that nobody asked for, with the command that starts the session.
+
+    `kept` is the conversation that a start takes up again, where what has ended was begun in its place.
+    """
     what = f"`{name}` has ended: {exit_text(end)}."
+    if kept:
+        what = f"{what} A new conversation was begun in the place of {kept}, and had no turn: the old one is kept."
     start = f"`the-loop standing start {name}`"
     if isinstance(then, BringBack):
         budget = f"restart {then.number} of {per_hour} within an hour"

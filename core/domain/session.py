@@ -75,6 +75,24 @@ class Hold:
 
 
 @dataclass(frozen=True)
+class Left:
+    """A conversation of the session in whose place another was begun."""
+
+    id: str
+    harness: str  #: whose conversation it is
+    reason: str  #: why it was not taken up, or how it was left
+    at: datetime  #: when the other one was begun (UTC)
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """The latest pane's conversation for as long as it has had no turn, as far as anybody knows."""
+
+    id: str | None  #: None: its harness has no ids
+    returns_to: str | None = None  #: in the record's history: what a start takes up if this one has had no turn by then
+
+
+@dataclass(frozen=True)
 class LastExit:
     """How an instance ended; None where tmux lost it."""
 
@@ -140,7 +158,9 @@ class SessionRecord:
     version: int = 1
     generation: int = 1  #: raised by `stop NAME` and delete only
     instance_id: str | None = None  #: the latest spawned pane; None: never spawned
-    harness_session_id: str | None = None
+    harness_session_id: str | None = None  #: the session's conversation, which a start takes up
+    fresh: Fresh | None = None  #: what the latest pane is in, until that has had a turn and is the session's
+    history: tuple[Left, ...] = ()  #: oldest first
     harness_in_use: str = ""  #: of the latest pane, whose definition may leave it to a default; "": not known
     status: Status = Status.STOPPED
     phase: Phase = Phase.SETTLED
@@ -152,6 +172,11 @@ class SessionRecord:
     last_exit: LastExit | None = None
     declared: bool = False  #: the configuration declared it when it was last started
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def conversation(self) -> str | None:
+        """Return the id of the conversation that the latest pane is in."""
+        return self.harness_session_id if self.fresh is None else self.fresh.id
 
     def moved(self, event: SessionEvent) -> "SessionRecord":
         """Return the record in the phase that follows. Raises ValueError where the table has no such step."""

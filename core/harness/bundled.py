@@ -19,7 +19,7 @@ from core.domain.harness import (
 from core.domain.session import Definition
 from core.errors import InvalidValue
 from core.harness.base import SETTINGS
-from core.harness.conversation import ConversationFile, has_turn
+from core.harness.conversation import ConversationFile, has_answer, has_turn, untaken
 from core.harness.events import interpret
 from core.harness.hooks.install import install_hooks
 from core.harness.status import read_opinion
@@ -69,6 +69,14 @@ class BundledHarness:
     def resumable(self, context: SessionContext) -> bool:
         """Tell whether the conversation's file holds a turn. Raises TrustFailed where it cannot be read."""
         return context.session_id is not None and has_turn(_conversation(context, context.session_id))
+
+    def missing(self, context: SessionContext) -> str:
+        """Return where its conversation would lie, or that it holds nothing."""
+        return untaken(_conversation(context, context.session_id)) if context.session_id else "it has no id"
+
+    def answered(self, context: SessionContext) -> bool:
+        """Tell whether the conversation's file holds an answer. Raises TrustFailed where it cannot be read."""
+        return context.session_id is not None and has_answer(_conversation(context, context.session_id))
 
     def prepare(self, context: SessionContext) -> None:
         """Write the hooks and the list of tools into the session's folder. Raises TrustFailed."""

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -66,9 +66,32 @@ def has_turn(path: Path) -> bool:
     Claude Code 2.1.197 writes a file of modes alone when SIGTERM comes within about 0.1 s of the first turn, and then
     answers a resume with `No conversation found`. Raises TrustFailed where the file cannot be read.
     """
+    return _holds(path, lambda entry: text_of(entry, "type") in ("user", "assistant"))
+
+
+def has_answer(path: Path) -> bool:
+    """Tell whether the file holds an answer of the model's; an error that stands in its place is none.
+
+    Raises TrustFailed where the file cannot be read.
+    """
+    return _holds(
+        path, lambda entry: text_of(entry, "type") == "assistant" and entry.get("isApiErrorMessage") is not True
+    )
+
+
+def untaken(path: Path) -> str:
+    """Return in words why the conversation that would lie there cannot be resumed."""
+    return (
+        f"its transcript {path} holds no turn"
+        if path.exists()
+        else f"its transcript is not under {path.parent} any more"
+    )
+
+
+def _holds(path: Path, wanted: Callable[[Mapping[str, Any]], bool]) -> bool:
     try:
         with open_plain(path) as stream:
-            return any(_is_said(line) for line in stream)
+            return any(wanted(entry) for line in stream if (entry := _entry(line)) is not None)
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -77,12 +100,12 @@ def has_turn(path: Path) -> bool:
         ) from error
 
 
-def _is_said(line: bytes) -> bool:
+def _entry(line: bytes) -> Mapping[str, Any] | None:
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(entry, dict) and text_of(entry, "type") in ("user", "assistant")
+        return None
+    return entry if isinstance(entry, dict) else None
 
 
 def _end_of_last_line(path: Path) -> int:
@@ -107,11 +130,8 @@ def line_events(line: bytes) -> tuple[HarnessEvent, ...]:
     """Return what one line means; () for one that says nothing about input, or is no JSON object."""
     if not line.strip():
         return ()
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return ()
-    return _entry_events(entry) if isinstance(entry, dict) else ()
+    entry = _entry(line)
+    return () if entry is None else _entry_events(entry)
 
 
 def _entry_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:

@@ -44,6 +44,14 @@ class CursorHarness:
         """Return False."""
         return False
 
+    def missing(self, context: SessionContext) -> str:
+        """Return that it keeps none."""
+        return "cursor resumes none"
+
+    def answered(self, context: SessionContext) -> bool:
+        """Return False: it is never run."""
+        return False
+
     def prepare(self, context: SessionContext) -> None:
         """Refuse. Raises UnsupportedHarness."""
         raise self._refusal()

@@ -82,6 +82,14 @@ class GenericHarness:
         """Tell whether there is an id and a command for it; whether the program still knows it, only a start shows."""
         return self._resume is not None and context.session_id is not None
 
+    def missing(self, context: SessionContext) -> str:
+        """Return that nothing says how: an id and a command are all that is asked for."""
+        return f"harnesses.{self.name}.resume is not set"
+
+    def answered(self, context: SessionContext) -> bool:
+        """Return False: we know of no record."""
+        return False
+
     def prepare(self, context: SessionContext) -> None:
         """Make the session's folder. Raises TrustFailed."""
         make_folders(context)

@@ -1,10 +1,11 @@
 """Takes in what harnesses report: activity, evidence, answers. Once each, in order, in one transaction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from core.domain.activity import Activity, ActivityState
+from core.domain.conversations import entered, had_turn
 from core.domain.harness import (
     MAIN,
     Ended,
@@ -89,6 +90,8 @@ def ingest_record(system: System, record: SessionRecord) -> bool:
     if current is None:
         return False
     _commit(system, current, read)
+    if current.fresh is not None and any(_ends_turn(report, event) for report, events in read for event in events):
+        _note_turn(system, current)
     for report, _ in read:
         try:
             discard(folder, report)
@@ -97,24 +100,48 @@ def ingest_record(system: System, record: SessionRecord) -> bool:
     return True
 
 
+def _ends_turn(report: Report, event: HarnessEvent) -> bool:
+    """Tell whether the event is the good end of a turn of the session's own agent: a subagent's end is no turn's."""
+    return isinstance(event, TurnEnded) and report.agent == MAIN
+
+
 Read = Sequence[tuple[Report, tuple[HarnessEvent, ...]]]
 
 
 def _with_current_id(system: System, record: SessionRecord, read: Read) -> SessionRecord | None:
     """Return the record with the conversation that its harness is in now; None if it is locked or another's now."""
-    ids = [event.session_id for _, events in read for event in events if isinstance(event, Ready) and event.session_id]
-    if not ids or ids[-1] == record.harness_session_id:
+    readies = [event for _, events in read for event in events if isinstance(event, Ready) and event.session_id]
+    if not readies or readies[-1].session_id == record.conversation:
         return record
     try:
         with system.locks.hold(record.name, "follow the conversation's id", _LOCK_SECONDS):
             latest = system.records.read(record.name)
             if latest is None or latest.uid != record.uid or latest.instance_id != record.instance_id:
                 return record  # a later start has its own conversation; what is old is told as suppressed
-            changed = replace(latest, harness_session_id=ids[-1])
+            changed = _following(system, latest, readies[-1])
             system.records.write(changed)
             return changed
     except LockBusy:
         return None
+
+
+def _following(system: System, record: SessionRecord, ready: Ready) -> SessionRecord:
+    in_use = resolve_record(record, system.settings).harness
+    return entered(record, ready.session_id or "", in_use, system.clock.now(), old=ready.source == "resume")
+
+
+def _note_turn(system: System, record: SessionRecord) -> None:
+    """Make the conversation of the record's pane the session's, now that it has had a turn.
+
+    Whoever holds the lock may be about to end the session, and looks by itself; so does the next start.
+    """
+    try:
+        with system.locks.hold(record.name, "note a conversation's first turn", 0):
+            latest = system.records.read(record.name)
+            if latest is not None and (latest.instance_id, latest.fresh) == (record.instance_id, record.fresh):
+                system.records.write(had_turn(latest))
+    except LockBusy:
+        return
 
 
 # ---------------------------------------------------------------- the transaction

@@ -45,6 +45,14 @@ class Harness(Protocol):
         """Tell whether the context's conversation can be resumed, by the harness's own files."""
         ...
 
+    def missing(self, context: SessionContext) -> str:
+        """Return why a conversation that is not resumable is not, in words that name the place that was looked at."""
+        ...
+
+    def answered(self, context: SessionContext) -> bool:
+        """Tell whether the context's conversation has had a turn. Asked of those alone whose records are evidence."""
+        ...
+
     def prepare(self, context: SessionContext) -> None:
         """Write hook settings into the session's folder and pre-seed trust. Raises TrustFailed."""
         ...

@@ -22,8 +22,10 @@ from core.store.files import broken, is_there, own_folder, remove_file, write_pr
 HOLD, ASKING, TOOL = "hold", "asking", "tool"
 
 
-def context_of(paths: StatePaths, record: SessionRecord, resolved: Resolved, instance: str) -> SessionContext:
-    """Return the instance as the harness's adapter sees it."""
+def context_of(
+    paths: StatePaths, record: SessionRecord, resolved: Resolved, instance: str, conversation: str | None = None
+) -> SessionContext:
+    """Return the instance as the harness's adapter sees it; `conversation`: in another than that of the latest pane."""
     return SessionContext(
         name=record.name,
         uid=record.uid,
@@ -33,7 +35,7 @@ def context_of(paths: StatePaths, record: SessionRecord, resolved: Resolved, ins
         spool=paths.spool_of(instance),
         poke=paths.poke,
         args=resolved.args,
-        session_id=record.harness_session_id,
+        session_id=conversation or record.conversation,
     )
 
 

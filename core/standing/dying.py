@@ -156,7 +156,8 @@ def _tell(
         if not system.watchbook.tell(instance, record.uid, now, due_at, counted=due_at is not None):
             return
         if note:
-            text = ended_text(record.name, end, then, system.settings.limits.restarts_per_hour)
+            per_hour, kept = system.settings.limits.restarts_per_hour, record.fresh.returns_to if record.fresh else None
+            text = ended_text(record.name, end, then, per_hour, kept)
             add_note(system, record, f"ended-{instance}", text)
             if due_at is None:
                 edit_root(system, record)

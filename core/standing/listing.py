@@ -182,7 +182,17 @@ def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity |
     orphaned = "" if known.declared or not record.declared else _ENTRY_GONE.format(name=known.name)
     says = activity.detail.removeprefix(CUT_OFF).lstrip("; ") if activity else ""  # what whoever cut it off knows
     asleep = _ASLEEP.format(name=known.name) if record.instance_id in view.asleep else ""
-    return (says, asleep, _how_it_ended(row, record, view), _no_thread(known, record, view), orphaned)
+    ended, thread = _how_it_ended(row, record, view), _no_thread(known, record, view)
+    return (says, asleep, _new_conversation(record), ended, thread, orphaned)
+
+
+def _new_conversation(record: SessionRecord) -> str:
+    """Return what the latest pane's conversation stands in the place of, until it has had a turn; "" for all others."""
+    if record.fresh is None:
+        return ""
+    from core.domain.conversations import new_conversation  # a list of what has had turns needs none of it
+
+    return new_conversation(record)
 
 
 def _no_thread(known: Known, record: SessionRecord, view: Glance) -> str:

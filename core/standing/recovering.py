@@ -4,15 +4,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.domain.activity import Activity, ActivityState
+from core.domain.conversations import begun_instead
 from core.domain.pane import Survey
 from core.domain.session import HoldKind, Live, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
-from core.errors import SpawnFailed, StoreBroken, TmuxSilent
+from core.errors import SpawnFailed, StoreBroken, TmuxSilent, TrustFailed
 from core.names import target_for
 from core.observing.readiness import notice_reading
 from core.session.credentials import drop_token
 from core.session.launching import clear_hold_file, has_hold_file, set_hold_file
 from core.session.sessions import resolve_record
+from core.session.taking import came_up, settled_conversation
 from core.standing.announcing import announce_start, announce_stop
 from core.standing.cancelling import cancel_queue
 from core.standing.common import spawn_time, take_reports, write_record
@@ -51,9 +53,11 @@ def recover(system: System, record: SessionRecord, survey: Survey, actor: str) -
 
 def adopt(system: System, record: SessionRecord, why: str) -> SessionRecord:
     """Take over a live pane whose start was cut short: announce it if that was not done, settle the record."""
-    announce_start(system, record, record.definition, f"found alive and taken over ({why})")
+    instead = begun_instead(record)
+    how = f"found alive and taken over{f', with a new conversation: {instead}' if instead else ''} ({why})"
+    announce_start(system, record, record.definition, how)
     with effect(Effect.START_SETTLE):
-        settled = write_record(system, record.moved(SessionEvent.READY))
+        settled = write_record(system, came_up(system, record).moved(SessionEvent.READY))
     with effect(Effect.START_READY):
         _see_whether_it_reads(system, settled)
     system.events.emit("standing.adopted", name=record.name, instance=record.instance_id, reason=why)
@@ -91,12 +95,22 @@ def finish_stop(system: System, record: SessionRecord, ended: Ended, *, cut_shor
     with effect(Effect.STOP_SETTLE):
         tell_on_purpose(system, record, back_in)
         drop_token(system.paths, record.uid)
-        settled = write_record(
-            system, replace(record.moved(SessionEvent.STOPPED), last_exit=ended.exit or record.last_exit)
-        )
+        stopped = replace(record.moved(SessionEvent.STOPPED), last_exit=ended.exit or record.last_exit)
+        settled = write_record(system, _with_its_turn(system, stopped))
     if settled.hold is None:
         _unblock(system, settled)
     return settled
+
+
+def _with_its_turn(system: System, record: SessionRecord) -> SessionRecord:
+    """Return the record with its latest conversation as the session's if that has had a turn.
+
+    A stop goes on where that cannot be told; the next start asks again, and says what is wrong.
+    """
+    try:
+        return settled_conversation(system, record)
+    except TrustFailed:
+        return record
 
 
 def _bring_back_in(record: SessionRecord, *, cut_short: bool) -> timedelta | None:

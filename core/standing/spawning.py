@@ -30,6 +30,7 @@ from core.session.launching import (
     write_tools,
 )
 from core.session.sessions import Known, Resolved, resolve, resolve_record
+from core.session.taking import take_conversation
 from core.sight.evidence import give_back
 from core.standing.common import foreign, spawn_time, write_record
 from core.standing.ending import end_instance
@@ -62,16 +63,14 @@ class Opened:
     resumed: bool
     probe: Deadline  #: a harness without any sign of being ready counts as ready when this has passed
     deadline: Deadline
-    remark: str = ""  #: what went before, for the row's detail
 
 
-def open_pane(
-    system: System, known: Known, survey: Survey, order: StartOrder, *, fresh: bool = False, remark: str = ""
-) -> Opened:
+def open_pane(system: System, known: Known, survey: Survey, order: StartOrder, *, gave_up: str = "") -> Opened:
     """Start the session: resume its conversation where that can be, else begin a fresh one. Needs the lock.
 
-    What cannot run is refused before anything is changed. Raises CoreError; after TmuxSilent the record stays in its
-    phase, since the pane may have been made.
+    `gave_up` is how the harness ended when it was to resume it: then a fresh one is begun, and the old one stays the
+    session's until that has had a turn. What cannot run is refused before anything is changed. Raises CoreError; after
+    TmuxSilent the record stays in its phase, since the pane may have been made.
     """
     resolved = _resolved(system, known, order)
     harness = system.harnesses.get(resolved.harness)
@@ -85,12 +84,12 @@ def open_pane(
     before = known.record or _new_record(system, known)
     if before.status is Status.RUNNING and ended is not None:
         before = replace(before, last_exit=ended)  # it ended by itself, and its dead pane told how
-    resumed = not fresh and _resumable(system, before, resolved, harness)
-    before = replace(before, harness_in_use=resolved.harness)
-    record = _mark_starting(system, before, known, harness, order, resumed=resumed)
+    taken = take_conversation(system, before, resolved, harness, order.actor, gave_up)
+    record = _mark_starting(system, taken.record, known, order)
     context = context_of(system.paths, record, resolved, record.instance_id or "")
+    message = None if taken.resumed else _boot_message(system, record, resolved, brief, has_tools=harness.traits.tools)
     try:
-        pane = _spawn(system, record, context, harness, resolved, brief, earlier=before.instance_id, resumed=resumed)
+        pane = _spawn(system, record, context, harness, resolved, message, before.instance_id, returned=taken.returned)
     except TmuxSilent:
         raise
     except CoreError:
@@ -104,10 +103,9 @@ def open_pane(
         context,
         pane,
         order,
-        resumed,
+        taken.resumed,
         Deadline(system.clock, tmux.resume_probe_seconds),
         Deadline(system.clock, tmux.start_timeout_seconds),
-        remark,
     )
 
 
@@ -145,25 +143,13 @@ def _clear_place(system: System, known: Known, survey: Survey) -> LastExit | Non
     return latest_exit
 
 
-def _resumable(system: System, record: SessionRecord, resolved: Resolved, harness: Harness) -> bool:
-    """Tell whether the record's conversation is this harness's, and can be resumed by the harness's own word."""
-    if not system.settings.routing.tmux.resume_on_respawn or record.harness_session_id is None:
-        return False
-    if resolve_record(record, system.settings).harness != resolved.harness:
-        return False
-    return harness.resumable(context_of(system.paths, record, resolved, record.instance_id or ""))
-
-
-def _mark_starting(
-    system: System, before: SessionRecord, known: Known, harness: Harness, order: StartOrder, *, resumed: bool
-) -> SessionRecord:
+def _mark_starting(system: System, before: SessionRecord, known: Known, order: StartOrder) -> SessionRecord:
     kept = before.hold if before.hold and (before.hold.kind is HoldKind.PAUSED or not order.clear_holds) else None
     record = replace(
         before.moved(SessionEvent.START),
         definition=known.definition,
         declared=known.declared,
         instance_id=new_instance(),
-        harness_session_id=before.harness_session_id if resumed else harness.new_session_id(),
         status=Status.RUNNING,
         hold=kept,
         started_at=system.clock.now(),
@@ -178,10 +164,10 @@ def _spawn(
     context: SessionContext,
     harness: Harness,
     resolved: Resolved,
-    brief: str,
-    *,
+    message: NewMessage | None,
     earlier: str | None,
-    resumed: bool,
+    *,
+    returned: bool,
 ) -> Pane:
     with effect(Effect.START_FOLDER):
         make_folders(context)
@@ -194,14 +180,13 @@ def _spawn(
     with effect(Effect.START_PREPARE):
         write_tools(system.paths, record, context)
         harness.prepare(context)
-    message = None if resumed else _boot_message(system, record, resolved, brief, has_tools=harness.traits.tools)
     by_argument = harness.traits.prompt_argument and record.hold is None  # under a pause it waits, as all else does
     with effect(Effect.START_LAUNCHER):
-        launch = _launch(context, harness, message if by_argument else None, resumed=resumed)
+        launch = _launch(context, harness, message if by_argument else None, resumed=message is None)
         launcher = write_launcher(context, launch, secret_variables(system.settings, system.environ))
     asked_at = system.clock.now()
     with effect(Effect.START_BOOT):
-        _commit_boot(system, record, harness, message, asked_at, by_argument=by_argument)
+        _commit_boot(system, record, harness, message, asked_at, by_argument=by_argument, returned=returned)
     with effect(Effect.START_SPAWN):
         return system.runner.spawn(
             Spawn(
@@ -262,21 +247,24 @@ def _commit_boot(
     now: datetime,
     *,
     by_argument: bool,
+    returned: bool,
 ) -> None:
     """Commit the boot prompt before the pane is made, so that its evidence finds a row.
 
     A conversation that begins anew makes earlier boot prompts void: no turn ever took one, or the conversation that
-    did is left. An argument is on its way as soon as the pane is made; else it is pasted, before all that waits.
+    did is left. So does the return to an earlier one (`returned`), which has had its own. An argument is on its way as
+    soon as the pane is made; else it is pasted, before all that waits.
     """
     instance = record.instance_id or ""
     with system.database.transaction(durable=True):
         system.activities.put(Activity(record.uid, instance, ActivityState.STARTING, now))
+        waiting = system.inbox.unsettled(record.uid)
+        if message is not None or returned:
+            for row in waiting:
+                if row.message.kind is Kind.BOOT:
+                    _void(system, row)
         if message is None:
             return
-        waiting = system.inbox.unsettled(record.uid)
-        for row in waiting:
-            if row.message.kind is Kind.BOOT:
-                _void(system, row)
         first = min([message.order_us, *(row.message.order_us - 1 for row in waiting)])
         system.inbox.add([replace(message, order_us=first)])
         row_now = system.inbox.get(message.id)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from core.clock import Deadline
+from core.domain.conversations import begun_instead, kept_id, new_conversation
 from core.domain.pane import Survey
 from core.domain.restarting import exit_text, left_by_itself, may_be_brought_back
 from core.domain.rows import Answer
@@ -14,6 +15,7 @@ from core.errors import CoreError, NotRunning, TmuxSilent
 from core.loops.declaring import carry_out_first
 from core.names import target_for
 from core.session.sessions import Known, as_started, definition_of, every_session
+from core.session.taking import came_up
 from core.standing.announcing import announce_start, lacks_thread
 from core.standing.awaiting import Seen, look
 from core.standing.common import Told, foreign, lock, take_reports, told_of, write_record
@@ -176,8 +178,10 @@ def _still_ours(record: SessionRecord, opened: Opened) -> bool:
 
 
 def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) -> Told:
+    record = came_up(system, record)
+    instead = begun_instead(opened.record)
     how = "resumed, its conversation goes on" if opened.resumed else "with a new conversation"
-    how = f"{how} ({opened.order.why})"
+    how = f"{how}{f': {instead}' if instead else ''} ({opened.order.why})"
     announce_start(system, record, opened.known.definition, how, moving=opened.order.after is None)
     if seen is Seen.READY:
         with effect(Effect.START_READY):
@@ -196,24 +200,15 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     seconds = system.settings.routing.tmux.start_timeout_seconds
     late = f"it lives, but has not said within {seconds:g} s that it reads" if seen is Seen.LATE else ""
     outcome = Outcome.RESUMED if opened.resumed else Outcome.STARTED
-    remarks = (opened.remark, late, lacks_thread(system, opened.known.definition))
+    remarks = (new_conversation(opened.record), late, lacks_thread(system, opened.known.definition))
     return Told(outcome, "; ".join(text for text in remarks if text), opened.known)
 
 
 def _retry_fresh(system: System, record: SessionRecord, opened: Opened, end: LastExit | None) -> Opened:
     last = _last_words(system, opened, end)
-    system.events.emit(
-        "standing.resume_failed",
-        level="warning",
-        name=record.name,
-        actor=opened.order.actor,
-        instance=record.instance_id,
-        reason=last,
-    )
-    remark = f"the conversation {record.harness_session_id} could not be resumed ({last}); this one is fresh"
     known = replace(opened.known, record=record)
     try:
-        return open_pane(system, known, system.runner.survey(), opened.order, fresh=True, remark=remark)
+        return open_pane(system, known, system.runner.survey(), opened.order, gave_up=last)
     except TmuxSilent:
         raise  # the phase stays: a pane may have been made
     except CoreError:
@@ -233,8 +228,10 @@ def _died(system: System, record: SessionRecord, opened: Opened, end: LastExit |
         instance=record.instance_id,
         reason=last,
     )
-    kept = f"its conversation {record.harness_session_id} is kept" if opened.resumed else ""
-    said = "; ".join(text for text in (opened.remark, f"its harness ended at once ({last})", kept) if text)
+    kept = f"its conversation {kept_id(record)} is kept" if kept_id(record) else ""
+    said = "; ".join(
+        text for text in (new_conversation(opened.record), f"its harness ended at once ({last})", kept) if text
+    )
     return Told(Outcome.FAILED, said, opened.known)
 
 

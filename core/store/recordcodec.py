@@ -1,12 +1,13 @@
 """Session records as JSON text, both ways. Pure.
 
 The definition's fields lie flat beside the others. A field that is missing decodes to its default; one that this
-release does not know is kept in `extra` and written back, also inside `slack`, `idle`, `hold` and `lastExit`.
+release does not know is kept in `extra` and written back, also inside `slack`, `idle`, `hold`, `lastExit`, `fresh` and
+`history`.
 """
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, TypeVar
@@ -15,10 +16,12 @@ from core.clock import from_iso, iso
 from core.domain.durations import duration_text, parse_duration
 from core.domain.session import (
     Definition,
+    Fresh,
     Hold,
     HoldKind,
     Idle,
     LastExit,
+    Left,
     Phase,
     Restart,
     SessionRecord,
@@ -43,10 +46,11 @@ class Malformed(ValueError):
 def encode_record(record: SessionRecord) -> bytes:
     """Return the record as JSON text with a newline at its end, ASCII alone so that no text can break it."""
     known = _encode(record)
-    for key, unchanged in (("hold", _hold), ("lastExit", _last_exit)):
+    for key, unchanged in (("hold", _hold), ("lastExit", _last_exit), ("fresh", _fresh)):
         kept = record.extra.get(key)
         if kept is not None and known[key] is not None and unchanged(kept) == unchanged(known[key]):
             known[key] = kept
+    known["history"] = [_with_more(entry, record.extra.get("history", ())) for entry in known["history"]]
     for key in ("slack", "idle"):
         known[key] = {**record.extra.get(key, {}), **known[key]}
     rest = {key: value for key, value in record.extra.items() if key not in known}
@@ -72,6 +76,8 @@ def decode_record(data: bytes, name: str) -> SessionRecord:
         generation=fields.number("generation", 1, least=1, most=_MOST),
         instance_id=fields.identifier("instanceId", None),
         harness_session_id=fields.identifier("harnessSessionId", None, _SESSION_ID),
+        fresh=_fresh(fields.take("fresh", None)),
+        history=tuple(_left(entry) for entry in fields.objects("history")),
         harness_in_use=fields.text("harnessInUse", ""),
         status=fields.member("status", Status, Status.STOPPED),
         phase=fields.member("phase", Phase, Phase.SETTLED),
@@ -107,6 +113,8 @@ def _encode(record: SessionRecord) -> dict[str, Any]:
         "slack": _encode_slack(definition.slack),
         "instanceId": record.instance_id,
         "harnessSessionId": record.harness_session_id,
+        "fresh": record.fresh and {"id": record.fresh.id, "returnsTo": record.fresh.returns_to},
+        "history": [_encode_left(left) for left in record.history],
         "harnessInUse": record.harness_in_use,
         "status": record.status.value,
         "phase": record.phase.value,
@@ -118,6 +126,15 @@ def _encode(record: SessionRecord) -> dict[str, Any]:
         "slackThread": record.slack_thread,
         "lastExit": record.last_exit and {"status": record.last_exit.status, "signal": record.last_exit.signal},
     }
+
+
+def _encode_left(left: Left) -> dict[str, Any]:
+    return {"id": left.id, "harness": left.harness, "reason": left.reason, "at": iso(left.at)}
+
+
+def _with_more(entry: dict[str, Any], kept: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return an entry of the history as a newer release wrote it, if it is still the same."""
+    return next((more for more in kept if _left(more) == _left(entry)), entry)
 
 
 def _iso(moment: datetime | None) -> str | None:
@@ -193,24 +210,48 @@ def _last_exit(value: Any) -> LastExit | None:
     return LastExit(fields.number("status", None), fields.number("signal", None))
 
 
+def _fresh(value: Any) -> Fresh | None:
+    if value is None:
+        return None
+    fields = _Fields(_mapping(value, "fresh"), "fresh.")
+    return Fresh(
+        fields.identifier("id", None, _SESSION_ID),
+        fields.identifier("returnsTo", None, _SESSION_ID),
+    )
+
+
+def _left(value: dict[str, Any]) -> Left:
+    fields = _Fields(value, "history.")
+    return Left(
+        id=fields.identifier("id", grammar=_SESSION_ID),
+        harness=fields.text("harness", ""),
+        reason=fields.text("reason", ""),
+        at=fields.moment("at"),
+    )
+
+
 _NESTED = {
     "slack": {"enabled", "channel", "authorizedUsers"},
     "idle": {"stopAfter"},
     "hold": {"kind", "policy", "by", "reason", "at"},
     "lastExit": {"status", "signal"},
+    "fresh": {"id", "returnsTo"},
 }
+_LEFT = {"id", "harness", "reason", "at"}
 
 
 def _unknown(fields: "_Fields") -> dict[str, Any]:
     """Return what this release does not know: whole fields, and what `slack` has beside ours.
 
-    A hold or exit with more in it is kept whole: it is written back for as long as our part of it is the same.
+    A hold, exit or conversation with more in it is kept whole: it is written back for as long as our part is the same.
     """
     extra = {key: value for key, value in fields.values.items() if key not in fields.asked}
     for key, known in _NESTED.items():
         nested = fields.values.get(key)
         if nested and (more := {inner: value for inner, value in nested.items() if inner not in known}):
             extra[key] = more if key in ("slack", "idle") else nested
+    if more_left := [entry for entry in fields.values.get("history", ()) if entry.keys() - _LEFT]:
+        extra["history"] = more_left
     return extra
 
 
@@ -254,6 +295,10 @@ class _Fields:
 
     def nested(self, key: str) -> dict[str, Any]:
         return _mapping(self.take(key, {}), self._prefix + key)
+
+    def objects(self, key: str) -> list[dict[str, Any]]:
+        value = self._expect(key, [], "a list", list)
+        return [_mapping(item, f"{self._prefix}{key}") for item in value]
 
     def number(self, key: str, default: Any, *, least: int | None = None, most: int | None = None) -> Any:
         value = self._expect(key, default, "a whole number", int)

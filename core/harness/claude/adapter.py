@@ -26,7 +26,7 @@ from core.harness.claude.files import ClaudeFiles
 from core.harness.claude.servers import undecided
 from core.harness.claude.trust import ClaudeTrust
 from core.harness.claude.versions import TRIED, ask_version
-from core.harness.conversation import ConversationFile, has_turn
+from core.harness.conversation import ConversationFile, has_answer, has_turn, untaken
 from core.harness.events import interpret
 from core.harness.hooks.install import install_hooks
 from core.harness.hooks.settings import merged
@@ -102,6 +102,14 @@ class ClaudeHarness:
     def resumable(self, context: SessionContext) -> bool:
         """Tell whether the conversation's file holds a turn. Raises TrustFailed where it cannot be read."""
         return context.session_id is not None and has_turn(self._conversation(context, context.session_id))
+
+    def missing(self, context: SessionContext) -> str:
+        """Return where its conversation would lie, or that it holds nothing."""
+        return untaken(self._conversation(context, context.session_id)) if context.session_id else "it has no id"
+
+    def answered(self, context: SessionContext) -> bool:
+        """Tell whether the conversation's file holds an answer. Raises TrustFailed where it cannot be read."""
+        return context.session_id is not None and has_answer(self._conversation(context, context.session_id))
 
     def prepare(self, context: SessionContext) -> None:
         """Write hooks and settings into the session's folder, and answer the first dialogs.

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from core.domain.session import (
     Definition,
+    Fresh,
     Hold,
     HoldKind,
     Idle,
     LastExit,
+    Left,
     Phase,
     Restart,
     SessionRecord,
@@ -46,6 +48,7 @@ _holds = st.builds(
     Hold, st.sampled_from(HoldKind), by=_texts, reason=_texts, at=_moments, policy=st.sampled_from(["soft", "hard"])
 )
 _json = st.recursive(st.none() | st.booleans() | st.integers() | _texts, lambda inner: st.lists(inner, max_size=2))
+_conversations = st.from_regex(r"[A-Za-z0-9_-]{1,128}", fullmatch=True)
 _records = st.builds(
     SessionRecord,
     name=st.just("scribe"),
@@ -54,7 +57,9 @@ _records = st.builds(
     created_at=_moments,
     generation=st.integers(1, 1000),
     instance_id=st.none() | _ids,
-    harness_session_id=st.none() | st.from_regex(r"[A-Za-z0-9_-]{1,128}", fullmatch=True),
+    harness_session_id=st.none() | _conversations,
+    fresh=st.none() | st.builds(Fresh, st.none() | _conversations, st.none() | _conversations),
+    history=st.lists(st.builds(Left, _conversations, _texts, _texts, _moments), max_size=3).map(tuple),
     harness_in_use=_texts,
     status=st.sampled_from(Status),
     phase=st.sampled_from(Phase),
@@ -110,6 +115,8 @@ def test_fields_are_flat_and_in_camel_case() -> None:
             "instanceId",
             "harnessSessionId",
             "harnessInUse",
+            "fresh",
+            "history",
             "status",
             "phase",
             "hold",
@@ -147,6 +154,20 @@ def test_more_in_a_hold_survives_as_long_as_that_hold() -> None:
     assert none["hold"] is None
 
 
+def test_more_in_the_conversations_survives_as_long_as_they_do() -> None:
+    """What a newer release noted of an earlier conversation, or of the new one, is written back with it."""
+    at = "2026-05-04T12:00:00.000000Z"
+    old = {"id": "old", "harness": "claude", "reason": "gone", "at": at, "turns": 7}
+    plain = {"id": "older", "harness": "", "reason": "", "at": at}
+
+    read = decode_record(_text(fresh={"id": "new", "returnsTo": "old", "why": 1}, history=[plain, old]), "scribe")
+    same = json.loads(encode_record(replace(read, generation=2)))
+    none = json.loads(encode_record(replace(read, fresh=None, history=read.history[:1])))
+
+    assert (same["fresh"]["why"], same["history"]) == (1, [plain, old])
+    assert (none["fresh"], none["history"]) == (None, [plain])
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
@@ -172,6 +193,12 @@ def test_more_in_a_hold_survives_as_long_as_that_hold() -> None:
         (_text(generation=2**63), "generation is above"),
         (_text(harnessSessionId="../../x"), "is no id"),
         (_text(harnessSessionId="a\0x"), "is no id"),
+        (_text(fresh="new"), "fresh is a text, not an object"),
+        (_text(fresh={"id": "../../x"}), "fresh.id"),
+        (_text(history={}), "history is an object, not a list"),
+        (_text(history=["old"]), "history is a text, not an object"),
+        (_text(history=[{"id": "old"}]), "history.at is missing"),
+        (_text(history=[{"id": "a/b", "at": "2026-05-04T12:00:00Z"}]), "history.id"),
         (_text(phase="flying"), "allowed: settled"),
         (_text(status="maybe"), "allowed: running"),
         (_text(description=None), "description is null"),
