@@ -37,8 +37,8 @@ from core.ports import Transcript
 _PROGRAM = "claude"
 _ASKS = (
     "Claude Code asks at its start about the MCP servers {servers}, and nothing is typed into the session meanwhile; "
-    "run `claude` in {cwd} once and decide, or name them in enabledMcpjsonServers or disabledMcpjsonServers of its "
-    "settings"
+    "run `claude` in {cwd} once and decide, or name them, letter by letter, in enabledMcpjsonServers or "
+    "disabledMcpjsonServers of its settings"
 )
 
 
@@ -85,7 +85,8 @@ class ClaudeHarness:
 
     def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
         """Return what it would ask about servers of `.mcp.json`, and where that is decided; "" for nothing."""
-        told = [f"{', '.join(names)} of {path}" for path, names in undecided(self._files, cwd, args).items()]
+        asked = undecided(self._files, cwd, args, self._version)
+        told = [f"{', '.join(names)} of {path}" for path, names in asked.items()]
         return _ASKS.format(servers="; ".join(told), cwd=cwd) if told else ""
 
     def installed(self) -> Installed | None:
@@ -170,6 +171,10 @@ class ClaudeHarness:
 
     def _executable(self) -> str:
         return find_executable(self.name, _PROGRAM, self._environ.get("PATH", os.defpath))
+
+    def _version(self) -> str:
+        installed = self.installed()
+        return installed.version if installed else ""
 
     def _conversation(self, context: SessionContext, session_id: str) -> Path:
         return self._files.conversation(context.cwd, session_id)

@@ -1,10 +1,15 @@
 """Where Claude Code keeps what we read: its configuration, a conversation's file, a process's status."""
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from core.plainfiles import read_plain
+
+MANAGED = Path("/etc/claude-code/managed-settings.json")  #: what the machine's owner settles for all of its users
 _LONGEST = 200  #: longer folder names are cut and end in a hash
 
 
@@ -33,6 +38,11 @@ class ClaudeFiles:
         old = self.folder / ".config.json"
         return old if old.exists() else (self.config_dir or self.home) / ".claude.json"
 
+    @property
+    def settings(self) -> Path:
+        """The user's settings, for whatever they start."""
+        return self.folder / "settings.json"
+
     def conversation(self, cwd: Path, session_id: str) -> Path:
         """Return the conversation's JSONL file, which exists from its first turn on."""
         return self.folder / "projects" / project_folder(os.path.realpath(cwd)) / f"{session_id}.jsonl"
@@ -40,6 +50,15 @@ class ClaudeFiles:
     def status(self, pid: int) -> Path:
         """Return the status file of a process."""
         return self.folder / "sessions" / f"{pid}.json"
+
+
+def read_settings(path: Path) -> Mapping[str, Any]:
+    """Return a file's JSON object; an empty one where it is none or cannot be read, which Claude Code passes over."""
+    try:
+        content = json.loads(read_plain(path))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def project_folder(cwd: str) -> str:

@@ -56,13 +56,12 @@ def test_servers_that_nobody_has_decided_about_are_named_with_the_remedy(claude:
         {"enableAllProjectMcpServers": True},
         {"enabledMcpjsonServers": ["my server", "web"]},
         {"disabledMcpjsonServers": ["my server"], "enabledMcpjsonServers": ["web"]},
-        {"enabledMcpjsonServers": ["my_server", "web"]},
     ],
 )
 def test_what_a_settings_file_decides_is_not_asked(
     claude: ClaudeHarness, home: Path, work: Path, where: str, settings: dict[str, Any]
 ) -> None:
-    """For a server or against it, by any of the files that Claude Code reads; names as it compares them."""
+    """For a server or against it, by any of the files that Claude Code reads."""
     write(work / ".mcp.json", TWO)
     files = {
         "user": home / ".claude" / "settings.json",
@@ -73,6 +72,25 @@ def test_what_a_settings_file_decides_is_not_asked(
     write(files[where], settings)
 
     assert claude.dialog_ahead(work, ()) == ""
+
+
+@pytest.mark.parametrize(
+    ("version", "asks"), [("2.1.197", False), ("2.1.280", False), ("2.1.332", True), ("2.2.0", True), ("", True)]
+)
+def test_names_count_as_the_installed_version_compares_them(
+    home: Path, work: Path, tmp_path: Path, version: str, asks: bool
+) -> None:
+    """2.1.332 takes a name as it is written, earlier ones took `my_server` for `my server`; unknown counts as new."""
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{version} (Claude Code)'\n")
+    program.chmod(0o755)
+    claude = ClaudeHarness(SystemClock(), {"HOME": str(home), "PATH": f"{program.parent}:/bin"})
+    write(work / ".mcp.json", ONE)
+
+    write(work / ".claude" / "settings.json", {"enabledMcpjsonServers": ["my_server"]})
+
+    assert ("my server" in claude.dialog_ahead(work, ())) is asks
 
 
 def test_what_arguments_and_an_earlier_dialog_decide_is_not_asked(
