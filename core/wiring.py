@@ -205,6 +205,7 @@ def _harnesses(settings: Settings, environ: Mapping[str, str], clock: Clock) -> 
         settings.harnesses,
         trust_enabled=trust.enabled,
         accept_bypass=trust.accept_bypass_permissions,
+        permission_mode=trust.permission_mode,
     )
 
 

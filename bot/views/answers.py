@@ -18,6 +18,7 @@ Block = dict[str, Any]
 _SECTION = 2_900  #: characters of a section's text; Slack takes 3,000
 _PAYLOAD = 12_000  #: characters of all blocks as JSON; above some 13,200 Slack answers msg_blocks_too_long
 _CODE = 2_400  #: characters of a screen, before what is escaped in it
+_USUAL_MODE = "default"  #: in which whoever may is asked in the thread
 _FIELD = 200  #: characters that one value of a row may take
 
 
@@ -178,6 +179,8 @@ def _status_line(row: Row) -> str:
     mark = "●" if row.get("running") is True else "○"
     queued = row.get("queued")
     parts = [f"{mark} *{_value(row, 'name')}* {_state(row)}"]
+    if (mode := _value(row, "permissionMode")) and mode != _USUAL_MODE:
+        parts.append(f"in {mode} mode")
     if isinstance(queued, int) and queued > 0:
         parts.append(f"{queued} queued")
     return ", ".join(parts)

@@ -53,11 +53,22 @@ class StateBlock(Block):
 
 
 class TrustBlock(Block):
-    """The harness's first dialogs (trust this folder, accept the mode), which would swallow the first message."""
+    """What a harness may do without asking, and its first dialogs (trust this folder), which would swallow a message.
+
+    What a session's own `harnessArgs` name (`--permission-mode`, `--dangerously-skip-permissions`, `defaultMode` in
+    their `--settings`) comes before `permissionMode`; see docs/security.md for what each mode means.
+    """
 
     enabled: bool = Field(_TRUST.enabled, description="Answer them in the harness's settings before it starts")
     accept_bypass_permissions: Literal["auto", "always", "never"] = Field(
-        "auto", description="Accept the bypass-permissions dialog: auto does where harnessArgs ask for that mode"
+        "auto", description="Accept the bypass-permissions dialog: auto does where that mode was asked for"
+    )
+    permission_mode: (
+        Literal["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "harness"] | None
+    ) = Field(
+        default=None,
+        description="Permission mode that Claude Code is started and resumed with; `harness`: none is named, and it "
+        "takes its own; null: `default`, unless your own settings of Claude Code name a `defaultMode`",
     )
 
 

@@ -32,10 +32,13 @@ class TmuxSettings(NamedTuple):
 
 
 class HarnessTrust(NamedTuple):
-    """Whether the harness's first dialogs are answered before it starts."""
+    """What a harness may do without asking, and whether its first dialogs are answered before it starts."""
 
     enabled: bool = True
     accept_bypass_permissions: str = "auto"  #: auto | always | never
+    permission_mode: str | None = (
+        None  #: a mode, or `harness`: it takes its own; None: `default`, unless its own settings name one
+    )
 
 
 class Routing(NamedTuple):
@@ -192,7 +195,7 @@ def settings_from(resolved: Mapping[str, Any], source: Path | None) -> Settings:
             default_harness=routing["defaultHarness"],
             harness_args={key: tuple(args) for key, args in routing["harnessArgs"].items()},
             spawn_workdir=routing["spawnWorkdir"],
-            harness_trust=HarnessTrust(trust["enabled"], trust["acceptBypassPermissions"]),
+            harness_trust=HarnessTrust(trust["enabled"], trust["acceptBypassPermissions"], trust["permissionMode"]),
             tmux=tmux_from(tmux),
         ),
         harnesses={key: _harness(key, block) for key, block in resolved["harnesses"].items()},

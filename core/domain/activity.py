@@ -35,6 +35,7 @@ class Activity:
     detail: str = ""  #: what it asks, or the API error it ran into
     turn_started_at: datetime | None = None
     last_report_at: datetime | None = None
+    mode: str = ""  #: its permission mode, by its harness's latest report that names one
 
     @property
     def between_turns(self) -> bool:

@@ -133,6 +133,12 @@ class Report:
     payload: Mapping[str, Any]
 
     @property
+    def mode(self) -> str:
+        """Return the permission mode that the harness is in; "" where it does not say."""
+        found = self.payload.get("permission_mode")
+        return found if isinstance(found, str) and len(found) <= 40 else ""
+
+    @property
     def agent(self) -> str:
         """Return which agent within the harness it is about; "main" where it names none."""
         found = self.payload.get("agent_id")

@@ -33,6 +33,7 @@ class Row:
     phase: Phase | None = None
     hold: Hold | None = None
     activity: ActivityState | None = None
+    permission_mode: str | None = None
     pending_tasks: tuple[str, ...] = ()
     queued: int | None = None
     loops: int | None = 0

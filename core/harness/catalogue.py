@@ -53,6 +53,7 @@ def catalogue(
     *,
     trust_enabled: bool = True,
     accept_bypass: str = "auto",
+    permission_mode: str | None = None,
 ) -> Catalogue:
     """Return every harness there is. `environ` is what the pane will inherit; no declared key hides a built-in one.
 
@@ -71,7 +72,9 @@ def catalogue(
         )
         for key, block in declared.items()
     }
-    adapters["claude"] = ClaudeHarness(clock, environ, trust_enabled=trust_enabled, accept_bypass=accept_bypass)
+    adapters["claude"] = ClaudeHarness(
+        clock, environ, trust_enabled=trust_enabled, accept_bypass=accept_bypass, permission_mode=permission_mode
+    )
     adapters["bundled"] = BundledHarness()
     adapters["cursor"] = CursorHarness()
     return Catalogue(adapters)

@@ -33,6 +33,7 @@ from core.session.sessions import resolve_record
 from core.sight.evidence import settle_by, tell
 from core.sight.showing import note_step, turn_over
 from core.system import System
+from core.values import replace
 
 CHANNEL = "slack"
 _LOCK_SECONDS = 1.0  #: an id change waits this long for the session's lock, then for the next ingestion
@@ -197,7 +198,7 @@ def _take(
     if isinstance(event, _GOES_ON):
         went_on(system, record, report.agent, at, everything=isinstance(event, Ended))
     if silenced not in (DELETED, EARLIER):
-        taken.jobs += _put_activity(system, record, event, at)
+        taken.jobs += _put_activity(system, record, event, at, report.mode if report.agent == MAIN else "")
         _tell_loops(system, record, report, event, at)
     if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
         note_step(system, record, event)
@@ -221,7 +222,9 @@ def _tell_loops(system: System, record: SessionRecord, report: Report, event: Ha
         turn_ended(system, record, event if isinstance(event, TurnFailed) else None, at)
 
 
-def _put_activity(system: System, record: SessionRecord, event: HarnessEvent, at: datetime) -> list[tuple[str, str]]:
+def _put_activity(
+    system: System, record: SessionRecord, event: HarnessEvent, at: datetime, mode: str
+) -> list[tuple[str, str]]:
     """Store what the session does now, and return the background tasks that began and ended by it, as events."""
     instance = record.instance_id or ""
     before = system.activities.get(record.uid)
@@ -231,7 +234,7 @@ def _put_activity(system: System, record: SessionRecord, event: HarnessEvent, at
         row.message.kind is Kind.BOOT and row.state is MessageState.SUBMITTED and row.instance == instance
         for row in system.inbox.unsettled(record.uid)
     )
-    after = follow(before, event, at, boot_coming=coming)
+    after = replace(follow(before, event, at, boot_coming=coming), mode=mode or before.mode)
     system.activities.put(after)
     began = [("job.started", task) for task in after.pending_tasks if task not in before.pending_tasks]
     over = [("job.finished", task) for task in before.pending_tasks if task not in after.pending_tasks]

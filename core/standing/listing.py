@@ -232,6 +232,7 @@ def _with_record(settings: Settings, row: Row, known: Known, record: SessionReco
         phase=record.phase,
         hold=record.hold,
         activity=current.state if current else None,
+        permission_mode=(current.mode or None) if current else None,
         pending_tasks=current.pending_tasks if current else (),
         queued=None if view.queued is None else view.queued.get(record.uid, 0),
         loops=None if view.loops is None else view.loops.get(record.uid, 0),

@@ -49,6 +49,7 @@ class SqliteActivities:
             "detail": activity.detail,
             "turn_started_at": to_column(activity.turn_started_at),
             "last_report_at": to_column(activity.last_report_at),
+            "mode": activity.mode,
         }
         with self._database.transaction(durable=False):
             self._database.write(queries.PUT_ACTIVITY, columns)
@@ -82,4 +83,5 @@ def _activity(found: sqlite3.Row) -> Activity:
         detail=found["detail"],
         turn_started_at=column(found, "turn_started_at", from_column),
         last_report_at=column(found, "last_report_at", from_column),
+        mode=found["mode"],
     )

@@ -300,6 +300,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
     ),
     ("ALTER TABLE note_waits ADD COLUMN doubtful INTEGER NOT NULL DEFAULT 0",),
+    ("ALTER TABLE activities ADD COLUMN mode TEXT NOT NULL DEFAULT ''",),
 )
 
 

@@ -177,8 +177,8 @@ ACTIVITY = "SELECT * FROM activities WHERE uid = ?"
 ACTIVITIES = "SELECT * FROM activities"
 PUT_ACTIVITY = """
     INSERT OR REPLACE INTO activities
-        (uid, instance, state, since, pending_tasks, detail, turn_started_at, last_report_at)
-    VALUES (:uid, :instance, :state, :since, :pending_tasks, :detail, :turn_started_at, :last_report_at)
+        (uid, instance, state, since, pending_tasks, detail, turn_started_at, last_report_at, mode)
+    VALUES (:uid, :instance, :state, :since, :pending_tasks, :detail, :turn_started_at, :last_report_at, :mode)
 """
 FORGET_ACTIVITY = "DELETE FROM activities WHERE uid = ?"
 TOUCH_MESSAGE = """

@@ -21,8 +21,8 @@ from core.domain.session import Definition
 from core.domain.tools import SERVER
 from core.errors import HarnessNotInstalled, InvalidValue
 from core.harness.base import SETTINGS, find_executable
-from core.harness.claude.arguments import asks_for_bypass, refuse_owned, take_settings
-from core.harness.claude.files import ClaudeFiles
+from core.harness.claude.arguments import asks_for_bypass, mode_arguments, refuse_owned, take_settings
+from core.harness.claude.files import MANAGED, ClaudeFiles, read_settings
 from core.harness.claude.servers import undecided
 from core.harness.claude.trust import ClaudeTrust
 from core.harness.claude.versions import TRIED, ask_version
@@ -45,8 +45,9 @@ _ASKS = (
 class ClaudeHarness:
     """Drives Claude Code in its pane.
 
-    `accept_bypass` is auto (only where the arguments switch permission checks off), always or never. `environ` is what
-    the pane will inherit: HOME, CLAUDE_CONFIG_DIR, PATH and ANTHROPIC_API_KEY are read from it.
+    `accept_bypass` is auto (only where permission checks are switched off), always or never. `permission_mode` is what
+    it is started with, see HarnessTrust. `environ` is what the pane will inherit: HOME, CLAUDE_CONFIG_DIR, PATH and
+    ANTHROPIC_API_KEY are read from it.
     """
 
     name = "claude"
@@ -71,12 +72,14 @@ class ClaudeHarness:
         *,
         trust_enabled: bool = True,
         accept_bypass: str = "auto",
+        permission_mode: str | None = None,
     ) -> None:
         self._environ = environ
         self._files = ClaudeFiles.of(environ)
         self._clock = clock
         self._trust_enabled = trust_enabled
         self._accept_bypass = accept_bypass
+        self._permission_mode = permission_mode
 
     def check(self, definition: Definition, args: Sequence[str]) -> None:
         """Refuse what cannot run. Raises HarnessNotInstalled, InvalidValue."""
@@ -85,7 +88,7 @@ class ClaudeHarness:
 
     def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
         """Return what it would ask about servers of `.mcp.json`, and where that is decided; "" for nothing."""
-        asked = undecided(self._files, cwd, args, self._version)
+        asked = undecided(self._files, cwd, (*self._mode(args, cwd), *args), self._version)
         told = [f"{', '.join(names)} of {path}" for path, names in asked.items()]
         return _ASKS.format(servers="; ".join(told), cwd=cwd) if told else ""
 
@@ -130,7 +133,8 @@ class ClaudeHarness:
             "permissions": {"allow": [f"Read(/{context.folder}/**)", *allowed_tools()]},
             "disabledMcpjsonServers": [SERVER],  # of a project: what is allowed by name is ours alone
         }
-        bypass = self._accept_bypass == "always" or (self._accept_bypass == "auto" and asks_for_bypass(rest, theirs))
+        asked = asks_for_bypass((*self._mode(context.args, context.cwd), *rest), theirs)
+        bypass = self._accept_bypass == "always" or (self._accept_bypass == "auto" and asked)
         if bypass and self._trust_enabled:
             own["skipDangerousModePermissionPrompt"] = True
         return own
@@ -145,8 +149,9 @@ class ClaudeHarness:
         rest, _ = take_settings(context.args, context.cwd)
         conversation = ("--resume" if resume else "--session-id", context.session_id)
         ours = ("--mcp-config", str(servers_file(context)), "--settings", str(context.folder / SETTINGS))
+        mode = self._mode(context.args, context.cwd)
         last = () if prompt is None else ("--", prompt)
-        return Launch((self._executable(), *conversation, *ours, *rest, *last))
+        return Launch((self._executable(), *conversation, *ours, *mode, *rest, *last))
 
     def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
         """Return what a hook report means."""
@@ -168,6 +173,18 @@ class ClaudeHarness:
     def screen_ready(self, screen: str) -> bool | None:
         """Return None: a hook tells when it reads."""
         return None
+
+    def _mode(self, args: Sequence[str], cwd: Path) -> tuple[str, ...]:
+        """Return the arguments that name the permission mode, at a start and at a resume alike.
+
+        What a project's settings name does not count: a folder that was cloned must not choose what its agent may do.
+        """
+        try:
+            rest, given = take_settings(args, cwd)
+        except InvalidValue:  # a start refuses them, and says why
+            rest, given = tuple(args), {}
+        own = (read_settings(self._files.settings), read_settings(MANAGED))
+        return mode_arguments(self._permission_mode, rest, given, own)
 
     def _executable(self) -> str:
         return find_executable(self.name, _PROGRAM, self._environ.get("PATH", os.defpath))

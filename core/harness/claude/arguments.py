@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import InvalidValue
+from core.harness.base import object_of, text_of
 
 #: flag -> why an operator cannot give it
 OWNED: Mapping[str, str] = {
@@ -60,15 +61,35 @@ def _flags_in(arg: str) -> list[str]:
     return flags
 
 
-def asks_for_bypass(args: Sequence[str], settings: Mapping[str, Any]) -> bool:
-    """Tell whether the arguments, or the settings given with them, switch permission checks off."""
-    permissions = settings.get("permissions")
-    return (
-        _BYPASS in args
-        or f"{_MODE}={_BYPASS_MODE}" in args
-        or (_MODE, _BYPASS_MODE) in pairwise(args)
-        or (isinstance(permissions, dict) and permissions.get("defaultMode") == _BYPASS_MODE)
-    )
+def asks_for_bypass(args: Sequence[str], *settings: Mapping[str, Any]) -> bool:
+    """Tell whether the arguments, or where they name no mode one of the settings, switch permission checks off."""
+    if not _names_mode(args):
+        return any(default_mode(each) == _BYPASS_MODE for each in settings)
+    return _BYPASS in args or f"{_MODE}={_BYPASS_MODE}" in args or (_MODE, _BYPASS_MODE) in pairwise(args)
+
+
+def mode_arguments(
+    chosen: str | None, args: Sequence[str], given: Mapping[str, Any], own: Sequence[Mapping[str, Any]]
+) -> tuple[str, ...]:
+    """Return what names the permission mode; () where something more special than `chosen` does.
+
+    `given` are the settings that the arguments came with, `own` those that the operator keeps for every Claude Code.
+    Without a flag 2.1.332 runs in its auto mode, and a resumed conversation in whatever mode it was left in.
+    """
+    if _names_mode(args) or default_mode(given) or chosen == "harness":
+        return ()
+    if chosen is None and any(default_mode(each) for each in own):
+        return ()
+    return (_MODE, chosen or "default")
+
+
+def default_mode(settings: Mapping[str, Any]) -> str:
+    """Return the permission mode that settings name, "" for none."""
+    return text_of(object_of(settings, "permissions"), "defaultMode")
+
+
+def _names_mode(args: Sequence[str]) -> bool:
+    return any(arg in (_MODE, _BYPASS) or arg.startswith(f"{_MODE}=") for arg in args)
 
 
 def take_settings(args: Sequence[str], cwd: Path) -> tuple[tuple[str, ...], dict[str, Any]]:

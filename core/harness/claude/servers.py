@@ -39,7 +39,7 @@ def undecided(
     if not offered:
         return {}
     rest, sources = _settings(files, cwd, args)
-    if any(asks_for_bypass(rest, source) for source in sources) or _all_enabled(sources):
+    if asks_for_bypass(rest, *sources) or _all_enabled(sources):
         return {}
     decided = {name for source in sources for key in _DECIDED for name in _texts(source, key)}
     decided.add(SERVER)  # of that name ours alone runs, and our settings say so

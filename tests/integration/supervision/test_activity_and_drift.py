@@ -10,6 +10,7 @@ from core.domain.activity import BETWEEN_TURNS, ActivityState
 from core.domain.session import Restart
 from core.standing.listing import get_standing
 from core.standing.saying import say
+from core.standing.stopping import stop_standing
 from core.supervision.drift import Drift
 from core.supervision.stalls import STALLED, Stalls
 from core.system import System
@@ -40,6 +41,32 @@ def report(system: System, event: str, **fields: object) -> None:
     path = system.paths.spool_of(record.instance_id or "") / f"{now}-1-{event}.json"
     path.write_text(json.dumps({"hook_event_name": event, **fields}))
     system.ingest(record.uid)
+
+
+# ---------------------------------------------------------------- the mode
+
+
+def test_the_row_shows_the_mode_that_the_harness_tells_of(scribe: System) -> None:
+    """The latest report that names one counts; a subagent's own does not."""
+    settle(scribe)
+    told = get_standing(scribe, "scribe").permission_mode
+
+    report(scribe, "UserPromptSubmit", prompt="x", permission_mode="plan")
+    report(scribe, "PostToolUse", tool_name="Bash", agent_id="a1", permission_mode="acceptEdits")
+    report(scribe, "Stop", last_assistant_message="", background_tasks=[])
+
+    row = get_standing(scribe, "scribe")
+    assert (told, row.permission_mode) == ("default", "plan")
+    assert row.to_json()["permissionMode"] == "plan"
+
+
+def test_nothing_is_said_of_the_mode_of_what_does_not_run(scribe: System) -> None:
+    """The next start may bring another."""
+    settle(scribe)
+
+    stop_standing(scribe, "scribe", "cli:ann")
+
+    assert get_standing(scribe, "scribe").permission_mode is None
 
 
 # ---------------------------------------------------------------- jobs

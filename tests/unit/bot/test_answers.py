@@ -43,6 +43,7 @@ _ROW = st.fixed_dictionaries(
         "status": st.text(max_size=10) | st.none(),
         "live": st.sampled_from(["live", "dead", "absent", "foreign", "unknown"]),
         "activity": st.none() | st.text(max_size=400),
+        "permissionMode": st.none() | st.text(max_size=40),
         "queued": st.integers() | st.none(),
         "loops": st.integers(0) | st.none(),
         "hold": st.none() | st.text(max_size=10) | st.fixed_dictionaries({"kind": st.text(max_size=10)}),
@@ -75,8 +76,8 @@ def test_fifty_sessions_are_all_in_the_status() -> None:
 def test_states_are_told_apart() -> None:
     """A hold is named before anything else; without one the session's activity, or what tmux said."""
     rows = [
-        {"name": "a", "running": True, "activity": "busy"},
-        {"name": "b", "running": True, "activity": None},
+        {"name": "a", "running": True, "activity": "busy", "permissionMode": "default"},
+        {"name": "b", "running": True, "activity": None, "permissionMode": "auto"},
         {"name": "c", "running": False, "hold": {"kind": "failed"}},
         {"name": "d", "running": False, "hold": None, "live": "foreign", "status": "stopped"},
         {"name": "e", "running": False, "status": "stopped", "live": "absent"},
@@ -85,7 +86,7 @@ def test_states_are_told_apart() -> None:
 
     lines = drawn(status_view(rows)).blocks[1]["text"]["text"].splitlines()
 
-    assert lines == ["● *a* busy", "● *b* running", "○ *c* failed", "○ *d* foreign", "○ *e* stopped",
+    assert lines == ["● *a* busy", "● *b* running, in auto mode", "○ *c* failed", "○ *d* foreign", "○ *e* stopped",
                      "○ *f* stopped (lunch &lt;now&gt;)"]  # fmt: skip
 
 

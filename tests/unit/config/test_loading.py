@@ -49,7 +49,7 @@ def test_every_key_reaches_the_settings(folder: ConfigFolder) -> None:
           defaultHarness: mine
           harnessArgs: {claude: [--model, opus], mine: [-r]}
           spawnWorkdir: ~/work
-          harnessTrust: {enabled: false, acceptBypassPermissions: never}
+          harnessTrust: {enabled: false, acceptBypassPermissions: never, permissionMode: acceptEdits}
           tmux: {socketName: other, harnessKillGraceSeconds: 1, resumeProbeSeconds: 0.5, startTimeoutSeconds: 60,
                  resumeOnRespawn: false, remainOnExit: false, commandTimeoutSeconds: 2}
         harnesses:
@@ -73,6 +73,7 @@ def test_every_key_reaches_the_settings(folder: ConfigFolder) -> None:
     assert found.routing.harness_args == {"claude": ("--model", "opus"), "mine": ("-r",)}
     assert found.routing.spawn_workdir == str(folder.home / "work")
     assert found.routing.harness_trust.accept_bypass_permissions == "never"
+    assert found.routing.harness_trust.permission_mode == "acceptEdits"
     assert found.routing.tmux.socket_name == "other"
     assert found.routing.tmux.harness_kill_grace_seconds == 1
     assert not found.routing.tmux.remain_on_exit
@@ -165,6 +166,8 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(folder: ConfigFolder, te
         ("routing: {tmux: {remainOnExit: 1}}", "routing.tmux.remainOnExit", "true or false"),
         ("routing: {harnessTrust: {acceptBypassPermissions: maybe}}", "routing.harnessTrust.acceptBypassPermissions",
          "auto, always or never"),
+        ("routing: {harnessTrust: {permissionMode: manual}}", "routing.harnessTrust.permissionMode",
+         "default, acceptEdits, plan, auto, dontAsk, bypassPermissions or harness"),
         ("routing: {harnessArgs: {claude: --model}}", "routing.harnessArgs.claude", "a list"),
         ("routing: {harnessArgs: {claude: [1]}}", "routing.harnessArgs.claude[0]", "text"),
         ("routing: [1]", "routing", "a mapping"),

@@ -144,13 +144,92 @@ def test_fresh_and_resumed_command_lines(
         tools,
         "--settings",
         settings,
+        *("--permission-mode", "default"),
         *theirs,
         "--",
         "--help me",
     )
-    ours = ("--mcp-config", tools, "--settings", settings)
+    ours = ("--mcp-config", tools, "--settings", settings, "--permission-mode", "default")
     assert resumed.argv == (program, "--resume", context.session_id, *ours, *theirs)
     assert fresh.env == {}
+
+
+def modes(claude: ClaudeHarness, context: SessionContext, *args: str) -> list[tuple[str, ...]]:
+    """Return what names the permission mode on the command lines of a start and of a resume."""
+    found = []
+    for resume in (False, True):
+        argv = claude.launch(replace(context, args=args), resume=resume, prompt=None).argv
+        found.append(tuple(word for word in argv[argv.index("--settings") + 2 :]))
+    return found
+
+
+@pytest.mark.parametrize("mode", ["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"])
+def test_the_configured_mode_is_named_at_each_start(
+    environ: dict[str, str], context: SessionContext, mode: str
+) -> None:
+    """At a resume too: without a flag a conversation goes on in whatever mode it was left in."""
+    claude = ClaudeHarness(SystemClock(), environ, permission_mode=mode)
+
+    assert modes(claude, context) == [("--permission-mode", mode)] * 2
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--permission-mode", "plan"),
+        ("--permission-mode=plan",),
+        ("--dangerously-skip-permissions",),
+        ("--settings", '{"permissions": {"defaultMode": "acceptEdits"}}'),
+    ],
+)
+@pytest.mark.parametrize("configured", [None, "auto"])
+def test_what_a_sessions_own_arguments_name_comes_first(
+    environ: dict[str, str], context: SessionContext, configured: str | None, args: tuple[str, ...]
+) -> None:
+    """They are about this session, the configured mode about all of them."""
+    claude = ClaudeHarness(SystemClock(), environ, permission_mode=configured)
+    kept = () if args[0] == "--settings" else args
+
+    assert modes(claude, context, *args) == [kept] * 2
+
+
+@pytest.mark.parametrize(
+    ("configured", "named"),
+    [(None, ()), ("default", ("--permission-mode", "default")), ("harness", ())],
+)
+def test_the_operators_own_settings_come_before_our_default_alone(
+    environ: dict[str, str], context: SessionContext, configured: str | None, named: tuple[str, ...]
+) -> None:
+    """Whoever has chosen a mode for every Claude Code of theirs keeps it, unless the-loop is told another."""
+    settings = Path(environ["HOME"]) / ".claude" / "settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"permissions": {"defaultMode": "acceptEdits"}}')
+    claude = ClaudeHarness(SystemClock(), environ, permission_mode=configured)
+
+    assert modes(claude, context) == [named] * 2
+
+
+@pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
+def test_a_project_chooses_no_mode(claude: ClaudeHarness, context: SessionContext, name: str) -> None:
+    """A folder that somebody has cloned must not say what its agent may do unasked."""
+    (context.cwd / ".claude").mkdir()
+    (context.cwd / ".claude" / name).write_text('{"permissions": {"defaultMode": "bypassPermissions"}}')
+
+    assert modes(claude, context) == [("--permission-mode", "default")] * 2
+
+
+def test_a_configured_bypass_is_warned_of_no_more_than_one_of_the_arguments(
+    environ: dict[str, str], context: SessionContext
+) -> None:
+    """The warning is answered, and about a project's servers nothing is asked."""
+    claude = ClaudeHarness(SystemClock(), environ, permission_mode="bypassPermissions")
+    (context.cwd / ".mcp.json").write_text('{"mcpServers": {"a": {"command": "b"}}}')
+
+    claude.prepare(context)
+
+    assert settings_in(context)[BYPASS] is True
+    assert claude.dialog_ahead(context.cwd, ()) == ""
+    assert claude.dialog_ahead(context.cwd, ("--permission-mode", "plan")) != ""
 
 
 def test_conversation_id_is_a_uuid_and_needed(claude: ClaudeHarness, context: SessionContext) -> None:

@@ -24,6 +24,7 @@ def test_the_latest_activity_is_kept_whole(activities: SqliteActivities) -> None
         detail="runs",
         turn_started_at=NOON,
         last_report_at=NOON,
+        mode="acceptEdits",
     )
     activities.put(full)
     stored = activities.get("s-scribe")
