@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bot import answering, manifest
+from bot import answering, manifest, markdown
 from bot.app import Self, build_app
 from bot.backfill import Sweeper, SweepPace
 from bot.bridge import AsyncDoor
@@ -78,6 +78,7 @@ class SlackChannel:
         wrong or revoked, Socket Mode switched off. Sessions and the service go on without Slack.
         """
         mode: str = self._settings.read.mode
+        markdown.load()
         try:
             self._tokens.bot()
             if mode == "socket":

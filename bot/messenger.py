@@ -41,7 +41,9 @@ _LOG = logging.getLogger(__name__)
 TEXT_MAX = 38_000  #: chat.postMessage cuts silently above 40,000
 UPDATE_MAX = 3_800  #: chat.update refuses above some 4,000
 _PAGE = 200
-_MARKDOWN = frozenset({OutboundKind.ANSWER, OutboundKind.PROGRESS, OutboundKind.REQUEST, OutboundKind.POST})
+_MARKDOWN = frozenset(
+    {OutboundKind.ANSWER, OutboundKind.PART, OutboundKind.PROGRESS, OutboundKind.REQUEST, OutboundKind.POST}
+)
 REACTIONS = {
     Mark.TAKEN: "eyes",
     Mark.DONE: "white_check_mark",

@@ -11,6 +11,7 @@ from typing import Any
 from core.clients.askclient import Undecided, wait_for_answer
 from core.domain.binding import CHANNEL
 from core.domain.framing import clean
+from core.domain.plaintext import unstyled
 from core.domain.session import SessionRecord
 from core.errors import CoreError, InvalidValue, NotPermitted, Refused
 from core.names import new_request_id
@@ -67,7 +68,7 @@ def post(
     NotPermitted, Refused, StoreBroken.
     """
     _check_thread(system, record)
-    shown = clean(text).text if text or not files else ""
+    shown = clean(unstyled(text)).text if text or not files else ""
     if len(shown) > _LONGEST_TEXT:
         raise InvalidValue(
             f"the text has {len(shown):,} characters, and a post at most {_LONGEST_TEXT:,}", "attach it as a file"
@@ -116,8 +117,8 @@ def question_of(
     _check_thread(system, record)
     if running_service(system.paths.service_lock) is None:
         raise Refused("no service is running, so nobody can be asked", "`the-loop start` starts it")
-    text = clean(question).text.strip()
-    listed = [{"label": clean(option).text.strip(), "description": ""} for option in options]
+    text = clean(unstyled(question)).text.strip()
+    listed = [{"label": clean(unstyled(option)).text.strip(), "description": ""} for option in options]
     if len(listed) > 10 or len(text) > 1_000 or any(len(option["label"]) > 200 for option in listed):
         raise InvalidValue("the question is too long", "1,000 characters, 10 options of 200 characters each at most")
     instance = record.instance_id or ""

@@ -194,7 +194,7 @@ def text_of(request: Request, terminal: str = "") -> str:
     )
     also = ", or in your own words" if question.options else ""
     how = f"Replies are not read here: answer it at its terminal, {terminal}" if terminal else f"Reply {what}{also}"
-    return "\n".join([f"**{request.name}** asks{place}: {_cut(question.text, _QUESTION)}", *lines, f"_{how}._"])
+    return "\n".join([f"**{request.name}** asks{place}: {_cut(question.text, _QUESTION)}", *lines, "", f"_{how}._"])
 
 
 def _says_more(option: Option) -> bool:

@@ -15,6 +15,7 @@ class OutboundKind(Enum):
     REFRESH = "refresh"  #: as that, on demand: where there is no announcement any more a new one is made
     BOOT = "boot"  #: a later boot, as a reply
     ANSWER = "answer"  #: the agent's final answer, in Markdown
+    PART = "part"  #: one of the messages that a long answer is sent as, in the chat's own markup
     FILE = "file"  #: an answer that is too long for messages, attached
     PROGRESS = "progress"  #: what the running turn has done so far: one message a turn, edited
     REQUEST = "request"  #: a permission or a question, with buttons; its edit tells how it ended. Markdown

@@ -13,6 +13,7 @@ from core.system import System
 UNSENT = "unsent"  #: folder of a session: what could not be posted
 _WHAT = {
     OutboundKind.ANSWER: "An answer of `{name}` could not be posted",
+    OutboundKind.PART: "An answer of `{name}` could not be posted",
     OutboundKind.FILE: "The rest of an answer of `{name}` could not be attached",
     OutboundKind.POST: "A post of `{name}` could not be posted",
     OutboundKind.ATTACHMENT: "The file `{file}` could not be attached",

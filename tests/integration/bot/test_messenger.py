@@ -340,7 +340,7 @@ def test_a_place_that_is_gone_has_its_reason(workspace: WorkspaceThread, channel
 @pytest.mark.parametrize(
     ("verbosity", "unwanted"),
     [
-        ("quiet", {OutboundKind.ANSWER, OutboundKind.FILE, OutboundKind.PROGRESS}),
+        ("quiet", {OutboundKind.ANSWER, OutboundKind.PART, OutboundKind.FILE, OutboundKind.PROGRESS}),
         ("normal", {OutboundKind.PROGRESS}),
         ("verbose", set()),
     ],
