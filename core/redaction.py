@@ -9,10 +9,12 @@ import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cache
 from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, quote_plus
+
+from core.secretlooks import LOOKS, Look, names_a_file
+from core.values import dataclass
 
 HIDDEN = "[redacted]"
 CUT = "…"  #: what stands behind a text of ours that was cut
@@ -23,37 +25,47 @@ _NAMED = re.compile(r"(?:^THE_LOOP_|TOKEN$|SECRET$|PASSWORD$|PASSWD$|API_?KEY$|(
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  #: which no text has, whatever its encoding
 _OPEN = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG", "THE_LOOP_MCP_TOKEN_FILE", "THE_LOOP_CRASH_AT"})
 
-_KEYS = r"(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|signing[_-]?secret|client[_-]?secret"
-_KEYS += r"|secret|password|passwd|passphrase|auth[_-]?token|access[_-]?token|refresh[_-]?token|token)"
-#: How secrets look. A group called `keep` stays, and so does what a look-around sees.
-_PATTERNS = (
-    r"-----BEGIN (?P<label>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----.*?(?:-----END (?P=label)-----|\Z)",
-    r"(?<![A-Za-z0-9])x(?:ox[a-z]|app)[.-][A-Za-z0-9][A-Za-z0-9._%-]{3,}",  # Slack's tokens
-    r"(?<=ticket=)[^&\s\"'<>]+",  # the ticket of a Socket Mode URL
-    r"(?<![A-Za-z0-9_-])sk-(?:[A-Za-z0-9]+-)*[A-Za-z0-9_-]{16,}",
-    r"(?<![A-Za-z0-9])(?:gh[oprsu]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})",
-    r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
-    r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*",  # a JSON web token
-    r"(?P<keep>(?i:\bauthorization[\"']?[ \t]*[:=][ \t]*[\"']?(?:bearer|basic)[ \t]+))[A-Za-z0-9._~+/=-]{8,}",
-    # Elsewhere these are words, too: what follows has a digit, padding, or a capital within a word, as base64 has.
-    r"(?P<keep>(?i:\b(?:bearer|basic)[ \t]+))(?!\[redacted\])(?=[A-Za-z0-9._~+/-]*(?:[0-9=]|[a-z][A-Z]))"
-    r"[A-Za-z0-9._~+/=-]{12,}",
-    r"(?P<keep>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/@:\"'<>]*:)(?!\[redacted\]@)[^\s/@\"'<>]+(?=@)",
-    rf"(?P<keep>(?i:(?<![A-Za-z]){_KEYS})[\"']?[ \t]*[:=][ \t]*[\"']?)(?!\[redacted\])(?=[^\s\"',;&]{{0,200}}[0-9])"
-    r"[A-Za-z0-9._~+/=%@!#$^*-]{8,}",
-)
-
-
 _PIECE = 64 * 1024  #: characters that are looked through at once: `re` lets no other thread run meanwhile
 
 
-@cache
-def _looks() -> tuple[re.Pattern[str], ...]:
-    """Return the patterns; all but the first one look no further than a line."""
-    return tuple(re.compile(pattern, re.DOTALL) for pattern in _PATTERNS)
+@dataclass(frozen=True)
+class Redacted:
+    """A text without secrets, how many were taken out of it, and how many characters they had."""
+
+    text: str
+    count: int = 0
+    characters: int = 0
 
 
-def _by_lines(look: re.Pattern[str], shown: str | Callable[[re.Match[str]], str], text: str) -> str:
+class _Hiding:
+    """Counts what is taken out of one text."""
+
+    def __init__(self) -> None:
+        self.count = self.characters = 0
+
+    def hide(self, characters: int) -> str:
+        """Count a value of so many characters, and return what stands in its place."""
+        self.count += 1
+        self.characters += characters
+        return HIDDEN
+
+    def known(self, found: re.Match[str]) -> str:
+        """Return what stands in the place of a value that is known."""
+        return self.hide(len(found[0]))
+
+    def by(self, look: Look) -> Callable[[re.Match[str]], str]:
+        """Return what replaces that which looks so."""
+
+        def shown(found: re.Match[str]) -> str:
+            if look.judge is not None and not look.judge(found):
+                return found[0]
+            keep = found.groupdict().get("keep") or ""
+            return f"{keep}{self.hide(len(found[0]) - len(keep))}"
+
+        return shown
+
+
+def _by_lines(look: re.Pattern[str], shown: Callable[[re.Match[str]], str], text: str) -> str:
     """Substitute what is found within lines, a piece of the text after the other."""
     if len(text) <= _PIECE:
         return look.sub(shown, text)
@@ -65,10 +77,6 @@ def _by_lines(look: re.Pattern[str], shown: str | Callable[[re.Match[str]], str]
     return "".join(pieces)
 
 
-def _hidden(found: re.Match[str]) -> str:
-    return f"{found.groupdict().get('keep') or ''}{HIDDEN}"
-
-
 class Redactor:
     """Knows some secrets by value. Printing one shows none of them."""
 
@@ -77,7 +85,12 @@ class Redactor:
         known = {form for value in values for form in _forms(value.strip())}
         longest_first = sorted(known, key=lambda form: (-len(form), form))
         self._known = re.compile("|".join(map(re.escape, longest_first))) if known else None
-        self._forms = longest_first
+        self._by_head: dict[str, list[str]] = {}
+        for form in longest_first:
+            self._by_head.setdefault(form[:SHORTEST], []).append(form)
+        heads = "|".join(map(re.escape, self._by_head))
+        self._heads = re.compile(f"(?=({heads}))")  # they may overlap
+        self._longest = max(map(len, longest_first), default=0)
         self._lines = any("\n" in form for form in longest_first)
         long = [re.escape(form) for form in longest_first if len(form) >= _SHORTEST_BROKEN]
         self._long = re.compile("|".join(long)) if long else None
@@ -88,16 +101,21 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Return the text without secrets, `[redacted]` in the place of each."""
-        if self._known is not None:
-            known = self._known.sub(HIDDEN, text) if self._lines else _by_lines(self._known, HIDDEN, text)
-            text = self._without_broken(self._without_beginnings(known))
-        keys, *others = _looks()
-        text = keys.sub(_hidden, text)
-        for look in others:
-            text = _by_lines(look, _hidden, text)
-        return text
+        return self.counted(text).text
 
-    def _without_broken(self, text: str) -> str:
+    def counted(self, text: str) -> Redacted:
+        """Return the same, and how much was taken out."""
+        hiding = _Hiding()
+        if self._known is not None:
+            known = hiding.known
+            text = self._known.sub(known, text) if self._lines else _by_lines(self._known, known, text)
+            text = self._without_broken(self._without_beginnings(text, hiding), hiding)
+        for look in LOOKS:
+            shown = hiding.by(look)
+            text = look.pattern.sub(shown, text) if look.lines else _by_lines(look.pattern, shown, text)
+        return Redacted(text, hiding.count, hiding.characters)
+
+    def _without_broken(self, text: str, hiding: _Hiding) -> str:
         """Take out the known values that a full-screen program has broken over lines, and leave the lines' frames.
 
         Nothing but the value's own characters is taken for it, in their order; between them may stand the end of a
@@ -119,19 +137,26 @@ class Redactor:
         for found in self._long.finditer(unbroken):
             own = places[found.start() : found.end()]
             frames = [text[before + 1 : after] for before, after in pairwise(own)]
-            shown += [text[end : own[0]], HIDDEN, *frames]
+            shown += [text[end : own[0]], hiding.hide(len(own)), *frames]
             end = own[-1] + 1
         return "".join([*shown, text[end:]])
 
-    def _without_beginnings(self, text: str) -> str:
+    def _without_beginnings(self, text: str, hiding: _Hiding) -> str:
         """Take out what is left of a known value where a text was cut within it: its beginning, the mark behind it."""
-        at = text.find(CUT)
-        while at >= 0:
-            start = min((_begins(form, text, at) for form in self._forms), default=at)
-            if start < at:
-                text, at = f"{text[:start]}{HIDDEN}{text[at:]}", start + len(HIDDEN)
-            at = text.find(CUT, at + 1)
-        return text
+        if CUT not in text:
+            return text
+        starts: dict[int, int] = {}  # by the place of a mark: where the longest beginning before it starts
+        for found in self._heads.finditer(text):
+            start = found.start()
+            cut = text.find(CUT, start + SHORTEST, start + self._longest)
+            beginning = text[start:cut] if cut >= 0 else ""
+            if beginning and any(form.startswith(beginning) for form in self._by_head[found[1]]):
+                starts.setdefault(cut, start)
+        shown, end = [], 0
+        for cut, start in sorted(starts.items()):
+            shown += [text[end:start], hiding.hide(cut - start)]
+            end = cut
+        return "".join([*shown, text[end:]])
 
     def redact_file(self, content: bytes) -> bytes | None:
         """Return a file's content without secrets; None where it holds a known one that cannot be taken out.
@@ -158,17 +183,12 @@ class Redactor:
 
 
 def redactor_of(environ: Mapping[str, str], names: Iterable[str] = ()) -> Redactor:
-    """Return a redactor for the variables of these names, for ours, and for all that are called a key or a secret."""
-    wanted = {name for name in environ if _NAMED.search(name)} | set(names)
-    return Redactor(environ[name] for name in wanted - _OPEN if name in environ)
+    """Return a redactor for the variables of these names, for ours, and for all that are called a key or a secret.
 
-
-def _begins(form: str, text: str, end: int) -> int:
-    """Return from where on the text up to `end` is the beginning of the form, SHORTEST characters or more; else end."""
-    start = text.find(form[:SHORTEST], max(0, end - len(form)), end)
-    while start >= 0 and not form.startswith(text[start:end]):
-        start = text.find(form[:SHORTEST], start + 1, end)
-    return start if start >= 0 else end
+    One that is only called so and holds a path names the file of a secret.
+    """
+    called = {name for name, value in environ.items() if _NAMED.search(name) and not names_a_file(value)}
+    return Redactor(environ[name] for name in (called | set(names)) - _OPEN if name in environ)
 
 
 def _encoding_of(content: bytes) -> str | None:

