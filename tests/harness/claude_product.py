@@ -23,6 +23,7 @@ from tests.support.tmux import alive, wait_until
 from tests.support.typist import Person
 
 SLEEPING = ("--allowedTools", "Bash(sleep:*)")
+LONG = "sleep 0 60"  #: a minute's work in a tool: 2.1.332 does not run a plain `sleep` of 25 seconds or more
 KEY = "sk-ant-test-key-of-nobody-0123456789"
 _TURN_SECONDS = 40.0  #: a busy machine takes its time
 

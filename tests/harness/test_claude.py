@@ -15,7 +15,7 @@ from core.harness.claude.adapter import ClaudeHarness
 from tests.fakes.model import ModelServer
 from tests.harness.claude_product import KEY, SLEEPING
 from tests.harness.conftest import WORDS
-from tests.harness.program import VERSION
+from tests.harness.program import VERSION, before
 from tests.integration.harness.stage import Stage
 from tests.support.tmux import wait_until
 
@@ -69,8 +69,11 @@ def test_blocked_notification_reaches_no_model(stage: Stage, model: ModelServer)
 
 
 @pytest.mark.capability("background tasks")
-def test_turn_nobody_asked_for_at_resume_is_blocked_until_let_through(stage: Stage, model: ModelServer) -> None:
-    """Killed with a task in the background, each resume tells of it: blocked while held, and let through once not."""
+def test_task_that_a_kill_cut_off_makes_no_request_while_held(stage: Stage, model: ModelServer) -> None:
+    """The model is told of it: 2.1.197 begins a turn at each resume until one is let through, later ones do not.
+
+    They tell it with the next prompt.
+    """
     stage.start_ready()
     stage.say("back1", "[[bg sleep 60]]")
     stage.expect(TurnEnded, lambda event: event.pending_tasks != ())
@@ -79,15 +82,22 @@ def test_turn_nobody_asked_for_at_resume_is_blocked_until_let_through(stage: Sta
 
     hold.touch()
     stage.start_ready()
-    stage.expect(TurnBlocked)
+    if before("2.1.280"):
+        stage.expect(TurnBlocked)
+    stage.say("echo1", "somebody is here")
+    stage.expect(TurnEnded, lambda event: stage.words.echo(event.answer))
     stage.terminate()
     assert model.requests("<task-notification>") == ()
 
     hold.unlink()
     stage.events.clear()
     stage.start_ready()
-    stage.expect(TurnStarted, lambda event: event.internal)
-    wait_until(lambda: model.requests("<task-notification>"), "the turn is let through")
+    if before("2.1.280"):
+        wait_until(lambda: model.requests("<task-notification>"), "the turn is let through")
+    stage.say("echo1", "and once more")
+    stage.expect(TurnEnded, lambda event: stage.words.echo(event.answer))
+    assert "</task-notification>" in json.dumps(model.requests("and once more")[-1].body["messages"])
+    assert len(model.requests("<task-notification>")) == int(before("2.1.280"))
 
 
 @pytest.mark.capability("boot hook")

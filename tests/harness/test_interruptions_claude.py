@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.harness.claude_product import ClaudeProduct
+from tests.harness.claude_product import LONG, ClaudeProduct
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
 
 pytestmark = pytest.mark.capability("queue evidence")
-BUSY = {"waiting": "[[sleep 30]]", "streaming": "[[drip 30]]", "tool": "[[tool bash sleep 30]]"}
+BUSY = {"waiting": "[[sleep 30]]", "streaming": "[[drip 30]]", "tool": f"[[tool bash {LONG}]]"}
 QUEUED = ("the second thing", "the third thing")
 HELD = {"pending", "queued"}
 TAKEN = ("confirmed", "accepted")  # a prompt that was cut off is in the next request too, and may be obeyed again
