@@ -46,6 +46,7 @@ _STEER = re.compile(
     r"(?:\n\nIMPORTANT: After|\n\nThis is how Claude Code surfaces|</system-reminder>|\Z)",
     re.DOTALL,
 )
+_DEFERRED = re.compile(r"deferred tools are now available via ToolSearch\..*?:\n((?:\S+(?:\n|\Z))+)", re.DOTALL)
 _PASTE = re.compile(r'<pasted_content id="(\w+)">\n(.*?)\n</pasted_content id="\1">', re.DOTALL)
 _ERROR = re.compile(r"(\d{3})(?: for ([\d.]+)| (now))?\s*(.*)", re.DOTALL)
 _ERROR_TYPES = {
@@ -75,7 +76,7 @@ class Turn:
     last: str  #: of its prompts, where it has several
     results: tuple[str, ...]
     steers: tuple[str, ...]
-    tools: Mapping[str, Mapping[str, Any]]
+    tools: tuple[str, ...]  #: whatever it may call: 2.1.332 names those of MCP servers, and describes them when asked
     model: str
     stream: bool
 
@@ -117,13 +118,14 @@ def parse(body: Mapping[str, Any]) -> Turn:
             results += [_flat(block.get("content")) for block in _blocks(message) if block.get("type") == "tool_result"]
             if prompts:
                 said, results, steers = [_typed(prompt) for prompt in prompts], [], []
-    tools = {tool["name"]: tool.get("input_schema") or {} for tool in body.get("tools") or [] if "name" in tool}
+    tools = {tool["name"] for tool in body.get("tools") or [] if "name" in tool}
+    named = {name for message in body.get("messages", []) for name in _deferred(message)} if tools else set[str]()
     return Turn(
         user="\n".join(said),
         last=said[-1] if said else "",
         results=tuple(results),
         steers=tuple(map(_typed, steers)),
-        tools=tools,
+        tools=tuple(sorted(tools | named)),
         model=str(body.get("model", "")),
         stream=bool(body.get("stream")),
     )
@@ -145,6 +147,11 @@ def _said(message: Mapping[str, Any]) -> tuple[list[str], list[str]]:
         if message.get("role") == "user" and not found and _clean(text):
             prompts.append(_clean(text))
     return prompts, slipped
+
+
+def _deferred(message: Mapping[str, Any]) -> list[str]:
+    texts = [_flat(block) for block in _blocks(message)] if message.get("role") == "system" else []
+    return [name for text in texts for names in _DEFERRED.findall(text) for name in names.split()]
 
 
 def _blocks(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -345,7 +352,7 @@ class _Handler(BaseHTTPRequestHandler):
         turn = parse(body)
         reply = decide(turn, self.server.texts, self.server.since(turn))
         said = f"call {reply.call[0]}" if reply.call else reply.text
-        self.server.note(Request(turn.user, said, tuple(sorted(turn.tools)), len(body.get("messages", [])), body))
+        self.server.note(Request(turn.user, said, turn.tools, len(body.get("messages", [])), body))
         try:
             if self._gone_within(reply.sleep):
                 self.close_connection = True

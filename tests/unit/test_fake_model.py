@@ -113,3 +113,14 @@ def test_an_error_is_over_once_something_else_is_said() -> None:
 
     assert decide(turn, {}).error == 0
     assert turn.user == "[[error 400]]\n[[limit 9]]\nand now?"
+
+
+def test_tools_that_are_only_named_are_told_with_the_others() -> None:
+    """2.1.332 names the tools of MCP servers in a message, and describes one when it is asked for."""
+    told = (
+        "The following deferred tools are now available via ToolSearch. Their schemas are NOT loaded \u2014 use it "
+        "before calling them:\nmcp__the-loop__ask\nmcp__the-loop__post\n\n# MCP Server Instructions\n\nmore"
+    )
+    body = request({"role": "user", "content": "hello"}, {"role": "system", "content": [text(told)]})
+
+    assert parse(body).tools == ("Bash", "mcp__the-loop__ask", "mcp__the-loop__post")
