@@ -79,6 +79,7 @@ _NUMBER = re.compile(r"[0-9][0-9._,:/xT+-]*(?:Z|e[0-9]+|px|ms|[smhd]|[kmgt]?i?b?
 #: what stands for a value that is put in later: $NAME, ${NAME}, {name}, %NAME%, <your token>, ***
 _VARIABLE = re.compile(r"\$?\{[^{}]*\}+|(?:^|(?<=[-_./:@+]))\$[A-Za-z_][A-Za-z0-9_]*|%[A-Za-z0-9_]+%|<[^<>]*>|\*{3,}")
 _ROOT = re.compile(r"(?:~|\.{1,2}|\$[A-Za-z_][A-Za-z0-9_]*|[A-Za-z]:|@)?/|[A-Za-z]:\\")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
 _DOTTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+")
 _SNAKE = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
 _CODE = re.compile(r"[A-Z0-9]+(?:-[A-Z0-9]+)+")  #: of a licence or of a recovery: ABCD-1234-EFGH-5678
@@ -89,7 +90,8 @@ _SHORTEST, _LONGEST = 8, 4096  #: characters of a value; of a longer one the beg
 def _is_path(value: str) -> bool:
     """Return whether the value names a file, a folder or a resource below another one."""
     if _ROOT.match(value):
-        return _are_words(value.removeprefix("/").partition("/")[0]) or _are_words(value)
+        first = value.removeprefix("/").partition("/")[0]
+        return _are_words(value) or (_are_words(first) and not _BASE64.fullmatch(value))
     return "/" in value and "//" not in value and _are_words(re.sub(r"(?<![^/])[0-9]+(?![^/])", "", value))
 
 
