@@ -16,6 +16,7 @@ from functools import partial
 from core.clock import Deadline
 from core.commands import exact_for
 from core.conversation.rebinding import Rebinder
+from core.domain.asking import Unseen
 from core.domain.session import Phase, SessionRecord
 from core.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Refused, RowBroken
 from core.ports import Binding, Channel, NewPost, OutboundKind, OutboxRow, Posted, PostState
@@ -170,10 +171,14 @@ class OutboundWorker:
         return without_buttons(post, partial(exact_for, self._system), replies=self._channel.sweeps())
 
     def _redacted(self, post: NewPost) -> NewPost:
-        """Return the post without secrets; the label of a button may be an agent's words, too."""
-        redact = self._redactor.redact
+        """Return the post without secrets; the label of a button may be an agent's words, too.
+
+        Whoever is to answer a request is told that something is hidden: that of a permission says so already.
+        """
+        redact, redacted = self._redactor.redact, self._redactor.counted(post.text)
         buttons = tuple(replace_fields(button, label=redact(button.label)) for button in post.buttons)
-        return replace(post, text=redact(post.text), buttons=buttons)
+        unseen = Unseen(redacted.count, redacted.characters) if post.kind is OutboundKind.REQUEST else Unseen()
+        return replace(post, text="\n".join([redacted.text, *unseen.said()]), buttons=buttons)
 
     # ------------------------------------------------------------ where and when
 

@@ -6,18 +6,22 @@ was answered at the terminal or because whoever asked is no more.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any
 
 from core.domain.buttons import Button, Press
+from core.domain.plaintext import visible
 from core.values import dataclass, field
 
 QUESTION_TOOL = "AskUserQuestion"
 MAIN = "main"  #: the agent of a hook that names none
-_SHOWN = 1_400  #: characters of a tool's input that a request shows
+_SHOWN = 1_400  #: of a tool's input a request shows so much, by `_weight`
 _VALUE = 700  #: of one of its values
+_LOOKED_THROUGH = 20_000  #: characters of a value that are looked through for secrets; far fewer are shown
+_LEFT_OUT = "… [{left} more characters are left out: look at the terminal]"
+_PROSE = {"Bash": "description"}  #: what a tool takes along and does not act on: it is not shown
 _LONGEST_NAME = 200  #: characters of a tool's and an agent's; they are shown whole
 _MOST_QUESTIONS, _MOST_OPTIONS = 8, 10
 _LABEL, _DESCRIPTION, _QUESTION = 200, 300, 1_000  #: characters that are shown
@@ -58,6 +62,40 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Unseen:
+    """What of a tool's input the post does not show as it is."""
+
+    values: int = 0  #: that look like secrets, and are taken out
+    characters: int = 0  #: of these values
+    missing: int = 0  #: characters that are left out for their number
+    escaped: int = 0  #: characters that cannot be seen, and are written as escapes
+
+    def __add__(self, other: "Unseen") -> "Unseen":
+        return Unseen(*(getattr(self, name) + getattr(other, name) for name in _UNSEEN))
+
+    def said(self) -> tuple[str, ...]:
+        """Return a sentence, in Markdown, for each thing that whoever is to allow it must know."""
+        told = []
+        if self.values:
+            are = "looks like a secret is hidden" if self.values == 1 else "look like secrets are hidden"
+            length = _count(self.characters, "character")
+            told.append(f"**{_count(self.values, 'value')} that {are}** ({length}): look at the terminal first")
+        if self.missing:
+            told.append(f"**{_count(self.missing, 'character')} left out**: look at the terminal first")
+        if self.escaped:
+            written = "is written as an escape" if self.escaped == 1 else "are written as escapes"
+            told.append(f"{_count(self.escaped, 'character')} that cannot be seen {written}, such as `\\u202e`")
+        return tuple(told)
+
+
+_UNSEEN = ("values", "characters", "missing", "escaped")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+@dataclass(frozen=True)
 class Request:
     """A request as it is stored. `key` is unique within the instance: asking again finds the same row."""
 
@@ -72,6 +110,7 @@ class Request:
     expires_at: datetime
     tool: str = ""
     detail: str = ""  #: the tool's input, without secrets, shortened
+    unseen: Unseen = Unseen()  #: what `detail` does not show
     questions: tuple[Question, ...] = ()
     digest: str = ""  #: of all that was asked: whoever asks the same under the key hears the same answer, nobody else
     state: RequestState = RequestState.OPEN
@@ -96,18 +135,49 @@ class Request:
 # ---------------------------------------------------------------- what was asked
 
 
-def view_of(given: Mapping[str, Any]) -> str:
-    """Return a tool's input for people: one line for each value, the command first; texts are cut where they are long.
+def view_of(
+    tool: str, given: Mapping[str, Any], hide: Callable[[str], tuple[str, int, int]], missing: int = 0
+) -> tuple[str, Unseen]:
+    """Return a tool's input for people, and what they do not see: one line for each value, the command first.
 
-    Whatever is left out is counted, so that nobody approves what they take to be all of it.
+    `hide` takes secrets out of a text, and returns it with how many there were and how long they are. `missing`: how
+    many characters were left out already. Whatever is left out is counted, so that nobody approves what they take to
+    be all of it; a value's lines but its first are indented, so that none of them is taken for another value.
     """
-    if isinstance(given.get("command"), str):
-        first = [str(given["command"])]
-        rest = {key: value for key, value in given.items() if key not in ("command", "description")}
-    else:
-        first, rest = [], dict(given)
-    lines = [*(_cut(text, _SHOWN) for text in first), *(f"{key}: {_cut(_plain(rest[key]), _VALUE)}" for key in rest)]
-    return _cut("\n".join(lines), _SHOWN + _VALUE)
+    command = given.get("command")
+    first = [command] if isinstance(command, str) else []
+    left = [key for key in given if not (first and key in ("command", _PROSE.get(tool)))]
+    texts = [*first, *(f"{key}: {_plain(given[key])}".replace("\n", "\n  ") for key in left)]
+    unseen, lines, room = Unseen(missing=missing), list[str](), _SHOWN + _VALUE
+    for number, text in enumerate(texts):
+        if room <= 0:
+            rest = sum(map(len, texts[number:]))
+            lines.append(_LEFT_OUT.format(left=f"{rest:,}"))
+            unseen += Unseen(missing=rest)
+            break
+        shown, more = _shown(text, hide, min(room, _SHOWN if first and number == 0 else _VALUE))
+        lines.append(shown)
+        unseen += more
+        room -= _weight(shown)
+    return "\n".join(lines), unseen
+
+
+def _shown(text: str, hide: Callable[[str], tuple[str, int, int]], room: int) -> tuple[str, Unseen]:
+    """Return a text as it is shown in so much room, and what of it is not."""
+    shown, escaped = visible(text[:_LOOKED_THROUGH])
+    shown, values, characters = hide(shown)
+    end, weight = 0, 0
+    while end < len(shown) and weight + _weight(shown[end]) <= room:
+        weight += _weight(shown[end])
+        end += 1
+    left = len(shown) - end + max(0, len(text) - _LOOKED_THROUGH)
+    return shown[:end] + (_LEFT_OUT.format(left=f"{left:,}") if left else ""), Unseen(values, characters, left, escaped)
+
+
+def _weight(text: str) -> int:
+    """Return how much room a text takes in a chat that escapes some characters and keeps fences apart."""
+    beyond = sum(letter > "\uffff" for letter in text)
+    return len(text) + beyond + text.count("`") + 4 * sum(text.count(sign) for sign in "&<>")
 
 
 def _plain(value: Any) -> str:
@@ -115,9 +185,11 @@ def _plain(value: Any) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
+    """Return a text of a question as it is shown."""
+    text = visible(text)[0]
     if len(text) <= limit:
         return text
-    return f"{text[:limit]}… [{len(text) - limit:,} more characters are left out: look at the terminal]"
+    return text[:limit] + _LEFT_OUT.format(left=f"{len(text) - limit:,}")
 
 
 def questions_of(given: Mapping[str, Any]) -> tuple[Question, ...]:
@@ -174,8 +246,7 @@ def text_of(request: Request, terminal: str = "") -> str:
     Buttons speak for themselves, where there are any.
     """
     if request.kind is RequestKind.PERMISSION:
-        detail = f"\n{fenced(request.detail)}" if request.detail.strip() else ""
-        return f"**{request.name}** asks for permission to use {_tool(request)}{detail}"
+        return f"**{request.name}** asks for permission to use {_asked(request)}"
     question = request.pending
     if question is None:
         return f"**{request.name}** asks"
@@ -212,7 +283,7 @@ def buttons_of(request: Request) -> tuple[Button, ...]:
     question, number = request.pending, len(request.answers)
     options = question.options if question is not None else ()
     return tuple(
-        Button(Press.OPTION, request.id, f"{place}. {option.label}", (number, place - 1))
+        Button(Press.OPTION, request.id, f"{place}. {visible(option.label)[0]}", (number, place - 1))
         for place, option in enumerate(options, 1)
     )
 
@@ -220,8 +291,7 @@ def buttons_of(request: Request) -> tuple[Button, ...]:
 def ended_text(request: Request) -> str:
     """Return the post of a request that is over, or whose present question was answered: what, by whom, when."""
     if request.kind is RequestKind.PERMISSION:
-        detail = f"\n{fenced(request.detail)}" if request.detail.strip() else ""
-        asked = f"**{request.name}** asked for permission to use {_tool(request)}{detail}"
+        asked = f"**{request.name}** asked for permission to use {_asked(request)}"
     else:
         said = [
             f"- {_cut(question.text, _QUESTION)}" + (f"\n  → {answer}" if answer else "")
@@ -231,9 +301,15 @@ def ended_text(request: Request) -> str:
     return f"{asked}\n{_how_it_ended(request)}"
 
 
-def _tool(request: Request) -> str:
-    """Return the tool's name as code: `mcp__x__y` would else be read as bold, and be unreadable."""
-    return f"`{request.tool.replace('`', '')}`" if request.tool else "a tool"
+def _asked(request: Request) -> str:
+    """Return the tool, what of its input is not seen, and the input; in this order, for a chat may cut the end off.
+
+    The tool's name is code: `mcp__x__y` would else be read as bold.
+    """
+    name = visible(request.tool)[0].replace("`", "\\x60")
+    head = f"`{name}`" if name else "a tool"
+    notes = "".join(f"\n{said}" for said in request.unseen.said())
+    return f"{head}{notes}" + (f"\n{fenced(request.detail)}" if request.detail else "")
 
 
 def _padded(request: Request) -> Sequence[str]:
@@ -262,6 +338,7 @@ def fenced(text: str) -> str:
 def payload_of(request: Request) -> str:
     """Return what was asked, as JSON."""
     asked: dict[str, Any] = {"tool": request.tool, "detail": request.detail, "digest": request.digest}
+    asked["unseen"] = [getattr(request.unseen, name) for name in _UNSEEN]
     asked["questions"] = [
         {
             "question": question.text,

@@ -1,6 +1,7 @@
 """Text without what a terminal would act on. No I/O; imported by every command, so nothing heavy is imported here."""
 
 import re
+from functools import cache
 
 _REASON_LIMIT = 500
 _ELLIPSIS = "…"
@@ -26,6 +27,31 @@ def unstyled(text: str) -> str:
 def plain(text: str) -> str:
     """Return the text without control characters, direction marks and broken surrogates. Tabs and newlines stay."""
     return _DROPPED.sub("", text)
+
+
+def visible(text: str) -> tuple[str, int]:
+    """Return the text with each character that cannot be seen written as an escape (`\\u202e`), and their number.
+
+    These are controls, direction marks, blanks of no or of odd width, and what no font has. Tabs, newlines and the
+    ordinary blank stay, as does what belongs to an emoji before it.
+    """
+    return _unseen().subn(lambda found: _escape(ord(found[0])), text)
+
+
+@cache
+def _unseen() -> re.Pattern[str]:
+    """Return what matches one such character; compiled where it is used, for most commands show no request."""
+    symbol = "[\u203c-\u3299\U0001f000-\U0001faff]"  # what may be an emoji, which the next ones then belong to
+    return re.compile(
+        f"(?<!{symbol})[\ufe0e\ufe0f]|(?<![\ufe0f]|{symbol})\u200d"
+        "|[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200c\u200e\u200f"
+        "\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb"
+        "\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff\U000f0000-\U0010ffff]"
+    )
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def reason_of(text: str) -> str:

@@ -21,6 +21,7 @@ from core.domain.asking import (
     Request,
     RequestKind,
     RequestState,
+    Unseen,
     asked_of,
     buttons_of,
     ended_text,
@@ -173,7 +174,7 @@ class Requests:
         now, limit = self._system.clock.now(), self._system.settings.limits.approval_wait_seconds
         told = stamped(asked.key, now)  # an answer at the terminal may be quicker than the client
         permission = asked.kind is RequestKind.PERMISSION
-        redact = self._redactor.redact
+        detail, unseen = view_of(asked.tool, asked.given, self._hide, asked.missing) if permission else ("", Unseen())
         return Request(
             id=new_request_id(),
             key=asked.key,
@@ -185,10 +186,15 @@ class Requests:
             asked_at=told if now - _FRESH < told < now else now,
             expires_at=now + timedelta(seconds=min(asked.wait or limit, limit)),
             tool=asked.tool,
-            detail=view_of(_each_text(redact, asked.given)) if permission else "",
+            detail=detail,
+            unseen=unseen,
             questions=asked.questions,
             digest=asked.digest,
         )
+
+    def _hide(self, text: str) -> tuple[str, int, int]:
+        redacted = self._redactor.counted(text)
+        return redacted.text, redacted.count, redacted.characters
 
     def _terminal(self, request: Request) -> str:
         """Return the command by which a question is answered where no reply is read, "" elsewhere."""
@@ -351,14 +357,6 @@ class Requests:
 
 def _expired(request: Request) -> str:
     return ASK_EXPIRED if request.kind is RequestKind.ASK else EXPIRED
-
-
-def _each_text(change: Callable[[str], str], value: Any) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {str(key): _each_text(change, each) for key, each in value.items()}
-    return [_each_text(change, each) for each in value] if isinstance(value, list) else value
 
 
 def answer_of(request: Request) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from core.clock import from_iso, iso
-from core.domain.asking import Request, RequestKind, RequestState, payload_of, questions_of
+from core.domain.asking import Request, RequestKind, RequestState, Unseen, payload_of, questions_of
 from core.store import queries
 from core.store.columns import from_column, to_column
 from core.store.rows import Rows, column
@@ -112,7 +112,8 @@ def _request(found: sqlite3.Row) -> Request:
         expires_at=column(found, "expires_at", from_iso),
         tool=payload["tool"],
         detail=payload["detail"],
-        digest=payload.get("digest", ""),  # a row of an earlier version has none
+        unseen=Unseen(*payload.get("unseen", ())),  # a row of an earlier version has none, and no digest
+        digest=payload.get("digest", ""),
         questions=questions_of(payload),
         state=column(found, "state", RequestState),
         allowed=bool(found["allowed"]),

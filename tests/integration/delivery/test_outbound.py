@@ -304,6 +304,17 @@ def test_secrets_are_out_of_everything_before_it_is_cut(recorded: System, chat: 
     assert chat.texts() == ["it is [redacted].", "failed with [redacted]"]
 
 
+def test_whoever_is_to_answer_is_told_that_something_is_hidden(recorded: System, chat: Chat, clock: HandClock) -> None:
+    """A question's words are taken for what they are; what is hidden in them is counted."""
+    asked = replace(post(OutboundKind.REQUEST, channel=HOME, thread="1.1"), text="Use xoxb-1-2-abc or xoxb-1-2-abd?")
+    recorded.outbox.add([asked])
+
+    drain(OutboundWorker(recorded, chat), clock)
+
+    told = "**2 values that look like secrets are hidden** (24 characters): look at the terminal first"
+    assert chat.texts() == [f"Use [redacted] or [redacted]?\n{told}"]
+
+
 @pytest.mark.parametrize("reason", [ChannelError.CHANNEL_GONE, ChannelError.NOT_MEMBER, ChannelError.THREAD_GONE])
 def test_a_thread_that_is_gone_is_unbound(
     worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock, reason: str

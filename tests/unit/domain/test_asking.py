@@ -1,5 +1,6 @@
 """Requests: what is read of a tool's input, what a typed text answers, what people are shown."""
 
+import unicodedata
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -8,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.answering import wire
+from bot.views.buttons import SECTION_MAX
 from core.domain.asking import (
     Option,
     Question,
     Request,
     RequestKind,
     RequestState,
+    Unseen,
     asked_of,
     buttons_of,
     ended_text,
@@ -24,6 +28,9 @@ from core.domain.asking import (
     view_of,
 )
 from core.domain.buttons import NEEDS, Press, Role
+from core.domain.plaintext import visible
+from core.ports import NewPost, OutboundKind
+from core.redaction import Redactor
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 COLOURS = Question("Which?", (Option("red"), Option("Dark Blue"), Option("3")), several=False)
@@ -33,6 +40,16 @@ def request(kind: RequestKind = RequestKind.PERMISSION, **changes: Any) -> Reque
     """Return an open request."""
     made = Request("q-1", "k", "s-1", "scribe", "i-1", "main", kind, NOW, NOW + timedelta(minutes=10), tool="Bash")
     return replace(made, **changes)
+
+
+def seen(given_input: dict[str, Any], missing: int = 0, tool: str = "Bash") -> tuple[str, Unseen]:
+    """Return what is shown of a tool's input, secrets taken out."""
+
+    def hide(text: str) -> tuple[str, int, int]:
+        redacted = Redactor().counted(text)
+        return redacted.text, redacted.count, redacted.characters
+
+    return view_of(tool, given_input, hide, missing)
 
 
 @pytest.mark.parametrize(
@@ -80,15 +97,97 @@ def test_any_line_is_read_without_a_fault(anything: Any) -> None:
 @given(st.dictionaries(st.text(max_size=20), st.text() | st.integers() | st.lists(st.text()), max_size=8))
 def test_a_view_is_short_and_total(given_input: dict[str, Any]) -> None:
     """A tool's input is never shown at a length that a message cannot hold."""
-    assert len(view_of(given_input)) < 2_300
+    assert len(seen(given_input)[0]) < 2_900
+
+
+def test_a_view_of_very_much_is_short() -> None:
+    """However many values there are, and however a chat writes them."""
+    shown, unseen = seen({f"k{n}": "&<>" * 100 for n in range(5_000)})
+
+    assert len(shown) + 4 * sum(map(shown.count, "&<>")) < 2_300
+    assert unseen.missing > 1_400_000
+
+
+@pytest.mark.parametrize("letter", ["&", "<", "`", "x", "\u202e", "\U0001f600", "```\n"])
+def test_the_longest_permission_fits_into_a_message_with_buttons(letter: str) -> None:
+    """Else a chat cuts it, and the buttons stand below half of it."""
+    given = {"command": letter * 30_000, "other": letter * 30_000, "third": f"xoxb-1-2-abc {letter}"}
+    detail, unseen = seen(given, missing=10**6)
+    asked = request(detail=detail, unseen=unseen, tool="t" * 200, name="n" * 40)
+    made = NewPost("p", "k", OutboundKind.REQUEST, "s", asked.name, "slack", text_of(asked))
+
+    assert len(wire(made)) <= SECTION_MAX
 
 
 def test_what_is_left_out_is_counted() -> None:
     """Nobody approves what they take to be all of it."""
-    shown = view_of({"command": "x" * 5_000, "description": "harmless"})
+    shown, unseen = seen({"command": "x" * 50_000, "description": "harmless"}, missing=7)
+    post = text_of(request(detail=shown, unseen=unseen))
 
-    assert "3,600 more characters are left out" in shown
+    assert "48,600 more characters are left out" in shown
     assert "harmless" not in shown
+    assert "**48,607 characters left out**: look at the terminal first" in post
+    assert post.index("look at the terminal first") < post.index("```")
+
+
+def test_what_looks_like_a_secret_is_counted_and_nothing_else_hides_behind_it() -> None:
+    """An unclosed key, a variable that is called a token: the command stays to be seen."""
+    command = f"export TOKEN={'Ab3' * 12}\ntoken=/tmp/a.sh; sh $token\necho '-----BEGIN PRIVATE KEY-----'\nrm -rf ~"
+    shown, unseen = seen({"command": command, "env": {"password": "hunter2hunter2"}})
+    post = text_of(request(detail=shown, unseen=unseen))
+
+    assert shown == command.replace("Ab3" * 12, "[redacted]") + '\nenv: {"password": "[redacted]"}'
+    assert (unseen.values, unseen.characters) == (2, 36 + 14)
+    assert "**2 values that look like secrets are hidden** (50 characters): look at the terminal first" in post
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("echo ok\u202e# txt.sh", "echo ok\\u202e# txt.sh"),
+        ("rm -rf ~\x1b[2K\recho ok", "rm -rf ~\\x1b[2K\\x0decho ok"),
+        ("rm -rf ~\b\b\bls", "rm -rf ~\\x08\\x08\\x08ls"),
+        ("rm -rf /ho\u200bme", "rm -rf /ho\\u200bme"),
+        ("rm\u00a0-rf", "rm\\xa0-rf"),
+        ("ls\u2028rm", "ls\\u2028rm"),
+        ("a\U000e0041\ufeff\u3164\u2066\x9b\x00\ud800", "a\\U000e0041\\ufeff\\u3164\\u2066\\x9b\\x00\\ud800"),
+    ],
+)
+def test_what_cannot_be_seen_is_written_as_an_escape(typed: str, shown: str) -> None:
+    """Nothing turns a line round, rubs it out or hides in it; how much there was is said."""
+    detail, unseen = seen({"command": typed})
+    post = text_of(request(detail=detail, unseen=unseen, tool=f"Bash{typed[-1]}"))
+
+    assert detail == shown
+    assert shown in post
+    assert unseen.escaped == sum(letter not in shown for letter in typed)
+    assert f"{unseen.escaped} character" in post
+    assert "such as `\\u202e`" in post
+    asked = request(RequestKind.QUESTION, questions=(Question(typed, (Option(typed, f"{typed}!"),)),))
+    assert text_of(asked).count(shown) == 3
+    assert buttons_of(asked)[0].label == f"1. {shown}"
+
+
+@given(st.text())
+def test_all_that_can_be_seen_is_shown_as_it_is(text: str) -> None:
+    """Letters of every writing, and emoji with what belongs to them."""
+    kept = "".join(letter for letter in text if unicodedata.category(letter)[0] not in "CZM")
+
+    assert visible(f"⚠️ 👩‍💻 é {kept}\t\n") == (f"⚠️ 👩‍💻 é {kept}\t\n", 0)
+
+
+def test_no_line_of_a_value_is_taken_for_another_value() -> None:
+    """A file's text that looks like a second path stands further in."""
+    shown, _ = seen({"file_path": "/home/ann/.bashrc", "content": "a\nfile_path: /tmp/x"})
+
+    assert shown.splitlines() == ["file_path: /home/ann/.bashrc", "content: a", "  file_path: /tmp/x"]
+
+
+def test_only_what_a_tool_does_not_act_on_is_left_unsaid() -> None:
+    """The shell's description is the model's own words; elsewhere it may be what the tool is told to write."""
+    given = {"command": "make", "description": "text"}
+
+    assert [seen(given, tool=tool)[0] for tool in ("Bash", "mcp__tracker__file")] == ["make", "make\ndescription: text"]
 
 
 @given(st.text(alphabet="`ab\n"))
