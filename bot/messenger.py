@@ -32,6 +32,7 @@ from core.domain.posting import OutboundKind
 from core.domain.rebinding import OwnPost, ThreadSeen
 from core.errors import ChannelError
 from core.names import standing_ref
+from core.plainfiles import read_plain
 from core.ports import Button, NewPost, Posted, Role
 from core.redaction import Redactor
 from core.values import replace as replace_fields
@@ -41,6 +42,7 @@ _LOG = logging.getLogger(__name__)
 TEXT_MAX = 38_000  #: chat.postMessage cuts silently above 40,000
 UPDATE_MAX = 3_800  #: chat.update refuses above some 4,000
 _PAGE = 200
+_MOST_BYTES = 1 << 26  #: of a file; what an agent may attach is smaller
 _MARKDOWN = frozenset(
     {OutboundKind.ANSWER, OutboundKind.PART, OutboundKind.PROGRESS, OutboundKind.REQUEST, OutboundKind.POST}
 )
@@ -206,7 +208,7 @@ class Messenger:
     def _file(self, path: Path) -> bytes:
         """Return what is attached; of a text the secrets are taken out, as of every other. Raises ChannelError."""
         try:
-            content = path.read_bytes()
+            content = read_plain(path, _MOST_BYTES)
         except OSError as error:
             reason = f"the file {self._redactor.redact(path.name)} cannot be read: {error.strerror}"
             raise ChannelError(reason, "post it again", transient=False) from error

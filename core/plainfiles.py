@@ -1,12 +1,14 @@
-"""Opening files in whose place an agent, which has our rights, may have put something else."""
+"""Opening files in whose place an agent, which has our rights, may have put something else, of any size."""
 
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 _NOT_PLAIN = "it is no plain file"
+_CHUNK = 1 << 16  # bytes
 
 
 def open_plain(path: Path) -> BinaryIO:
@@ -39,7 +41,42 @@ def _checked(descriptor: int, path: Path) -> int:
     raise OSError(errno.EINVAL, _NOT_PLAIN, str(path))
 
 
-def read_plain(path: Path) -> bytes:
-    """Return what a plain file holds; see `open_plain`. Raises OSError."""
+def read_plain(path: Path, most: int) -> bytes:
+    """Return what a plain file holds; see `open_plain` and `read_bounded`. Raises OSError."""
     with open_plain(path) as stream:
-        return stream.read()
+        return read_bounded(stream, most)
+
+
+def read_bounded(stream: BinaryIO, most: int) -> bytes:
+    """Return what is left of the stream. Raises OSError, EOVERFLOW where that is more than `most` bytes.
+
+    Of a file that is known before anything is read; of anything else no more is read than that.
+    """
+    found = os.fstat(stream.fileno())
+    fits = not stat.S_ISREG(found.st_mode) or found.st_size - stream.tell() <= most
+    content = stream.read(most + 1) if fits else b""
+    if fits and len(content) <= most:
+        return content
+    raise too_large(most)
+
+
+def whole_lines(stream: BinaryIO, longest: int, most: int) -> Iterator[tuple[int, bytes]]:
+    """Yield each whole line with the offset behind it, b"" in the place of one of more than `longest` bytes.
+
+    A last line without its end is half written, and not yielded. Raises OSError, EOVERFLOW after `most` bytes.
+    """
+    begin = stream.tell()
+    while part := stream.readline(longest):
+        whole = part if part.endswith(b"\n") else b""
+        while part and not part.endswith(b"\n") and stream.tell() - begin <= most:
+            part = stream.readline(_CHUNK)
+        if not part:
+            return
+        if stream.tell() - begin > most:
+            raise too_large(most)
+        yield stream.tell(), whole
+
+
+def too_large(most: int) -> OSError:
+    """Return the error that says so."""
+    return OSError(errno.EOVERFLOW, f"it holds more than {most:,} bytes")

@@ -24,6 +24,7 @@ CONNECT_SECONDS = 5.0  # for a service that is there to say that it has heard
 RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0)
 LONGEST_TEXTS = (20_000, 4_000, 400)  # characters of each text of an input that is too long; people are shown less
 LONGEST_INPUT = 900_000  # of all of them; the service reads a line of 1 MiB
+LONGEST_HOOK = 1 << 24  # bytes; what is cut there is no JSON any more, and the dialog stays in the terminal
 QUESTION_TOOL = "AskUserQuestion"
 NONCE = "nonce"  # the file's name
 
@@ -165,7 +166,7 @@ def main(words: Sequence[str]) -> int:
     """Ask for the hook whose JSON stands on standard input; 0 in every case."""
     path, instance, key = words
     try:
-        payload = json.loads(sys.stdin.buffer.read())
+        payload = json.loads(sys.stdin.buffer.read(LONGEST_HOOK))
         request = request_of(payload, instance, f"{key}.{_nonce()}")
         output = hook_output(payload, wait_for_answer(path, request))
     except (Undecided, OSError, ValueError, AttributeError, TypeError, RecursionError):

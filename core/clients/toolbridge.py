@@ -29,6 +29,7 @@ VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  #: of the p
 CONNECT_SECONDS = 5.0  # for a service that is there to say that it has heard
 RETRY_SECONDS = (0.2, 0.5, 1.0)  # a restart of the service takes about so long
 LONGEST_CALL = 1_000_000  # bytes; the service reads a line of 1 MiB
+LONGEST_LINE = 1 << 24  # bytes; what follows in a longer one is refused as another line
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS = -32700, -32600, -32601, -32602
 
 
@@ -57,7 +58,7 @@ class Bridge:
 
     def serve(self, lines: IO[bytes]) -> None:
         """Answer until the client hangs up."""
-        for line in lines:
+        while line := lines.readline(LONGEST_LINE):
             try:
                 message = json.loads(line)
             except (ValueError, RecursionError):

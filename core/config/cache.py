@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from core.config.location import xdg
+from core.plainfiles import read_bounded
 
+_LONGEST = 1 << 24  #: bytes; several times a configuration file
 _KEPT = 16  #: files; more than this many configurations on one machine are demos and tests of the past
 #: what validates outside this folder
 _ELSEWHERE = (
@@ -86,11 +88,11 @@ def _fingerprint() -> list[list[Any]]:
 def _read(file: Path) -> dict[str, Any] | None:
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(handle, encoding="utf-8") as opened:
+        with os.fdopen(handle, "rb") as opened:
             found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
                 return None
-            entry = json.load(opened)
+            entry = json.loads(read_bounded(opened, _LONGEST))
     except (OSError, ValueError, RecursionError):
         return None
     return entry if isinstance(entry, dict) else None

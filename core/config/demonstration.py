@@ -32,7 +32,7 @@ def demo_folder(settings: Settings) -> Path | None:
         return None
     try:
         with source.open(encoding="utf-8", errors="replace") as file:
-            return source.parent if file.readline() == HEADER else None
+            return source.parent if file.readline(len(HEADER)) == HEADER else None
     except OSError:
         return None  # it is not there any more, so no demo can be told from anything else
 

@@ -5,6 +5,7 @@ The validator (pydantic) and the parser (yaml) are imported only when the file c
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +14,13 @@ from typing import TYPE_CHECKING
 from core.config import cache
 from core.config.location import FILE_NAME, Location, default_state_root, home, locate
 from core.config.settings import Routing, Settings, settings_from
+from core.plainfiles import read_bounded
 
 if TYPE_CHECKING:
     from core.config.problems import ConfigError
+
+
+LONGEST = 1 << 20  #: bytes of a configuration file
 
 
 def load(explicit: Path | None = None, env: Mapping[str, str] | None = None) -> Settings:
@@ -68,7 +73,8 @@ def read_text(location: Location) -> str | None:
     Raises ConfigError naming path and reason: a file that exists and cannot be read is never "no configuration".
     """
     try:
-        return location.path.read_bytes().decode("utf-8-sig")
+        with location.path.open("rb") as stream:
+            return read_bounded(stream, LONGEST).decode("utf-8-sig")
     except FileNotFoundError as error:
         if not location.named:
             return None
@@ -80,7 +86,8 @@ def read_text(location: Location) -> str | None:
         remedy = f"name the file, such as {location.path / FILE_NAME}" if location.named else "move it away"
         raise _unusable(location, "a folder", remedy) from error
     except OSError as error:
-        raise _unusable(location, f"a file that cannot be read: {error.strerror}", "mend its permissions") from error
+        remedy = "name the right file" if error.errno == errno.EOVERFLOW else "mend its permissions"
+        raise _unusable(location, f"a file that cannot be read: {error.strerror}", remedy) from error
 
 
 def _unusable(location: Location, found: str, remedy: str) -> ConfigError:

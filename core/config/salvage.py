@@ -8,9 +8,11 @@ from pydantic import ValidationError
 
 from core.config import cache
 from core.config.document import read_document
+from core.config.loading import LONGEST
 from core.config.resolving import absolute
 from core.config.schema import TmuxBlock
 from core.config.settings import Settings, tmux_from
+from core.plainfiles import read_bounded
 
 _TRIES = 20  #: an earlier break may come to light each time the lines after a break are left out
 
@@ -35,7 +37,8 @@ def salvage(path: Path, defaults: Settings, env: Mapping[str, str]) -> Settings:
 def _readable(path: Path) -> dict[str, Any]:
     """Return the values of the file; where its YAML is broken, of the lines before that."""
     try:
-        text = path.read_bytes().decode("utf-8", errors="replace")
+        with path.open("rb") as stream:
+            text = read_bounded(stream, LONGEST).decode("utf-8", errors="replace")
     except OSError:
         return {}
     document = read_document(text, str(path))

@@ -59,6 +59,7 @@ TRANSITIONS: Mapping[MessageState, frozenset[MessageState]] = {
     S.FAILED: frozenset(),
 }
 
+MOST_TEXT = 1 << 20  #: characters of a message
 WAITING = frozenset({S.PENDING, S.QUEUED})  #: may be claimed, cancelled or refused
 IN_FLIGHT = frozenset({S.CLAIMED, S.PASTED, S.SUBMITTED})  #: nothing else is pasted into that session meanwhile
 DELIVERED = frozenset({S.CONFIRMED, S.SUBMITTED, S.ACCEPTED})

@@ -11,10 +11,12 @@ from core.domain.harness import HarnessEvent, TextQueued, TurnEnded, TurnStarted
 from core.errors import StoreBroken, TrustFailed
 from core.harness.base import object_of, text_of
 from core.harness.events import NOTIFICATION, is_internal
-from core.plainfiles import open_plain
+from core.plainfiles import open_plain, too_large, whole_lines
 
 _INTERRUPTED = "[Request interrupted by user"  #: also "… for tool use]"
 _CHUNK = 1 << 16
+_LONGEST_LINE = 1 << 26  #: bytes; one that holds pictures has some millions
+_MOST_UNREAD = 1 << 30  #: bytes; a conversation of weeks has some hundred millions
 
 
 class ConversationFile:
@@ -43,13 +45,14 @@ class ConversationFile:
     def _read_on(self) -> tuple[HarnessEvent, ...]:
         events: list[HarnessEvent] = []
         with open_plain(self._path) as stream:
-            if stream.seek(0, os.SEEK_END) < self._offset:  # a new file under the old name
+            end = stream.seek(0, os.SEEK_END)
+            if end < self._offset:  # a new file under the old name
                 self._offset = 0
+            if end - self._offset > _MOST_UNREAD:
+                raise too_large(_MOST_UNREAD)
             stream.seek(self._offset)
-            for line in stream:
-                if not line.endswith(b"\n"):
-                    break  # half written: read again next time
-                self._offset += len(line)
+            for offset, line in whole_lines(stream, _LONGEST_LINE, _MOST_UNREAD):
+                self._offset = offset
                 events += line_events(line)
         return tuple(events)
 
@@ -91,7 +94,8 @@ def untaken(path: Path) -> str:
 def _holds(path: Path, wanted: Callable[[Mapping[str, Any]], bool]) -> bool:
     try:
         with open_plain(path) as stream:
-            return any(wanted(entry) for line in stream if (entry := _entry(line)) is not None)
+            lines = whole_lines(stream, _LONGEST_LINE, _MOST_UNREAD)
+            return any(wanted(entry) for _, line in lines if (entry := _entry(line)) is not None)
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -115,8 +119,10 @@ def _end_of_last_line(path: Path) -> int:
     except FileNotFoundError:
         return 0
     with stream:
-        end = stream.seek(0, os.SEEK_END)
+        size = end = stream.seek(0, os.SEEK_END)
         while end > 0:
+            if size - end > _LONGEST_LINE:
+                raise too_large(_LONGEST_LINE)
             begin = max(0, end - _CHUNK)
             stream.seek(begin)
             found = stream.read(end - begin).rfind(b"\n")

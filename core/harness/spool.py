@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.domain.harness import Report
-from core.plainfiles import open_plain
+from core.plainfiles import read_plain
 
 BLOCKED_SUFFIX = ".blocked.json"  #: the turn gate blocked the turn that this report is about
 BAD = "bad"  #: folder beside the reports that could not be understood
@@ -17,7 +17,9 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  #: it names a file of the harness's
 _ODD = re.compile(rb"[^A-Za-z0-9._-]")
 _NAME_LIMIT = 150
-_NO_FILE = frozenset({errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.ELOOP, errno.EACCES, errno.EPERM})
+_LONGEST = 1 << 24  #: bytes of a report; those that carry a whole file or picture have a few millions
+_TOGETHER = 1 << 24  #: bytes of reports that are taken in at once
+_NO_FILE = frozenset({errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EOVERFLOW})
 
 
 @dataclass(frozen=True)
@@ -31,16 +33,20 @@ class BadReport:
 
 @dataclass(frozen=True)
 class Reports:
-    """What lay in the spool: the reports in order, and what had to be put aside."""
+    """What lay in the spool: the reports in order, what had to be put aside, and whether there is `more`.
+
+    That is so where they are so large together that they are taken in one part after another.
+    """
 
     reports: tuple[Report, ...]
     bad: tuple[BadReport, ...] = ()
+    more: bool = False
 
 
 def read_reports(folder: Path, instance: str) -> Reports:
-    """Return an instance's reports in the order of their names; half-written ones are not seen.
+    """Return an instance's reports in the order of their names, or the first of them; half-written ones are not seen.
 
-    A folder that is not there holds none. What is no JSON object in a plain file of a sound name, or names a
+    A folder that is not there holds none. What is no JSON object in a plain file of a sound name and size, or names a
     conversation by what is no id, is moved to `bad/` and told of. Raises OSError where the folder or a report cannot be
     read: that says nothing about whether reports are there.
     """
@@ -50,20 +56,23 @@ def read_reports(folder: Path, instance: str) -> Reports:
         return Reports(())
     reports: list[Report] = []
     bad: list[BadReport] = []
+    size = 0
     for name in names:
         path = folder / name
         try:
-            payload = _payload(path)
+            content = _content(path)
+            size += len(content)
+            reports.append(Report(instance, name, _payload(content)))
         except FileNotFoundError:
             continue  # another process has taken it in
         except (ValueError, RecursionError) as error:
-            bad.append(_put_aside(path, str(error)))
+            bad.append(put_aside(path, str(error)))
         except OSError as error:
             if error.errno not in _NO_FILE:
                 raise
-            bad.append(_put_aside(path, error.strerror or str(error)))
-        else:
-            reports.append(Report(instance, name, payload))
+            bad.append(put_aside(path, error.strerror or str(error)))
+        if size >= _TOGETHER:
+            return Reports(tuple(reports), tuple(bad), more=name != names[-1])
     return Reports(tuple(reports), tuple(bad))
 
 
@@ -76,12 +85,16 @@ def _is_report(name: str) -> bool:
     return name.endswith(".json") and not name.startswith(".")
 
 
-def _payload(path: Path) -> dict[str, Any]:
-    """Return the report's object. Raises ValueError for what is none, OSError."""
+def _content(path: Path) -> bytes:
+    """Return what the file holds. Raises ValueError for a name that is no report's, OSError."""
     if not _NAME.fullmatch(path.name):
         raise ValueError("its name is no report's")
-    with open_plain(path) as stream:
-        payload = json.loads(stream.read())
+    return read_plain(path, _LONGEST)
+
+
+def _payload(content: bytes) -> dict[str, Any]:
+    """Return the report's object. Raises ValueError for what is none."""
+    payload = json.loads(content)
     if not isinstance(payload, dict):
         raise ValueError("it is no JSON object")
     session_id = payload.get("session_id")
@@ -90,7 +103,8 @@ def _payload(path: Path) -> dict[str, Any]:
     return payload
 
 
-def _put_aside(path: Path, reason: str) -> BadReport:
+def put_aside(path: Path, reason: str) -> BadReport:
+    """Move a report to `bad/`, for that reason. Raises OSError."""
     folder = path.parent / BAD
     folder.mkdir(mode=0o700, exist_ok=True)
     name = _ODD.sub(lambda found: b"%%%02x" % found[0][0], os.fsencode(path.name)).decode()[:_NAME_LIMIT]

@@ -15,8 +15,9 @@ from typing import Any
 from core.domain.activity import BETWEEN_TURNS, ActivityState
 from core.domain.harness import Opinion
 from core.harness.base import text_of
-from core.plainfiles import open_plain
+from core.plainfiles import open_plain, read_bounded
 
+_LONGEST = 1 << 20  #: bytes; it has some hundred
 _STATES = {
     "idle": ActivityState.IDLE,
     "shell": ActivityState.BUSY,  # idle, and a background shell of it runs
@@ -30,7 +31,7 @@ def read_opinion(path: Path) -> Opinion | None:
     try:
         with open_plain(path) as file:
             written_at = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
-            content = json.loads(file.read())
+            content = json.loads(read_bounded(file, _LONGEST))
     except (OSError, OverflowError, ValueError, RecursionError):
         return None
     opinion = opinion_of(content) if isinstance(content, dict) else None

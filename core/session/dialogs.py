@@ -12,6 +12,7 @@ from pathlib import Path
 from core.domain.activity import ASKING_STATES
 from core.domain.asking import MAIN
 from core.domain.harness import Opinion
+from core.plainfiles import read_plain
 from core.store.files import broken, remove_file
 
 SETTLED = timedelta(seconds=0.5)  #: a word of the second source that has stood for so long is no passing one
@@ -72,7 +73,7 @@ def drop_marker(marker: Path, before: datetime) -> None:
         marker.rename(aside)
         if aside.stat().st_mtime > before.timestamp():
             with marker.open("ab") as stream:
-                stream.write(aside.read_bytes())
+                stream.write(read_plain(aside, 16 * _LONGEST))
     except FileNotFoundError:
         return
     except OSError as error:

@@ -14,12 +14,15 @@ from core.domain.tools import SERVER
 from core.domain.toolspecs import EVERY_TOOL, INSTRUCTIONS, tools_for
 from core.errors import InvalidValue
 from core.paths import StatePaths
+from core.plainfiles import read_plain
 from core.secretnames import secret_variables as secret_variables
 from core.session.credentials import mint_token
 from core.session.sessions import Resolved
 from core.store.files import broken, is_there, own_folder, remove_file, write_private
 
 HOLD, ASKING, TOOL = "hold", "asking", "tool"
+LONGEST_BRIEF = 1 << 20  #: bytes
+LONGEST_OUTPUT = 1 << 26  #: bytes of what is kept of a screen and its history
 
 
 def context_of(
@@ -54,7 +57,7 @@ def read_brief(definition: Definition) -> str:
         return definition.prompt or ""
     path = Path(definition.prompt_file).expanduser()
     try:
-        return path.read_text(encoding="utf-8")
+        return read_plain(path, LONGEST_BRIEF).decode()
     except OSError as error:
         raise InvalidValue(
             f"{definition.name}: its promptFile {path} cannot be read: {error.strerror}",

@@ -9,8 +9,8 @@ from core.clock import iso
 from core.domain.session import LastExit, Live, SessionRecord
 from core.errors import NotRunning, StoreBroken
 from core.names import target_for
-from core.plainfiles import open_plain
-from core.session.launching import output_path
+from core.plainfiles import open_plain, read_bounded
+from core.session.launching import LONGEST_OUTPUT, output_path
 from core.session.sessions import definition_of
 from core.system import System
 from core.values import dataclass
@@ -90,7 +90,7 @@ def _read(path: Path) -> tuple[str, datetime] | None:
     try:
         with open_plain(path) as stream:
             at = datetime.fromtimestamp(os.fstat(stream.fileno()).st_mtime, UTC)
-            return stream.read().decode(errors="replace"), at
+            return read_bounded(stream, LONGEST_OUTPUT).decode(errors="replace"), at
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -12,7 +12,7 @@ from core.delivery.deliverer import Deliverer, is_over, waits_long
 from core.domain.activity import ASKING_STATES
 from core.domain.framing import AGENT_WAY, clean
 from core.domain.gate import Action, Wake
-from core.domain.message import DELIVERED, EXIT_ZERO, InboxRow, Kind, MessageState, NewMessage
+from core.domain.message import DELIVERED, EXIT_ZERO, MOST_TEXT, InboxRow, Kind, MessageState, NewMessage
 from core.domain.session import SessionRecord
 from core.errors import InvalidValue, LockBusy, NotPermitted, NotRunning, Refused, TmuxMissing, TmuxSilent
 from core.names import new_marker, new_message_id
@@ -75,6 +75,11 @@ def say(
     if raw and actor.partition(":")[0] == AGENT_WAY:
         raise NotPermitted(f"{actor} may not leave out the frame", "agents speak in their own name: leave --raw out")
     cleaned = clean(text)
+    if len(cleaned.text) > MOST_TEXT:
+        raise InvalidValue(
+            f"the message has {len(cleaned.text):,} characters, and {MOST_TEXT:,} are taken",
+            "put it where the agent can read it, and say where",
+        )
     if known.unreadable is not None:
         raise known.unreadable
     deliverer = Deliverer(system)

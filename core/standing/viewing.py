@@ -4,7 +4,7 @@ from core.domain.session import Live
 from core.errors import NotRunning
 from core.names import target_for
 from core.plainfiles import read_plain
-from core.session.launching import output_path
+from core.session.launching import LONGEST_OUTPUT, output_path
 from core.session.sessions import Known, definition_of
 from core.system import System
 from core.values import dataclass
@@ -53,7 +53,7 @@ def _kept_output(system: System, known: Known) -> str | None:
     if known.record is None:
         return None
     try:
-        return read_plain(output_path(system.paths, known.record.uid)).decode(errors="replace")
+        return read_plain(output_path(system.paths, known.record.uid), LONGEST_OUTPUT).decode(errors="replace")
     except OSError:
         return None  # none was kept
 

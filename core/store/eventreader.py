@@ -11,6 +11,7 @@ from core.clock import Clock
 from core.store.files import broken
 from core.store.logfiles import LogFiles
 
+_LONGEST = 1 << 24  #: bytes of a line; one that is longer is no event
 _log = logging.getLogger(__name__)
 
 
@@ -84,8 +85,8 @@ def _open(files: LogFiles) -> list[BufferedReader]:
 def _events(files: LogFiles, reader: BufferedReader) -> Iterator[dict[str, Any]]:
     """Yield the whole lines from where the reader stands; half a line is left for the next look."""
     try:
-        while line := reader.readline():
-            if not line.endswith(b"\n"):
+        while line := reader.readline(_LONGEST):
+            if not line.endswith(b"\n") and len(line) < _LONGEST:
                 reader.seek(-len(line), os.SEEK_CUR)
                 return
             if (event := _event(line)) is not None:

@@ -20,6 +20,7 @@ _REMEDIES = {
     errno.ENOTDIR: "move away the file that stands where a folder should be",
     errno.EISDIR: "move away the folder that stands where a file should be",
     errno.EINVAL: "move away what stands there: only a plain file should",
+    errno.EOVERFLOW: "move it away: nothing of ours is so large",
     errno.ELOOP: "move the symbolic link away: it may lead anywhere",
     errno.EMFILE: "raise the limit on open files (`ulimit -n`), then try again",
 }

@@ -13,6 +13,7 @@ from core.store.files import broken, private_folder, remove_file, write_private
 from core.store.recordcodec import Malformed, decode_record, encode_record
 
 _SUFFIX = ".json"
+_LONGEST = 1 << 22  #: bytes; briefs are the longest part of a record
 _TICK_SECONDS = 0.1  #: longer than a file system's clock stands still
 _State = tuple[int, int, int, int, int]  #: device, inode, size, times of the content and of the inode
 
@@ -33,7 +34,7 @@ class RecordFiles:
             known = self._last.get(name)
             if known is not None and known[0] == state:
                 return known[1]
-            record = decode_record(read_plain(Path(path)), name)
+            record = decode_record(read_plain(Path(path), _LONGEST), name)
             if _rests(state):
                 self._last[name] = (state, record)
             return record

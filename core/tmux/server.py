@@ -15,6 +15,7 @@ from core.values import dataclass, field
 
 UNIT = "the-loop-tmux.service"  #: of systemd, which starts the server of the default configuration
 CONTROL_SESSION = "_the-loop"  #: belongs to the control client, and runs nothing of anybody's
+_LONGEST = 1 << 16  # bytes of a file of ours
 _REVIVAL = 1.0  # seconds that a server gets to make its socket anew
 _SLEEP = "2147483647"
 
@@ -108,7 +109,7 @@ class TmuxServer:
         """
         if not self.ours:
             return
-        if not (self.conf.is_file() and self.conf.read_text() == _CONF):
+        if not (_holds(self.conf, _CONF)):
             _replace(self.conf, _CONF)
         place = self.place
         if not place.by_name:
@@ -121,7 +122,7 @@ class TmuxServer:
         Raises OSError.
         """
         known = f"{pid} {_start_of(pid)} {socket}\n"
-        if not (self._memory.is_file() and self._memory.read_text() == known):
+        if not (_holds(self._memory, known)):
             _replace(self._memory, known)
 
     def remembered(self) -> tuple[int, str] | None:
@@ -135,7 +136,7 @@ class TmuxServer:
     def _noted(self) -> tuple[int, str, str] | None:
         """Return the pid, start and socket of the last server that was noted, dead or alive."""
         try:
-            pid, start, socket = read_plain(self._memory).decode().rstrip("\n").split(" ", 2)
+            pid, start, socket = read_plain(self._memory, _LONGEST).decode().rstrip("\n").split(" ", 2)
             return int(pid), start, socket
         except (OSError, ValueError):  # none was noted, or not by us: nothing is known
             return None
@@ -174,6 +175,11 @@ def _start_of(pid: int) -> str:
     from core.tmux.proctable import process_table  # here, since a mere survey needs none of it
 
     return process_table().start_of(pid) or "-"
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Tell whether that is a plain file of that text. Raises OSError."""
+    return path.is_file() and read_plain(path, _LONGEST) == text.encode()
 
 
 def _replace(path: Path, text: str) -> None:

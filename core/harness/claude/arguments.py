@@ -8,6 +8,8 @@ from typing import Any
 
 from core.errors import InvalidValue
 from core.harness.base import object_of, text_of
+from core.harness.claude.files import LONGEST
+from core.plainfiles import read_plain
 
 #: flag -> why an operator cannot give it
 OWNED: Mapping[str, str] = {
@@ -114,7 +116,7 @@ def _load_settings(value: str, cwd: Path) -> dict[str, Any]:
     inline = value.strip().startswith("{")
     where = "inline JSON" if inline else str(cwd / value)
     try:
-        settings = json.loads(value if inline else (cwd / value).read_bytes())
+        settings = json.loads(value if inline else read_plain(cwd / value, LONGEST))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidValue(
             f"harnessArgs of claude: --settings cannot be read ({where}): {error}", "give a JSON file or a JSON object"

@@ -10,6 +10,7 @@ from typing import Any
 from core.plainfiles import read_plain
 
 MANAGED = Path("/etc/claude-code/managed-settings.json")  #: what the machine's owner settles for all of its users
+LONGEST = 1 << 26  #: bytes of a file of settings; the one that holds every project has some millions
 _LONGEST = 200  #: longer folder names are cut and end in a hash
 
 
@@ -55,7 +56,7 @@ class ClaudeFiles:
 def read_settings(path: Path) -> Mapping[str, Any]:
     """Return a file's JSON object; an empty one where it is none or cannot be read, which Claude Code passes over."""
     try:
-        content = json.loads(read_plain(path))
+        content = json.loads(read_plain(path, LONGEST))
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}

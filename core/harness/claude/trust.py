@@ -16,6 +16,8 @@ from typing import Any
 from core.clock import Clock, Deadline
 from core.errors import TrustFailed
 from core.harness.base import write_private
+from core.harness.claude.files import LONGEST
+from core.plainfiles import read_plain
 
 _LOCK_WAIT = 5.0  #: seconds until we give up on somebody's lock
 _LOCK_STALE = 10.0  #: seconds after which nobody holds it any more
@@ -69,7 +71,7 @@ class ClaudeTrust:
 
     def _read(self) -> _Content:
         try:
-            content = json.loads(self._path.read_bytes())
+            content = json.loads(read_plain(self._path, LONGEST))
         except FileNotFoundError:
             return {}
         except (ValueError, RecursionError) as error:

@@ -1,12 +1,12 @@
 """`the-loop loop …`: what a session is prompted with again and again. Parse, call core, print."""
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from core.domain.rights import Verb
 from core.surfaces.cli.printing import EXIT_OK, print_json, print_loops
+from core.surfaces.cli.reading import text_or_input
 from core.surfaces.cli.session import Session, shared_options
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def create_command(
     from core.domain.loopspec import Asked
     from core.loops.verbs import create_loop
 
-    said = sys.stdin.buffer.read().decode("utf-8", "replace") if instruction == "-" else instruction
-    asked = Asked(said, interval, cron, time_zone, keep_alive, max_runs)
+    asked = Asked(text_or_input(instruction), interval, cron, time_zone, keep_alive, max_runs)
     return _report(session, create_loop(session.system, _asker(session, Verb.LOOP), name, asked))
 
 

@@ -1,6 +1,5 @@
 """`the-loop standing say|queue|cancel|confirm`: a session's messages."""
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ import click
 from core.domain.rights import Verb
 from core.errors import InvalidValue
 from core.surfaces.cli.printing import EXIT_OK, print_json, print_line, print_queue
+from core.surfaces.cli.reading import content_of, standard_input
 from core.surfaces.cli.session import Session, shared_options
 
 if TYPE_CHECKING:
@@ -80,8 +80,7 @@ def _read(source: str | None, text: str | None, file: Path | None) -> str:
     if text is not None:
         return text
     try:
-        data = sys.stdin.buffer.read() if file is None else file.read_bytes()
-        return data.decode("utf-8")
+        return (standard_input() if file is None else content_of(file)).decode("utf-8")
     except OSError as error:
         raise InvalidValue(f"cannot read {file}: {error.strerror}", "name a readable file") from error
     except UnicodeDecodeError as error:

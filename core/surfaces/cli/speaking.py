@@ -1,6 +1,5 @@
 """`the-loop post`, `ask` and `mcp`: what an agent says in its own thread besides its answers, and its tools."""
 
-import sys
 from pathlib import Path
 
 import click
@@ -9,6 +8,7 @@ from core.domain.rights import Verb
 from core.errors import InvalidValue
 from core.surfaces.cli.printing import EXIT_OK, print_json, print_line
 from core.surfaces.cli.quick import TOKEN_VARIABLE
+from core.surfaces.cli.reading import text_or_input
 from core.surfaces.cli.session import Session, shared_options
 
 
@@ -25,8 +25,7 @@ def post_command(session: Session, name: str, text: str, file: Path | None) -> i
     actor = session.permit(session.system, Verb.POST)
     agent = None if session.as_operator else session.instance
     record = speaker(session.system, agent, name)
-    said = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
-    post_id = post(session.system, record, actor, said, [file] if file else [], agent=agent is not None)
+    post_id = post(session.system, record, actor, text_or_input(text), [file] if file else [], agent=agent is not None)
     if session.json:
         print_json({"name": record.name, "postId": post_id})
     else:
