@@ -22,6 +22,7 @@ from core.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Ref
 from core.ports import Binding, Channel, NewPost, OutboundKind, OutboxRow, Posted, PostState
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
+from core.session.apart import Unforeseen, apart
 from core.session.instead import without_buttons
 from core.session.notes import COUNTED
 from core.session.outdated import OVER_BEFORE, mend_notes
@@ -116,7 +117,26 @@ class OutboundWorker:
         return rest
 
     def _handled(self, row: OutboxRow) -> float:
-        """Send the post if it may be sent now, and return the seconds until it is worth looking again."""
+        """Send the post if it may be sent now, and return the seconds until it is worth looking again.
+
+        One on which the work fails in a way that nobody foresaw waits, and fails in the end; others go on.
+        """
+        try:
+            with apart(self._system.events, row.post.name):
+                return self._see_to(row)
+        except Unforeseen as error:
+            self._put_aside(self._system.outbox.get(row.post.id) or row, error)
+            return _REST_SECONDS
+
+    def _put_aside(self, row: OutboxRow, error: Unforeseen) -> None:
+        tried = row.attempts + 1
+        if tried >= _MAX_ATTEMPTS:
+            self._fail(row, str(error))
+            return
+        until = self._system.clock.now() + timedelta(seconds=min(2.0 ** min(tried, 10), _MAX_PAUSE_SECONDS))
+        self._put_off(row, error, unclear=row.state is PostState.SENDING, tried=tried, until=until)
+
+    def _see_to(self, row: OutboxRow) -> float:
         try:
             if self._prepared(row):
                 return 0.0
@@ -333,9 +353,7 @@ class OutboundWorker:
         until = self._system.clock.now() + timedelta(seconds=seconds)
         self._put_off(row, error, unclear=unclear, tried=tried, until=until)
 
-    def _put_off(
-        self, row: OutboxRow, error: ChannelError, *, unclear: bool, tried: int, until: datetime | None
-    ) -> None:
+    def _put_off(self, row: OutboxRow, error: CoreError, *, unclear: bool, tried: int, until: datetime | None) -> None:
         state = PostState.SENDING if unclear else PostState.PENDING
         try:
             self._system.outbox.advance(row, state, detail=str(error), not_before=until, attempts=tried)

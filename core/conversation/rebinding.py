@@ -16,6 +16,7 @@ from core.effects import Effect, effect
 from core.errors import ChannelError, LockBusy, RecordUnreadable, RowBroken
 from core.names import standing_ref
 from core.ports import Binding, Channel, NewPost, OutboundKind
+from core.session.apart import Unforeseen, apart
 from core.session.sessions import home_of
 from core.system import System
 
@@ -93,11 +94,12 @@ class Rebinder:
         try:
             record = self._system.records.read(question.name)
             if record is not None and record.uid == uid and self._is_asked(record):
-                self._settle(record)
+                with apart(self._system.events, record.name):
+                    self._settle(record)
             return True
         except RecordUnreadable:
             return True
-        except LockBusy as error:
+        except (LockBusy, Unforeseen) as error:
             reason = str(error)
         except ChannelError as error:
             reason, seconds = str(error), _AGAIN_SECONDS if error.retry_after is None else error.retry_after

@@ -6,6 +6,7 @@ up a post, and what comes too late is left out. A thread of its own, since a cha
 
 import logging
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -18,6 +19,7 @@ from core.errors import ChannelError, CoreError
 from core.ports import Channel, NewPost
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
+from core.session.apart import Unforeseen, apart
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -139,13 +141,17 @@ class SignalWorker:
         bound = {binding.uid: binding for binding in self._system.bindings.all(self._channel.kind)}
         for uid in bound.keys() | self._statuses.keys():
             shown, binding = self._statuses.get(uid), bound.get(uid)
-            text = _status(activities.get(uid)) if binding is not None else ""
-            if text and binding is not None and (shown is None or shown.text != text or _is_old(shown, now)):
-                self._channel.status(binding.channel, binding.thread, text)
-                self._statuses[uid] = _Shown(text, now, binding)
-            elif not text and shown is not None:
-                self._channel.status(shown.binding.channel, shown.binding.thread, "")
-                del self._statuses[uid]
+            name = binding.name if binding else shown.binding.name if shown else uid
+            with suppress(Unforeseen), apart(self._system.events, name):
+                self._show_status(uid, shown, binding, _status(activities.get(uid)) if binding is not None else "", now)
+
+    def _show_status(self, uid: str, shown: _Shown | None, binding: Binding | None, text: str, now: datetime) -> None:
+        if text and binding is not None and (shown is None or shown.text != text or _is_old(shown, now)):
+            self._channel.status(binding.channel, binding.thread, text)
+            self._statuses[uid] = _Shown(text, now, binding)
+        elif not text and shown is not None:
+            self._channel.status(shown.binding.channel, shown.binding.thread, "")
+            del self._statuses[uid]
 
     # ------------------------------------------------------------ the steps of a turn
 
@@ -156,7 +162,8 @@ class SignalWorker:
             binding = self._system.bindings.of_session(row.uid, self._channel.kind)
             if binding is not None and self._may(f"progress:{row.uid}"):
                 self._free[f"progress:{row.uid}"] = Deadline(self._system.clock, _PROGRESS_SECONDS)
-                self._tell_progress(row, binding)
+                with suppress(Unforeseen), apart(self._system.events, binding.name):
+                    self._tell_progress(row, binding)
 
     def _tell_progress(self, row: ProgressRow, binding: Binding) -> None:
         post = _progress_post(row, binding)

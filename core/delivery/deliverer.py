@@ -38,6 +38,7 @@ from core.errors import CoreError, LockBusy, Refused, TmuxMissing, TmuxSilent
 from core.loops.gatekeeping import Gatekeeper
 from core.observing.observer import ingest_record
 from core.observing.readiness import notice_reading
+from core.session.apart import Unforeseen, apart
 from core.session.steering import chat_of
 from core.sight.evidence import Transcripts
 from core.sight.situations import Authorized, Looker, Sight, timing_of, traits_of
@@ -78,6 +79,7 @@ class Deliverer:
         self._transcripts = Transcripts(system)
         self._recorder = Recorder(system)
         self._writer = Writer(system, self._looker, self._transcripts, self._recorder)
+        self._alone: set[str] = set()  #: sessions whose messages are pasted with nobody else's
         self.followed: set[str] = set()  #: sessions whose conversation may still tell of a message
 
     def advance(self, uid: str) -> datetime | None:
@@ -97,7 +99,9 @@ class Deliverer:
         with ExitStack() as locks:
             for uid in uids:
                 try:
-                    following = self._approach(uid, locks, 0.0 if plans else _LOCK_SECONDS)
+                    row = self._first(uid)
+                    with apart(self._system.events, row.message.name if row else uid):
+                        following = self._approach(uid, row, locks, 0.0 if plans else _LOCK_SECONDS)
                 except CoreError as error:
                     outcomes[uid] = error
                     continue
@@ -105,10 +109,26 @@ class Deliverer:
                     plans.append(following)
                 else:
                     outcomes[uid] = following
-            if plans:
-                due = self._writer.attempt(plans)
-                outcomes |= {plan.record.uid: at for plan, at in zip(plans, due, strict=True)}
+            alone = [plan for plan in plans if plan.record.uid in self._alone]
+            together = [plan for plan in plans if plan.record.uid not in self._alone]
+            for group in (together, *([plan] for plan in alone)):
+                outcomes |= self._attempted(group)
         return outcomes
+
+    def _attempted(self, plans: Sequence[Plan]) -> Mapping[str, Outcome]:
+        """Paste these together. Where that fails in a way that nobody foresaw, each is attempted alone from now on.
+
+        What became of them is settled by their receipts, as after a crash. Raises StoreBroken.
+        """
+        uids = [plan.record.uid for plan in plans]
+        try:
+            with apart(self._system.events, ", ".join(plan.record.name for plan in plans)):
+                due = self._writer.attempt(plans) if plans else ()
+        except Unforeseen as error:
+            self._alone.update(uids)
+            return dict.fromkeys(uids, error)
+        self._alone.difference_update(uids)
+        return dict(zip(uids, due, strict=True))
 
     def follow(self, uids: Iterable[str]) -> None:
         """Take on the sessions whose harness had messages in its own queue when an earlier service ended."""
@@ -153,9 +173,10 @@ class Deliverer:
         record = self._system.records.read(row.message.name)
         return record if record is not None and record.uid == row.message.uid else None
 
-    def _approach(self, uid: str, locks: ExitStack, lock_seconds: float) -> Plan | datetime | None:
+    def _approach(
+        self, uid: str, row: InboxRow | None, locks: ExitStack, lock_seconds: float
+    ) -> Plan | datetime | None:
         """Do one step, or plan it where it pastes a message: then `locks` holds the session's, until it is pasted."""
-        row = self._first(uid)
         if row is None:
             return self._read_on(uid)
         self.followed.add(uid)

@@ -32,6 +32,7 @@ class Event(StrEnum):
     STANDING_ANSWERED = "standing.answered"
     STANDING_POSTED = "standing.posted"  #: an agent said something in its thread by the command
     STANDING_SUPPRESSED = "standing.suppressed"
+    STANDING_PASSED_OVER = "standing.passed_over"  #: work on it fails in a way that nobody foresaw; others go on
     STANDING_COLLECTED = "standing.collected"
     STANDING_STALLED = "standing.stalled"  #: a turn that has shown no sign of life for long; nothing is done to it
     STANDING_DRIFT = "standing.drift"

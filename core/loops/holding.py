@@ -16,6 +16,7 @@ from core.effects import Effect, effect
 from core.errors import CoreError
 from core.loops.applying import apply, close_run
 from core.loops.sending import DELETED
+from core.session.apart import apart
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -47,9 +48,10 @@ def release_loops(system: System) -> None:
     records: dict[str, SessionRecord | None] = {}
     for loop in system.loops.held():
         try:
-            if loop.name not in records:
-                records[loop.name] = system.records.read(loop.name)
-            _look(system, loop, records[loop.name])
+            with apart(system.events, loop.name):
+                if loop.name not in records:
+                    records[loop.name] = system.records.read(loop.name)
+                _look(system, loop, records[loop.name])
         except CoreError as error:
             _LOG.warning("held loop passed over", extra={"loop": loop.id, "reason": str(error)})
 
@@ -91,7 +93,8 @@ def look_at_ages(system: System) -> None:
     """
     for loop in system.loops.all_open():
         try:
-            _look_at_age(system, loop)
+            with apart(system.events, loop.name):
+                _look_at_age(system, loop)
         except CoreError as error:
             _LOG.warning("loop passed over", extra={"loop": loop.id, "reason": str(error)})
 

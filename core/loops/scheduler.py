@@ -19,6 +19,7 @@ from core.loops.sending import send
 from core.loops.settling import settle_runs
 from core.loops.turns import settle_taken_runs
 from core.names import new_run_id
+from core.session.apart import apart
 from core.store.files import is_there, remove_file
 from core.system import System
 
@@ -95,7 +96,9 @@ class Scheduler:
                 return
             for loop, run in claimed:
                 try:
-                    if send(system, loop, run):
+                    with apart(system.events, loop.name):
+                        sent = send(system, loop, run)
+                    if sent:
                         self._tell(loop.uid)
                 except CoreError as error:
                     _LOG.warning("tick not sent", extra={"loop": loop.id, "run_id": run.id, "reason": str(error)})

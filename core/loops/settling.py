@@ -19,6 +19,7 @@ from core.effects import Effect, effect
 from core.errors import CoreError
 from core.loops.applying import apply, close_run
 from core.loops.sending import DELETED
+from core.session.apart import apart
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -37,9 +38,16 @@ def settle_runs(system: System) -> None:
     """Settle every run whose tick neither waits nor is in flight any more. Raises StoreBroken."""
     for run in system.loops.settled_runs():
         try:
-            settle_run(system, run.id)
+            with apart(system.events, name_of(system, run)):
+                settle_run(system, run.id)
         except CoreError as error:
             _LOG.warning("run cannot be settled", extra={"run_id": run.id, "reason": str(error)})
+
+
+def name_of(system: System, run: LoopRun) -> str:
+    """Return the session that the run is for, the loop's id where that is gone. Raises StoreBroken."""
+    loop = system.loops.get(run.loop_id)
+    return run.loop_id if loop is None else loop.name
 
 
 def settle_run(system: System, run_id: str) -> None:

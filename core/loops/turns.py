@@ -4,6 +4,7 @@ Called with what the harness reports, in the transaction that takes the report i
 ended without a report (Escape, a killed program) is found by a look at the runs that a turn has taken.
 """
 
+import logging
 from datetime import datetime
 
 from core.domain import fates
@@ -13,9 +14,13 @@ from core.domain.harness import TurnFailed
 from core.domain.loop import Held, LoopRun, LoopStatus, Mode, RunState
 from core.domain.session import SessionRecord
 from core.effects import Effect, effect
+from core.errors import CoreError
 from core.loops.applying import apply, close_run
-from core.loops.settling import take
+from core.loops.settling import name_of, take
+from core.session.apart import apart
 from core.system import System
+
+_LOG = logging.getLogger(__name__)
 
 
 def turn_began(system: System, record: SessionRecord, prompt: str, at: datetime) -> None:
@@ -95,8 +100,13 @@ def _words(failure: TurnFailed) -> str:
 def settle_taken_runs(system: System) -> None:
     """Look at the runs that turns have taken: what has ended without a report, or goes on by itself, is settled."""
     for run in system.loops.open_runs():
-        if run.state is RunState.TAKEN:
-            _look(system, run)
+        if run.state is not RunState.TAKEN:
+            continue
+        try:
+            with apart(system.events, name_of(system, run)):
+                _look(system, run)
+        except CoreError as error:
+            _LOG.warning("run cannot be settled", extra={"run_id": run.id, "reason": str(error)})
 
 
 def _look(system: System, seen: LoopRun) -> None:

@@ -31,12 +31,13 @@ from core.domain.asking import (
 from core.domain.binding import CHANNEL
 from core.domain.harness import stamped
 from core.domain.session import SessionRecord
-from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
+from core.errors import CoreError, TmuxMissing, TmuxSilent
 from core.names import new_request_id
 from core.ports import NewPost, OutboundKind
 from core.process.controlsocket import Listener
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
+from core.session.apart import apart
 from core.session.instead import attach_of
 from core.session.sessions import record_of_instance
 from core.session.threads import has_thread
@@ -323,23 +324,30 @@ class Requests:
         while not stopping.wait(_LOOK_SECONDS):
             try:
                 self.turn()
-            except StoreBroken as error:
+            except CoreError as error:
                 _LOG.warning("requests cannot be looked at", extra={"reason": str(error)})
         self._over = True
         self.wake()
 
     def turn(self) -> None:
         """Look once at what is open or was not handed over."""
-        now = self._system.clock.now()
         for request in (*self._system.requests.open(), *self._system.requests.untold()):
             if self.waits(request):
                 continue
-            if request.state is RequestState.OPEN and now >= request.expires_at:
-                self.end(request, RequestState.EXPIRED, _expired(request))
-            elif record_of_instance(self._system, request.instance) is None:
-                self.end(request, RequestState.GONE, ENDED)
-            elif now >= max(request.asked_at, self._began) + _GRACE:
-                self.end(request, RequestState.GONE, LOST)
+            try:
+                with apart(self._system.events, request.name):
+                    self._look(request)
+            except CoreError as error:
+                _LOG.warning("request passed over", extra={"session": request.name, "reason": str(error)})
+
+    def _look(self, request: Request) -> None:
+        now = self._system.clock.now()
+        if request.state is RequestState.OPEN and now >= request.expires_at:
+            self.end(request, RequestState.EXPIRED, _expired(request))
+        elif record_of_instance(self._system, request.instance) is None:
+            self.end(request, RequestState.GONE, ENDED)
+        elif now >= max(request.asked_at, self._began) + _GRACE:
+            self.end(request, RequestState.GONE, LOST)
 
     def _enter(self, request_id: str) -> None:
         with self._changed:

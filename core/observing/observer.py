@@ -24,11 +24,12 @@ from core.domain.message import InboxRow, Kind, MessageState
 from core.domain.observing import follow
 from core.domain.session import HoldKind, Phase, SessionRecord
 from core.errors import LockBusy, StoreBroken
-from core.harness.spool import discard, read_reports
+from core.harness.spool import BadReport, Reports, discard, put_aside, read_reports
 from core.loops.turns import turn_began, turn_ended
 from core.observing.asking import went_on
 from core.observing.noticing import keep_blocked, note_repeat, why_quiet
-from core.ports import NewPost, OutboundKind
+from core.ports import Harness, NewPost, OutboundKind
+from core.session.apart import Unforeseen, apart
 from core.session.sessions import resolve_record
 from core.sight.evidence import settle_by, tell
 from core.sight.showing import note_step, turn_over
@@ -40,6 +41,8 @@ _LOCK_SECONDS = 1.0  #: an id change waits this long for the session's lock, the
 DELETED = "the session was deleted"
 EARLIER = "it comes from an earlier instance"
 _GOES_ON = (ToolStarted, ToolEnded, TurnStarted, TurnEnded, TurnFailed, Ended)  #: no dialog of that agent is open
+_MOST_PARTS = 64  #: of what lies there, at one look; each is some millions of bytes
+_PASSING = (OSError, MemoryError)  #: says nothing of a report
 _ENDING = frozenset({Phase.STOPPING, Phase.DELETING})
 
 
@@ -71,22 +74,67 @@ def ingest_record(system: System, record: SessionRecord) -> bool:
 
     A report of another conversation waits until the record could be given its id, which needs the session's lock.
     """
-    if record.instance_id is None:
-        return False
-    folder = system.paths.spool_of(record.instance_id)
+    taken = False
+    for _ in range(_MOST_PARTS if record.instance_id is not None else 0):
+        found = _found(system, record)
+        if found.reports and not _take_part(system, record, found.reports):
+            break
+        taken = taken or bool(found.reports)
+        if not found.more:
+            break
+    return taken
+
+
+def _found(system: System, record: SessionRecord) -> Reports:
+    """Return the reports that lie there, and tell of those that are none. Raises StoreBroken."""
+    folder = system.paths.spool_of(record.instance_id or "")
     try:
-        found = read_reports(folder, record.instance_id)
+        found = read_reports(folder, record.instance_id or "")
     except OSError as error:
         raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
     for bad in found.bad:
-        system.events.emit(
-            "standing.suppressed", level="warning", name=record.name, instance=record.instance_id, reason=bad.reason,
-            detail=f"report moved to {bad.moved_to}",
-        )  # fmt: skip
-    if not found.reports:
-        return False
+        _tell_bad(system, record, bad)
+    return found
+
+
+def _tell_bad(system: System, record: SessionRecord, bad: BadReport) -> None:
+    system.events.emit(
+        "standing.suppressed", level="warning", name=record.name, instance=record.instance_id, reason=bad.reason,
+        detail=f"report moved to {bad.moved_to}",
+    )  # fmt: skip
+
+
+def _take_part(system: System, record: SessionRecord, reports: Sequence[Report]) -> bool:
+    """Take these reports in and remove them; False where the record cannot follow its conversation yet.
+
+    One on which that fails in a way that nobody foresaw is put aside: it would fail again, and hold up those behind it.
+    Raises StoreBroken, and Unforeseen where the machine itself is in trouble.
+    """
     harness = system.harnesses.get(resolve_record(record, system.settings).harness)
-    read = [(report, harness.interpret(report)) for report in found.reports]
+    try:
+        with apart(system.events, record.name):
+            return _take_all(system, record, harness, reports)
+    except Unforeseen as error:
+        if isinstance(error.__cause__, _PASSING):
+            raise
+        if len(reports) > 1:
+            return all(_take_part(system, record, [report]) for report in reports)
+        [report] = reports
+        _put_aside(system, record, report, error)
+        return True
+
+
+def _put_aside(system: System, record: SessionRecord, report: Report, error: Unforeseen) -> None:
+    path = system.paths.spool_of(record.instance_id or "") / report.name
+    try:
+        _tell_bad(system, record, put_aside(path, f"it cannot be taken in: {error.message}"))
+    except OSError as trouble:
+        raise StoreBroken(f"{path} cannot be moved: {trouble.strerror}", "see its owner") from trouble
+
+
+def _take_all(system: System, record: SessionRecord, harness: Harness, reports: Sequence[Report]) -> bool:
+    folder = system.paths.spool_of(record.instance_id or "")
+    read = [(report, harness.interpret(report)) for report in reports]
     current = _with_current_id(system, record, read)
     if current is None:
         return False

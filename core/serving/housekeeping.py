@@ -4,10 +4,12 @@ At the service's start and every hour after; in small batches, so that nobody wa
 which holds no text unless it is told to, has its own rotation, and ticks go with their loops' runs.
 """
 
+import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from core.clock import Deadline
@@ -16,6 +18,7 @@ from core.domain.framing import file_of
 from core.domain.message import WAITING
 from core.domain.session import SessionRecord
 from core.effects import Effect, effect
+from core.errors import CoreError
 from core.harness.spool import BAD
 from core.ports import Living, PostState
 from core.session.attaching import FOLDER
@@ -23,6 +26,7 @@ from core.session.unsent import UNSENT
 from core.store.files import broken
 from core.system import System
 
+_LOG = logging.getLogger(__name__)
 _EVERY_SECONDS = 3600.0
 _AGAIN_SECONDS = 60.0  #: after a failure
 _BATCH = 200  #: rows of a transaction
@@ -93,11 +97,18 @@ class Housekeeper:
 
     def _files(self, before: datetime) -> None:
         for folder in _entries(self._system.paths.sessions):
-            for path in self._of_session(Path(folder.path)):
-                _remove_old(path, before)
+            self._remove_each(partial(self._of_session, Path(folder.path)), before)
         for folder in _entries(self._system.paths.spool):
-            for report in _entries(Path(folder.path) / BAD):
-                _remove_old(Path(report.path), before)
+            self._remove_each(partial(_reports_put_aside, Path(folder.path)), before)
+
+    @staticmethod
+    def _remove_each(paths: Callable[[], Iterator[Path]], before: datetime) -> None:
+        """Remove what is old of one session; trouble with its files leaves those of the others to go."""
+        try:
+            for path in paths():
+                _remove_old(path, before)
+        except CoreError as error:
+            _LOG.warning("cannot remove what is over for long", extra={"reason": str(error)})
 
     def _of_session(self, folder: Path) -> Iterator[Path]:
         """Yield what may go of a session's folder if it is old enough: what no row speaks of any more."""
@@ -118,6 +129,10 @@ class Housekeeper:
     def _has_text(self, message_id: str) -> bool:
         row = self._system.inbox.get(message_id)
         return row is not None and (row.state in WAITING or bool(row.message.text))
+
+
+def _reports_put_aside(spool: Path) -> Iterator[Path]:
+    return (Path(report.path) for report in _entries(spool / BAD))
 
 
 def _entries(folder: Path) -> list["os.DirEntry[str]"]:

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from core.clock import Deadline
@@ -101,7 +101,7 @@ class ObserverWorker:
             if self._has_reports(record) and ingest_record(self._system, record):
                 changed.append(record.uid)
 
-        each_apart(records, take)
+        each_apart(self._system.events, records, take)
         if any(record.instance_id not in self._looked_at for record in records):
             self._died.set()  # one that was just started: watched from now on, not from the next survey on
         for uid in changed:
@@ -122,20 +122,25 @@ class ObserverWorker:
         records = self._records()
         self._looked_at = {record.instance_id for record in records}
         self._release(records, survey)
-        for record in records:
-            self._adopt(record, survey)
+        each_apart(self._system.events, records, lambda record: self._adopt(record, survey))
         settled = [record for record in records if record.phase is Phase.SETTLED]  # a verb is at work on the others
         running = [record for record in settled if record.status is Status.RUNNING]
         self._soon = self._ends.look([record for record in running if not _lives(record, survey)], survey)
-        each_apart(running, lambda record: self._ask_again(record, survey.of_instance(record.instance_id or "")))
-        each_apart(settled, lambda record: self._give_back(record, survey))
+        self._ask_each(running, survey)
+        each_apart(self._system.events, settled, lambda record: self._give_back(record, survey))
 
     def look_at_dialogs(self) -> bool:
         """Ask again about each open dialog, and tell whether there is one: no hook tells of a key that ends it."""
         survey, activities = self._survey, self._system.activities.all()
-        asking = [record for record in self._records() if self._asks(record, activities.get(record.uid))]
+        asking: list[SessionRecord] = []
+
+        def look(record: SessionRecord) -> None:
+            if self._asks(record, activities.get(record.uid)):
+                asking.append(record)
+
+        each_apart(self._system.events, self._records(), look)
         if survey is not None:
-            each_apart(asking, lambda record: self._ask_again(record, survey.of_instance(record.instance_id or "")))
+            self._ask_each(asking, survey)
         return bool(asking)
 
     def _asks(self, record: SessionRecord, activity: Activity | None) -> bool:
@@ -181,6 +186,12 @@ class ObserverWorker:
             if give_back(self._system, record, living):
                 self._wake(record.uid)
             self._given_back[record.uid] = seen
+
+    def _ask_each(self, records: Iterable[SessionRecord], survey: Survey) -> None:
+        def ask(record: SessionRecord) -> None:
+            self._ask_again(record, survey.of_instance(record.instance_id or ""))
+
+        each_apart(self._system.events, records, ask)
 
     def _ask_again(self, record: SessionRecord, pane: Pane | None) -> None:
         if ask_again(self._system, record, pane):

@@ -1,22 +1,59 @@
 """Work on many sessions in turn, each apart: what is wrong with one is told, and holds up no other."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from weakref import WeakKeyDictionary
 
 from core.domain.session import SessionRecord
 from core.errors import CoreError, TmuxMissing, TmuxSilent
+from core.ports import EventLog
 
 _LOG = logging.getLogger(__name__)
+_told: WeakKeyDictionary[EventLog, dict[str, type[Exception]]] = WeakKeyDictionary()  #: by session, the latest
 
 
-def each_apart(records: Iterable[SessionRecord], act: Callable[[SessionRecord], object]) -> None:
+class Unforeseen(CoreError):
+    """Work on one session failed in a way that nobody foresaw."""
+
+    code = "unforeseen"
+
+    def __init__(self, session: str, error: Exception) -> None:
+        super().__init__(
+            f"{session}: {type(error).__name__}: {error}", "see the log of the service, which says where it happened"
+        )
+
+
+@contextmanager
+def apart(events: EventLog, session: str) -> Iterator[None]:
+    """Raise whatever fails in the block as a CoreError, which whoever works on many sessions passes over.
+
+    What nobody foresaw is logged with its place, and told as `standing.passed_over`, once for each kind of it.
+    Raises Unforeseen.
+    """
+    try:
+        yield
+    except CoreError:
+        raise
+    except Exception as error:
+        found = Unforeseen(session, error)
+        told = _told.setdefault(events, {})
+        if told.get(session) is not type(error):
+            told[session] = type(error)
+            _LOG.exception("a session is passed over", extra={"session": session})
+            events.emit("standing.passed_over", level="error", name=session, reason=found.message)
+        raise found from error
+
+
+def each_apart(events: EventLog, records: Iterable[SessionRecord], act: Callable[[SessionRecord], object]) -> None:
     """Act on each session. What goes wrong with one is logged, and its caller comes to it again at the next look.
 
     A tmux that does not answer is nobody's own trouble. Raises TmuxSilent, TmuxMissing.
     """
     for record in records:
         try:
-            act(record)
+            with apart(events, record.name):
+                act(record)
         except (TmuxSilent, TmuxMissing):
             raise
         except CoreError as error:

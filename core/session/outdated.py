@@ -6,9 +6,11 @@ thread that posts: what it leaves out it has not sent.
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
 from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState, NewMessage
 from core.ports import MOVED, NoteWait, OutboxRow, PostState
+from core.session.apart import Unforeseen, apart
 from core.session.notes import latest_of, post_of, subject_of, told_in, words_of
 from core.system import System
 from core.values import replace
@@ -35,11 +37,14 @@ def mend_notes(system: System, channel_kind: str) -> None:
         return
     with system.database.transaction(durable=False):
         for note in system.outbox.outdated_notes(channel_kind):  # asked again: a press may have seen to one since
-            _mend(system, note)
+            posted = system.outbox.get(note)
+            name = posted.post.name if posted is not None else note
+            with suppress(Unforeseen), apart(system.events, name), system.database.transaction(durable=False):
+                _mend(system, note, posted)
 
 
-def _mend(system: System, note: str) -> None:
-    posted, waits = system.outbox.get(note), []
+def _mend(system: System, note: str, posted: OutboxRow | None) -> None:
+    waits = []
     for wait in system.outbox.waits_in(note):
         ended = _how(wait, system.inbox.get(wait.message))
         if ended != wait.ended:

@@ -11,6 +11,7 @@ from core.domain.services import HarnessRow, ServiceRow
 from core.domain.session import HoldKind, Outcome, Phase
 from core.errors import CoreError, StoreBroken, UnsupportedHarness
 from core.session.ahead import dialog_ahead
+from core.session.apart import Unforeseen, apart
 from core.session.sessions import Known, every_session, resolve
 from core.standing.common import Told, foreign, lock, told_of
 from core.standing.dying import tell_server_lost
@@ -134,6 +135,14 @@ def _tell_lost(system: System, sessions: Sequence[Known], view: Glance) -> bool:
 
 def _sweep(system: System, known: Known, view: Glance, order: StartOrder) -> Told | Opened:
     """Ask the gate what the sweep may do with a session, and do it."""
+    try:
+        with apart(system.events, known.name):
+            return _swept(system, known, view, order)
+    except Unforeseen as error:
+        return told_of(error)
+
+
+def _swept(system: System, known: Known, view: Glance, order: StartOrder) -> Told | Opened:
     if known.unreadable is not None:
         return told_of(known.unreadable)
     record = known.record

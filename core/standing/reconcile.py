@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from core.domain.session import Phase, SessionRecord
 from core.errors import CoreError, LockBusy, RecordUnreadable, TmuxMissing, TmuxSilent
+from core.session.apart import apart
 from core.standing.recovering import recover
 from core.system import System
 
@@ -43,7 +44,7 @@ def reconcile_one(system: System, entry: SessionRecord | RecordUnreadable, actor
     if isinstance(entry, RecordUnreadable):
         return _left(entry, str(entry))
     try:
-        with system.locks.hold(entry.name, "reconcile", _LOCK_SECONDS):
+        with apart(system.events, entry.name), system.locks.hold(entry.name, "reconcile", _LOCK_SECONDS):
             record = system.records.read(entry.name)
             if record is None:
                 return Reconciled(entry.name, entry.phase, None)

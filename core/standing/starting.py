@@ -14,6 +14,7 @@ from core.effects import Effect, effect
 from core.errors import CoreError, NotRunning, TmuxSilent
 from core.loops.declaring import carry_out_first
 from core.names import target_for
+from core.session.apart import Unforeseen, apart
 from core.session.sessions import Known, as_started, definition_of, every_session
 from core.session.taking import came_up
 from core.standing.announcing import announce_start, lacks_thread
@@ -59,10 +60,15 @@ def finish_all(system: System, steps: dict[str, Told | Opened]) -> dict[str, Tol
     waiting = {name: step for name, step in steps.items() if isinstance(step, Opened)}
     while waiting:
         for name, opened in list(waiting.items()):
-            seen = look(system, opened)
-            if seen is None:
-                continue
-            step = conclude(system, opened, seen)
+            try:
+                with apart(system.events, name):
+                    seen = look(system, opened)
+            except Unforeseen as error:
+                step: Told | Opened = spawn_failed(system, name, error, opened.order)
+            else:
+                if seen is None:
+                    continue
+                step = conclude(system, opened, seen)
             if isinstance(step, Opened):
                 waiting[name] = step
             else:
@@ -76,8 +82,9 @@ def finish_all(system: System, steps: dict[str, Told | Opened]) -> dict[str, Tol
 def begin(system: System, name: str, order: StartOrder) -> Told | Opened:
     """Look at the session under its lock, and open a pane if it is to run and does not."""
     try:
-        _take_last_reports(system, name)
-        with lock(system, name, "start"):
+        with apart(system.events, name):
+            _take_last_reports(system, name)
+        with apart(system.events, name), lock(system, name, "start"):
             return _begin(system, definition_of(system.settings, system.records, name), order)
     except CoreError as error:
         return spawn_failed(system, name, error, order)
@@ -156,7 +163,7 @@ def conclude(system: System, opened: Opened, seen: Seen) -> Told | Opened:
     stays the record's, and the next start resumes it.
     """
     try:
-        with lock(system, opened.known.name, "start"):
+        with apart(system.events, opened.known.name), lock(system, opened.known.name, "start"):
             record = system.records.read(opened.known.name)
             if record is None or not _still_ours(record, opened):
                 return Told(Outcome.FAILED, "it was stopped or deleted while it started", opened.known)

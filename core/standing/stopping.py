@@ -20,6 +20,7 @@ from core.domain.session import (
 from core.effects import Effect, effect
 from core.errors import CoreError, RecordUnreadable, StoreBroken, TmuxMissing, TmuxSilent
 from core.names import new_uid, target_for
+from core.session.apart import apart
 from core.session.launching import set_hold_file
 from core.session.sessions import Known, definition_of, every_session
 from core.standing.cancelling import cancel_queue, hold_loops
@@ -81,7 +82,7 @@ def stop_one(system: System, name: str, order: StopOrder) -> Told:
     """End one session. A second stop waits for the first, and finds its work done."""
     notes = _Notes()
     try:
-        with _lock_if_possible(system, name, notes):
+        with apart(system.events, name), _lock_if_possible(system, name, notes):
             known = definition_of(system.settings, system.records, name)
             if known.unreadable is not None:
                 return _stop_unreadable(system, known, known.unreadable)

@@ -47,7 +47,8 @@ class Collector:
             elif decision.until is not None:
                 waits.append(decision.until - now)
 
-        each_apart([record for record in records if record.definition.idle.stop_after is not None], look)
+        bounded = [record for record in records if record.definition.idle.stop_after is not None]
+        each_apart(self._system.events, bounded, look)
         return min(waits, default=None)
 
     def decide(self, record: SessionRecord, survey: Survey) -> Decision:

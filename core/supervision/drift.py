@@ -12,6 +12,7 @@ from core.domain.binding import CHANNEL
 from core.domain.rows import drift
 from core.errors import CoreError
 from core.loops.declaring import carry_out
+from core.session.apart import Unforeseen, apart
 from core.session.sessions import Known, every_session, left_default, moved
 from core.system import System
 
@@ -32,10 +33,17 @@ class Drift:
         """Look at every session. Raises StoreBroken."""
         changed = self._follow_file()
         for known in every_session(self._settings, self._system.records):
-            if known.record is not None and not changed:
-                carry_out(self._system, self._settings, known.record)
-            if known.record is not None and known.record.instance_id is not None:
-                self._look(known, known.record.instance_id)
+            try:
+                with apart(self._system.events, known.name):
+                    self._see_to(known, changed=changed)
+            except Unforeseen as error:
+                _LOG.warning("session passed over", extra={"session": known.name, "reason": str(error)})
+
+    def _see_to(self, known: Known, *, changed: bool) -> None:
+        if known.record is not None and not changed:
+            carry_out(self._system, self._settings, known.record)
+        if known.record is not None and known.record.instance_id is not None:
+            self._look(known, known.record.instance_id)
 
     def _follow_file(self) -> bool:
         """Read the file if it is another than at the last look, and tell whether it was.

@@ -47,7 +47,7 @@ class Ends:
             if record.instance_id not in self._told and not self._tell(record):
                 early.append(record.name)
 
-        each_apart(gone, tell)
+        each_apart(self._system.events, gone, tell)
         return bool(early)
 
     def _follow_server(self, gone: Sequence[SessionRecord], survey: Survey) -> None:

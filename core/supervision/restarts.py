@@ -1,8 +1,9 @@
 """Brings back what is due: after crashes within the budget, after a lost tmux server, after a restart cut short."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 
 from core.domain.ending import given_up_text
 from core.domain.restarting import WINDOW, BringBack, exit_text, may_be_brought_back, plan_restart
@@ -10,6 +11,7 @@ from core.domain.session import Outcome, Phase, SessionRecord
 from core.domain.watchbook import End
 from core.effects import Effect, effect
 from core.errors import CoreError
+from core.session.apart import Unforeseen, apart
 from core.session.comeback import comes_back, lacks_harness
 from core.standing.announcing import edit_root
 from core.standing.awaiting import look
@@ -42,12 +44,23 @@ class Restarts:
         now = self._system.clock.now()
         for end in self._system.watchbook.due():
             if end.due_at is not None and end.due_at <= now:
-                self._begin(end, records.get(end.instance))
+                record = records.get(end.instance)
+                self._apart(record.name if record else end.uid, partial(self._begin, end, record))
         for name, (end, opened) in list(self._opened.items()):
-            seen = look(self._system, opened)
-            if seen is not None:
-                del self._opened[name]
-                self._go_on(name, end, conclude(self._system, opened, seen))
+            self._apart(name, partial(self._follow, name, end, opened))
+
+    def _apart(self, name: str, act: Callable[[], object]) -> None:
+        try:
+            with apart(self._system.events, name):
+                act()
+        except Unforeseen as error:
+            _LOG.warning("session not brought back", extra={"session": name, "reason": str(error)})
+
+    def _follow(self, name: str, end: End, opened: Opened) -> None:
+        seen = look(self._system, opened)
+        if seen is not None:
+            del self._opened[name]
+            self._go_on(name, end, conclude(self._system, opened, seen))
 
     def next_due(self) -> timedelta | None:
         """Return how long until the next restart is due, None if none is. Raises StoreBroken."""

@@ -47,9 +47,8 @@ class Stalls:
                 silent[pane.tag] = (record, activity)
         self._looks = {instance: look for instance, look in self._looks.items() if instance in silent}
         activity_of = {record.uid: activity for record, activity in silent.values()}
-        each_apart(
-            [record for record, _ in silent.values()], lambda record: self._look(record, activity_of[record.uid], now)
-        )
+        records = [record for record, _ in silent.values()]
+        each_apart(self._system.events, records, lambda record: self._look(record, activity_of[record.uid], now))
 
     def _look(self, record: SessionRecord, activity: Activity, now: datetime) -> None:
         instance = activity.instance
