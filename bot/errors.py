@@ -65,6 +65,7 @@ PERMANENT: Mapping[str, tuple[str, str]] = {
     "cannot_reply_to_message": ("that kind of message takes no replies", _ANNOUNCE),
     "msg_too_long": ("the text is longer than Slack takes", "the whole text is in the session's pane"),
     "no_text": ("there is no text", "report this: the-loop must not post an empty text"),
+    "user_not_in_channel": ("the member is not in the channel", "nothing is to be done"),
     "user_not_found": ("there is no such member", "correct channels.slack.authorizedUsers"),
     "unknown_method": ("the server at channels.slack.apiUrl does not know the method", "correct channels.slack.apiUrl"),
     "metadata_too_large": ("the message's metadata is too large", "report this: the-loop keeps it small"),

@@ -28,6 +28,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "apps.connections.open": (),
     "assistant.threads.setStatus": ("chat:write",),
     "auth.test": (),
+    "chat.postEphemeral": ("chat:write",),
     "chat.postMessage": ("chat:write",),
     "chat.update": ("chat:write",),
     "conversations.history": ("channels:history", "groups:history"),

@@ -79,6 +79,8 @@ class Messenger:
         client = self._client()
         if post.kind in (OutboundKind.FILE, OutboundKind.ATTACHMENT):
             return self._uploaded(client, post, channel, thread)
+        if post.only_for:
+            return self._whispered(client, post, channel, thread)
         buttons = self._buttons(post)
         text = self._text(post, SECTION_MAX if buttons else TEXT_MAX)
         return self._posted(
@@ -182,6 +184,16 @@ class Messenger:
         own = self.identity()
         place, ts = payloads.posted(answer(method, channel, call))
         return Posted(own.team, place or channel, ts)
+
+    def _whispered(self, client: WebClient, post: NewPost, channel: str, thread: str) -> Posted:
+        """Show a post to one member alone. Slack keeps none of it: nobody can find it again."""
+        text = self._text(post, TEXT_MAX)
+        call = partial(
+            client.chat_postEphemeral, channel=channel, user=post.only_for, thread_ts=thread or None, text=text,
+            link_names=False, parse="none",
+        )  # fmt: skip
+        found = answer("chat.postEphemeral", channel, call)
+        return Posted(self.identity().team, channel, payloads.whispered(found))
 
     def _uploaded(self, client: WebClient, post: NewPost, channel: str, thread: str) -> Posted:
         own, redact = self.identity(), self._redactor.redact

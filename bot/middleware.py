@@ -146,7 +146,7 @@ class Intake:
         who they are (a guest? deactivated?), the last delivery goes on without a team, which core refuses.
         """
         if reply.is_bot or not self._settings.listed(reply.author):
-            return reply
+            return replace(reply, unlisted=not reply.is_bot)
         try:
             person = await self._directory.person(reply.author, _ASK_SECONDS)
         except ChannelError as error:

@@ -14,14 +14,13 @@ from bot.bridge import AsyncDoor
 from bot.directory import Directory
 from bot.listeners.responding import NOT_SAID, respond
 from bot.settings import SlackSettings
-from bot.views.answers import Draft, plain_view, told_view
+from bot.views.answers import Draft, plain_view, refusal_view, told_view
 from bot.views.buttons import PREFIX
 from core.errors import ChannelError, CoreError
 from core.ports import IncomingPress
 
 log = logging.getLogger(__name__)
 _ASK_SECONDS = 2.0
-NOT_LISTED = "You are not on the list of people who may press this here."
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ async def pressed(body: payloads.Document, buttons: Buttons) -> Draft | None:
         return plain_view("This button cannot be understood here.")
     if not buttons.settings.listed(press.author):
         await buttons.door.refuse(press.author, press.action, press=press)
-        return plain_view(NOT_LISTED)
+        return refusal_view("press this", press.author)
     try:
         person = await buttons.directory.person(press.author, _ASK_SECONDS)
         told = await buttons.door.press(_known(press, person))

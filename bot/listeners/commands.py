@@ -86,7 +86,7 @@ async def answer(asked: Command, sessions: Sessions) -> Draft:
         return plain_view(f"{NOT_SAID} Say it again.")
     if not permitted:
         await sessions.refuse(asked)
-        return refusal_view()
+        return refusal_view("use this command", asked.user)
     return await _obeyed(asked, sessions)
 
 

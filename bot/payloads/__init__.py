@@ -25,6 +25,7 @@ from bot.payloads.answers import socket_url as socket_url
 from bot.payloads.answers import spoken as spoken
 from bot.payloads.answers import ts_of as ts_of
 from bot.payloads.answers import upload_address as upload_address
+from bot.payloads.answers import whispered as whispered
 from bot.payloads.events import COMMAND as COMMAND
 from bot.payloads.events import KIND as KIND
 from bot.payloads.events import SHAPES as SHAPES

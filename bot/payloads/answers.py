@@ -242,6 +242,11 @@ def posted(answer: Document) -> tuple[str, str]:
     return text_of(answer, "channel"), text_of(answer, "ts")
 
 
+def whispered(answer: Document) -> str:
+    """Return the time stamp of what chat.postEphemeral showed."""
+    return text_of(answer, "message_ts")
+
+
 @dataclass(frozen=True)
 class Conversation:
     """What a check needs to know of a channel."""

@@ -51,9 +51,10 @@ def plain_view(text: str) -> Draft:
     return drawn
 
 
-def refusal_view() -> Draft:
-    """Return what somebody gets who may not ask; it tells nothing of the sessions."""
-    return plain_view("You are not on the list of people who may use this command here.")
+def refusal_view(what: str, member: str) -> Draft:
+    """Return what somebody gets who may not do `what`, with the id that a list would name; nothing of the sessions."""
+    known = f" Your member id is `{member}`." if member else ""
+    return plain_view(f"You are not on the list of people who may {what} here.{known}")
 
 
 def told_view(told: Told) -> Draft:

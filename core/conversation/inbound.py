@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from core.conversation import unlisted
 from core.conversation.sharing import SHARING, close_thread, has_changed
 from core.domain.delivering import CONFIRM, FETCHING
 from core.domain.framing import clean
@@ -186,20 +187,25 @@ class Inbound:
     def _keep_refusal(self, reply: IncomingReply, verdict: Passed | Dropped) -> None:
         """Remember a refused author's reply by its key, and close the thread of a channel whose sharing has changed.
 
-        An author whose team is not known is no refusal for good: a sweep may know more. Who sent nothing that could be
-        read is told.
+        An author whose team is not known is no refusal for good: a sweep may know more. Who is on no list, and who sent
+        nothing that could be read, is told.
         """
-        if not isinstance(verdict, Dropped):
-            return
-        if verdict.reason == UNAUTHORIZED and reply.author_team:
-            self._system.bindings.refuse(reply_key(reply), reply.channel, reply.thread, reply.ts)
-        if verdict.reason not in (SHARING, EMPTY):
+        if not isinstance(verdict, Dropped) or verdict.reason not in (UNAUTHORIZED, SHARING, EMPTY):
             return
         binding = self._system.bindings.of_thread(reply.channel_kind, reply.team, reply.channel, reply.thread)
-        if binding is not None and verdict.reason == SHARING:
+        if binding is None:
+            return
+        if verdict.reason == SHARING:
             close_thread(self._system, binding, shared=bool(reply.shared))
-        elif binding is not None:
+        elif verdict.reason == EMPTY:
             self._system.outbox.add([_empty_note(reply, binding)])
+        else:
+            if reply.author_team:
+                self._system.bindings.refuse(reply_key(reply), reply.channel, reply.thread, reply.ts)
+            now = self._system.clock.now()
+            written = datetime.fromtimestamp(order_of(reply.ts, now) / 1_000_000, UTC)
+            note = unlisted.note_of(reply, binding, self._authorized, written, now)
+            self._system.outbox.add([note] if note else [])
 
     # ------------------------------------------------------------ what is told
 

@@ -267,6 +267,9 @@ class OutboundWorker:
         """Send one post: SENDING is committed first, so that a crash in between is found and looked into."""
         self._hold_back(place.channel, _PACE_SECONDS)
         try:
+            if row.state is PostState.SENDING and row.post.only_for:
+                self._system.outbox.advance(row, PostState.SENT, detail="it may have been shown; nobody can look")
+                return
             if row.state is PostState.SENDING and place.edits is None:
                 found = self._channel.find(row.post.id, place.channel, place.thread)
                 if found is not None:

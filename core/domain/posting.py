@@ -22,6 +22,7 @@ class OutboundKind(Enum):
     POST = "post"  #: what the agent posts by our command, in Markdown
     ATTACHMENT = "attachment"  #: a file that the agent posts by our command
     NOTE = "note"  #: ours: refused, queued, unknown, with the remedy
+    WHISPER = "whisper"  #: ours, shown to one person alone
     CLOSING = "closing"  #: the thread is unbound
 
 

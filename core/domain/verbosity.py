@@ -6,7 +6,9 @@ from enum import Enum
 from core.domain.posting import OutboundKind
 
 K = OutboundKind
-_ALWAYS = frozenset({K.ROOT, K.ROOT_UPDATE, K.REFRESH, K.BOOT, K.REQUEST, K.POST, K.ATTACHMENT, K.NOTE, K.CLOSING})
+_ALWAYS = frozenset(
+    {K.ROOT, K.ROOT_UPDATE, K.REFRESH, K.BOOT, K.REQUEST, K.POST, K.ATTACHMENT, K.NOTE, K.WHISPER, K.CLOSING}
+)
 
 
 class Verbosity(Enum):

@@ -54,6 +54,7 @@ class IncomingReply:
     files: tuple[Attachment, ...] = ()
     shared: bool | None = None  #: whether the channel is shared with other organizations; None: not told
     confirm: str = ""  #: why a person must confirm it before it goes in ("sent 3 h ago"); "": it goes in by itself
+    unlisted: bool = False  #: no list of the channel names the author in any form, whoever they are
     piece: str = ""  #: which part of the message this is, where it comes in several; "": the message
 
 

@@ -125,6 +125,7 @@ class NewPost:
     buttons: tuple[Button, ...] = ()
     edits: str = ""  #: the id of an earlier post, whose message it replaces; "": it is a message of its own
     path: str = ""  #: the file that is attached, in the session's folder; "": none is, or the text itself
+    only_for: str = ""  #: the member who alone sees it; "": all of the thread
 
     def anew(self) -> "NewPost":
         """Return the announcement that takes the place of one whose message is gone."""

@@ -301,6 +301,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     ("ALTER TABLE note_waits ADD COLUMN doubtful INTEGER NOT NULL DEFAULT 0",),
     ("ALTER TABLE activities ADD COLUMN mode TEXT NOT NULL DEFAULT ''",),
+    ("ALTER TABLE outbox ADD COLUMN only_for TEXT NOT NULL DEFAULT ''",),
 )
 
 

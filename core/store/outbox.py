@@ -29,6 +29,7 @@ _OURS = frozenset(  #: what we say ourselves; the rest are an agent's words, in 
         OutboundKind.REFRESH,
         OutboundKind.BOOT,
         OutboundKind.NOTE,
+        OutboundKind.WHISPER,
         OutboundKind.CLOSING,
     }
 )
@@ -213,6 +214,7 @@ def _columns(post: NewPost) -> dict[str, str]:
         "buttons": _buttons_column(post.buttons),
         "edits": post.edits,
         "path": post.path,
+        "only_for": post.only_for,
     }
 
 
@@ -246,6 +248,7 @@ def _row(found: sqlite3.Row) -> OutboxRow:
         buttons=column(found, "buttons", _buttons),
         edits=found["edits"],
         path=found["path"],
+        only_for=found["only_for"],
     )
     return OutboxRow(
         post=post,

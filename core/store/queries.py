@@ -70,10 +70,10 @@ CANCEL_WAITING = f"""
 # ---------------------------------------------------------------- outbox
 
 ADD_POST = """
-    INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, buttons, edits, path, state,
-                        changed_at)
-    VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, :buttons, :edits, :path, 'pending',
-            :now)
+    INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, buttons, edits, path,
+                        only_for, state, changed_at)
+    VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, :buttons, :edits, :path,
+            :only_for, 'pending', :now)
     ON CONFLICT (key) DO NOTHING
 """
 POST = "SELECT * FROM outbox WHERE seq = ?"

@@ -59,6 +59,10 @@ def test_strangers_are_dropped_with_a_reason_and_without_their_words(guarded: Pr
     told = guarded.paths.events.read_text() + guarded.screen() + "".join(guarded.taken())
     for words in ("from elsewhere", "not on the list", "a bot spoke", "a bot in her name"):
         assert words not in told
+    for person in ("bob", "mallory"):
+        note = workspace.wait_for_ephemeral(person, lambda shown: "did not reach `scribe`" in shown["text"])
+        assert f"{workspace.user_id(person)}`" in note["text"]
+        assert note["thread_ts"] == thread
 
 
 def test_an_empty_allow_list_denies_everybody(talking: Product) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -335,6 +336,31 @@ def test_a_place_that_is_gone_has_its_reason(workspace: WorkspaceThread, channel
         ChannelError.NOT_MEMBER,
         ChannelError.CHANNEL_GONE,
     ]
+
+
+def test_a_whisper_is_seen_by_one_person_alone(workspace: WorkspaceThread) -> None:
+    """In the thread, with nothing in it that pings; the channel has no such message."""
+    channel, agents = channel_on(workspace), workspace.channel_id("agents")
+    root = channel.post(post_of("up"), agents, "")
+    note = replace(post_of("`U1`: <!channel>", id="p-w", kind=OutboundKind.WHISPER), only_for=workspace.user_id("bob"))
+
+    posted = channel.post(note, agents, root.ts)
+
+    [seen] = workspace.ephemerals("agents", "bob")
+    assert (seen["text"], seen["thread_ts"], seen["ts"]) == ("`U1`: &lt;!channel&gt;", root.ts, posted.ts)
+    assert [message["text"] for message in workspace.messages("agents")] == ["up"]
+
+
+def test_a_whisper_to_who_has_left_is_refused_for_good(workspace: WorkspaceThread) -> None:
+    """It is not tried again."""
+    channel, agents = channel_on(workspace), workspace.channel_id("agents")
+    away = workspace.add_user("away")
+
+    with pytest.raises(ChannelError) as caught:
+        channel.post(replace(post_of("x", kind=OutboundKind.WHISPER), only_for=away), agents, "")
+
+    assert not caught.value.transient
+    assert "not in the channel" in caught.value.message
 
 
 @pytest.mark.parametrize(

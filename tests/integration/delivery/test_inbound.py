@@ -8,9 +8,9 @@ import pytest
 from core.conversation.inbound import Inbound
 from core.conversation.mirroring import NullMirror
 from core.domain.message import Kind, MessageState
-from core.domain.session import SessionRecord
+from core.domain.session import SessionRecord, SlackBinding
 from core.names import new_uid
-from core.ports import Binding, IncomingReply, Verdict
+from core.ports import Binding, IncomingReply, OutboundKind, Verdict
 from core.session.steering import authorized_rows
 from core.store.database import SqliteDatabase
 from core.system import System
@@ -172,3 +172,91 @@ def test_a_batch_is_committed_as_a_whole(bound: System, chat: Chat) -> None:
     other.close()
 
     assert found[0]["n"] == 1
+
+
+# ---------------------------------------------------------------- who is not listed is told
+
+
+def written(system: System, **changes: object) -> IncomingReply:
+    """Return a reply of somebody who is not on the list, written now."""
+    ts = f"{system.clock.now().timestamp():.6f}"
+    return replace(REPLY, ts=ts, author="U9", author_name="U9", **changes)  # type: ignore[arg-type]
+
+
+def whispers(system: System) -> list[tuple[str, str, str]]:
+    """Return what is shown to one person alone: to whom, where, and the text."""
+    due = system.outbox.due("slack", datetime.max.replace(tzinfo=UTC))
+    posts = [row.post for row in due if row.post.kind is OutboundKind.WHISPER]
+    return [(post.only_for, post.thread, post.text) for post in posts]
+
+
+def test_who_is_not_listed_is_told_so_with_the_id_and_none_of_the_words(inbound: Inbound, bound: System) -> None:
+    """A wrong member id is the commonest mistake of a set-up; nothing that was said is kept anywhere."""
+    inbound.receive([written(bound, text="the secret words")])
+
+    [(member, thread, text)] = whispers(bound)
+    assert (member, thread) == ("U9", THREAD)
+    assert text == (
+        "Your reply did not reach `scribe`, and nothing of it is kept: you are not on the list of those who may steer "
+        f"it. Your member id is `U9` (if you are a guest: `{TEAM}:U9`). To do: whoever runs the-loop puts it into "
+        "`channels.slack.authorizedUsers`; then say it again."
+    )
+    assert "secret words" not in "".join(str(vars(row.post)) for row in bound.outbox.due("slack", T0))
+
+
+def test_that_is_told_once_a_day(inbound: Inbound, bound: System) -> None:
+    """However much somebody writes, and in however many threads."""
+    inbound.receive([written(bound)])
+    inbound.receive([written(bound), written(bound)])
+
+    assert len(whispers(bound)) == 1
+
+
+def test_a_session_with_a_list_of_its_own_names_that(inbound: Inbound, bound: System, chat: Chat) -> None:
+    """Whoever the channel lists and the session leaves out is told which list it is."""
+    chat.members.add("U9")
+    narrowed = replace(definition("created"), slack=SlackBinding(enabled=True, authorized_users=("U1",)))
+    with bound.locks.hold("created", "test", 1.0):
+        bound.records.write(SessionRecord("created", "s-narrow", narrowed, T0))
+    bound.bindings.bind(Binding("slack", TEAM, HOME, "1701.000000", "s-narrow", "created", T0))
+
+    inbound.receive([written(bound, thread="1701.000000")])
+
+    assert "puts it into `slack.authorizedUsers` of `created`; then" in whispers(bound)[0][2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "id"),
+    [
+        ({"author_team": "T9"}, "`T9:U9`"),
+        ({"author": f"{TEAM}:U9"}, f"`{TEAM}:U9`"),
+        ({"author_team": "", "unlisted": True},
+         "`U9` (if you are a guest or of another organization, with your team's id: `T…:U9`)"),
+    ],
+)  # fmt: skip
+def test_outsiders_and_guests_are_told_the_id_that_can_be_listed(
+    inbound: Inbound, bound: System, changes: dict[str, object], id: str
+) -> None:
+    """With the team before it; the note goes to the member all the same."""
+    inbound.receive([replace(written(bound), **changes)])  # type: ignore[arg-type]
+
+    [(member, _, text)] = whispers(bound)
+    assert member == "U9"
+    assert f"Your member id is {id}. To do" in text
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"is_bot": True},
+        {"author": ""},
+        {"author_team": ""},
+        {"thread": "1700.999999"},
+        {"ts": "1700.000100"},
+    ],
+)
+def test_nobody_else_is_told(inbound: Inbound, bound: System, changes: dict[str, object]) -> None:
+    """Bots, threads that are none of ours, an author of whom Slack does not say who that is, and what is days old."""
+    inbound.receive([replace(written(bound), **changes)])  # type: ignore[arg-type]
+
+    assert whispers(bound) == []

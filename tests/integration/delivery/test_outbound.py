@@ -379,3 +379,19 @@ def test_two_starts_that_say_the_same_are_told_once(
     drain(worker, clock)
 
     assert chat.texts() == ["root 0", "up again, fresh", "up again, resumed"]
+
+
+def test_a_whisper_that_may_have_been_shown_is_not_shown_again(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """Nobody can look for it afterwards, and once is what it is for."""
+    recorded.outbox.add([replace(post(OutboundKind.WHISPER, 1, channel=HOME, thread="1.1"), only_for="U9")])
+    chat.faults = [("lost", ChannelError("no answer", transient=True, unclear=True))]
+
+    drain(worker, clock)
+
+    row = recorded.outbox.get("p-whisper-s-1-1")
+    assert row is not None
+    assert (row.state, row.post.only_for) == (PostState.SENT, "U9")
+    assert chat.texts() == ["whisper 1"]
+    assert "find" not in chat.calls

@@ -104,10 +104,11 @@ def test_an_unknown_verb_cannot_break_out_of_its_quotes() -> None:
 
 
 def test_a_refusal_says_no_more_than_that() -> None:
-    """Its text and its block are the same short line."""
-    view = drawn(refusal_view())
+    """Its text and its block are the same short line, with the id that a list would name."""
+    view = drawn(refusal_view("press this", "U123"))
 
     assert view.blocks[0]["text"]["text"] == view.text
+    assert view.text == "You are not on the list of people who may press this here. Your member id is `U123`."
     assert len(drawn(plain_view("y" * 100_000)).text) < 3_000
 
 
