@@ -8,6 +8,7 @@ from core.clock import SystemClock
 from core.commands import exact_for
 from core.config.location import is_default
 from core.deferring import deferred
+from core.environment import chosen
 from core.errors import CoreError
 from core.paths import StatePaths
 from core.secretnames import secret_variables
@@ -106,7 +107,7 @@ def build_system(
         events=deferred(lambda: _events(settings, paths, clock)),
         runner=runner,
         processes=processes,
-        harnesses=deferred(lambda: _harnesses(settings, clean, clock)),
+        harnesses=deferred(lambda: _harnesses(settings, chosen(clean), clock)),
         environ=environ,
         ingest=ingest,
         bring_back=bring_back,

@@ -76,7 +76,10 @@ class Paste:
 
 @dataclass(frozen=True)
 class Spawn:
-    """A pane to be made. `deadline` (UTC) is checked in the server: a line that slept makes nothing."""
+    """A pane to be made. `deadline` (UTC) is checked in the server: a line that slept makes nothing.
+
+    `env` is all that the program has of variables, but for the tag and what tmux tells of the terminal.
+    """
 
     target: str
     instance: str

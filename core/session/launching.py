@@ -12,11 +12,13 @@ from core.domain.harness import TOOL_LIST, TOOL_SERVER, Launch, SessionContext
 from core.domain.session import Definition, SessionRecord
 from core.domain.tools import SERVER
 from core.domain.toolspecs import EVERY_TOOL, INSTRUCTIONS, tools_for
+from core.environment import fingerprints
 from core.errors import InvalidValue
 from core.paths import StatePaths
 from core.plainfiles import read_plain
 from core.secretnames import secret_variables as secret_variables
 from core.session.credentials import mint_token
+from core.session.given import GIVEN
 from core.session.sessions import Resolved
 from core.store.files import broken, is_there, own_folder, remove_file, write_private
 
@@ -162,6 +164,14 @@ def write_launcher(context: SessionContext, launch: Launch, secrets: tuple[str, 
     path = context.folder / "launch"
     write_private(path, launcher_text(launch, secrets).encode(), mode=0o700)
     return path
+
+
+def write_given(context: SessionContext, given: Mapping[str, str]) -> None:
+    """Note which variables of the operator's the program is given, and what tells a change of them. Raises StoreBroken.
+
+    Names and fingerprints, no values.
+    """
+    write_private(context.folder / GIVEN, json.dumps(fingerprints(given)).encode())
 
 
 def set_hold_file(paths: StatePaths, uid: str) -> None:

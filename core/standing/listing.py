@@ -14,6 +14,7 @@ from core.domain.rows import Row, drift
 from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
 from core.names import standing_ref, target_for
+from core.session.given import fingerprints_now, given_otherwise
 from core.session.sessions import Known, definition_of, every_session, left_default, moved, resolve
 from core.values import dataclass, field, replace
 
@@ -40,6 +41,7 @@ class Glance:
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     left: frozenset[str] = frozenset()  #: the uids of sessions that were parted from a thread once
     due: Mapping[str, datetime] = field(default_factory=dict)  #: by instance: when what has ended is brought back
+    environment: Mapping[str, str] | None = None  #: by name: what tells the value that a start would give a variable
     asleep: frozenset[str] = frozenset()  #: the instances that were stopped because they had nothing to do
     trouble: tuple[str, ...] = ()
 
@@ -95,6 +97,7 @@ def glance(system: System, sessions: tuple[Known, ...]) -> Glance:
             {binding.uid: binding for binding in system.bindings.all(CHANNEL)},
             system.bindings.left(CHANNEL),
             _due(system, sessions, survey),
+            fingerprints_now(system.settings, system.environ),
             _asleep(system, sessions),
             tuple(trouble),
         )
@@ -167,7 +170,7 @@ def row_of(system: System, known: Known, view: Glance) -> Row:
     if known.unreadable is not None:
         row = row.told(Outcome.UNREADABLE, str(known.unreadable))
     elif known.record is not None:
-        row = _with_record(system.settings, row, known, known.record, view)
+        row = _with_record(system, row, known, known.record, view)
     return replace(row, detail=exact_for(system, row.detail)) if row.detail else row
 
 
@@ -215,16 +218,19 @@ def _how_it_ended(row: Row, record: SessionRecord, view: Glance) -> str:
     return f"{ended}; it is brought back at {due:%H:%M:%S} UTC" if due else ended
 
 
+_VARIABLES_SHOWN = 8
 _ASLEEP = "it had nothing to do and was stopped (idle.stopAfter); `the-loop standing start {name}` resumes it"
 _PARTED = "it has no thread any more (`the-loop events` tells why); `the-loop standing announce {name}` makes a new one"
 _ENTRY_GONE = "its entry was removed from the configuration; `the-loop standing delete {name}` ends and forgets it"
 
 
-def _with_record(settings: Settings, row: Row, known: Known, record: SessionRecord, view: Glance) -> Row:
+def _with_record(system: System, row: Row, known: Known, record: SessionRecord, view: Glance) -> Row:
     activity = view.activities.get(record.uid)
     current = activity if activity and row.live is Live.LIVE and activity.instance == record.instance_id else None
     binding = view.bindings.get(record.uid)
     channel, thread = _thread(record, binding, view)
+    variables = _variables(system, row, record, view)
+    remarks = (*_remarks(row, known, record, current, view), _told_variables(variables))
     return replace(
         row,
         uid=record.uid,
@@ -241,9 +247,24 @@ def _with_record(settings: Settings, row: Row, known: Known, record: SessionReco
         slack_thread=thread,
         started_at=record.started_at,
         last_message_at=view.last_messages.get(record.uid, record.last_message_at),
-        detail="; ".join(text for text in (row.detail, *_remarks(row, known, record, current, view)) if text),
-        drift=_drift(settings, known, record, binding),
+        detail="; ".join(text for text in (row.detail, *remarks) if text),
+        drift=(*_drift(system.settings, known, record, binding), *(("environment",) if variables else ())),
     )
+
+
+def _variables(system: System, row: Row, record: SessionRecord, view: Glance) -> tuple[str, ...]:
+    """Return the variables of a program that lives which a start by this process would change."""
+    if row.live is not Live.LIVE or view.environment is None:
+        return ()
+    return given_otherwise(system.paths, record.uid, view.environment)
+
+
+def _told_variables(names: tuple[str, ...]) -> str:
+    if not names:
+        return ""
+    shown = ", ".join(names[:_VARIABLES_SHOWN])
+    more = len(names) - _VARIABLES_SHOWN
+    return f"a start from here would change its environment: {shown}{f' and {more} more' if more > 0 else ''}"
 
 
 def _thread(record: SessionRecord, binding: Binding | None, view: Glance) -> tuple[str | None, str | None]:

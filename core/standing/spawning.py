@@ -12,6 +12,7 @@ from core.domain.message import InboxRow, Kind, MessageState, NewMessage
 from core.domain.pane import Pane, Spawn, Survey
 from core.domain.session import HoldKind, LastExit, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
+from core.environment import chosen
 from core.errors import CoreError, SpawnFailed, TmuxSilent
 from core.names import new_instance, new_marker, new_message_id, new_uid, target_for
 from core.ports import Harness
@@ -26,6 +27,7 @@ from core.session.launching import (
     read_brief,
     secret_variables,
     set_hold_file,
+    write_given,
     write_launcher,
     write_tools,
 )
@@ -181,9 +183,12 @@ def _spawn(
         write_tools(system.paths, record, context)
         harness.prepare(context)
     by_argument = harness.traits.prompt_argument and record.hold is None  # under a pause it waits, as all else does
+    secrets = secret_variables(system.settings, system.environ)
+    given = chosen(system.environ, secrets)
     with effect(Effect.START_LAUNCHER):
         launch = _launch(context, harness, message if by_argument else None, resumed=message is None)
-        launcher = write_launcher(context, launch, secret_variables(system.settings, system.environ))
+        launcher = write_launcher(context, launch, secrets)
+        write_given(context, given)
     asked_at = system.clock.now()
     with effect(Effect.START_BOOT):
         _commit_boot(system, record, harness, message, asked_at, by_argument=by_argument, returned=returned)
@@ -194,15 +199,15 @@ def _spawn(
                 instance=context.instance,
                 launcher=launcher,
                 cwd=resolved.cwd,
-                env={**launch.env, **_our_variables(system.settings.source, context)},
+                env={**given, **launch.env, **_our_variables(system.settings.source, context)},
                 deadline=asked_at + spawn_time(system),
             )
         )
 
 
 def _our_variables(config: Path | None, context: SessionContext) -> dict[str, str]:
-    """Return what the-loop's own commands need inside the pane; the runner adds the marker."""
-    token = {"THE_LOOP_MCP_TOKEN_FILE": str(context.token_file)}
+    """Return what the program needs to know of its folder, and the-loop's own commands inside the pane."""
+    token = {"PWD": str(context.cwd), "THE_LOOP_MCP_TOKEN_FILE": str(context.token_file)}
     return token | ({"THE_LOOP_CONFIG": str(config)} if config else {})
 
 

@@ -7,8 +7,9 @@ expands at that moment, in whole seconds, so a deadline within a second counts a
 """
 
 import math
+import os
 import re
-from collections.abc import Sequence
+import shlex
 from datetime import datetime
 
 from core.domain.pane import Pane, Paste, Receipt, Spawn
@@ -31,8 +32,18 @@ _SESSION_ID = re.compile(r"\$[0-9]+")
 _LIVING = "#{W:#{P:#{?pane_dead,,x}}}"  #: expands to nothing where every pane of every window is dead
 _COLUMNS, _ROWS = "200", "50"  # tmux's own default of 80x24 makes full-screen programs wrap and cut their text
 _ENTER = b"\r"
-#: The limit's letter is `x` in bash and ksh, `w` in dash and busybox; a system without that limit refuses both.
-_RUN_IN = '{ ulimit -S -x "$1" || ulimit -S -w "$1"; } 2>/dev/null; cd -- "$2" && shift 2 && exec "$@"'
+_KEPT = ("TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", MARKER)
+_KEEP = " ".join(f'${{{name}+"{name}=${name}"}}' for name in _KEPT)
+#: Marks the process, and leaves behind all that the server gave it but what tells a program that it is in a pane. The
+#: limit's letter is `x` in bash and ksh, `w` in dash and busybox; a system without that limit refuses both.
+_RUN_CLEAN = (
+    f'{{ ulimit -S -x "$1" || ulimit -S -w "$1"; }} 2>/dev/null; shift; exec /usr/bin/env -i {_KEEP} /bin/sh -c "$@"'
+)
+#: Does what is in a buffer of the server's: what stands there stands on no command line, and in no file.
+_TAKE = (
+    'eval "$("$1" -S "${TMUX%,*,*}" show-buffer -b "$2" ";" delete-buffer -b "$2")"; '
+    'echo "the-loop: tmux did not hand over what this pane is to run" >&2; exit 1'
+)
 
 
 def write_line(
@@ -111,33 +122,38 @@ def clear_line(session_id: str, deadline: datetime) -> Line:
     return [_guarded(target, verdict, [_tell(DONE), kill], [_tell(verdict, target)])]
 
 
-def spawn_line(spawn: Spawn, without: Sequence[str], *, remain_on_exit: bool) -> Line:
+def spawn_line(spawn: Spawn, buffer: str, tmux: str, *, remain_on_exit: bool) -> Line:
     """Return the line that makes the pane with its tag, and tells `done`, its id, session, pid, server and socket.
 
-    The words of the program are run without a shell of the operator's; the folder is entered by the program itself,
-    since tmux starts silently elsewhere where `-c` cannot be entered. `without`: variables that the program must not
-    see whatever the server carries.
+    It loads `spawn_bytes` into the buffer, from which the pane takes them by the program `tmux`. No shell of the
+    operator's is run; the folder is entered by the program itself, since tmux starts silently elsewhere where `-c`
+    cannot be entered.
 
     A hook of a person's (`after-new-session`) runs before the commands that follow, and may make another pane or window
     the current one: so what is to be of the pane's own is not said of the current one.
     """
     target = f"={_checked(_SAFE, spawn.target)}:"
-    unset = [word for name in without for word in ("-u", name)]
     mark = str(limit_of(_checked(_SAFE, spawn.instance)))
-    inner = ["/bin/sh", "-c", _RUN_IN, "sh", mark, str(spawn.cwd), "/usr/bin/env", *unset, str(spawn.launcher)]
-    program = [*_tag(spawn.instance).split(), *inner]
-    settings = [
-        word for name, value in {**spawn.env, MARKER: spawn.instance}.items() for word in ("-e", f"{name}={value}")
-    ]
+    inner = [_TAKE, "sh", tmux, _checked(_SAFE, buffer)]
+    program = [*_tag(spawn.instance).split(), "/bin/sh", "-c", _RUN_CLEAN, "sh", mark, *inner]
     report = f"{ANSWER}{DONE} #{{pane_id}} #{{session_id}} #{{pane_pid}} #{{pid}} #{{socket_path}}"
     make = ["new-session", "-d", "-P", "-F", report, "-s", spawn.target, "-x", _COLUMNS, "-y", _ROWS]
     act = [
-        [*make, "-c", literal_format(str(spawn.cwd)), *settings, "--", *program],
+        [*make, "-c", literal_format(str(spawn.cwd)), "-e", f"{MARKER}={spawn.instance}", "--", *program],
         ["set-option", "-w", "-t", f"{target}^", "remain-on-exit", "on" if remain_on_exit else "off"],
         ["set-option", "-t", target, "destroy-unattached", "off"],  # somebody may have it on in a server of theirs
     ]
+    late = [["delete-buffer", "-b", buffer], _tell(LATE)]
     in_time = _before(spawn.deadline)
-    return [["if-shell", "-F", in_time, spell(act), spell([_tell(LATE)])]]
+    return [["load-buffer", "-b", buffer, DATA], ["if-shell", "-F", in_time, spell(act), spell(late)]]
+
+
+def spawn_bytes(spawn: Spawn) -> bytes:
+    """Return what the pane's shell is to do: enter the folder, take the environment, and become the program."""
+    env = {**spawn.env, MARKER: spawn.instance}
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in env.items())
+    cwd, launcher = shlex.quote(str(spawn.cwd)), shlex.quote(str(spawn.launcher))
+    return os.fsencode(f"cd -- {cwd} || exit\nunset OLDPWD\n{exports}exec {launcher}\n")
 
 
 def screen_line(pane_id: str, instance: str, lines: int, nonce: str) -> Line:

@@ -80,12 +80,14 @@ class TmuxRunner:
             bring_up(self._server, self._timeout / 2)
             # A server is called, for as long as it runs, by the command line that started it: not by one with settings.
             self._ask(self._server.starting(), process=True)
-        line = guard.spawn_line(spawn, sorted(self._server.secrets), remain_on_exit=self._remain_on_exit)
-        reply = self._ask([*self._server.starting(), *line], process=True)
+        buffer = f"env-{spawn.target}"  # one a session: what a start that was killed has left is replaced
+        line = guard.spawn_line(spawn, buffer, self._server.program, remain_on_exit=self._remain_on_exit)
+        reply = self._ask([*self._server.starting(), *line], guard.spawn_bytes(spawn), process=True)
         answer = guard.told(reply.out)
         if answer[:1] == [guard.LATE]:
             raise SpawnFailed(f"{spawn.target}: tmux came to it after its deadline, and made nothing", "start it again")
         if reply.rc != 0 or len(answer) < 6:
+            self._ask([("delete-buffer", "-b", buffer)], process=True)
             reason = reply.err.strip() or reply.out.strip() or "no reason was given"
             raise SpawnFailed(f"{spawn.target}: tmux made no pane: {reason}", "mend what tmux names, then try again")
         _, pane_id, session_id, pid, server_pid, *socket = answer

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from core.environment import server_environment
 from core.plainfiles import read_plain
 from core.tmux.language import Line
 from core.tmux.place import Place, place_of
@@ -86,8 +87,18 @@ class TmuxServer:
         return ("tmux", "-S", str(self.socket)) if self.ours else ("tmux",)
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of clients, which a server that one of them starts keeps for its panes."""
-        return base_environment(self.environ, self.secrets)
+        """Return the environment of clients, which a server that one of them starts keeps for as long as it lives.
+
+        No program of ours gets its own from there, so that a server of ours needs, and has, next to nothing.
+        """
+        return base_environment(server_environment(self.environ) if self.ours else self.environ, self.secrets)
+
+    @property
+    def program(self) -> str:
+        """Return tmux's own path, for whoever has another PATH or none."""
+        from shutil import which  # here, since a mere survey needs none of it
+
+        return which(self.binary, path=self.environ.get("PATH", os.defpath)) or self.binary
 
     def process(self, *, start: bool = True) -> ProcessTransport:
         """Return the way of one process a line; one that may not `start` a server only asks."""

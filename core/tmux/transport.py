@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from core.descriptors import at_usual_limit
+from core.environment import with_utf8
 from core.errors import TmuxMissing, TmuxSilent
 from core.processmark import MARKER, shed_limit
 from core.tmux.language import Line, arguments
@@ -181,10 +182,7 @@ def base_environment(environ: Mapping[str, str], without: frozenset[str]) -> dic
     replaces every character outside ASCII in its answers.
     """
     dropped = without | {"TMUX", "TMUX_PANE", MARKER}
-    kept = {name: value for name, value in environ.items() if name not in dropped}
-    locale = next((kept[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if kept.get(name)), "")
-    if "utf" not in locale.lower():
-        kept["LC_ALL"] = "C.UTF-8"
+    kept = with_utf8({name: value for name, value in environ.items() if name not in dropped})
     kept.setdefault("TERM", "xterm-256color")
     return kept
 

@@ -173,7 +173,8 @@ class PrivateTmux:
         **env: str,
     ) -> Pane:
         """Spawn the launcher in the server's folder."""
-        return runner.spawn(Spawn(target, instance or new_instance(), launch, self.folder, env, soon()))
+        whole = {"PATH": self.environ["PATH"], "TMUX_TMPDIR": str(self.folder), **env}
+        return runner.spawn(Spawn(target, instance or new_instance(), launch, self.folder, whole, soon()))
 
     def reading(self, runner: TmuxRunner, *, target: str = "loop-standing-test") -> tuple[Pane, Reader]:
         """Spawn a stand-in and wait until it reads."""

@@ -18,19 +18,35 @@ def _environments(private: PrivateTmux, pid: int) -> str:
     return own + private.tmux("show-environment", "-g") + private.tmux("show-environment", "-t", "=loop-standing-test:")
 
 
-def test_server_is_started_without_the_secrets() -> None:
-    """A server that a process with tokens starts has none of them, nor has any pane; the rest is passed on."""
-    with private_tmux({**_SECRETS, "ORDINARY": "kept", "THE_LOOP_INSTANCE": "i-outer"}, frozenset(_SECRETS)) as private:
+def test_server_is_started_with_next_to_nothing() -> None:
+    """A server lives for months: it has neither tokens nor what may have changed since, and a pane none of it."""
+    operator = {**_SECRETS, "AGENT_KEY": "of-that-day", "LANG": "de_DE.UTF-8", "THE_LOOP_INSTANCE": "i-outer"}
+    with private_tmux(operator, frozenset(_SECRETS)) as private:
         pane, _ = private.reading(private.runner())
 
         seen = _environments(private, pane.pid)
         server = Path(f"/proc/{private.pid()}/environ").read_text(errors="replace")
 
         for text in (seen, server):
-            assert [value for value in (*_SECRETS.values(), *_SECRETS) if value in text] == []
-            assert "ORDINARY=kept" in text
-        assert "i-outer" not in server
+            assert [word for word in (*_SECRETS.values(), *_SECRETS, "AGENT_KEY", "i-outer") if word in text] == []
+        assert "LANG=de_DE.UTF-8" in server
         assert f"THE_LOOP_INSTANCE={pane.tag}" in seen
+
+
+@pytest.mark.parametrize("value", ["two\nlines and a ' and \" and $HOME and \\", "", "é\udcff", "x" * 100_000])
+def test_program_has_exactly_what_it_was_given(private: PrivateTmux, value: str) -> None:
+    """Whatever the values hold; and nothing else but its tag and where its terminal is."""
+    pane, _ = private.reading(private.runner())
+    pane = private.spawn(private.runner(), Path("/bin/cat"), target="loop-standing-other", GIVEN=value)
+
+    wait_until(lambda: Path(f"/proc/{pane.pid}/cmdline").read_bytes()[-4:] == b"cat\0", "the program runs")
+
+    entries = Path(f"/proc/{pane.pid}/environ").read_bytes().split(b"\0")
+    environ = dict(os.fsdecode(entry).partition("=")[::2] for entry in entries if entry)
+    assert environ["GIVEN"] == value
+    ours = {"GIVEN", "PATH", "TMUX_TMPDIR", "THE_LOOP_INSTANCE", "PWD"}
+    assert set(environ) - ours == {"TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION"}
+    assert private.tmux("list-buffers") == ""
 
 
 def test_list_of_processes_shows_no_settings_of_a_pane(private: PrivateTmux) -> None:

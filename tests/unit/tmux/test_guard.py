@@ -75,7 +75,7 @@ def test_targets_that_tmux_would_change_are_refused(target: str) -> None:
     spawn = Spawn(target, "i-a", Path("/bin/cat"), Path("/"), {}, _AT)
 
     with pytest.raises(ValueError, match="cannot stand in a tmux command"):
-        guard.spawn_line(spawn, (), remain_on_exit=True)
+        guard.spawn_line(spawn, "env-a", "tmux", remain_on_exit=True)
 
 
 def test_killing_takes_ids_only() -> None:
