@@ -52,6 +52,8 @@ class Effect(Enum):
     RESUME_MARK = "resume.mark"  #: the record says so no more
     RESUME_UNBLOCK = "resume.unblock"  #: the file `hold` goes
     INTERRUPT_KEY = "interrupt.key"  #: the key in the pane, with its receipt
+    TAKE_BACK_KEY = "take_back.key"  #: the key that empties the harness's own queue into its input line
+    TAKE_BACK_CLEAR = "take_back.clear"  #: the input line is emptied of it
     INTERRUPT_SETTLE = "interrupt.settle"  #: what the harness does now by its own word, and the marker of a dialog
     QUEUE_CANCEL = "queue.cancel"  #: one waiting message is cancelled, and its sender told
 

@@ -27,10 +27,10 @@ class Conversation:
             except ValueError:
                 continue
 
-    def user(self, text: str, origin: str) -> None:
-        """Append a prompt that was taken; `origin` is human or task-notification."""
+    def user(self, text: str, origin: str, turn: str) -> None:
+        """Append a prompt that the turn of that id took; `origin` is human or task-notification."""
         message = {"role": "user", "content": text}
-        self._append({"type": "user", "message": message, "origin": {"kind": origin}})
+        self._append({"type": "user", "message": message, "origin": {"kind": origin}, "promptId": turn})
 
     def interrupted(self) -> None:
         """Append that the turn was interrupted."""
@@ -43,7 +43,7 @@ class Conversation:
         self._append({"type": "assistant", "message": {"role": "assistant", "content": content}})
 
     def queue(self, operation: str, text: str) -> None:
-        """Append what happened to the queue: enqueue, or dequeue."""
+        """Append what happened to the queue: enqueue, dequeue, or popAll: it came back into the input line."""
         self._append({"type": "queue-operation", "operation": operation, "content": text})
 
     def blocked(self, text: str, reason: str) -> None:

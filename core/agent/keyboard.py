@@ -20,8 +20,10 @@ class Key(Enum):
     STASH = "stash"  #: C-s
     INTERRUPT = "interrupt"  #: C-c
     ESCAPE = "escape"
+    UP = "up"
 
 
+_UP = (b"\x1b[A", b"\x1bOA")
 _CONTROLS = {
     0x0D: Key.ENTER,
     0x0A: Key.NEWLINE,
@@ -96,8 +98,8 @@ class Keyboard:
         if rest[1] not in b"[O":
             return 1, Press(Key.ESCAPE)
         for index in range(2, len(rest)):
-            if 0x40 <= rest[index] <= 0x7E:
-                return index + 1, None  # an arrow or a function key
+            if 0x40 <= rest[index] <= 0x7E:  # an arrow or a function key
+                return index + 1, Press(Key.UP) if rest[: index + 1] in _UP else None
         return None
 
     def _take_text(self) -> tuple[int, Press | None] | None:

@@ -68,6 +68,7 @@ class Session:
         self._tasks = Tasks()
         self._queue: list[tuple[str, str]] = []  #: (text, origin)
         self._turn: Steps | None = None
+        self._turn_id = ""  #: of the turn that runs, or ran last
         self._wake_at: float | None = None  #: when the turn's pause is over
         self._tool: tuple[str, dict[str, object]] | None = None  #: the tool call that is under way
         self._dialog: OpenDialog | None = None
@@ -159,6 +160,8 @@ class Session:
             self._answer_dialog(self._dialog.picked(press))
         elif press.key is Key.ENTER:
             self._submit(self._composer.take())
+        elif press.key is Key.UP:
+            self._take_back()
         else:
             self._composer.edit(press)
 
@@ -193,6 +196,16 @@ class Session:
             self._queue.append((text, HUMAN))
             self._terminal.show(f"queued: {text}", "dim")
 
+    def _take_back(self) -> None:
+        """Move what people have queued into the input line, before what stands there."""
+        texts = [text for text, origin in self._queue if origin == HUMAN]
+        if not texts:
+            return
+        self._queue = [entry for entry in self._queue if entry[1] != HUMAN]
+        for text in texts:
+            self._conversation.queue("popAll", text)
+        self._composer.text = "\n".join([*texts, *([self._composer.text] if self._composer.text else [])])
+
     def _command(self, text: str) -> None:
         if text in ("/exit", "exit"):
             self._leave()
@@ -215,6 +228,7 @@ class Session:
 
     def _start_turn(self, inputs: list[tuple[str, str]], *, boot: bool = False) -> None:
         earlier = list(self._conversation.prompts)
+        self._turn_id = str(uuid.uuid4())
         taken = [(text, origin) for text, origin in inputs if self._take(text, origin)]
         if not taken:
             self._tell_status()
@@ -231,7 +245,7 @@ class Session:
             self._conversation.blocked(text, reason)
             self._terminal.show(f"blocked by a hook: {reason}", "dim")
             return False
-        self._conversation.user(text, origin)
+        self._conversation.user(text, origin, self._turn_id)
         for task, command in list(self._conversation.open_tasks.items()) if origin == TASK else []:
             if f"<task-id>{task}</task-id>" in text:
                 self._conversation.task(task, command, "reported")
@@ -321,7 +335,9 @@ class Session:
     def _ask(self, dialog: Dialog) -> None:
         tool, given = self._tool or ("", {})
         session, transcript = self._conversation.session_id, str(self._conversation.path)
-        deciding = self._hooks.start("PermissionRequest", session, transcript, tool_name=tool, tool_input=given)
+        deciding = self._hooks.start(
+            "PermissionRequest", session, transcript, prompt_id=self._turn_id, tool_name=tool, tool_input=given
+        )
         self._dialog = OpenDialog(dialog, tool, deciding)
         self._terminal.show(dialog.text())
         self._tell_status()
@@ -370,7 +386,9 @@ class Session:
     # ---- the outside
 
     def _fire(self, event: str, **fields: object) -> str | None:
-        return self._hooks.run(event, self._conversation.session_id, str(self._conversation.path), **fields)
+        session, transcript = self._conversation.session_id, str(self._conversation.path)
+        turn = {"prompt_id": self._turn_id} if self._turn_id else {}
+        return self._hooks.run(event, session, transcript, **turn, **fields)
 
     def _tell_status(self) -> None:
         """Rewrite the status file: idle, shell, busy or waiting."""

@@ -7,11 +7,12 @@ taken without waiting, so that nobody waits for two.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.delivery.recording import Recorder
+from core.delivery.takeback import held_by_harness, take_back
 from core.delivery.writing import LOOK, Plan, Writer
 from core.domain import delivering
 from core.domain.delivering import (
@@ -40,6 +41,7 @@ from core.observing.observer import ingest_record
 from core.observing.readiness import notice_reading
 from core.session.apart import Unforeseen, apart
 from core.session.steering import chat_of
+from core.sight.evidence import LOOK as EVIDENCE_LOOK
 from core.sight.evidence import Transcripts
 from core.sight.situations import Authorized, Looker, Sight, timing_of, traits_of
 from core.system import System
@@ -48,6 +50,9 @@ _EVIDENCE_POLL = timedelta(milliseconds=50)
 _HELD_POLL = timedelta(milliseconds=500)  #: whoever ends the wait wakes us, but for its limit
 _LOCK_SECONDS = 0.05  #: whoever holds it works on the session; the others are not held up by waiting here
 _LOCK_RETRY = timedelta(milliseconds=200)
+_TAKE_BACK_RETRY = timedelta(seconds=1)
+_NOT_TAKEN = timedelta(seconds=3)  #: of a harness that is idle: it writes its record before it answers
+NOT_TAKEN = "its harness had received it and is idle, and its records do not show that a turn took it"
 Answering = Callable[[Sequence[InboxRow]], InboxRow | None]
 Outcome = datetime | CoreError | None  #: when the next step is due, None: nothing is to be delivered; or what failed
 
@@ -131,7 +136,7 @@ class Deliverer:
         return dict(zip(uids, due, strict=True))
 
     def follow(self, uids: Iterable[str]) -> None:
-        """Take on the sessions whose harness had messages in its own queue when an earlier service ended."""
+        """Take on the sessions whose harness may have messages that no turn is known to have taken."""
         self.followed.update(uids)
 
     def begin(self, record: SessionRecord, message_id: str, sight: Sight) -> None:
@@ -207,13 +212,48 @@ class Deliverer:
 
         One that it slips into a running turn fires no hook (Claude Code 2.1.197): only the conversation tells of it.
         """
-        accepted = self._system.inbox.with_states(uid, {MessageState.ACCEPTED}, 1)
-        record = self._record(accepted[0]) if accepted else None
-        if record is not None and accepted[0].instance == record.instance_id and self._transcripts.read(record):
-            return self._now() + LOOK
+        rows = self._accepted(uid)
+        record = self._record(rows[0]) if rows else None
+        if record is not None and self._transcripts.read(record):
+            rows = [row for row in self._accepted(uid) if row.instance == record.instance_id]
+            if rows:
+                return self._followed_on(record, rows)
         self._transcripts.forget(uid)
         self.followed.discard(uid)
         return None
+
+    def _accepted(self, uid: str) -> list[InboxRow]:
+        return list(self._system.inbox.with_states(uid, {MessageState.ACCEPTED}))
+
+    def _followed_on(self, record: SessionRecord, rows: list[InboxRow]) -> datetime:
+        """See to what the live harness has and no turn has taken, and return when to look again.
+
+        Under a pause its own queue would begin a turn, and is taken back. Where it is idle by its own word, and its
+        record knows of no turn that took a text, nobody can tell what became of it.
+        """
+        now = self._now()
+        if any(not is_over(row, now) for row in rows):
+            return now + _EVIDENCE_POLL
+        sight = self._looker.see(record.name, record)
+        if (
+            hold_state(record) is HoldState.PAUSED
+            and sight.survey is not None
+            and held_by_harness(self._system, record)
+        ):
+            try:
+                with self._system.locks.hold(record.name, "take messages back", _LOCK_SECONDS):
+                    take_back(self._system, record, sight.survey)
+            except (LockBusy, TmuxSilent):
+                pass  # looked at again
+            return self._now() + _TAKE_BACK_RETRY
+        rested = sight.activity.since if sight.activity is not None else now
+        if sight.observed is Observed.IDLE and (sight.opinion is None or sight.opinion.turn_over):
+            for row in rows:
+                if now - max(rested, row.updated_at) >= _NOT_TAKEN:
+                    with suppress(Refused):  # another process has moved it on
+                        self._recorder.settle(row, Settle(MessageState.UNKNOWN, NOT_TAKEN, EVIDENCE_LOOK, note=True))
+            return now + _NOT_TAKEN
+        return now + LOOK
 
     def _resting(self, row: InboxRow, record: SessionRecord) -> datetime | None:
         """Read what may prove the row, without a lock; return when to look again if only that can move it now."""
@@ -338,7 +378,7 @@ class Deliverer:
             row = self._system.inbox.get(until_row)
             now = self._now()
             long = row is not None and waits_long(row) and not is_soon(following, now)
-            if row is None or is_over(row) or long or self._only_served(uid) or now >= deadline:
+            if row is None or is_over(row, now) or long or self._only_served(uid) or now >= deadline:
                 return row
             if following is not None and following > now:
                 pause = min(following, deadline, now + _EVIDENCE_POLL) - now
@@ -350,8 +390,13 @@ class Deliverer:
         return bool(rows) and rows[0].detail == delivering.NEEDS_SERVICE
 
 
-def is_over(row: InboxRow) -> bool:
-    """Tell whether nothing more is done for the row."""
+def is_over(row: InboxRow, now: datetime) -> bool:
+    """Return whether nothing more will be known of the row in a moment.
+
+    What the harness has said to have received is in a turn within a moment, by its record, or waits in its own queue.
+    """
+    if row.state is MessageState.ACCEPTED:
+        return row.queued_at is not None or now >= row.updated_at + delivering.RECORD_WINDOW
     return row.final or row.state not in WAITING | IN_FLIGHT
 
 

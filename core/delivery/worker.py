@@ -107,5 +107,6 @@ class DeliveryWorker:
                 self._due.clear()
             for uid in self._woken:
                 self._due.pop(uid, None)
+            self._deliverer.follow(self._woken)  # what its harness reported to have may be in a turn by now
             self._woken.clear()
             self._all = False

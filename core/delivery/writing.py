@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.delivery.recording import Recorder
+from core.delivery.takeback import clear_line
 from core.domain import delivering
 from core.domain.delivering import Attempt, Clear, Settle, Situation, Stash, submit_token
 from core.domain.framing import SUBMIT, compose
@@ -25,6 +26,7 @@ from core.store.files import write_private
 from core.system import System
 
 LOOK = timedelta(seconds=5)  #: how long a change that nobody told of may go unseen
+_MAY_STAND = 5  #: messages whose text may stand in an input line that is emptied
 _CLOSED = "its pane's input is switched off"
 
 
@@ -159,9 +161,11 @@ class Writer:
                 attempt_deadline=step.deadline,
                 stashed=row.stashed or stashing,
             )
-            keys = traits.stash if stashing else traits.clear
-            receipt = Receipt.STASHED if stashing else Receipt.CLEARED
-            self._system.runner.write(instance, keys or b"", receipt, marked.token, step.deadline)
+            if stashing:
+                self._system.runner.write(instance, traits.stash or b"", Receipt.STASHED, marked.token, step.deadline)
+            else:
+                left = self._system.inbox.attempted(record.uid, frozenset(MessageState), _MAY_STAND)
+                clear_line(self._system, instance, traits, left, marked.token, step.deadline)
         return self._system.clock.now() + timedelta(seconds=traits.settle)
 
     def submit(self, situation: Situation, record: SessionRecord, sight: Sight, number: int) -> datetime:

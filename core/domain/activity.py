@@ -19,8 +19,12 @@ class ActivityState(Enum):
 
 ASKING_STATES = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION})  #: an Enter would answer a dialog
 
+QUEUE_LEFT = "what its own queue held comes next"  #: the detail of a session that is busy since a turn left a queue
 CUT_OFF = "its turn was cut off in the terminal"  #: the detail of a session whose turn ended without its harness's word
 BETWEEN_TURNS = "background tasks run, and no turn does"  #: the detail of a session that is busy for that reason
+
+
+_IN_TURN = ASKING_STATES | {ActivityState.BUSY}
 
 
 @dataclass(frozen=True)
@@ -36,11 +40,20 @@ class Activity:
     turn_started_at: datetime | None = None
     last_report_at: datetime | None = None
     mode: str = ""  #: its permission mode, by its harness's latest report that names one
+    turn: str = ""  #: the harness's id of the turn that began last, "" where it named none
+    turn_ended_at: datetime | None = None  #: when its harness last said that a turn was over
+    ended_turn: str = ""  #: the id of that turn, "" where it named none
+    composer_at: datetime | None = None  #: since when a text that no turn took may stand in its input line
 
     @property
     def between_turns(self) -> bool:
         """Tell whether it is busy with background tasks alone."""
         return self.state is ActivityState.BUSY and self.detail.startswith(BETWEEN_TURNS)
+
+    @property
+    def in_turn(self) -> bool:
+        """Return whether a turn runs by the harness's word, or a dialog of it is open."""
+        return self.state in _IN_TURN and not self.between_turns and self.detail != QUEUE_LEFT
 
     @property
     def cut_off_at(self) -> datetime | None:

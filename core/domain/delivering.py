@@ -16,6 +16,7 @@ from core.domain.message import TICKS, WAITING, InboxRow, Kind, MessageState
 from core.domain.pane import Receipt
 
 EVIDENCE_WINDOW = timedelta(seconds=1.5)  #: from a CR to the harness's own record of the text
+RECORD_WINDOW = timedelta(seconds=5)  #: from a hook's report of a text to the record of it: 0.1 s, a busy machine more
 TOOL_MARGIN = timedelta(seconds=1)  #: from a tool call to the dialog that it may open: 0.2 s on a busy machine
 PREPARING_SETTLES = (
     4  #: settle times from a key that prepares the line to the paste: after one a busy Claude Code read both
@@ -23,6 +24,7 @@ PREPARING_SETTLES = (
 TYPING_QUIET = timedelta(seconds=5)
 TYPING_LIMIT = timedelta(seconds=60)
 SILENCE_RETRY = timedelta(seconds=1)
+RETURNING = timedelta(seconds=1)  #: from a hook that refuses a text to the text in the input line again
 MAX_SUBMITS = 2
 
 SILENT = seen_reason(Observed.SILENT)
@@ -79,7 +81,7 @@ class Situation:
     tool_at: datetime | None = None  #: the latest tool call
     typed_at: datetime | None = None  #: the latest key of a writable client that is attached
     turn_started_at: datetime | None = None
-    doubt_since: datetime | None = None  #: an earlier message to this instance became unknown, or its turn was cut off
+    doubt_since: datetime | None = None  #: since when a text that no turn took may stand in its input line
     cut_off_at: datetime | None = None  #: its turn was ended in the terminal, and its text may stand there again
     paused: bool = False  #: nothing of ours may start a turn, and nothing that waits is lost by it
     authorized: bool | None = True  #: its author may steer, by the list that holds now; None: it cannot be asked here
@@ -269,6 +271,8 @@ def _deliverable(s: Situation, now: datetime) -> Step:
             until = min(s.typed_at + TYPING_QUIET, began + TYPING_LIMIT)
             return Queue(TYPING, "it goes in after a pause in the typing", until=until)
     doubt = s.doubt_since is not None and (s.turn_started_at is None or s.turn_started_at <= s.doubt_since)
+    if doubt and s.doubt_since is not None and now < s.doubt_since + RETURNING:
+        return Wait(s.doubt_since + RETURNING, "a text may come back into its input line")
     if half_typed and (s.traits.stash is None or doubt):
         return Queue(HALF_TYPED, _TYPIST, note=True)
     if doubt and s.traits.clear is None:

@@ -90,6 +90,9 @@ class GateContext:
     queues_input: bool = False  #: the harness takes messages while a turn runs
     restart_due: bool = False  #: it crashed, and will be brought back
     auto_start: bool = True
+    kept: bool = (
+        False  #: it was taken in while the session ran, which ended without a mark: it waits for the next start
+    )
     ahead: int = 0  #: messages that wait before this one
 
 
@@ -144,8 +147,10 @@ _START, _RESUME, _LEAVE = Cell(Action.START), Cell(Action.RESUME), Cell(Action.L
 
 _TAKEN = Branch("queues_input", _DELIVER, _QUEUE)
 _TAKEN_NOTE = Branch("queues_input", _DELIVER, _QUEUE_NOTE)
-_GONE = Branch("restart_due", _QUEUE, _REFUSE)
-_GONE_NOTE = Branch("restart_due", _QUEUE_NOTE, _REFUSE_NOTE)
+_DOWN = Branch("kept", _QUEUE, _REFUSE)
+_DOWN_NOTE = Branch("kept", _QUEUE_NOTE, _REFUSE_NOTE)
+_GONE = Branch("restart_due", _QUEUE, _DOWN)
+_GONE_NOTE = Branch("restart_due", _QUEUE_NOTE, _DOWN_NOTE)
 _AUTO_START = Branch("auto_start", _START, _LEAVE)
 _BRING_BACK = Branch("auto_start", _RESUME, Branch("restart_due", _RESUME, _LEAVE))
 
@@ -161,7 +166,7 @@ HELD: Mapping[HoldState, Row] = {
 SEEN: Mapping[Observed, Row] = {
     #                         say           reply         tick     keep-alive  notice    boot sweep
     Observed.NEVER_RUN:  _row(_REFUSE,      _REFUSE_NOTE, _HOLD,   _HOLD,      _DROP,    _AUTO_START),
-    Observed.DOWN:       _row(_REFUSE,      _REFUSE_NOTE, _HOLD,   _HOLD,      _DROP,    _AUTO_START),
+    Observed.DOWN:       _row(_DOWN,        _DOWN_NOTE,   _HOLD,   _HOLD,      _DROP,    _AUTO_START),
     Observed.STARTING:   _row(_QUEUE,       _QUEUE_NOTE,  _DEFER,  _DEFER,     _QUEUE,   _WAIT),
     Observed.IDLE:       _row(_DELIVER,     _DELIVER,     _DELIVER, _DELIVER,  _DELIVER, _ADOPT),
     Observed.BUSY:       _row(_TAKEN,       _TAKEN_NOTE,  _DEFER,  _DEFER,     _QUEUE,   _ADOPT),
@@ -195,14 +200,16 @@ _SEEN_REASONS = {
     Observed.SILENT: "tmux does not answer",
     Observed.FOREIGN: "a tmux session of that name, which is not ours, is in its place",
 }
+_ONCE_STARTED = "it goes in once the session runs again: `the-loop standing start {name}`"
 _QUEUE_REMEDIES = {
     Observed.STARTING: "it goes in once the agent reads",
     Observed.BUSY: "it goes in when the turn is over",
     Observed.PERMISSION: "allow or deny it in the session's thread, or in the terminal:"
     " `the-loop standing attach {name} --write`; the message goes in afterwards",
     Observed.QUESTION: "answer it in its thread, or in the terminal: `the-loop standing attach {name} --write`",
-    Observed.DEAD: "it goes in once the session was brought back",
-    Observed.LOST: "it goes in once the session was brought back",
+    Observed.DOWN: _ONCE_STARTED,
+    Observed.DEAD: _ONCE_STARTED,
+    Observed.LOST: _ONCE_STARTED,
     Observed.SILENT: "it is tried again until it expires; look at `the-loop standing list`",
 }
 

@@ -43,7 +43,11 @@ class Traits:
     boot_signal: bool = False  #: says by itself when it reads
     turn_gate: bool = False  #: a hook can block turns born inside the harness
     clear: bytes | None = None  #: keys that empty its composer; a write of their own, `settle` away from any paste
+    clear_lines: int = 20  #: how many lines one such write empties for sure; more take several writes
     interrupt: bytes | None = None  #: a key that ends the running turn, or rejects the open dialog; None: there is none
+    take_back: bytes | None = (
+        None  #: a key that moves all that its own queue holds into the composer; None: there is none
+    )
     stash: bytes | None = None  #: a key that puts half-typed text aside and brings it back after the next message
     inline_limit: int = 100_000  #: bytes; longer messages go by file
     argument_limit: int = 96 * 1024  #: bytes of a boot prompt as an argument; longer ones go by file
@@ -162,12 +166,41 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class TurnStarted:
-    """A turn took this text. `internal` when nobody typed it (a finished background task, whose id is `task`)."""
+class PromptReported:
+    """A hook says that the harness received this text. A receipt, and no proof that a turn took it.
+
+    Some versions report a text when they put it into their queue, and not again when a turn takes it. `internal` when
+    nobody typed it (a finished background task, whose id is `task`). `turn`: the id of the turn that it names, "" where
+    it names none; that of a turn which runs already means that the text waits for it.
+    """
 
     prompt: str
     internal: bool = False
     task: str | None = None
+    turn: str = ""
+
+
+@dataclass(frozen=True)
+class TextTaken:
+    """The conversation's own record holds this text: a turn took it.
+
+    `begins`: a turn began with it; False: it was slipped into the running one. `at`: when (UTC), None where that is not
+    told. `turn`: the turn's id, "" where it is not told.
+    """
+
+    prompt: str
+    internal: bool = False
+    begins: bool = True
+    at: datetime | None = None
+    turn: str = ""
+
+
+@dataclass(frozen=True)
+class TextReturned:
+    """The harness's own queue gave this text back into its input line: no turn took it. `at`: see TextQueued."""
+
+    prompt: str
+    at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -187,6 +220,7 @@ class TurnEnded:
 
     answer: str
     pending_tasks: tuple[str, ...] = ()
+    turn: str = ""  #: the turn's id, "" where it is not told
 
 
 @dataclass(frozen=True)
@@ -214,6 +248,7 @@ class ToolStarted:
 
     tool: str
     detail: str = ""
+    turn: str = ""  #: the id of the turn that calls it, "" where it is not told
 
 
 @dataclass(frozen=True)
@@ -241,7 +276,18 @@ class Ended:
 
 
 HarnessEvent = (
-    Ready | TurnStarted | TextQueued | TurnEnded | TurnFailed | TurnBlocked | ToolStarted | ToolEnded | Asked | Ended
+    Ready
+    | PromptReported
+    | TextTaken
+    | TextQueued
+    | TextReturned
+    | TurnEnded
+    | TurnFailed
+    | TurnBlocked
+    | ToolStarted
+    | ToolEnded
+    | Asked
+    | Ended
 )
 
 

@@ -30,7 +30,7 @@ class MessageState(Enum):
     CLAIMED = "claimed"  #: an attempt with a deadline began; the paste may or may not have happened
     PASTED = "pasted"  #: the receipt is on the pane; not yet submitted
     SUBMITTED = "submitted"  #: the CR was written; final where the harness cannot prove more
-    ACCEPTED = "accepted"  #: in the harness's own queue
+    ACCEPTED = "accepted"  #: the harness has it: it said so, or it is in its own queue; no turn is known to have it
     CONFIRMED = "confirmed"  #: a turn took it, by the harness's own record
     UNKNOWN = "unknown"  #: nobody can tell; said, and never repeated by us
     REFUSED = "refused"
@@ -50,7 +50,7 @@ TRANSITIONS: Mapping[MessageState, frozenset[MessageState]] = {
     ),
     S.PASTED: frozenset({S.SUBMITTED, S.CONFIRMED, S.ACCEPTED, S.UNKNOWN, S.PENDING}),
     S.SUBMITTED: frozenset({S.SUBMITTED, S.CONFIRMED, S.ACCEPTED, S.UNKNOWN, S.PENDING}),
-    S.ACCEPTED: frozenset({S.CONFIRMED, S.UNKNOWN, S.PENDING}),
+    S.ACCEPTED: frozenset({S.ACCEPTED, S.CONFIRMED, S.UNKNOWN, S.PENDING}),
     S.UNKNOWN: frozenset({S.CONFIRMED, S.ACCEPTED}),
     S.CONFIRMED: frozenset(),
     S.REFUSED: frozenset(),
@@ -116,6 +116,7 @@ class InboxRow:
     submits: int = 0  #: CRs written, at most two
     stashed: bool = False  #: a person's half-typed text was put aside for this message
     final: bool = False  #: SUBMITTED, and nobody waits for evidence: this harness, or this text, cannot give any
+    queued_at: datetime | None = None  #: ACCEPTED: since when the harness's own queue is known to hold it
 
     @property
     def token(self) -> str:

@@ -1,25 +1,29 @@
 """What is true of a session, folded from its record, tmux's word and its harness's word. No I/O."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from core.domain.activity import ASKING_STATES, BETWEEN_TURNS, CUT_OFF, Activity, ActivityState
+from core.domain.activity import ASKING_STATES, BETWEEN_TURNS, CUT_OFF, QUEUE_LEFT, Activity, ActivityState
 from core.domain.gate import Observed
 from core.domain.harness import (
     Asked,
     Ended,
     HarnessEvent,
     Opinion,
+    PromptReported,
     Ready,
     TextQueued,
+    TextReturned,
+    TextTaken,
     ToolEnded,
     ToolStarted,
     TurnBlocked,
     TurnEnded,
     TurnFailed,
-    TurnStarted,
 )
 from core.domain.session import Live, Phase, SessionRecord, Status
+
+_LATE = timedelta(seconds=2)  #: from what a hook reports to the time stamp of its report
 
 _BY_ACTIVITY = {
     ActivityState.STARTING: Observed.STARTING,
@@ -64,11 +68,14 @@ def _gone(record: SessionRecord, live: Live, starting: bool) -> Observed:
     return Observed.DEAD if live is Live.DEAD else Observed.LOST
 
 
-def follow(activity: Activity, event: HarnessEvent, at: datetime, *, boot_coming: bool) -> Activity:
+def follow(
+    activity: Activity, event: HarnessEvent, at: datetime, *, boot_coming: bool = False, queue_left: bool = False
+) -> Activity:
     """Return what the session does after an event of its harness.
 
     Idle only if the harness said so with no task pending. `boot_coming`: a prompt travelled as the program's argument
-    and no turn took it yet, so that a harness which begins to read is about to be busy.
+    and no turn took it yet, so that a harness which begins to read is about to be busy. `queue_left`: its own queue
+    holds messages, with which a turn begins as soon as this one is over, and no hook tells of that.
     """
     told = replace(activity, last_report_at=at)
     match event:
@@ -76,9 +83,13 @@ def follow(activity: Activity, event: HarnessEvent, at: datetime, *, boot_coming
             return told  # in the middle of a turn, and no end of it
         case Ready():
             return _moved(told, ActivityState.BUSY if boot_coming else ActivityState.IDLE, at, tasks=())
-        case TurnStarted(task=task):
+        case PromptReported(task=task, turn=turn):
             left = tuple(each for each in told.pending_tasks if each != task)
-            return replace(_moved(told, ActivityState.BUSY, at, tasks=left), turn_started_at=at)
+            if is_of_running_turn(told, turn):
+                return replace(told, pending_tasks=left)
+            return replace(_moved(told, ActivityState.BUSY, at, tasks=left), turn_started_at=at, turn=turn)
+        case TextTaken(begins=begins, at=moment, turn=turn):
+            return _taken(activity, moment or at, turn) if begins else activity
         case ToolStarted():
             return _moved(told, ActivityState.BUSY, at)
         case ToolEnded(task=task):
@@ -86,17 +97,60 @@ def follow(activity: Activity, event: HarnessEvent, at: datetime, *, boot_coming
             return _moved(told, ActivityState.BUSY, at, tasks=tasks)
         case Asked(question=question, summary=summary):
             return _moved(told, ActivityState.QUESTION if question else ActivityState.PERMISSION, at, detail=summary)
-        case TurnEnded(pending_tasks=tasks):
-            return _between_turns(told, tasks, at)
+        case TurnEnded(pending_tasks=tasks, turn=turn) if turn and turn == told.ended_turn and told.in_turn:
+            return replace(told, pending_tasks=tasks)  # the next one has begun
+        case TurnEnded(pending_tasks=tasks, turn=turn):
+            return _over(_between_turns(told, tasks, at), at, turn, queue_left=queue_left)
         case TurnFailed(error=error, message=message):
-            return _failed(told, ": ".join(text for text in (error, message) if text), at)
+            after = _failed(told, ": ".join(text for text in (error, message) if text), at)
+            return _over(after, at, "", queue_left=queue_left)
         case Ended(reason=reason):
             return _moved(told, ActivityState.UNKNOWN, at, detail=f"it is going away: {reason}", tasks=())
         case TurnBlocked(task=task):
             left = tuple(each for each in told.pending_tasks if each != task)
+            told = told if task is not None else replace(told, composer_at=at)  # it may stand in the input line
             return _between_turns(told, left, at) if told.between_turns else replace(told, pending_tasks=left)
-        case TextQueued():
+        case TextQueued() | TextReturned():
             return told
+
+
+def is_of_running_turn(activity: Activity, turn: str) -> bool:
+    """Return whether the id is that of the turn that runs: a text reported with it waits in the harness's own queue."""
+    return bool(turn) and turn == activity.turn and activity.in_turn
+
+
+def _taken(activity: Activity, at: datetime, turn: str) -> Activity:
+    """Return what follows a text in the conversation's record with which a turn began.
+
+    A record is read when there is time: the turn may be known already, and it may be over. Its id tells; where there is
+    none, and of what is long past, the times do. (A report bears the time at which its hook ran, some moments late.)
+    """
+    if activity.in_turn:
+        known = turn in ("", activity.turn) or not activity.turn
+        known = known or (activity.turn_started_at is not None and at < activity.turn_started_at)
+    elif activity.turn_ended_at is not None:
+        known = at <= activity.turn_ended_at - (_LATE if turn else timedelta()) or (
+            bool(turn) and turn == activity.ended_turn
+        )
+    else:
+        known = at <= activity.since
+    if known:
+        return activity
+    if activity.in_turn:  # it is over, and its report may still be on its way
+        activity = replace(activity, turn_ended_at=at, ended_turn=activity.turn)
+    return replace(_moved(activity, ActivityState.BUSY, at), turn_started_at=at, turn=turn)
+
+
+def _over(after: Activity, at: datetime, turn: str, *, queue_left: bool) -> Activity:
+    over = replace(after, turn_ended_at=at, ended_turn=turn or after.turn)
+    return _moved(over, ActivityState.BUSY, at, detail=QUEUE_LEFT) if queue_left else over
+
+
+def without_queue(activity: Activity, at: datetime) -> Activity:
+    """Return what a session does whose own queue turned out to be empty since its last turn ended."""
+    if activity.state is not ActivityState.BUSY or activity.detail != QUEUE_LEFT:
+        return activity
+    return _between_turns(activity, activity.pending_tasks, at)
 
 
 def _between_turns(activity: Activity, tasks: tuple[str, ...], at: datetime) -> Activity:
@@ -117,13 +171,11 @@ def second_guess(activity: Activity, opinion: Opinion | None, now: datetime) -> 
         return _moved(activity, ActivityState.UNKNOWN, now, detail="its harness was silent for long")
     if opinion.state in ASKING_STATES and activity.state in ASKING_STATES:
         return _moved(activity, activity.state, now, detail=opinion.detail or activity.detail)
-    cut_off = opinion.state is ActivityState.IDLE and activity.state in _IN_A_TURN and not activity.between_turns
+    cut_off = opinion.state is ActivityState.IDLE and activity.in_turn
     tasks = () if opinion.state is ActivityState.IDLE else None  # with a task it would call itself busy
     detail = CUT_OFF if cut_off else opinion.detail or activity.detail
-    return _moved(activity, opinion.state, now, detail=detail, tasks=tasks)
-
-
-_IN_A_TURN = ASKING_STATES | {ActivityState.BUSY}
+    after = _moved(activity, opinion.state, now, detail=detail, tasks=tasks)
+    return replace(after, turn_ended_at=now, ended_turn=activity.turn) if cut_off else after
 
 
 def _moved(

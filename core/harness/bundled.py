@@ -43,6 +43,7 @@ class BundledHarness:
         turn_gate=True,
         tools=True,
         clear=b"\x15" * 40,  # C-u: two clear a line
+        take_back=b"\x1b[A",  # Up
         interrupt=b"\x1b",
         stash=b"\x13",  # C-s
     )

@@ -1,4 +1,7 @@
-"""The conversation's JSONL file as Claude Code writes it (2.1.197), read forward. The bundled agent writes the same."""
+"""The conversation's JSONL file as Claude Code writes it (2.1.197 to 2.1.332), read forward.
+
+The bundled agent writes the same.
+"""
 
 import json
 import os
@@ -7,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from core.domain.harness import HarnessEvent, TextQueued, TurnEnded, TurnStarted
+from core.domain.harness import HarnessEvent, TextQueued, TextReturned, TextTaken, TurnEnded
 from core.errors import StoreBroken, TrustFailed
 from core.harness.base import object_of, text_of
 from core.harness.events import NOTIFICATION, is_internal
@@ -143,13 +146,16 @@ def line_events(line: bytes) -> tuple[HarnessEvent, ...]:
 def _entry_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
     kind = text_of(entry, "type")
     if kind == "queue-operation":
-        text = text_of(entry, "content")
-        queued = text_of(entry, "operation") == "enqueue" and text and not is_internal(text)
-        return (TextQueued(text, _moment(entry)),) if queued else ()
+        text, operation = text_of(entry, "content"), text_of(entry, "operation")
+        if not text or is_internal(text):
+            return ()
+        if operation == "enqueue":
+            return (TextQueued(text, _moment(entry)),)
+        return (TextReturned(text, _moment(entry)),) if operation == "popAll" else ()
     if kind == "attachment":
         attachment = object_of(entry, "attachment")
         text = _flat(attachment.get("prompt")) if text_of(attachment, "type") == "queued_command" else ""
-        return (TurnStarted(text, internal=is_internal(text)),) if text else ()
+        return (TextTaken(text, is_internal(text), begins=False, at=_moment(entry)),) if text else ()
     if kind == "user" and entry.get("isSidechain") is not True:
         return _user_events(entry)
     return ()
@@ -170,9 +176,9 @@ def _user_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
         return (TurnEnded(""),)
     origin = text_of(object_of(entry, "origin"), "kind")
     if origin == "human":
-        return (TurnStarted(text),)
+        return (TextTaken(text, at=_moment(entry), turn=text_of(entry, "promptId")),)
     if origin == "task-notification" and text.lstrip().startswith(NOTIFICATION):
-        return (TurnStarted(text, internal=True),)
+        return (TextTaken(text, internal=True, at=_moment(entry), turn=text_of(entry, "promptId")),)
     return ()
 
 

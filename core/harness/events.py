@@ -1,4 +1,5 @@
-"""What a hook report means, for every harness that speaks Claude Code's hooks (Claude Code 2.1.197; the bundled agent).
+"""What a hook report means, for every harness that speaks Claude Code's hooks: versions 2.1.197 to 2.1.332 of it, and
+the bundled agent.
 
 Pure, and total: whatever the harness writes, the answer is a tuple, if need be an empty one.
 """
@@ -11,6 +12,7 @@ from core.domain.harness import (
     Asked,
     Ended,
     HarnessEvent,
+    PromptReported,
     Ready,
     Report,
     ToolEnded,
@@ -18,7 +20,6 @@ from core.domain.harness import (
     TurnBlocked,
     TurnEnded,
     TurnFailed,
-    TurnStarted,
 )
 from core.harness.base import list_of, object_of, text_of
 from core.harness.spool import BLOCKED_SUFFIX
@@ -53,7 +54,8 @@ def interpret(report: Report) -> tuple[HarnessEvent, ...]:
         prompt = text_of(payload, "prompt")
         if report.name.endswith(BLOCKED_SUFFIX):
             return (TurnBlocked(prompt, task_of(prompt)),)
-        return (TurnStarted(prompt, internal=is_internal(prompt), task=task_of(prompt)),)
+        turn = text_of(payload, "prompt_id")
+        return (PromptReported(prompt, internal=is_internal(prompt), task=task_of(prompt), turn=turn),)
     reading = _READINGS.get(event)
     return () if reading is None else reading(payload)
 
@@ -63,7 +65,8 @@ def _session_start(payload: _Payload) -> tuple[HarnessEvent, ...]:
 
 
 def _pre_tool_use(payload: _Payload) -> tuple[HarnessEvent, ...]:
-    return (ToolStarted(text_of(payload, "tool_name"), _short(_detail(object_of(payload, "tool_input")))),)
+    detail = _short(_detail(object_of(payload, "tool_input")))
+    return (ToolStarted(text_of(payload, "tool_name"), detail, text_of(payload, "prompt_id")),)
 
 
 def _post_tool_use(payload: _Payload) -> tuple[HarnessEvent, ...]:
@@ -95,7 +98,7 @@ def _stop(payload: _Payload) -> tuple[HarnessEvent, ...]:
     pending = tuple(
         name for task in tasks if (name := text_of(task, "id")) and text_of(task, "status").lower() not in _OVER
     )
-    return (TurnEnded(text_of(payload, "last_assistant_message"), pending),)
+    return (TurnEnded(text_of(payload, "last_assistant_message"), pending, text_of(payload, "prompt_id")),)
 
 
 def _stop_failure(payload: _Payload) -> tuple[HarnessEvent, ...]:

@@ -8,7 +8,7 @@ delivered by us the harness's repeat is let through and posts nothing.
 from datetime import datetime
 
 from core.domain.framing import markers_in
-from core.domain.harness import Report, TurnBlocked, TurnStarted
+from core.domain.harness import PromptReported, Report, TurnBlocked
 from core.domain.message import DELIVERED, IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState, NewMessage
 from core.domain.session import SessionRecord
 from core.names import new_marker, new_message_id
@@ -47,7 +47,7 @@ def keep_blocked(
     return f"a turn that nobody asked for was blocked; {refused or 'its notice waits for the resume'}"
 
 
-def note_repeat(system: System, record: SessionRecord, report: Report, event: TurnStarted, at: datetime) -> None:
+def note_repeat(system: System, record: SessionRecord, report: Report, event: PromptReported, at: datetime) -> None:
     """Settle the notice that the harness now told itself, or remember that nobody waits for this turn's answer.
 
     That is so where it repeats a notice that we delivered, or tells of a task that this instance never ran: such a turn
@@ -64,7 +64,7 @@ def note_repeat(system: System, record: SessionRecord, report: Report, event: Tu
             _remember(system, record, event, at, LEFT_OVER)
 
 
-def _remember(system: System, record: SessionRecord, event: TurnStarted, at: datetime, why: str) -> None:
+def _remember(system: System, record: SessionRecord, event: PromptReported, at: datetime, why: str) -> None:
     message = _notice(record, event.prompt, _repeat_key(record, at), at)
     system.inbox.add([message])
     row = system.inbox.get(message.id)

@@ -10,6 +10,7 @@ from core.domain.harness import (
     MAIN,
     Ended,
     HarnessEvent,
+    PromptReported,
     Ready,
     Report,
     ToolEnded,
@@ -17,11 +18,10 @@ from core.domain.harness import (
     TurnBlocked,
     TurnEnded,
     TurnFailed,
-    TurnStarted,
     stamped,
 )
 from core.domain.message import InboxRow, Kind, MessageState
-from core.domain.observing import follow
+from core.domain.observing import follow, is_of_running_turn
 from core.domain.session import HoldKind, Phase, SessionRecord
 from core.errors import LockBusy, StoreBroken
 from core.harness.spool import BadReport, Reports, discard, put_aside, read_reports
@@ -40,7 +40,7 @@ CHANNEL = "slack"
 _LOCK_SECONDS = 1.0  #: an id change waits this long for the session's lock, then for the next ingestion
 DELETED = "the session was deleted"
 EARLIER = "it comes from an earlier instance"
-_GOES_ON = (ToolStarted, ToolEnded, TurnStarted, TurnEnded, TurnFailed, Ended)  #: no dialog of that agent is open
+_GOES_ON = (ToolStarted, ToolEnded, PromptReported, TurnEnded, TurnFailed, Ended)  #: no dialog of that agent is open
 _MOST_PARTS = 64  #: of what lies there, at one look; each is some millions of bytes
 _PASSING = (OSError, MemoryError)  #: says nothing of a report
 _ENDING = frozenset({Phase.STOPPING, Phase.DELETING})
@@ -238,16 +238,16 @@ def _take(
     taken: _Taken,
 ) -> None:
     at = reported_at(report, system.clock.now())
-    taken.rows += settle_by(system, record.uid, (event,))
-    if isinstance(event, TurnStarted) and event.task is not None:
+    taken.rows += settle_by(system, record, (event,), at)
+    if isinstance(event, PromptReported) and event.task is not None:
         note_repeat(system, record, report, event, at)
     if isinstance(event, TurnEnded | TurnFailed):
-        turn_over(system, record, failed=isinstance(event, TurnFailed))
+        turn_over(system, record, at, failed=isinstance(event, TurnFailed))
     if isinstance(event, _GOES_ON):
         went_on(system, record, report.agent, at, everything=isinstance(event, Ended))
     if silenced not in (DELETED, EARLIER):
-        taken.jobs += _put_activity(system, record, event, at, report.mode if report.agent == MAIN else "")
         _tell_loops(system, record, report, event, at)
+        taken.jobs += _put_activity(system, record, event, at, report.mode if report.agent == MAIN else "")
     if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
         note_step(system, record, event)
     if isinstance(event, Ended) and event.by_person:
@@ -263,9 +263,14 @@ def _take(
 
 
 def _tell_loops(system: System, record: SessionRecord, report: Report, event: HarnessEvent, at: datetime) -> None:
-    """Settle the runs of loops whose ticks began this turn, or whose turn this ends. A subagent's end is no turn's."""
-    if isinstance(event, TurnStarted) and not event.internal:
-        turn_began(system, record, event.prompt, at)
+    """Settle the runs of loops whose ticks began this turn, or whose turn this ends. A subagent's end is no turn's.
+
+    Called before the activity follows: of a tick that waits in the harness's own queue its row tells, once it is taken.
+    """
+    if isinstance(event, PromptReported) and not event.internal:
+        activity = system.activities.get(record.uid)
+        if activity is None or not is_of_running_turn(activity, event.turn):
+            turn_began(system, record, event.prompt, at)
     elif isinstance(event, TurnEnded | TurnFailed) and report.agent == MAIN:
         turn_ended(system, record, event if isinstance(event, TurnFailed) else None, at)
 
@@ -282,7 +287,12 @@ def _put_activity(
         row.message.kind is Kind.BOOT and row.state is MessageState.SUBMITTED and row.instance == instance
         for row in system.inbox.unsettled(record.uid)
     )
-    after = replace(follow(before, event, at, boot_coming=coming), mode=mode or before.mode)
+    left = isinstance(event, TurnEnded | TurnFailed) and any(
+        row.instance == instance and row.queued_at is not None
+        for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED})
+    )
+    after = follow(before, event, at, boot_coming=coming, queue_left=left)
+    after = replace(after, mode=mode or before.mode)
     system.activities.put(after)
     began = [("job.started", task) for task in after.pending_tasks if task not in before.pending_tasks]
     over = [("job.finished", task) for task in before.pending_tasks if task not in after.pending_tasks]

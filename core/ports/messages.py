@@ -270,9 +270,10 @@ class Marks(Protocol):
         """Return what has changed at or after that time, oldest first; of one that was sent again only the latest."""
         ...
 
-    def over(self, uid: str, instance: str, since: datetime, *, failed: bool) -> None:
+    def over(self, uid: str, instance: str, since: datetime, until: datetime | None = None, *, failed: bool) -> None:
         """Note that the instance's turn is over which took the session's messages since then.
 
+        `until`: what left the harness's own queue later than that began another turn. None: now.
         Part of the open transaction.
         """
         ...

@@ -1,11 +1,23 @@
 """Which messages a turn has taken, by the harness's own records: hook reports and the conversation's transcript."""
 
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 
+from core.domain.activity import Activity
+from core.domain.delivering import by_argument
 from core.domain.framing import takes
-from core.domain.harness import HarnessEvent, TextQueued, TurnStarted
+from core.domain.gate import HoldState, hold_state
+from core.domain.harness import (
+    HarnessEvent,
+    PromptReported,
+    TextQueued,
+    TextReturned,
+    TextTaken,
+    ToolStarted,
+    TurnEnded,
+)
 from core.domain.message import IN_FLIGHT, MESSAGES, TRANSITIONS, WAITING, InboxRow, Kind, MessageState
+from core.domain.observing import follow, is_of_running_turn, without_queue
 from core.domain.session import SessionRecord
 from core.ports import Transcript
 from core.session.launching import context_of
@@ -15,34 +27,108 @@ from core.system import System
 
 _OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
 _ROUNDED = timedelta(milliseconds=10)  #: a harness tells the moment in whole milliseconds
+TAKEN_BACK = "it was taken back from its harness's own queue"
+AT_TERMINAL = "it was taken back from its harness's own queue into the input line of its terminal"
+ENDED = "its harness ended with the text in its queue"
 _LOOK_BACK = 50  #: attempted rows that a record may still prove, those settled as unknown and accepted among them
 
 
-def settle_by(system: System, uid: str, events: Iterable[HarnessEvent]) -> tuple[InboxRow, ...]:
-    """Move on every row of the session that one of the events proves, and return those that moved.
+def settle_by(
+    system: System, record: SessionRecord, events: Iterable[HarnessEvent], at: datetime | None = None
+) -> tuple[InboxRow, ...]:
+    """Move on every row of the session that one of the events concerns, and return those that moved.
 
-    A text that a turn took confirms its row, one that the harness queued makes it accepted; one event may prove
-    several, since harnesses join what was queued. Part of the open transaction, if there is one.
+    A row is confirmed by the conversation's own record of its text, or by two reports of one turn: that it received the
+    text, and that it works or has ended. A text that is only reported, or stands in the harness's own queue, makes its
+    row accepted. One event may concern several, since harnesses join what was queued. `at`: when the events were
+    reported, None for what the conversation holds. Part of the open transaction, before the activity follows.
     """
     moved: list[InboxRow] = []
     for event in events:
-        if not isinstance(event, TurnStarted | TextQueued) or (isinstance(event, TurnStarted) and event.internal):
-            continue
-        state = MessageState.CONFIRMED if isinstance(event, TurnStarted) else MessageState.ACCEPTED
-        for row in candidates(system, uid):
-            if isinstance(event, TextQueued) and _before_attempt(event, row):
-                continue
-            if state in TRANSITIONS[row.state] and takes(event.prompt, row.message):
-                moved.append(system.inbox.advance(row, state))
-                if row.message.kind in MESSAGES:
-                    system.activities.touch_message(uid, system.clock.now())
+        match event:
+            case PromptReported(internal=False, prompt=prompt, turn=turn):
+                activity = _activity(system, record)
+                queued = activity is not None and is_of_running_turn(activity, turn)
+                moved += _accepted(system, record, prompt, at, at if queued else None)
+            case TextQueued(prompt=prompt, at=since):
+                moved += _accepted(system, record, prompt, since, since or system.clock.now())
+            case TextTaken(internal=False, prompt=prompt):
+                moved += _confirmed(system, _holding(system, record.uid, prompt))
+            case ToolStarted(turn=turn) | TurnEnded(turn=turn) if turn:
+                moved += _confirmed(system, _reported_in(system, record, turn))
+            case TextReturned(prompt=prompt, at=since):
+                moved += _returned(system, record, prompt, since)
     return tuple(moved)
 
 
-def _before_attempt(event: TextQueued, row: InboxRow) -> bool:
-    """Tell whether the harness's queue held the text before the row's latest attempt: it was given back since."""
+def _holding(system: System, uid: str, prompt: str) -> Iterator[InboxRow]:
+    return (row for row in candidates(system, uid) if takes(prompt, row.message))
+
+
+def _activity(system: System, record: SessionRecord) -> Activity | None:
+    activity = system.activities.get(record.uid)
+    return activity if activity is not None and activity.instance == record.instance_id else None
+
+
+def _accepted(
+    system: System, record: SessionRecord, prompt: str, at: datetime | None, queued_at: datetime | None
+) -> list[InboxRow]:
+    """Note that the harness has the text; `queued_at`: since when its own queue is known to hold it."""
+    moved: list[InboxRow] = []
+    for row in _holding(system, record.uid, prompt):
+        if _before_attempt(at, row) or MessageState.ACCEPTED not in TRANSITIONS[row.state]:
+            continue
+        if row.state is MessageState.ACCEPTED and (row.queued_at is not None or queued_at is None):
+            continue  # that much is known
+        after = system.inbox.advance(row, MessageState.ACCEPTED, queued_at=queued_at)
+        moved += [after] if queued_at is not None else []  # a receipt alone is not told of: more is known in a moment
+        _touch(system, row)
+    return moved
+
+
+def _confirmed(system: System, rows: Iterable[InboxRow]) -> list[InboxRow]:
+    moved: list[InboxRow] = []
+    for row in rows:
+        if MessageState.CONFIRMED in TRANSITIONS[row.state]:
+            moved.append(system.inbox.advance(row, MessageState.CONFIRMED))
+            _touch(system, row)
+    return moved
+
+
+def _touch(system: System, row: InboxRow) -> None:
+    if row.message.kind in MESSAGES:
+        system.activities.touch_message(row.message.uid, system.clock.now())
+
+
+def _reported_in(system: System, record: SessionRecord, turn: str) -> Iterator[InboxRow]:
+    """Yield what the harness reported to have received as the running turn began, where that is the turn's id."""
+    activity = _activity(system, record)
+    if activity is None or activity.turn != turn or activity.turn_started_at is None:
+        return
+    for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED}):
+        since_then = row.updated_at >= activity.turn_started_at - _ROUNDED
+        if row.queued_at is None and row.instance == record.instance_id and since_then:
+            yield row
+
+
+def _returned(system: System, record: SessionRecord, prompt: str, at: datetime | None) -> list[InboxRow]:
+    """See to what the harness's own queue gave back: under a pause it waits in ours, else a person has it."""
+    paused = hold_state(system.records.read(record.name)) is HoldState.PAUSED
+    moved: list[InboxRow] = []
+    for row in _holding(system, record.uid, prompt):
+        if row.state is not MessageState.ACCEPTED or _before_attempt(at, row):
+            continue
+        if paused:
+            system.inbox.advance(row, MessageState.PENDING, TAKEN_BACK)
+        else:
+            _give_up(system, row, AT_TERMINAL, "it goes in when it is sent there; else send it again")
+    return moved
+
+
+def _before_attempt(at: datetime | None, row: InboxRow) -> bool:
+    """Return whether what was told at that moment is about an earlier attempt: the text was given back since."""
     began = row.updated_at if row.state in WAITING else row.pasted_at or row.updated_at
-    return event.at is not None and event.at < began - _ROUNDED
+    return at is not None and at < began - _ROUNDED
 
 
 def candidates(system: System, uid: str) -> tuple[InboxRow, ...]:
@@ -65,6 +151,29 @@ def tell(system: System, rows: Iterable[InboxRow]) -> None:
             message=row.message.id,
             detail=row.state.value,
         )
+
+
+def take_in(system: System, record: SessionRecord, events: Sequence[HarnessEvent]) -> None:
+    """Settle what the conversation shows, and with it what the session does: no hook tells of a turn that the harness's
+    own queue began. Raises StoreBroken."""
+    with system.database.transaction(durable=False):
+        moved = settle_by(system, record, events)
+        _follow(system, record, events)
+    tell(system, moved)
+
+
+def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent]) -> None:
+    before = _activity(system, record)
+    if before is None:
+        return
+    now, after = system.clock.now(), before
+    begun = [event for event in events if isinstance(event, TextTaken) and event.begins]
+    if begun:  # the latest alone: of those before it the turns are over
+        after = follow(after, begun[-1], now)
+    if not any(row.queued_at for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED})):
+        after = without_queue(after, now)
+    if after != before:
+        system.activities.put(after)
 
 
 class Transcripts:
@@ -91,7 +200,7 @@ class Transcripts:
         _, transcript = self._open[record.uid]
         events = () if transcript is None else transcript.new_events()
         if events:
-            tell(self._system, settle_by(self._system, record.uid, events))
+            take_in(self._system, record, events)
         return transcript is not None
 
     def forget(self, uid: str) -> None:
@@ -131,21 +240,25 @@ def give_back(system: System, record: SessionRecord, instance: str | None) -> bo
         return False
     transcripts = Transcripts(system)
     kept = transcripts.read(record)
-    for row in lost:
-        if system.inbox.get(row.message.id) != row:
+    for earlier in lost:
+        row = system.inbox.get(earlier.message.id)
+        if row is None or row.state is not MessageState.ACCEPTED:
             continue  # the conversation has it
-        if kept and transcripts.knows_all_since(record, row):
-            system.inbox.advance(row, MessageState.PENDING, "its harness ended with the text in its queue")
+        if kept and not by_argument(row) and transcripts.knows_all_since(record, row):
+            system.inbox.advance(row, MessageState.PENDING, ENDED)
         else:
-            _give_up(system, row)
+            _give_up(system, row, ENDED, LOOK)
     return True
 
 
-def _give_up(system: System, row: InboxRow) -> None:
-    reason = "its harness ended with the text in its queue"
+LOOK = "look at its terminal before you send it again"
+
+
+def _give_up(system: System, row: InboxRow, reason: str, remedy: str) -> None:
+    """Nobody can tell what becomes of the row, which is said where it came from."""
     with system.database.transaction(durable=False):
         moved = system.inbox.advance(row, MessageState.UNKNOWN, reason)
-        note = note_for(system, moved, MessageState.UNKNOWN, reason, "look at its terminal before you send it again")
+        note = note_for(system, moved, MessageState.UNKNOWN, reason, remedy)
         if note is not None:
             system.outbox.add([note])
     system.events.emit("standing.unconfirmed", name=row.message.name, reason=reason, message=row.message.id)

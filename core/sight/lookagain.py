@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from core.domain.activity import ASKING_STATES, Activity, ActivityState
+from core.domain.activity import ASKING_STATES, QUEUE_LEFT, Activity, ActivityState
 from core.domain.asking import MAIN
 from core.domain.observing import second_guess
 from core.domain.pane import Pane
@@ -26,7 +26,7 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
         return False
     before, now = system.activities.get(record.uid), system.clock.now()
     known = before if before is not None and before.instance == record.instance_id else None
-    silent = known is not None and known.state in _AT_WORK and _silent_for(known, now) >= SILENT_TURN
+    silent = known is not None and known.state in _AT_WORK and _silent_for(known, now) >= _patience(known)
     told = known is not None and known.state in ASKING_STATES
     marker = system.paths.session(record.uid) / ASKING
     marked_at = modified(marker, now)
@@ -42,6 +42,11 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
     if known is not None and (silent or (over and told)):
         return _replace(system, record, known, second_guess(known, opinion, now)) or over
     return over
+
+
+def _patience(activity: Activity) -> timedelta:
+    """Return for how long a harness at work may tell nothing: no hook tells of a turn that its own queue began."""
+    return SETTLED if activity.detail == QUEUE_LEFT else SILENT_TURN
 
 
 def _silent_for(activity: Activity, now: datetime) -> timedelta:
@@ -66,6 +71,6 @@ def _replace(system: System, record: SessionRecord, before: Activity, after: Act
         if system.activities.get(before.uid) != before:
             return False
         if after.cut_off_at is not None:
-            turn_over(system, record, failed=True)
+            turn_over(system, record, after.cut_off_at, failed=True)
         system.activities.put(after)
     return True

@@ -1,6 +1,6 @@
 """What of a harness's reports a chat is shown besides answers. Part of the observer's open transaction."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from core.domain.harness import ToolStarted
 from core.domain.posting import step_line
@@ -10,11 +10,11 @@ from core.system import System
 _BEFORE = timedelta(seconds=5)  #: between a hook's time stamp and what we note of its turn
 
 
-def turn_over(system: System, record: SessionRecord, *, failed: bool) -> None:
-    """Note that the messages which the ended turn took are done. Called before the activity follows."""
+def turn_over(system: System, record: SessionRecord, until: datetime, *, failed: bool) -> None:
+    """Note that the messages which the turn took are done that ended then. Called before the activity follows."""
     activity = system.activities.get(record.uid)
     if activity is not None and activity.instance == record.instance_id and activity.turn_started_at is not None:
-        system.marks.over(record.uid, activity.instance, activity.turn_started_at - _BEFORE, failed=failed)
+        system.marks.over(record.uid, activity.instance, activity.turn_started_at - _BEFORE, until, failed=failed)
 
 
 def note_step(system: System, record: SessionRecord, event: ToolStarted) -> None:

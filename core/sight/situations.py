@@ -110,8 +110,17 @@ class Looker:
         between = observed is Observed.BUSY and activity is not None and activity.between_turns
         return Sight(observed, survey, asking, activity, between, opinion, remembered=recent is not None)
 
-    def gate(self, wake: Wake, sight: Sight, name: str, record: SessionRecord | None, ahead: int = 0) -> Decision:
-        """Ask the gate about a message.
+    def gate(
+        self,
+        wake: Wake,
+        sight: Sight,
+        name: str,
+        record: SessionRecord | None,
+        ahead: int = 0,
+        *,
+        kept: bool = False,
+    ) -> Decision:
+        """Ask the gate about a message. `kept`: it was taken in while the session ran.
 
         A notice waits for the running turn, not for the other background tasks: for it, their work is idleness.
         """
@@ -120,6 +129,7 @@ class Looker:
             queues_input=record is not None and traits_of(self._system, record).queues_input,
             restart_due=record is not None and sight.observed in _GONE and restart_due(self._system, record),
             ahead=ahead,
+            kept=kept,
         )
         observed = Observed.IDLE if wake is Wake.NOTICE and sight.between_turns else sight.observed
         return decide(wake, hold_state(record), observed, context)
@@ -132,7 +142,13 @@ class Looker:
         return Situation(
             row=row,
             generation=record.generation,
-            decision=self.gate(wake_of(row.message.kind), sight, record.name, record),
+            decision=self.gate(
+                wake_of(row.message.kind),
+                sight,
+                record.name,
+                record,
+                kept=row.state is MessageState.QUEUED or row.attempt > 0,
+            ),
             traits=traits,
             provable=provable(row.message, traits),
             timing=self._timing,
@@ -143,7 +159,7 @@ class Looker:
             tool_at=self.tool_at(record.uid),
             typed_at=self._typed_at(record, sight.survey) if state is PaneState.ALIVE else None,
             turn_started_at=activity.turn_started_at if activity and activity.instance == record.instance_id else None,
-            doubt_since=self._doubt_since(record, pane),
+            doubt_since=self._doubt_since(record, pane, activity),
             cut_off_at=self._cut_off_at(record, sight, activity),
             paused=hold_state(record) is HoldState.PAUSED,
             authorized=row.state not in WAITING or self._authorized(row),
@@ -225,12 +241,17 @@ class Looker:
         clients = survey.typing.get(record.instance_id or "", ()) if survey else ()
         return max((client.last_key_at for client in clients), default=None)
 
-    def _doubt_since(self, record: SessionRecord, pane: Pane | None) -> datetime | None:
-        """Return since when the input line may hold a text of ours: one that became unknown, or a turn's we cut off."""
+    def _doubt_since(self, record: SessionRecord, pane: Pane | None, activity: Activity | None) -> datetime | None:
+        """Return since when the input line may hold a text that no turn took.
+
+        One of ours that became unknown, that of a turn which we cut off, or one that a hook refused or that came back
+        out of the harness's own queue.
+        """
         unknown = self._system.inbox.with_states(record.uid, {MessageState.UNKNOWN}, 1)
         since = [row.updated_at for row in unknown if row.instance == record.instance_id]
         cut_off = interrupted_at(pane.receipts) if pane else None
-        return max([*since, *([cut_off] if cut_off else [])], default=None)
+        left = activity.composer_at if activity and activity.instance == record.instance_id else None
+        return max([*since, *(at for at in (cut_off, left) if at is not None)], default=None)
 
 
 def modified(path: Path, now: datetime) -> datetime | None:

@@ -226,7 +226,7 @@ def _mark_cut_off(system: System, pressed: Pressed) -> None:
     if activity is None or activity.turn_started_at is None:
         return
     try:
-        turn_over(system, pressed.record, failed=True)
+        turn_over(system, pressed.record, pressed.at, failed=True)
     except StoreBroken:
         return  # only a reaction depends on it
 

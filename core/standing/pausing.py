@@ -1,11 +1,15 @@
-"""pause: a durable mark under which nothing of ours starts a turn. What comes in waits; background jobs go on."""
+"""pause: a durable mark under which nothing of ours starts a turn. What comes in waits; background jobs go on.
 
+What the harness holds in a queue of its own would start a turn as soon as the running one is over: it is taken back.
+"""
+
+from core.delivery.takeback import Left, held_by_harness, take_back
 from core.domain.gate import HoldState, hold_state
 from core.domain.plaintext import reason_of
 from core.domain.rows import Answer
 from core.domain.session import Hold, HoldKind, Outcome, SessionRecord
 from core.effects import Effect, effect
-from core.errors import CoreError, InvalidValue, NotRunning, Refused
+from core.errors import CoreError, InvalidValue, NotRunning, Refused, TmuxMissing, TmuxSilent
 from core.session.launching import set_hold_file
 from core.standing.admitting import running_record
 from core.standing.common import Told, lock, told_of, write_record
@@ -33,8 +37,9 @@ def pause_standing(system: System, name: str, actor: str, reason: str = "", *, h
             if hard:
                 interruptible(system, record)
             _mark(system, record, actor, reason_of(reason), HARD if hard else SOFT)
+            left = _take_back(system, record)
             pressed = _press(system, record) if hard else None
-        told = _told(system, pressed, actor)
+        told = _told(system, record, pressed, left, actor)
     except (Refused, LookupError, InvalidValue):
         raise
     except CoreError as error:
@@ -64,6 +69,17 @@ def _mark(system: System, record: SessionRecord, actor: str, reason: str, policy
     system.poke()
 
 
+def _take_back(system: System, record: SessionRecord) -> Left:
+    """Take back what the harness's own queue holds. The mark stands: what cannot be taken back is only said, and the
+    service tries it again."""
+    if not held_by_harness(system, record):
+        return Left(0)
+    try:
+        return take_back(system, record, system.runner.survey())
+    except (TmuxSilent, TmuxMissing) as error:
+        return Left(len(held_by_harness(system, record)), error.message)
+
+
 def _press(system: System, record: SessionRecord) -> Pressed | str:
     """Interrupt the turn; the mark stands, so that what cannot be interrupted is only said."""
     try:
@@ -74,10 +90,27 @@ def _press(system: System, record: SessionRecord) -> Pressed | str:
         return error.message
 
 
-def _told(system: System, pressed: Pressed | str | None, actor: str) -> Told:
-    if not isinstance(pressed, Pressed):
-        return Told(Outcome.PAUSED, pressed or "")
-    told = settle(system, pressed, actor)
-    if told.outcome is Outcome.INTERRUPTED:
-        return Told(Outcome.PAUSED, told.detail)
-    return Told(Outcome.UNCONFIRMED, f"it is paused, but {told.detail}")
+def _told(system: System, record: SessionRecord, pressed: Pressed | str | None, left: Left, actor: str) -> Told:
+    told = Told(Outcome.PAUSED, pressed or "") if not isinstance(pressed, Pressed) else settle(system, pressed, actor)
+    if isinstance(pressed, Pressed) and left.count:
+        told = _end_next(system, record, actor) or told
+    if told.outcome not in (Outcome.INTERRUPTED, Outcome.PAUSED):
+        return Told(Outcome.UNCONFIRMED, f"it is paused, but {told.detail}")
+    left = left if not left.count else Left(len(held_by_harness(system, record)), left.why)
+    if left.count:
+        messages = "1 message" if left.count == 1 else f"{left.count} messages"
+        return Told(
+            Outcome.UNCONFIRMED,
+            f"it is paused, but its harness has {messages} in a queue of its own, which begins another turn once this "
+            f"one is over, and which could not be taken back: {left.why}",
+        )
+    return Told(Outcome.PAUSED, told.detail)
+
+
+def _end_next(system: System, record: SessionRecord, actor: str) -> Told | None:
+    """End the turn that the harness's own queue began as ours was ended; None where none did."""
+    try:
+        with lock(system, record.name, "pause"):
+            return settle(system, press(system, running_record(system, record.name, "paused")), actor)
+    except (NoTurn, NotRunning):
+        return None

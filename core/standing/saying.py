@@ -12,7 +12,7 @@ from core.delivery.deliverer import Deliverer, is_over, waits_long
 from core.domain.activity import ASKING_STATES
 from core.domain.framing import AGENT_WAY, clean
 from core.domain.gate import Action, Wake
-from core.domain.message import DELIVERED, EXIT_ZERO, MOST_TEXT, InboxRow, Kind, MessageState, NewMessage
+from core.domain.message import DELIVERED, EXIT_ZERO, IN_FLIGHT, MOST_TEXT, InboxRow, Kind, MessageState, NewMessage
 from core.domain.session import SessionRecord
 from core.errors import InvalidValue, LockBusy, NotPermitted, NotRunning, Refused, TmuxMissing, TmuxSilent
 from core.names import new_marker, new_message_id
@@ -191,7 +191,7 @@ def _watched(system: System, deliverer: Deliverer, message: NewMessage, wait: fl
     row = system.inbox.get(message.id)
     while _served(system):
         row = system.inbox.get(message.id)
-        if row is None or is_over(row) or waits_long(row) or deadline.passed():
+        if row is None or is_over(row, system.clock.now()) or waits_long(row) or deadline.passed():
             return row, True
         system.clock.pause(min(_POLL_SECONDS, deadline.remaining()))
     until = system.clock.now() + timedelta(seconds=deadline.remaining())
@@ -217,7 +217,7 @@ def _answer(row: InboxRow, waited: bool) -> tuple[MessageState, str]:
 
     That only a sender is told who has waited for the proof: to whoever did not, it is under way as well.
     """
-    if is_over(row) or row.state is MessageState.QUEUED:
+    if row.state not in IN_FLIGHT | {MessageState.PENDING} or row.final:
         return row.state, row.detail
     if waited and row.state is MessageState.SUBMITTED:
         return MessageState.UNKNOWN, "nothing has shown yet that a turn took it"

@@ -50,6 +50,10 @@ class SqliteActivities:
             "turn_started_at": to_column(activity.turn_started_at),
             "last_report_at": to_column(activity.last_report_at),
             "mode": activity.mode,
+            "turn": activity.turn,
+            "turn_ended_at": to_column(activity.turn_ended_at),
+            "ended_turn": activity.ended_turn,
+            "composer_at": to_column(activity.composer_at),
         }
         with self._database.transaction(durable=False):
             self._database.write(queries.PUT_ACTIVITY, columns)
@@ -84,4 +88,8 @@ def _activity(found: sqlite3.Row) -> Activity:
         turn_started_at=column(found, "turn_started_at", from_column),
         last_report_at=column(found, "last_report_at", from_column),
         mode=found["mode"],
+        turn=found["turn"],
+        turn_ended_at=column(found, "turn_ended_at", from_column),
+        ended_turn=found["ended_turn"],
+        composer_at=column(found, "composer_at", from_column),
     )

@@ -222,6 +222,7 @@ def _step(row: InboxRow, moved: InboxRow) -> dict[str, Any]:
         "submits": moved.submits,
         "stashed": int(moved.stashed),
         "final": int(moved.final),
+        "queued_at": to_column(moved.queued_at),
     }
 
 
@@ -240,6 +241,7 @@ def _row(found: sqlite3.Row) -> InboxRow:
         submits=found["submits"],
         stashed=bool(found["stashed"]),
         final=bool(found["final"]),
+        queued_at=column(found, "queued_at", from_column),
     )
 
 

@@ -32,10 +32,18 @@ class SqliteMarks:
         """Return what has changed at or after that time, oldest first. Raises StoreBroken."""
         return self._rows.all(queries.MARKS_CHANGED, {"kind": channel_kind, "since": iso(since)})
 
-    def over(self, uid: str, instance: str, since: datetime, *, failed: bool) -> None:
-        """Note that the instance's turn is over which took the session's messages since then."""
-        over, now = FAILED if failed else ENDED, iso(self._clock.now())
-        values = {"uid": uid, "instance": instance, "since": iso(since), "over": over, "at": now}
+    def over(self, uid: str, instance: str, since: datetime, until: datetime | None = None, *, failed: bool) -> None:
+        """See Marks."""
+        now_at = self._clock.now()
+        over, now = FAILED if failed else ENDED, iso(now_at)
+        values = {
+            "uid": uid,
+            "instance": instance,
+            "since": iso(since),
+            "until": iso(until or now_at),
+            "over": over,
+            "at": now,
+        }
         with self._database.transaction(durable=False):
             self._database.write(queries.MARKS_OVER, values)
 

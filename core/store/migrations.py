@@ -302,6 +302,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ("ALTER TABLE note_waits ADD COLUMN doubtful INTEGER NOT NULL DEFAULT 0",),
     ("ALTER TABLE activities ADD COLUMN mode TEXT NOT NULL DEFAULT ''",),
     ("ALTER TABLE outbox ADD COLUMN only_for TEXT NOT NULL DEFAULT ''",),
+    (
+        "ALTER TABLE inbox ADD COLUMN queued_at TEXT",
+        "ALTER TABLE activities ADD COLUMN turn TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE activities ADD COLUMN turn_ended_at TEXT",
+        "ALTER TABLE activities ADD COLUMN ended_turn TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE activities ADD COLUMN composer_at TEXT",
+    ),
 )
 
 

@@ -49,7 +49,7 @@ MESSAGE_TALLY = "SELECT state, count(*) AS rows FROM inbox GROUP BY state"
 ADVANCE_MESSAGE = """
     UPDATE inbox SET state = :state, detail = :detail, updated_at = :updated_at, instance = :instance,
         attempt = :attempt, attempt_deadline = :attempt_deadline, pasted_at = :pasted_at, submitted_at = :submitted_at,
-        submits = :submits, stashed = :stashed, final = :final
+        submits = :submits, stashed = :stashed, final = :final, queued_at = :queued_at
     WHERE id = :id AND state = :was_state AND attempt = :was_attempt
 """
 OF_THREAD = f"""
@@ -177,8 +177,10 @@ ACTIVITY = "SELECT * FROM activities WHERE uid = ?"
 ACTIVITIES = "SELECT * FROM activities"
 PUT_ACTIVITY = """
     INSERT OR REPLACE INTO activities
-        (uid, instance, state, since, pending_tasks, detail, turn_started_at, last_report_at, mode)
-    VALUES (:uid, :instance, :state, :since, :pending_tasks, :detail, :turn_started_at, :last_report_at, :mode)
+        (uid, instance, state, since, pending_tasks, detail, turn_started_at, last_report_at, mode, turn, turn_ended_at,
+        ended_turn, composer_at)
+    VALUES (:uid, :instance, :state, :since, :pending_tasks, :detail, :turn_started_at, :last_report_at, :mode, :turn,
+        :turn_ended_at, :ended_turn, :composer_at)
 """
 FORGET_ACTIVITY = "DELETE FROM activities WHERE uid = ?"
 TOUCH_MESSAGE = """
@@ -205,7 +207,8 @@ MARKS_CHANGED = f"""
 MARKS_OVER = """
     INSERT INTO marks (message, over, at)
     SELECT id, :over, :at FROM inbox
-    WHERE uid = :uid AND instance = :instance AND state = 'confirmed' AND from_kind IS NOT NULL AND updated_at >= :since
+    WHERE uid = :uid AND instance = :instance AND state = 'confirmed' AND from_kind IS NOT NULL
+        AND updated_at >= :since AND (queued_at IS NULL OR updated_at <= :until)
     ON CONFLICT (message) DO UPDATE SET over = excluded.over, at = excluded.at WHERE over = ''
 """
 _GONE = "(activities.uid IS NULL OR activities.instance <> inbox.instance OR ends.told_at IS NOT NULL)"

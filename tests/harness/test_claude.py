@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.clock import SystemClock
-from core.domain.harness import Asked, Ready, ToolEnded, TurnBlocked, TurnEnded, TurnFailed, TurnStarted
+from core.domain.harness import Asked, Ready, TextTaken, ToolEnded, TurnBlocked, TurnEnded, TurnFailed
 from core.harness.claude.adapter import ClaudeHarness
 from tests.fakes.model import ModelServer
 from tests.harness.claude_product import KEY, SLEEPING
@@ -300,7 +300,7 @@ def test_boot_prompt_may_look_like_an_option(make: Make) -> None:
 
     stage.start_ready("--help is what I want")
 
-    assert stage.expect(TurnStarted).prompt == "--help is what I want"
+    assert stage.expect(TextTaken).prompt == "--help is what I want"
 
 
 @pytest.mark.capability("mode")

@@ -59,7 +59,10 @@ class ClaudeHarness:
         boot_signal=True,
         turn_gate=True,
         tools=True,
-        clear=b"\x15" * 40,  # C-u: 2n-1 of them clear n lines, more do nothing, and unlike C-c none ends a turn
+        # C-e, then C-u: 2n-1 of them clear n lines, more do nothing, and unlike C-c none ends a turn. Over some sixty
+        # in one read are taken for a paste.
+        clear=b"\x05" + b"\x15" * 40,
+        take_back=b"\x1b[A",  # Up: the whole queue, in every version from 2.1.197 to 2.1.332
         interrupt=b"\x1b",  # Escape; no hook tells of it
         stash=b"\x13",  # C-s
         flush=0.5,  # its last lines reach the disk about 0.1 s after the Stop hook

@@ -114,4 +114,4 @@ def test_a_queued_message_survives_a_kill_while_it_is_queued(
     assert ended == -9
     assert states == [MessageState.CONFIRMED] * 2
     assert times(scribe, "survive this") == 1
-    assert all(is_over(row) for row in rows(scribe))
+    assert all(is_over(row, scribe.clock.now()) for row in rows(scribe))

@@ -8,7 +8,7 @@ import pytest
 from core.conversation.outbound import OutboundWorker
 from core.domain.buttons import Press
 from core.domain.framing import framed
-from core.domain.harness import TurnStarted
+from core.domain.harness import TextTaken
 from core.domain.message import InboxRow
 from core.ports import Binding
 from core.session.notes import note_for
@@ -66,7 +66,9 @@ def _doubt(thread: Thread, count: int) -> list[InboxRow]:
 
 
 def _show(thread: Thread, row: InboxRow) -> None:
-    settle_by(thread.system, row.message.uid, [TurnStarted(framed(row.message))])
+    record = thread.system.records.read("scribe")
+    assert record is not None
+    settle_by(thread.system, record, [TextTaken(framed(row.message))])
     thread.deliver()
 
 

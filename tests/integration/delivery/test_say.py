@@ -47,9 +47,10 @@ def test_a_message_to_a_busy_agent_is_accepted_by_its_queue(scribe: System, priv
     assert (said.state, said.delivered) == (MessageState.ACCEPTED, True)
     private.tmux("send-keys", "-t", "=loop-standing-scribe:", "Escape")
     uid, _ = record_of(scribe)
+    deliverer = Deliverer(scribe)
 
     def confirmed() -> bool:
-        scribe.ingest(uid)
+        deliverer.advance(uid)
         return rows(scribe)[-1].state is MessageState.CONFIRMED
 
     wait_until(confirmed, "the queued text was taken")

@@ -8,10 +8,11 @@ from core.domain.harness import (
     Ended,
     Ready,
     TextQueued,
+    TextReturned,
+    TextTaken,
     ToolEnded,
     TurnBlocked,
     TurnEnded,
-    TurnStarted,
 )
 from tests.integration.harness.stage import Stage
 from tests.support.tmux import wait_until
@@ -37,7 +38,7 @@ class HookedHarnessContract:
         """A fresh start with a prompt is ready, takes the prompt as its first turn and answers it."""
         stage.start_ready("[boot #boot1] hello")
 
-        started = stage.expect(TurnStarted, lambda event: "#boot1" in event.prompt)
+        started = stage.expect(TextTaken, lambda event: "#boot1" in event.prompt)
         ended = stage.expect(TurnEnded)
 
         assert stage.of(Ready)[0] == Ready(stage.context.session_id, "startup")
@@ -53,7 +54,7 @@ class HookedHarnessContract:
         stage.say("echo1", "tell me")
 
         stage.expect(TurnEnded, lambda event: stage.words.echo(event.answer))
-        assert len({event for event in stage.of(TurnStarted) if "#echo1]" in event.prompt}) == 1
+        assert len([event for event in stage.of(TextTaken) if "#echo1]" in event.prompt]) == 1
 
     @pytest.mark.capability("pasting")
     def test_awkward_texts_arrive_exactly_and_one_by_one(self, stage: Stage) -> None:
@@ -65,7 +66,7 @@ class HookedHarnessContract:
             stage.say(f"odd{number}", text)
             stage.expect_turns(number + 1)
             mark = f"#odd{number}]"
-            prompts[text] = next(event.prompt for event in stage.of(TurnStarted) if mark in event.prompt)
+            prompts[text] = next(event.prompt for event in stage.of(TextTaken) if mark in event.prompt)
 
         for number, text in enumerate(AWKWARD):
             assert prompts[text].rstrip() == f"[ann #odd{number}] {text}".rstrip()
@@ -79,7 +80,26 @@ class HookedHarnessContract:
         stage.say("next1", "and this")
 
         stage.expect(TextQueued, lambda event: "#next1]" in event.prompt)
-        stage.expect(TurnStarted, lambda event: "#next1]" in event.prompt)
+        assert not [event for event in stage.of(TextTaken) if "#next1]" in event.prompt]
+        stage.expect(TextTaken, lambda event: "#next1]" in event.prompt)
+
+    def test_queue_is_taken_back_by_its_key(self, stage: Stage) -> None:
+        """The adapter's key moves all that is queued into the input line, its record says so, and no turn takes it."""
+        stage.start_ready()
+        stage.say("work1", stage.words.busy)
+        for marker in ("next1", "next2"):
+            stage.say(marker, "and this\nin two lines")
+        stage.expect(TextQueued, lambda event: "#next2]" in event.prompt)
+
+        stage.keys(stage.harness.traits.take_back or b"")
+        stage.expect(TextReturned, lambda event: "#next2]" in event.prompt)
+        assert any("#next1]" in event.prompt for event in stage.of(TextReturned))
+        stage.clear()
+
+        stage.expect_turns(1)
+        stage.say("echo1", "alone")
+        stage.expect(TurnEnded, lambda event: stage.words.echo(event.answer))
+        assert not [event for event in stage.of(TextTaken) if "#next" in event.prompt]
 
     @pytest.mark.capability("permission hook")
     def test_permission_is_asked_with_the_marker_in_place(self, stage: Stage) -> None:
@@ -152,7 +172,7 @@ class HookedHarnessContract:
 
         stage.expect(ToolEnded, lambda event: event.task is not None)
         stage.expect(TurnEnded, lambda event: event.pending_tasks != ())
-        stage.expect(TurnStarted, lambda event: event.internal)
+        stage.expect(TextTaken, lambda event: event.internal)
         stage.expect(TurnEnded, lambda event: event.pending_tasks == ())
 
     @pytest.mark.capability("background tasks")
@@ -166,10 +186,10 @@ class HookedHarnessContract:
         blocked = stage.expect(TurnBlocked)
 
         assert blocked.prompt.startswith("<task-notification>")
-        assert not [event for event in stage.of(TurnStarted) if event.internal]
+        assert not [event for event in stage.of(TextTaken) if event.internal]
         stage.say("echo1", "still here?")
         stage.expect(TurnEnded, lambda event: stage.words.echo(event.answer))
-        assert not [event for event in stage.of(TurnStarted) if event.internal]
+        assert not [event for event in stage.of(TextTaken) if event.internal]
 
     @pytest.mark.capability("turn edges")
     def test_second_opinion_follows_an_interrupt(self, stage: Stage) -> None:
@@ -193,7 +213,7 @@ class HookedHarnessContract:
         stage.clear()
         stage.say("echo1", "alone")
 
-        taken = next(event.prompt for event in stage.of(TurnStarted) if "#echo1]" in event.prompt)
+        taken = next(event.prompt for event in stage.of(TextTaken) if "#echo1]" in event.prompt)
         assert taken.strip() == "[ann #echo1] alone", repr(taken)
 
     @pytest.mark.capability("input line")
@@ -207,7 +227,7 @@ class HookedHarnessContract:
         wait_until(lambda: "half typed" not in stage.screen(), "the text is put aside")
         stage.say("echo1", "alone")
 
-        taken = next(event.prompt for event in stage.of(TurnStarted) if "#echo1]" in event.prompt)
+        taken = next(event.prompt for event in stage.of(TextTaken) if "#echo1]" in event.prompt)
         assert taken.strip() == "[ann #echo1] alone", repr(taken)
         wait_until(lambda: "half typed" in stage.screen(), "it comes back")
 

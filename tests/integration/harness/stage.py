@@ -19,8 +19,8 @@ from core.domain.harness import (
     Ready,
     SessionContext,
     TextQueued,
+    TextTaken,
     TurnEnded,
-    TurnStarted,
 )
 from core.harness.spool import discard, read_reports
 from core.names import new_instance, new_uid
@@ -188,7 +188,7 @@ class Stage:
 
     def taken(self, marker: str) -> bool:
         """Tell whether a turn has taken the marked text, or the harness's queue holds it."""
-        prompts = [event.prompt for event in self.of(TurnStarted)] + [event.prompt for event in self.of(TextQueued)]
+        prompts = [event.prompt for event in self.of(TextTaken)] + [event.prompt for event in self.of(TextQueued)]
         return any(f"#{marker}]" in prompt for prompt in prompts)
 
     def asking(self) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import core.agent
-from core.domain.harness import Asked, Ended, Ready, TurnBlocked, TurnEnded, TurnStarted
+from core.domain.harness import Asked, Ended, Ready, TextTaken, TurnBlocked, TurnEnded
 from core.harness.bundled import BundledHarness
 from tests.integration.harness.contract import HookedHarnessContract
 from tests.integration.harness.stage import Stage, Words
@@ -94,7 +94,7 @@ def test_task_of_a_killed_agent_speaks_up_at_resume(stage: Stage) -> None:
     hold.unlink()
     stage.events.clear()
     stage.start_ready()
-    stage.expect(TurnStarted, lambda event: event.internal)
+    stage.expect(TextTaken, lambda event: event.internal)
     stage.expect(TurnEnded)
     stage.terminate()
     stage.events.clear()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.harness import SessionContext, TurnBlocked, TurnStarted
+from core.domain.harness import PromptReported, SessionContext, TurnBlocked
 from core.harness.base import make_folders
 from core.harness.events import interpret
 from core.harness.hooks.install import install_reporter
@@ -316,9 +316,9 @@ def test_gate_blocks_only_what_nobody_typed_and_only_while_held(reporter: Report
     assert b"held" in held.stderr
     assert held.stdout == b""
     assert [interpret(report)[0] for report in reports] == [
-        TurnStarted(NOTE, internal=True, task="b1"),
+        PromptReported(NOTE, internal=True, task="b1"),
         TurnBlocked(NOTE, "b1"),
-        TurnStarted(NOTE, internal=True, task="b1"),
+        PromptReported(NOTE, internal=True, task="b1"),
     ]
 
 

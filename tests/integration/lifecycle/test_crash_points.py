@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from core.domain.activity import ActivityState
+from core.domain.message import MessageState
 from core.domain.session import HoldKind, Live, Outcome, Phase, SessionRecord
 from core.effects import Effect
 from core.errors import NameTaken, Refused, UnknownSession
@@ -16,7 +17,7 @@ from core.standing.listing import get_standing
 from core.standing.reconcile import reconcile
 from core.standing.starting import start_standing
 from core.system import System
-from tests.integration.lifecycle.held import wait_for, work
+from tests.integration.lifecycle.held import tell, wait_for, work
 from tests.support.killed import run_until
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, VERBS, World, check_consistent, waiting_message
@@ -47,6 +48,7 @@ DELETING = (
 )
 
 PAUSING = (Effect.PAUSE_HOLD, Effect.PAUSE_MARK)
+TAKING_BACK = (Effect.TAKE_BACK_KEY, Effect.TAKE_BACK_CLEAR)
 INTERRUPTING = (Effect.INTERRUPT_KEY, Effect.INTERRUPT_SETTLE)
 
 
@@ -57,7 +59,8 @@ class Scenario:
     verb: str
     name: str
     effects: tuple[Effect, ...]
-    before: str = "nothing"  #: nothing | running | dead | busy | paused, the latter with a message that waits
+    #: nothing | running | dead | busy | queued: busy, with a message in its own queue | paused: with one that waits
+    before: str = "nothing"
     harness: str = "script"
 
 
@@ -70,6 +73,7 @@ SCENARIOS = {
     "delete": Scenario("delete", "extra", DELETING, "running"),
     "pause": Scenario("pause", "scribe", PAUSING, "running"),
     "pause a busy one hard": Scenario("pause-hard", "scribe", (*PAUSING, *INTERRUPTING), "busy", "bundled"),
+    "pause one with a queue": Scenario("pause", "scribe", TAKING_BACK, "queued", "bundled"),
     "resume": Scenario("resume", "scribe", (Effect.RESUME_MARK, Effect.RESUME_UNBLOCK), "paused"),
     "interrupt": Scenario("interrupt", "scribe", INTERRUPTING, "busy", "bundled"),
     "announce": Scenario("announce", "scribe", (Effect.ANNOUNCE, Effect.ANNOUNCE_RECORD), "running"),
@@ -139,9 +143,11 @@ def prepare(system: System, scenario: Scenario) -> None:
     record = system.records.read(scenario.name)
     assert record is not None
     system.bindings.bind(Binding("slack", "T1", "C1", f"{record.uid}.1", record.uid, record.name, system.clock.now()))
-    if scenario.before == "busy":
+    if scenario.before in ("busy", "queued"):
         wait_for(system, ActivityState.IDLE)
         work(system)
+    if scenario.before == "queued":
+        assert tell(system, "the next thing") is MessageState.ACCEPTED
     if scenario.before == "paused":
         VERBS["pause"](system, scenario.name)
         waiting_message(system, scenario.name)

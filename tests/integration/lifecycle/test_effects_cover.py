@@ -22,7 +22,15 @@ from tests.support.world import VERBS, World, recorded, waiting_message
 
 _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"}
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-_OTHERS = ("delivery.", "watch.", "interrupt.", "loop.", "keep.", "rebind.")  #: effects of the service's workers
+_OTHERS = (
+    "delivery.",
+    "watch.",
+    "interrupt.",
+    "take_back.",
+    "loop.",
+    "keep.",
+    "rebind.",
+)  #: effects of the service's workers
 _NOT_THE_SESSIONS = (
     "locks",
     "events.jsonl",

@@ -19,7 +19,16 @@ from core.standing.pausing import pause_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
-from tests.integration.lifecycle.held import activity, begin_job, pane_pid, tell, turns, wait_for, work
+from tests.integration.lifecycle.held import (
+    activity,
+    begin_job,
+    deliver_until,
+    pane_pid,
+    tell,
+    turns,
+    wait_for,
+    work,
+)
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, events, outcomes
@@ -135,8 +144,8 @@ def test_what_its_queue_holds_goes_on(scribe: System) -> None:
 
     assert outcome is Outcome.INTERRUPTED
     assert times(scribe, "the next thing") == 1
+    deliver_until(scribe, lambda: [row.state for row in rows(scribe)] == [S.CONFIRMED] * 2, "the record is read")
     wait_for(scribe, ActivityState.IDLE)
-    assert [row.state for row in rows(scribe)] == [S.CONFIRMED, S.CONFIRMED]
 
 
 def test_the_key_leaves_its_moment_on_the_pane(scribe: System) -> None:

@@ -1,5 +1,6 @@
 """The gate's table, walked cell by cell against one that was written independently of the code."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -22,12 +23,12 @@ from core.domain.message import Kind
 from core.domain.session import Definition, Hold, HoldKind, Phase, SessionRecord
 
 PLAIN = GateContext(name="scribe", queues_input=False, restart_due=False, auto_start=False)
-RICH = GateContext(name="scribe", queues_input=True, restart_due=True, auto_start=True)
+RICH = GateContext(name="scribe", queues_input=True, restart_due=True, auto_start=True, kept=True)
 
 # One line a row; columns: say, reply, tick, keep-alive tick, notice, sweep. `+` is a note; `a/b`: plain/rich context.
 TABLE = """
 never-run   refuse        refuse+        hold     hold     drop     leave/start
-down        refuse        refuse+        hold     hold     drop     leave/start
+down        refuse/queue  refuse+/queue+ hold     hold     drop     leave/start
 starting    queue         queue+         defer    defer    queue    wait
 idle        deliver       deliver        deliver  deliver  deliver  adopt
 busy        queue/deliver queue+/deliver defer    defer    queue    adopt
@@ -66,6 +67,18 @@ def test_every_cell_of_the_table(kind: Wake, hold: HoldState, observed: Observed
     decision = decide(kind, hold, observed, RICH if rich else PLAIN)
 
     assert (decision.action.value, decision.note) == expected(kind, hold, observed, rich)
+
+
+@pytest.mark.parametrize("observed", [Observed.DOWN, Observed.DEAD, Observed.LOST])
+def test_what_was_taken_in_while_it_ran_waits_for_the_next_start(observed: Observed) -> None:
+    """A stop without a name, a crash and a reboot lose nothing of it; a mark that a person set outranks that."""
+    kept = replace(PLAIN, kept=True)
+
+    decision = decide(Wake.REPLY, HoldState.NONE, observed, kept)
+
+    assert (decision.action, decision.note) == (Action.QUEUE, True)
+    assert "`the-loop standing start scribe`" in decision.remedy
+    assert decide(Wake.REPLY, HoldState.STOPPED, observed, kept).action is Action.REFUSE
 
 
 @given(

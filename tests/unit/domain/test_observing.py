@@ -5,28 +5,31 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.domain.activity import Activity, ActivityState
+from core.domain.activity import QUEUE_LEFT, Activity, ActivityState
 from core.domain.gate import Observed
 from core.domain.harness import (
     Asked,
     Ended,
     HarnessEvent,
     Opinion,
+    PromptReported,
     Ready,
     TextQueued,
+    TextTaken,
     ToolEnded,
     ToolStarted,
     TurnBlocked,
     TurnEnded,
     TurnFailed,
-    TurnStarted,
 )
-from core.domain.observing import follow, observe, second_guess
+from core.domain.observing import follow, is_of_running_turn, observe, second_guess, without_queue
 from core.domain.session import Definition, Live, Phase, SessionRecord, Status
 
 A = ActivityState
 T0 = datetime(2026, 11, 29, tzinfo=UTC)
-LATER = T0 + timedelta(seconds=60)
+SECOND = timedelta(seconds=1)
+LATER = T0 + 60 * SECOND
+END_OF_T1 = TurnEnded("done", turn="t-1")
 RECORD = SessionRecord("scribe", "s-1", Definition("scribe"), T0, instance_id="i-1", status=Status.RUNNING)
 NEVER = replace(RECORD, instance_id=None, status=Status.STOPPED)
 STOPPED = replace(RECORD, status=Status.STOPPED)
@@ -82,7 +85,7 @@ def test_activity_of_an_earlier_instance_says_nothing() -> None:
         (A.STARTING, Ready("c-1", "startup"), A.IDLE),
         (A.BUSY, Ready("c-1", "clear"), A.IDLE),
         (A.BUSY, Ready("c-1", "compact"), A.BUSY),
-        (A.IDLE, TurnStarted("hi"), A.BUSY),
+        (A.IDLE, PromptReported("hi"), A.BUSY),
         (A.PERMISSION, ToolEnded("Bash"), A.BUSY),
         (A.IDLE, ToolStarted("Bash"), A.BUSY),
         (A.BUSY, Asked(False, "Bash: ls"), A.PERMISSION),
@@ -97,7 +100,7 @@ def test_activity_of_an_earlier_instance_says_nothing() -> None:
 )
 def test_events_move_the_activity(before: ActivityState, event: HarnessEvent, state: ActivityState) -> None:
     """Each event of a harness leaves the state that it tells of, and the time of the report."""
-    after = follow(activity(before), event, LATER, boot_coming=False)
+    after = follow(activity(before), event, LATER)
 
     assert after.state is state
     assert after.last_report_at == LATER
@@ -111,8 +114,8 @@ def test_a_boot_prompt_on_its_way_keeps_a_ready_session_busy() -> None:
 
 def test_background_tasks_are_kept_until_the_harness_lists_them_no_more() -> None:
     """A tool may leave a task, and the turn's end says which go on."""
-    during = follow(activity(A.BUSY), ToolEnded("Bash", "b1"), T0, boot_coming=False)
-    over = follow(during, TurnEnded("done"), LATER, boot_coming=False)
+    during = follow(activity(A.BUSY), ToolEnded("Bash", "b1"), T0)
+    over = follow(during, TurnEnded("done"), LATER)
 
     assert during.pending_tasks == ("b1",)
     assert over.pending_tasks == ()
@@ -120,13 +123,83 @@ def test_background_tasks_are_kept_until_the_harness_lists_them_no_more() -> Non
 
 def test_a_turn_remembers_when_it_began() -> None:
     """Half-typed text from before it is gone with it."""
-    assert follow(activity(A.IDLE), TurnStarted("hi"), LATER, boot_coming=False).turn_started_at == LATER
+    assert follow(activity(A.IDLE), PromptReported("hi"), LATER).turn_started_at == LATER
+
+
+def test_a_text_reported_with_the_running_turns_id_begins_no_turn() -> None:
+    """Versions that report a text as they queue it name the turn that runs; the turn's beginning is not moved."""
+    running = follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0)
+
+    queued = follow(running, PromptReported("later", turn="t-1"), LATER)
+
+    assert is_of_running_turn(running, "t-1")
+    assert (queued.state, queued.turn_started_at, queued.turn) == (A.BUSY, T0, "t-1")
+
+
+def test_a_turn_that_leaves_a_queue_is_not_followed_by_idleness() -> None:
+    """What its own queue held begins a turn at once, of which no hook tells: the record of it does."""
+    over = follow(follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0), END_OF_T1, LATER, queue_left=True)
+    next_turn = follow(over, TextTaken("later", at=LATER + SECOND, turn="t-2"), LATER + SECOND)
+
+    assert (over.state, over.detail, over.in_turn) == (A.BUSY, QUEUE_LEFT, False)
+    assert (next_turn.state, next_turn.detail, next_turn.turn) == (A.BUSY, "", "t-2")
+    assert follow(next_turn, TurnEnded("done", turn="t-2"), LATER + 2 * SECOND).state is A.IDLE
+
+
+def test_the_late_report_of_a_turns_end_does_not_end_the_next_one() -> None:
+    """The record of the next turn may be read before the hook that tells of the last one's end."""
+    running = follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0)
+    next_turn = follow(running, TextTaken("later", at=LATER, turn="t-2"), LATER)
+
+    after = follow(next_turn, END_OF_T1, LATER, queue_left=True)
+
+    assert (after.state, after.turn, after.detail) == (A.BUSY, "t-2", "")
+    assert follow(after, TurnEnded("done", turn="t-2"), LATER + SECOND).state is A.IDLE
+
+
+def test_a_queue_that_turns_out_empty_leaves_a_session_idle() -> None:
+    """Nothing is left that could begin a turn."""
+    over = follow(activity(A.BUSY), END_OF_T1, LATER, queue_left=True)
+
+    assert without_queue(over, LATER).state is A.IDLE
+    assert without_queue(activity(A.BUSY), LATER).state is A.BUSY
+
+
+@pytest.mark.parametrize(
+    ("told", "state"),
+    [
+        (TextTaken("hi", at=LATER - SECOND, turn="t-1"), A.IDLE),  # the turn that has just ended
+        (TextTaken("hi", at=LATER - SECOND, turn="t-2"), A.BUSY),  # the next one: a report bears its time a little late
+        (TextTaken("hi", at=T0 - 10 * SECOND, turn="t-0"), A.IDLE),  # long past
+        (TextTaken("hi", at=LATER - SECOND), A.IDLE),  # no id, and before the end
+        (TextTaken("hi", at=LATER + SECOND), A.BUSY),
+        (TextTaken("hi", begins=False, at=LATER + SECOND), A.IDLE),  # slipped into a turn
+    ],
+)
+def test_a_record_that_is_read_late_revives_no_turn(told: TextTaken, state: ActivityState) -> None:
+    """The conversation's record is read when there is time: a turn that is over by then stays over."""
+    over = follow(follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0), END_OF_T1, LATER)
+
+    assert follow(over, told, LATER + SECOND).state is state
+
+
+def test_what_a_new_instance_finds_in_the_record_is_past() -> None:
+    """A resumed conversation is read from its start: none of it began a turn of this instance."""
+    ready = follow(activity(A.STARTING), Ready("c-1", "resume"), LATER)
+
+    assert follow(ready, TextTaken("hi", at=LATER - SECOND, turn="t-9"), LATER).state is A.IDLE
+
+
+def test_a_refused_text_may_stand_in_the_input_line() -> None:
+    """A notice that was blocked leaves nothing there."""
+    assert follow(activity(A.IDLE), TurnBlocked("[ann #k3] hi"), LATER).composer_at == LATER
+    assert follow(activity(A.IDLE), TurnBlocked("<task-notification>", "b1"), LATER).composer_at is None
 
 
 def test_what_failed_or_is_asked_is_told() -> None:
     """The words are for people."""
-    failed = follow(activity(A.BUSY), TurnFailed("rate_limit", "wait"), LATER, boot_coming=False)
-    asked = follow(activity(A.BUSY), Asked(False, "Bash: ls"), LATER, boot_coming=False)
+    failed = follow(activity(A.BUSY), TurnFailed("rate_limit", "wait"), LATER)
+    asked = follow(activity(A.BUSY), Asked(False, "Bash: ls"), LATER)
 
     assert (failed.detail, asked.detail) == ("rate_limit: wait", "Bash: ls")
 

@@ -96,7 +96,7 @@ def test_boot_prompt_is_acknowledged() -> None:
             [Press(Key.TEXT, "a")]
             + [Press(key) for key in (Key.BACKSPACE, Key.KILL_LINE, Key.STASH, Key.INTERRUPT, Key.NEWLINE)],
         ),
-        (b"\x1b[A\x1bOP\x1b[1;5Cx", [Press(Key.TEXT, "x")]),
+        (b"\x1b[A\x1bOA\x1bOP\x1b[1;5Cx", [Press(Key.UP), Press(Key.UP), Press(Key.TEXT, "x")]),
         (b"\x01\x04x", [Press(Key.TEXT, "x")]),
         (b"\x1b[200~a\x1b[201~x\x1b[201~", [Press(Key.PASTE, "a"), Press(Key.TEXT, "x")]),
     ],
@@ -196,7 +196,7 @@ def test_conversation_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     """Messages and tasks that nobody was told of survive the process; a torn line is passed over."""
     monkeypatch.chdir(tmp_path)
     first = Conversation(tmp_path, ID)
-    first.user("hello", "human")
+    first.user("hello", "human", "t-1")
     first.task("b1", "sleep 9", "running")
     first.task("b2", "sleep 9", "running")
     first.task("b2", "sleep 9", "reported")

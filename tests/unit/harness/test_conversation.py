@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from core.domain.harness import HarnessEvent, TextQueued, TurnEnded, TurnStarted
+from core.domain.harness import HarnessEvent, TextQueued, TextReturned, TextTaken, TurnEnded
 from core.errors import StoreBroken, TrustFailed
 from core.harness.conversation import ConversationFile, has_turn, line_events
 
@@ -23,9 +23,9 @@ def user(content: Any, **fields: Any) -> dict[str, Any]:
 HUMAN = {"origin": {"kind": "human"}, "promptSource": "typed"}
 RESULT = [{"tool_use_id": "toolu_1", "type": "tool_result", "content": "ok", "is_error": False}]
 CASES: list[tuple[str, dict[str, Any], tuple[HarnessEvent, ...]]] = [
-    ("typed", user("[ann #k3] hi", **HUMAN), (TurnStarted("[ann #k3] hi"),)),
-    ("typed, as blocks", user([{"type": "text", "text": "hi"}, {"type": "image"}], **HUMAN), (TurnStarted("hi"),)),
-    ("notification", user(NOTE, origin={"kind": "task-notification"}), (TurnStarted(NOTE, internal=True),)),
+    ("typed", user("[ann #k3] hi", **HUMAN), (TextTaken("[ann #k3] hi"),)),
+    ("typed, as blocks", user([{"type": "text", "text": "hi"}, {"type": "image"}], **HUMAN), (TextTaken("hi"),)),
+    ("notification", user(NOTE, origin={"kind": "task-notification"}), (TextTaken(NOTE, internal=True),)),
     ("tool result", user(RESULT), ()),
     ("a subagent's", user("hi", **{**HUMAN, "isSidechain": True}), ()),
     ("interrupted", user([{"type": "text", "text": "[Request interrupted by user]"}]), (TurnEnded(""),)),
@@ -44,7 +44,12 @@ CASES: list[tuple[str, dict[str, Any], tuple[HarnessEvent, ...]]] = [
     (
         "slipped in",
         {"type": "attachment", "attachment": {"type": "queued_command", "prompt": "[ann #q] later"}},
-        (TurnStarted("[ann #q] later"),),
+        (TextTaken("[ann #q] later", begins=False),),
+    ),
+    (
+        "given back into the input line",
+        {"type": "queue-operation", "operation": "popAll", "content": "[ann #q] later"},
+        (TextReturned("[ann #q] later"),),
     ),
     ("another attachment", {"type": "attachment", "attachment": {"type": "skill_listing", "content": "x"}}, ()),
     ("answer", {"type": "assistant", "message": {"content": [{"type": "text", "text": "x"}]}}, ()),
@@ -80,8 +85,8 @@ def test_only_what_is_new_is_told(tmp_path: Path) -> None:
     first = conversation.new_events()
     append(path, user("two", **HUMAN), user("three", **HUMAN))
 
-    assert first == (TurnStarted("one"),)
-    assert conversation.new_events() == (TurnStarted("two"), TurnStarted("three"))
+    assert first == (TextTaken("one"),)
+    assert conversation.new_events() == (TextTaken("two"), TextTaken("three"))
     assert conversation.new_events() == ()
 
 
@@ -96,7 +101,7 @@ def test_half_a_line_waits_for_its_end(tmp_path: Path) -> None:
 
     path.write_bytes(line)
 
-    assert conversation.new_events() == (TurnStarted("ünïcödé"),)
+    assert conversation.new_events() == (TextTaken("ünïcödé"),)
 
 
 @pytest.mark.parametrize("padding", [0, 10, 70_000, 200_000])
@@ -113,7 +118,7 @@ def test_opened_at_the_end_tells_only_what_follows(tmp_path: Path, padding: int)
     with path.open("a") as stream:
         stream.write(whole[-5:])
 
-    assert conversation.new_events() == (TurnStarted("cut" + "x" * padding),)
+    assert conversation.new_events() == (TextTaken("cut" + "x" * padding),)
 
 
 def test_opened_at_the_end_of_nothing_tells_everything(tmp_path: Path) -> None:
@@ -123,7 +128,7 @@ def test_opened_at_the_end_of_nothing_tells_everything(tmp_path: Path) -> None:
 
     append(path, user("one", **HUMAN))
 
-    assert conversation.new_events() == (TurnStarted("one"),)
+    assert conversation.new_events() == (TextTaken("one"),)
 
 
 def test_file_that_shrank_is_read_anew(tmp_path: Path) -> None:
@@ -135,7 +140,7 @@ def test_file_that_shrank_is_read_anew(tmp_path: Path) -> None:
     path.unlink()
     append(path, user("b", **HUMAN))
 
-    assert conversation.new_events() == (TurnStarted("b"),)
+    assert conversation.new_events() == (TextTaken("b"),)
 
 
 def test_conversation_without_a_turn_cannot_be_resumed(tmp_path: Path) -> None:

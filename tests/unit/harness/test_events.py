@@ -11,6 +11,7 @@ from core.domain.harness import (
     Asked,
     Ended,
     HarnessEvent,
+    PromptReported,
     Ready,
     Report,
     ToolEnded,
@@ -18,16 +19,16 @@ from core.domain.harness import (
     TurnBlocked,
     TurnEnded,
     TurnFailed,
-    TurnStarted,
 )
 from core.harness.conversation import line_events
 from core.harness.events import interpret
 
+TURN = "391a300e-4427-4ec3-beb0-71b93bcf3592"
 COMMON = {
     "session_id": "eee0f377-dd78-4baf-8915-f7068b5aa162",
     "transcript_path": "/home/ann/.claude/projects/-work/eee0f377-dd78-4baf-8915-f7068b5aa162.jsonl",
     "cwd": "/work",
-    "prompt_id": "391a300e-4427-4ec3-beb0-71b93bcf3592",
+    "prompt_id": TURN,
     "permission_mode": "default",
 }
 NOTE = "<task-notification>\n<task-id>bnyggtyon</task-id>\n<status>completed</status>\n</task-notification>"
@@ -78,8 +79,12 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
         (Ready(COMMON["session_id"], "startup"),),
     ),
     ("start after clear", report("SessionStart", source="clear"), (Ready(COMMON["session_id"], "clear"),)),
-    ("prompt", report("UserPromptSubmit", prompt="[boot #b0] hi"), (TurnStarted("[boot #b0] hi"),)),
-    ("notification", report("UserPromptSubmit", prompt=NOTE), (TurnStarted(NOTE, internal=True, task="bnyggtyon"),)),
+    ("prompt", report("UserPromptSubmit", prompt="[boot #b0] hi"), (PromptReported("[boot #b0] hi", turn=TURN),)),
+    (
+        "notification",
+        report("UserPromptSubmit", prompt=NOTE),
+        (PromptReported(NOTE, internal=True, task="bnyggtyon", turn=TURN),),
+    ),
     (
         "blocked",
         report("UserPromptSubmit", name="1795961738569305809-1-UserPromptSubmit.blocked.json", prompt=NOTE),
@@ -88,7 +93,7 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
     (
         "tool begins",
         report("PreToolUse", tool_name="Bash", tool_input=BACKGROUND, tool_use_id="toolu_6e1a"),
-        (ToolStarted("Bash", "sleep 3"),),
+        (ToolStarted("Bash", "sleep 3", TURN),),
     ),
     (
         "tool leaves a task",
@@ -141,7 +146,7 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
     (
         "end of turn",
         report("Stop", stop_hook_active=False, last_assistant_message="done", background_tasks=[], session_crons=[]),
-        (TurnEnded("done"),),
+        (TurnEnded("done", turn=TURN),),
     ),
     (
         "end of turn with a task",
@@ -150,7 +155,7 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
             last_assistant_message="started",
             background_tasks=[TASK, {**TASK, "id": "b2", "status": "completed"}],
         ),
-        (TurnEnded("started", ("bnyggtyon",)),),
+        (TurnEnded("started", ("bnyggtyon",), turn=TURN),),
     ),
     (
         "failure",
