@@ -17,7 +17,7 @@ from tests.support.product import NAME
 from tests.support.tmux import wait_until
 
 pytestmark = pytest.mark.capability("queue evidence")
-BUSY = {"waiting": "[[sleep 25]]", "tool": "[[tool bash sleep 25]]"}
+BUSY = {"waiting": "[[sleep 25]]", "tool": "[[tool bash sleep 0 25]]"}
 QUEUED = "keep the heron in mind"
 
 
