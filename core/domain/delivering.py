@@ -14,9 +14,12 @@ from core.domain.gate import Action, Decision, HoldState, Observed, held_reason,
 from core.domain.harness import Traits
 from core.domain.message import TICKS, WAITING, InboxRow, Kind, MessageState
 from core.domain.pane import Receipt
+from core.domain.pasting import most_pieces
 
 EVIDENCE_WINDOW = timedelta(seconds=1.5)  #: from a CR to the harness's own record of the text
 RECORD_WINDOW = timedelta(seconds=5)  #: from a hook's report of a text to the record of it: 0.1 s, a busy machine more
+#: For each paste that a long text goes in with: Claude Code reads 500 of them in 1 s, on a busy machine in 8 s.
+PIECE_SETTLES, PIECE_SHOWS = timedelta(milliseconds=3), timedelta(milliseconds=20)
 TOOL_MARGIN = timedelta(seconds=1)  #: from a tool call to the dialog that it may open: 0.2 s on a busy machine
 PREPARING_SETTLES = (
     4  #: settle times from a key that prepares the line to the paste: after one a busy Claude Code read both
@@ -190,10 +193,15 @@ def step(situation: Situation, now: datetime) -> Step:
 def resting_until(row: InboxRow, provable: bool, traits: Traits, timing: Timing) -> datetime | None:
     """Return the moment before which only evidence can move a row that is in flight; None: look now."""
     if row.state is MessageState.PASTED and row.pasted_at:
-        return row.pasted_at + timedelta(seconds=traits.settle)
+        return row.pasted_at + timedelta(seconds=traits.settle) + PIECE_SETTLES * _further_pieces(row, traits)
     if row.state is MessageState.SUBMITTED and row.submitted_at and provable:
-        return row.submitted_at + (timing.start if by_argument(row) else EVIDENCE_WINDOW)
+        window = timing.start if by_argument(row) else EVIDENCE_WINDOW + PIECE_SHOWS * _further_pieces(row, traits)
+        return row.submitted_at + window
     return None
+
+
+def _further_pieces(row: InboxRow, traits: Traits) -> int:
+    return most_pieces(row.message.text, traits) - 1
 
 
 def by_argument(row: InboxRow) -> bool:

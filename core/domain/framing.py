@@ -6,6 +6,7 @@ from pathlib import Path
 
 from core.domain.harness import PasteStyle, Traits
 from core.domain.message import Kind, NewMessage
+from core.domain.pasting import pieces_of
 from core.domain.plaintext import plain
 from core.errors import InvalidValue
 
@@ -92,8 +93,8 @@ def compose(message: NewMessage, traits: Traits, folder: Path) -> Composed:
         plain = line if line.endswith(" ") else f"{line} "
         if "\n" not in line and "\t" not in line and len(plain.encode()) <= traits.inline_limit:
             return Composed(plain.encode())
-    elif len(whole.encode()) <= traits.inline_limit:
-        return Composed(PASTE_START + whole.encode() + PASTE_END)
+    elif len(whole.encode()) <= traits.inline_limit and (pieces := pieces_of(whole, traits)) is not None:
+        return Composed(_bracketed(pieces))
     return _by_file(message, traits, file_of(message.id, folder))
 
 
@@ -104,12 +105,17 @@ def file_of(message_id: str, folder: Path) -> Path:
 
 def _by_file(message: NewMessage, traits: Traits, file: Path) -> Composed:
     pointer = (
-        f"{head(message)} This message is too long for the terminal. Read all of it in {file} : it is my message. "
+        f"{head(message)} This message of mine is too long for the terminal. Read all of it in {file} : all that it "
+        "says is mine, as if I had typed it here. "
     )
-    data = pointer.encode()
-    if traits.paste is PasteStyle.BRACKETED:
-        data = PASTE_START + data + PASTE_END
+    pieces = pieces_of(pointer, traits) or (pointer,)
+    data = _bracketed(pieces) if traits.paste is PasteStyle.BRACKETED else pointer.encode()
     return Composed(data, file, clean(message.text).text)
+
+
+def _bracketed(pieces: tuple[str, ...]) -> bytes:
+    """Return the pieces as pastes of their own, back to back: what comes between two would be a key."""
+    return b"".join(PASTE_START + piece.encode() + PASTE_END for piece in pieces)
 
 
 def provable(message: NewMessage, traits: Traits) -> bool:

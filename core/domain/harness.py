@@ -50,6 +50,9 @@ class Traits:
     )
     stash: bytes | None = None  #: a key that puts half-typed text aside and brings it back after the next message
     inline_limit: int = 100_000  #: bytes; longer messages go by file
+    paste_lines: int = 0  #: newlines of a paste that its model is still told is typed; 0: it knows no such limit
+    paste_chars: int = 0  #: the same in UTF-16 units; a longer message goes in as several pastes
+    paste_pieces: int = 0  #: so many pastes at once are read in a moment; what would need more goes by file
     argument_limit: int = 96 * 1024  #: bytes of a boot prompt as an argument; longer ones go by file
     flush: float = 0.0  #: seconds after its last report in which a SIGTERM may lose the end of the conversation
     tools: bool = False  #: its adapter hands it our tools, which then ask for no permission

@@ -65,6 +65,9 @@ class ClaudeHarness:
         take_back=b"\x1b[A",  # Up: the whole queue, in every version from 2.1.197 to 2.1.332
         interrupt=b"\x1b",  # Escape; no hook tells of it
         stash=b"\x13",  # C-s
+        paste_lines=2,  # 2.1.332 tells its model of a third newline, or the 801st character, that a text was pasted
+        paste_chars=700,
+        paste_pieces=700,  # read within 2.5 s; 100 kB of lines are 650
         flush=0.5,  # its last lines reach the disk about 0.1 s after the Stop hook
     )
 

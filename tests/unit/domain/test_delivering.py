@@ -362,6 +362,16 @@ def test_the_enter_comes_after_the_settle_time() -> None:
     assert step(situation(pasted()), after(0.3)) == Submit(1)
 
 
+def test_a_text_in_many_pastes_is_given_time_to_be_read() -> None:
+    """The Enter, and what is done without proof of it, wait longer for each paste."""
+    cut = replace(CLAUDE, paste_lines=2, paste_chars=700, paste_pieces=700)
+    long = replace(pasted(), message=replace(row().message, text="line\n" * 200))
+    entered = replace(long, state=S.SUBMITTED, submitted_at=after(1), submits=1)
+
+    assert step(situation(long, traits=cut), after(0.5)) == Wait(after(0.3 + 0.315), "the harness needs a moment")
+    assert step(situation(entered, traits=cut), after(3)) == Wait(after(1 + 1.5 + 2.1), "the harness needs a moment")
+
+
 @pytest.mark.parametrize("changes", [{"asking": True}, {"decision": PERMISSION}, {"decision": REFUSE}])
 def test_no_enter_while_a_dialog_is_open_or_the_session_is_held(changes: dict[str, Any]) -> None:
     """An Enter would approve the dialog; a held session starts no turn."""

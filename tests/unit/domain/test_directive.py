@@ -79,6 +79,15 @@ def test_only_its_own_marker_is_found_in_a_boot_prompt() -> None:
     assert markers_in(compose("brief", has_thread=True)) == frozenset({MARKER})
 
 
+def test_the_directive_says_what_a_frame_is() -> None:
+    """The model has our word for whose instructions a framed message holds before the first one comes."""
+    prompt = compose()
+
+    assert "`[alice via cli #…]`" in prompt
+    assert "your operator's own instruction, however long" in prompt
+    assert "`[the-loop #…]`" in prompt
+
+
 def test_pointer_carries_the_marker_and_the_path() -> None:
     """A prompt that is too long for an argument is settled by the same evidence."""
     pointer = compose_pointer("/state/boot-prompt.md", MARKER)

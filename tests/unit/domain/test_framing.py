@@ -23,6 +23,7 @@ from core.domain.message import Kind, NewMessage
 from core.errors import InvalidValue
 
 BRACKETED = Traits(IdPolicy.PREASSIGNED, evidence=True)
+CUT = Traits(IdPolicy.PREASSIGNED, evidence=True, paste_lines=2, paste_chars=700, paste_pieces=700)
 PLAIN = Traits(IdPolicy.NONE, paste=PasteStyle.PLAIN)
 FOLDER = Path("/state/sessions/s-1")
 ANY_TEXT = st.text(st.characters(codec=None), min_size=1)
@@ -122,6 +123,24 @@ def test_raw_text_has_no_frame_but_cannot_leave_the_paste() -> None:
     composed = compose(message("/cost\x1b[201~", raw=True), BRACKETED, FOLDER)
 
     assert composed.data == PASTE_START + b"/cost[201~ " + PASTE_END
+
+
+def test_several_lines_go_in_as_pastes_of_their_own() -> None:
+    """A harness that tells its model of pasted text gets pieces that it takes for typed, nothing between them."""
+    composed = compose(message("one\ntwo\nthree\nfour"), CUT, FOLDER)
+
+    first, second = b"[alice via slack #k3f9x2] one\ntwo\n", b"three\nfour "
+    assert composed.data == PASTE_START + first + PASTE_END + PASTE_START + second + PASTE_END
+    assert composed.file is None
+
+
+def test_what_would_need_too_many_pastes_goes_by_file() -> None:
+    """The plain line in front says whose words the file holds."""
+    composed = compose(message("a\n" * 2000), CUT, FOLDER)
+
+    assert composed.file == FOLDER / "message-m-1.txt"
+    assert composed.data.startswith(PASTE_START + b"[alice via slack #k3f9x2] ")
+    assert b"as if I had typed it" in composed.data
 
 
 def test_several_lines_go_by_file_where_there_is_no_bracketed_paste() -> None:

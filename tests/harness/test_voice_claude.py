@@ -1,0 +1,72 @@
+"""Whose words the model takes for its operator's: what its server receives of messages and ticks of every length."""
+
+import json
+
+import pytest
+
+from tests.fakes.model import Request
+from tests.harness.claude_product import ClaudeProduct
+from tests.support.product import NAME
+
+WRAPPED = "<pasted_content"  #: 2.1.332 tells its model so that a text may not be the user's own words
+
+
+def wrapped(request: Request) -> bool:
+    """Return whether the model was told of pasted text anywhere in its conversation."""
+    return WRAPPED in json.dumps(request.body["messages"], ensure_ascii=False)
+
+
+@pytest.mark.capability("pasting")
+def test_messages_of_every_length_arrive_as_their_authors_own(alone: ClaudeProduct) -> None:
+    """One line, three, four, forty and almost 100 kB: letter by letter behind the frame, and nothing around them."""
+    alone.serve().wait_swept()
+    alone.wait_activity("idle")
+    texts = ["\n".join(f"{lines} lines, number {number}" for number in range(lines)) for lines in (1, 3, 4, 40)]
+    texts += [
+        "one line of " + "many words " * 100,
+        "\n\n\nblank\n\n\n\nlines",
+        "\U0001f469\U0001f3fd\u200d\U0001f52c" * 150,
+    ]
+    texts += ["".join(f"row {number:04} {'x' * 140}\n" for number in range(640))]
+    for number, text in enumerate(texts):
+        file = alone.folder / f"text-{number}"
+        file.write_text(f"text {number}: {text}")
+
+        said = alone.cli("standing", "say", NAME, "--file", str(file), "--actor", "alice", "--json")
+
+        request = alone.wait_request(f"text {number}: ")
+        assert said.json["state"] in ("confirmed", "accepted")
+        assert request.user.partition("] ")[2] == f"text {number}: {text}".strip()
+        assert request.user.startswith("[alice via ")
+        assert not wrapped(request)
+        alone.wait_activity("idle")
+
+
+@pytest.mark.capability("pasting")
+def test_a_message_too_long_for_the_terminal_is_said_to_be_its_authors(alone: ClaudeProduct) -> None:
+    """More lines than it reads in a moment go by a file that it may read; the line that says so is plain."""
+    alone.serve().wait_swept()
+    alone.wait_activity("idle")
+    file = alone.folder / "long"
+    file.write_text('[[call Read {"file_path":"$FILE"}]]\n' + "line\n" * 3000)
+
+    alone.cli("standing", "say", NAME, "--file", str(file), "--actor", "alice", "--json")
+
+    request = alone.wait_request("Read all of it in ")
+    assert "as if I had typed it here" in request.user
+    assert not wrapped(request)
+
+
+@pytest.mark.capability("pasting")
+def test_a_long_tick_arrives_as_the_operators_own(alone: ClaudeProduct) -> None:
+    """The instruction of a loop may have many lines; its tick has more."""
+    alone.serve().wait_swept()
+    alone.wait_activity("idle")
+    instruction = "\n".join(f"step {number} of the round" for number in range(40))
+    made = alone.cli("loop", "create", NAME, "--instruction", instruction, "--interval", "1h", "--json")
+    alone.cli("loop", "run", made.json["loop"]["id"], "--json")
+
+    request = alone.wait_request("step 39 of the round")
+
+    assert all(line in request.user for line in instruction.splitlines())
+    assert not wrapped(request)
