@@ -18,6 +18,7 @@ from core.clock import Deadline, SystemClock
 from core.commands import command_line
 from core.config.demonstration import FILE, state_root
 from core.demo.configuration import DEMO_CHANNEL, DEMO_SESSION, last_socket, own_socket, write_configuration
+from core.demo.ownership import claim
 from core.domain.rows import Row
 from core.domain.session import Hold, HoldKind, Live
 from core.errors import CoreError, Refused
@@ -48,13 +49,13 @@ def run_demo(
     """Bring everything up in `folder`, tell how to address it (see `addressed`), and serve until interrupted.
 
     At the end it tells what ended it, and what lives on; before, that a service without a page gave way to it. Raises
-    Refused if a demo runs there already, WorkspaceNotStarted.
+    Refused if a demo runs there already, NotOurDemo, WorkspaceNotStarted.
     """
     from core.config.loading import load
     from core.serving.assembly import build_service
 
+    claim(folder, environ)
     _make_way(folder, environ, tell_end)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _workspace(folder, port) as facts:
         tokens = {"THE_LOOP_SLACK_BOT_TOKEN": facts["bot_token"], "THE_LOOP_SLACK_APP_TOKEN": facts["app_token"]}
         demo_environ = {**_without_proxies(environ), **tokens}
@@ -224,7 +225,7 @@ def _workspace(folder: Path, port: int) -> Iterator[Mapping[str, Any]]:
 
 def _started(folder: Path, facts_file: Path, log: Path, port: int, parent: int) -> "subprocess.Popen[bytes]":
     facts_file.unlink(missing_ok=True)
-    argv = [sys.executable, "-m", "bot.workspace", "--db", str(folder / "workspace.db"), "--port", str(port)]
+    argv = [sys.executable, "-I", "-m", "bot.workspace", "--db", str(folder / "workspace.db"), "--port", str(port)]
     argv += ["--tokens-file", str(facts_file), "--parent-fd", str(parent)]
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "ab") as output:
@@ -234,6 +235,7 @@ def _started(folder: Path, facts_file: Path, log: Path, port: int, parent: int) 
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
+            cwd="/",
             start_new_session=True,
             pass_fds=(parent,),
         )

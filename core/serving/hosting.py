@@ -180,9 +180,12 @@ def _check_alive(system: System, child: "subprocess.Popen[bytes] | None") -> Non
 
 
 def _detach(system: System) -> "subprocess.Popen[bytes]":
-    """Run the service as a process of its own: where an operator starts it inside of a pane, not one of that agent."""
+    """Run the service as a process of its own: where an operator starts it inside of a pane, not one of that agent.
+
+    By an isolated interpreter: what lies in its folder, to which agents may write, is no module of the service's.
+    """
     config = system.settings.source
-    argv = [sys.executable, "-m", "core.surfaces.cli", *(["--config", str(config)] if config else []), "serve"]
+    argv = [sys.executable, "-I", "-m", "core.surfaces.cli", *(["--config", str(config)] if config else []), "serve"]
     secure_root(system.paths.root)
     private_folder(system.paths.local)
     shed_limit()

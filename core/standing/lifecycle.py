@@ -1,8 +1,9 @@
 """Everything at once: what a boot starts, what a stop ends, and the one health answer."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from core.config.demonstration import demo_folder
 from core.domain.gate import Action, GateContext, Wake, decide, hold_state
 from core.domain.observing import observe
 from core.domain.restarting import ended_unasked
@@ -25,6 +26,7 @@ from core.system import System
 from core.values import replace
 
 _LOG = logging.getLogger(__name__)
+Starts = Callable[[Known], bool]  #: whether a boot starts the session
 _ALL_GONE = "no session that should run has a pane: the machine or its tmux server was restarted"
 
 
@@ -38,7 +40,8 @@ def start_all(system: System, actor: str) -> Answer:
     view = glance(system, sessions)
     lost = _tell_lost(system, sessions, view)
     order = StartOrder(actor, "the-loop was started")
-    steps = {known.name: _sweep(system, known, view, order) for known in sessions}
+    starts = starts_by_itself(system)
+    steps = {known.name: _sweep(system, known, view, order, starts) for known in sessions}
     told = finish_all(system, steps)
     if lost:
         system.events.emit("standing.tmux_back", actor=actor, detail="what a boot starts was started again")
@@ -56,10 +59,10 @@ def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
     view = glance(system, sessions)
     rows = tuple(_with_dialog(system, known, row_of(system, known, view)) for known in sessions)
     database = _database_rows(system, view)
-    enabled = system.settings.standing.enabled
+    starts = starts_by_itself(system)
     running = not database and all(service.running for service in services)
     well = running and all(
-        _well(row, boots=enabled) or _sleeps(known, view) for known, row in zip(sessions, rows, strict=True)
+        _well(row, boots=starts(known)) or _sleeps(known, view) for known, row in zip(sessions, rows, strict=True)
     )
     return StatusReport((*services, *database), _harness_rows(system, sessions), rows, well)
 
@@ -76,6 +79,12 @@ def _harness_rows(system: System, sessions: Sequence[Known]) -> tuple[HarnessRow
         if installed is not None:
             rows.append(HarnessRow(name, installed.version, installed.tried, installed.note()))
     return tuple(rows)
+
+
+def starts_by_itself(system: System) -> Starts:
+    """Return the question whether a boot starts a session. A demo's starts what it declares, and nothing else there."""
+    enabled, demo = system.settings.standing.enabled, demo_folder(system.settings) is not None
+    return lambda known: enabled and known.definition.auto_start and (known.declared or not demo)
 
 
 def _with_dialog(system: System, known: Known, row: Row) -> Row:
@@ -100,7 +109,7 @@ def _database_rows(system: System, view: Glance) -> tuple[ServiceRow, ...]:
 def _well(row: Row, *, boots: bool) -> bool:
     if row.outcome is Outcome.UNREADABLE:
         return False
-    if not (boots and row.auto_start) or row.phase is Phase.DELETING:
+    if not boots or row.phase is Phase.DELETING:
         return True
     if row.hold is not None:
         return row.hold.kind is not HoldKind.FAILED
@@ -133,21 +142,21 @@ def _tell_lost(system: System, sessions: Sequence[Known], view: Glance) -> bool:
         return False
 
 
-def _sweep(system: System, known: Known, view: Glance, order: StartOrder) -> Told | Opened:
+def _sweep(system: System, known: Known, view: Glance, order: StartOrder, starts: Starts) -> Told | Opened:
     """Ask the gate what the sweep may do with a session, and do it."""
     try:
         with apart(system.events, known.name):
-            return _swept(system, known, view, order)
+            return _swept(system, known, view, order, starts)
     except Unforeseen as error:
         return told_of(error)
 
 
-def _swept(system: System, known: Known, view: Glance, order: StartOrder) -> Told | Opened:
+def _swept(system: System, known: Known, view: Glance, order: StartOrder, starts: Starts) -> Told | Opened:
     if known.unreadable is not None:
         return told_of(known.unreadable)
     record = known.record
     activity = view.activities.get(record.uid) if record else None
-    context = GateContext(name=known.name, auto_start=known.definition.auto_start and system.settings.standing.enabled)
+    context = GateContext(name=known.name, auto_start=starts(known))
     decision = decide(Wake.SWEEP, hold_state(record), observe(record, view.live(known), activity), context)
     if decision.action in (Action.START, Action.RESUME):
         return begin(system, known.name, order)

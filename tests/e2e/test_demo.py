@@ -20,7 +20,7 @@ from core.process.controlsocket import ask
 from core.process.presence import running_service
 from tests.support.product import Done, Product, end_tmux
 from tests.support.tmux import alive, wait_until
-from tests.support.trees import contents
+from tests.support.trees import contents, lay_traps
 
 SESSION = "guide"
 _SERVE = """
@@ -133,6 +133,31 @@ def pane(alone: Product, socket: str = "the-loop-demo") -> int:
     """Return the pid of the demo's pane."""
     words = ["tmux", "-L", socket, "list-panes", "-t", f"=loop-standing-{SESSION}:", "-F", "#{pane_pid}"]
     return int(run(alone, words).out)
+
+
+def test_what_lies_in_the_current_folder_is_not_run(alone: Product, folder: Path) -> None:
+    """A cloned repository may bring modules of our names, and of the standard library's."""
+    mark = lay_traps(alone.folder / "work", "bot.__init__", "core.__init__", "argparse", "asyncio.__init__", "json")
+
+    with demo(alone, folder):
+        pass
+
+    assert not mark.exists()
+
+
+def test_a_folder_that_no_demo_of_ours_made_is_refused(alone: Product, folder: Path) -> None:
+    """A cloned repository may bring one with sessions in it, in which agents would run with its author's words."""
+    with demo(alone, folder) as running:
+        run(alone, running.command("end it all"))
+    shipped = alone.folder / "work" / ".demo"
+    folder.rename(shipped)
+    before = contents(shipped)
+
+    done = alone.program(["demo"])
+
+    assert done.code == 1
+    assert str(shipped) in done.err
+    assert contents(shipped) == before
 
 
 def test_its_printed_commands_work_as_printed(alone: Product, folder: Path) -> None:

@@ -38,3 +38,13 @@ def _looked_at(path: Path) -> os.stat_result | None:
 def _unless_gone(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError):
         raise error
+
+
+def lay_traps(folder: Path, *modules: str) -> Path:
+    """Put modules of these names into the folder, each of which leaves a mark where it is imported; return the mark."""
+    mark = folder / "imported"
+    for module in modules:
+        path = folder / f"{module.replace('.', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"open({str(mark)!r}, 'a').write(__name__ + '\\n')\n")
+    return mark

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.config.demonstration import FILE, HEADER
 from core.config.settings import Standing
 from core.domain.activity import ActivityState
 from core.domain.services import ServiceRow
@@ -30,6 +31,22 @@ def test_boot_starts_what_is_declared_with_auto_start(system: System) -> None:
 
     assert outcomes(answer) == {"always": Outcome.STARTED, "by-hand": Outcome.NOT_RUNNING}
     assert answer.ok
+
+
+def test_a_demo_starts_what_it_declares_alone(system: System) -> None:
+    """Its folder may hold records of sessions that somebody made there: they are left down, and that is well."""
+    start_standing(declaring(system, definition("guide"), definition("made")), "made", ACTOR)
+    stop_all(system, ACTOR)
+    demo = declaring(system, definition("guide"))
+    source = demo.settings.state_root.parent / FILE
+    source.write_text(HEADER)
+    demo = replace(demo, settings=demo.settings._replace(source=source))
+
+    answer = start_all(demo, ACTOR)
+    status = status_all(demo, [ServiceRow("service", True, 1, "")])
+
+    assert outcomes(answer) == {"guide": Outcome.STARTED, "made": Outcome.NOT_RUNNING}
+    assert status.ok
 
 
 def test_boot_adopts_what_lives_and_respawns_nothing(system: System) -> None:

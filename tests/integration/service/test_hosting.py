@@ -19,6 +19,7 @@ from core.processmark import limit_of
 from core.serving import hosting
 from tests.support.product import NAME, PROGRAM, Product, end
 from tests.support.tmux import PATIENCE, PrivateTmux, alive, launcher, private_tmux, wait_until
+from tests.support.trees import lay_traps
 from tests.support.world import ACTOR, World
 
 UNIT = "the-loop.service"
@@ -71,6 +72,17 @@ def test_start_brings_up_a_service_that_outlives_it(alone: Product) -> None:
     assert started.services["http"]["running"] is True
     assert os.getsid(service["pid"]) == service["pid"]
     assert alone.paths.service_log.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_detached_service_runs_nothing_that_lies_in_its_folder(alone: Product) -> None:
+    """Agents may write to the state folder, in which it works; it knows the tokens, and they do not."""
+    alone.paths.local.mkdir(parents=True, mode=0o700)
+    mark = lay_traps(alone.paths.local, "core.__init__", "bot.__init__", "json", "argparse")
+
+    started = alone.cli("start")
+
+    assert started.code == 0, started.err
+    assert not mark.exists()
 
 
 @pytest.fixture
