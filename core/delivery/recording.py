@@ -43,6 +43,7 @@ class Recorder:
             pasted_at=None,
             submitted_at=None,
             submits=0,
+            queued_at=None,
         )
 
     def pasted(self, rows: Sequence[InboxRow]) -> None:

@@ -126,8 +126,14 @@ def _returned(system: System, record: SessionRecord, prompt: str, at: datetime |
 
 
 def _before_attempt(at: datetime | None, row: InboxRow) -> bool:
-    """Return whether what was told at that moment is about an earlier attempt: the text was given back since."""
-    began = row.updated_at if row.state in WAITING else row.pasted_at or row.updated_at
+    """Return whether what was told at that moment is about an earlier stay in the harness: the text came back since.
+
+    A record may be read again from its start, and then tells once more what is long past.
+    """
+    if row.state in WAITING or (row.state is MessageState.UNKNOWN and row.queued_at is not None):
+        began = row.updated_at
+    else:
+        began = row.queued_at or row.pasted_at or row.updated_at
     return at is not None and at < began - _ROUNDED
 
 
