@@ -1,0 +1,148 @@
+"""What a hook reports is a receipt; what the conversation's record holds, or two reports of one turn say, is proof."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from core.delivery.deliverer import NOT_TAKEN, Deliverer
+from core.domain.activity import Activity, ActivityState
+from core.domain.framing import framed
+from core.domain.harness import HarnessEvent, PromptReported, TextQueued, TextReturned, TextTaken, ToolStarted
+from core.domain.message import InboxRow, MessageState
+from core.sight.evidence import AT_TERMINAL, settle_by
+from core.standing.pausing import pause_standing
+from core.standing.saying import say
+from core.system import System
+from tests.support.talking import record_of, rows
+from tests.support.tmux import PrivateTmux, wait_until
+from tests.support.world import ACTOR, events, recorded
+
+S = MessageState
+SECOND = timedelta(seconds=1)
+TARGET = "=loop-standing-scribe:"
+
+
+def submitted(system: System) -> InboxRow:
+    """Commit a message that was entered into the session's pane, and of which nothing more is known."""
+    say(system, "scribe", "the heron", actor=ACTOR, wait=0)
+    uid, instance = record_of(system)
+    [row] = system.inbox.with_states(uid, {S.PENDING})
+    now = system.clock.now()
+    claimed = system.inbox.advance(row, S.CLAIMED, instance=instance, attempt=1, attempt_deadline=now)
+    return system.inbox.advance(claimed, S.SUBMITTED, pasted_at=now, submitted_at=now, submits=1)
+
+
+def running(system: System, turn: str) -> None:
+    """Let a turn of that id run in the session."""
+    uid, instance = record_of(system)
+    now = system.clock.now()
+    system.activities.put(Activity(uid, instance, ActivityState.BUSY, now, turn_started_at=now, turn=turn))
+
+
+def told(system: System, row: InboxRow, *found: HarnessEvent, late: timedelta = SECOND) -> InboxRow:
+    """Return the row after the session's harness has told this."""
+    record = recorded(system, "scribe")
+    settle_by(system, record, found, system.clock.now() + late)
+    after = system.inbox.get(row.message.id)
+    assert after is not None
+    return after
+
+
+def test_a_report_alone_confirms_nothing(scribe: System) -> None:
+    """The harness has it: no more is known, and no event says so."""
+    row = submitted(scribe)
+
+    after = told(scribe, row, PromptReported(framed(row.message), turn="t-2"))
+
+    assert (after.state, after.queued_at) == (S.ACCEPTED, None)
+    assert not [event for event in events(scribe, "standing.confirmed") if event["message"] == row.message.id]
+
+
+def test_a_report_with_the_running_turns_id_tells_of_its_queue(scribe: System) -> None:
+    """It is known at once that no turn has it."""
+    row = submitted(scribe)
+    running(scribe, "t-1")
+
+    after = told(scribe, row, PromptReported(framed(row.message), turn="t-1"))
+    working = told(scribe, row, ToolStarted("Bash", turn="t-1"))
+
+    assert after.queued_at is not None
+    assert working.state is S.ACCEPTED
+
+
+def test_two_reports_of_one_turn_are_proof(scribe: System) -> None:
+    """A turn of that id began with the text, and works: a record that cannot be read is not missed."""
+    row = submitted(scribe)
+
+    told(scribe, row, PromptReported(framed(row.message), turn="t-2"))
+    running(scribe, "t-2")
+    other = told(scribe, row, ToolStarted("Bash", turn="t-1"))
+    same = told(scribe, row, ToolStarted("Bash", turn="t-2"))
+
+    assert (other.state, same.state) == (S.ACCEPTED, S.CONFIRMED)
+
+
+@pytest.mark.parametrize("paused", [False, True], ids=["running", "paused"])
+def test_what_came_back_into_the_input_line_is_said_or_kept(scribe: System, paused: bool) -> None:
+    """Under a pause it is ours again; else somebody has it at the terminal, and nobody can tell what becomes of it."""
+    row = submitted(scribe)
+    text = framed(row.message)
+    if paused:
+        pause_standing(scribe, "scribe", ACTOR)
+    told(scribe, row, TextQueued(text, scribe.clock.now() + SECOND))
+
+    after = told(scribe, row, TextReturned(text, scribe.clock.now() + 2 * SECOND))
+
+    assert after.state is (S.PENDING if paused else S.UNKNOWN)
+    assert paused or after.detail == AT_TERMINAL
+
+
+def test_a_record_that_is_read_again_takes_nothing_back(scribe: System) -> None:
+    """What stood in the queue before, and came back, says nothing about its second stay there."""
+    row = submitted(scribe)
+    text, at = framed(row.message), scribe.clock.now() + SECOND
+    earlier: Sequence[HarnessEvent] = (TextQueued(text, at), TextReturned(text, at + SECOND))
+    told(scribe, row, *earlier)
+
+    again = told(scribe, row, TextQueued(text, at + 60 * SECOND))
+    read = told(scribe, row, *earlier)
+    taken = told(scribe, row, TextTaken(text, at=at + 61 * SECOND))
+
+    assert (again.state, read.state, taken.state) == (S.ACCEPTED, S.ACCEPTED, S.CONFIRMED)
+
+
+def test_what_an_idle_harness_never_took_is_said(scribe: System) -> None:
+    """It was received, nothing runs, and no record knows it: that is no success."""
+    row = submitted(scribe)
+    told(scribe, row, PromptReported(framed(row.message), turn="t-9"))
+    deliverer = Deliverer(scribe)
+    uid, _ = record_of(scribe)
+
+    def given_up() -> bool:
+        deliverer.advance(uid)
+        return rows(scribe)[-1].state is S.UNKNOWN
+
+    wait_until(given_up, "it is said")
+    assert rows(scribe)[-1].detail == NOT_TAKEN
+
+
+def test_a_person_who_takes_the_queue_back_and_sends_it_confirms_it(scribe: System, private: PrivateTmux) -> None:
+    """It is unknown while it stands in the input line, and confirmed once a turn has it, once."""
+    say(scribe, "scribe", "sleep 600", actor=ACTOR)
+    said = say(scribe, "scribe", "the next thing", actor=ACTOR)
+    deliverer, (uid, _) = Deliverer(scribe), record_of(scribe)
+
+    def is_now(state: MessageState) -> bool:
+        scribe.ingest(uid)
+        deliverer.follow([uid])
+        deliverer.advance(uid)
+        return rows(scribe)[-1].state is state
+
+    private.tmux("send-keys", "-t", TARGET, "Up")
+    wait_until(lambda: is_now(S.UNKNOWN), "it is in the input line")
+    private.tmux("send-keys", "-t", TARGET, "Enter")
+    private.tmux("send-keys", "-t", TARGET, "Escape")
+    wait_until(lambda: is_now(S.CONFIRMED), "a turn has it")
+
+    assert said.state is S.ACCEPTED
