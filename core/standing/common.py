@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from core.domain.binding import CHANNEL as CHANNEL
 from core.domain.pane import Survey
-from core.domain.session import Outcome, SessionRecord
+from core.domain.session import Live, Outcome, SessionRecord
 from core.errors import (
     CoreError,
     ForeignPane,
@@ -86,6 +86,13 @@ def told_of(error: CoreError) -> Told:
     if isinstance(error, TmuxSilent):
         return Told(Outcome.UNCONFIRMED, str(error))
     return Told(Outcome.FAILED, str(error))
+
+
+def refuse_held_name(system: System, name: str) -> None:
+    """Raise ForeignPane where a program runs in the place of a session that has ended; TmuxSilent."""
+    survey = system.runner.survey()
+    if survey.live(target_for(name), None) is Live.FOREIGN:
+        raise foreign(system, survey, name)
 
 
 def foreign(system: System, survey: Survey, name: str) -> ForeignPane:

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from core.domain.rows import Answer
-from core.domain.session import Live, Outcome, Phase, SessionEvent, SessionRecord, Status
+from core.domain.session import Outcome, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
-from core.errors import CoreError, DeclaredSession, UnknownSession
-from core.names import check_name, target_for
+from core.errors import CoreError, DeclaredSession, ForeignPane, UnknownSession
+from core.names import check_name
 from core.session.launching import set_hold_file
 from core.session.sessions import Known
-from core.standing.common import Told, foreign, lock, told_of, write_record
+from core.standing.common import Told, lock, refuse_held_name, told_of, write_record
 from core.standing.ending import end_recorded
 from core.standing.listing import rows_told
 from core.standing.removing import remove_session
@@ -19,7 +19,8 @@ from core.system import System
 def delete_standing(system: System, name: str, actor: str) -> Answer:
     """Delete the session. Raises DeclaredSession, UnknownSession, RecordUnreadable, InvalidValue.
 
-    What fails on the way is a row: the session keeps its phase, and deleting it again goes on from there.
+    What fails on the way is a row: the session keeps its phase, and deleting it again goes on from there. So it does
+    where somebody else's program runs in its place: the name is free once that has ended.
     """
     check_name(name)
     _refuse_declared(system, name)
@@ -45,7 +46,9 @@ def _delete(system: System, name: str, actor: str) -> Told:
             return _delete_locked(system, record, actor)
     except CoreError as error:
         system.events.emit("standing.stop_failed", level="error", name=name, actor=actor, reason=str(error))
-        return told_of(error)
+        waits = "it is still being deleted, and its name stays taken: " if isinstance(error, ForeignPane) else ""
+        told = told_of(error)
+        return replace(told, detail=waits + told.detail)
 
 
 def _delete_locked(system: System, record: SessionRecord, actor: str) -> Told:
@@ -63,13 +66,9 @@ def _delete_locked(system: System, record: SessionRecord, actor: str) -> Told:
         system.events.emit("standing.stop_failed", level="error", name=record.name, actor=actor, reason=ended.trouble())
         outcome = Outcome.FAILED if ended.survivors else Outcome.UNCONFIRMED
         return Told(outcome, f"it is still being deleted: {ended.trouble()}")
+    refuse_held_name(system, record.name)
     remove_session(system, marked, actor)
     system.events.emit(
         "standing.deleted", name=record.name, actor=actor, instance=record.instance_id, generation=marked.generation
     )
-    return Told(Outcome.DELETED, _left_in_place(system, record.name), Known(record.definition, False, None))
-
-
-def _left_in_place(system: System, name: str) -> str:
-    survey = system.runner.survey()
-    return str(foreign(system, survey, name)) if survey.live(target_for(name), None) is Live.FOREIGN else ""
+    return Told(Outcome.DELETED, known=Known(record.definition, False, None))

@@ -4,12 +4,12 @@ import logging
 from collections.abc import Callable, Sequence
 
 from core.config.demonstration import demo_folder
-from core.domain.gate import Action, GateContext, Wake, decide, hold_state
+from core.domain.gate import Action, Decision, GateContext, Wake, decide, hold_state
 from core.domain.observing import observe
 from core.domain.restarting import ended_unasked
 from core.domain.rows import Answer, Row, StatusReport
 from core.domain.services import HarnessRow, ServiceRow
-from core.domain.session import HoldKind, Outcome, Phase
+from core.domain.session import HoldKind, Live, Outcome, Phase
 from core.errors import CoreError, StoreBroken, UnsupportedHarness
 from core.session.ahead import dialog_ahead
 from core.session.apart import Unforeseen, apart
@@ -167,9 +167,14 @@ def _swept(system: System, known: Known, view: Glance, order: StartOrder, starts
         return Told(Outcome.HELD, decision.reason)
     if decision.action is Action.END_LEFTOVERS:
         return _end_leftovers(system, known, order.actor, decision.reason)
-    if decision.action is Action.FAIL_ROW and view.survey is not None:
+    if view.survey is not None and (decision.action is Action.FAIL_ROW or _waits_for_name(decision, known, view)):
         return Told(Outcome.FAILED, str(foreign(system, view.survey, known.name)))
     return Told(_WITHOUT_ACTION.get(decision.action, Outcome.FAILED), decision.reason)
+
+
+def _waits_for_name(decision: Decision, known: Known, view: Glance) -> bool:
+    """Tell whether a deletion cannot be finished since somebody else's program runs in the session's place."""
+    return decision.action is Action.FINISH_DELETE and view.live(known) is Live.FOREIGN
 
 
 _WITHOUT_ACTION = {

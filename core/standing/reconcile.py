@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from core.domain.session import Phase, SessionRecord
-from core.errors import CoreError, LockBusy, RecordUnreadable, TmuxMissing, TmuxSilent
+from core.errors import CoreError, ForeignPane, LockBusy, RecordUnreadable, TmuxMissing, TmuxSilent
 from core.session.apart import apart
 from core.standing.recovering import recover
 from core.system import System
@@ -50,7 +50,7 @@ def reconcile_one(system: System, entry: SessionRecord | RecordUnreadable, actor
                 return Reconciled(entry.name, entry.phase, None)
             after = recover(system, record, system.runner.survey(), actor)
             return Reconciled(record.name, record.phase, after.phase if after else None)
-    except (LockBusy, TmuxSilent) as error:
+    except (LockBusy, TmuxSilent, ForeignPane) as error:  # a deletion waits for its name: nothing has failed since
         return _left(entry, str(error), passing=True)
     except CoreError as error:
         system.events.emit("standing.stop_failed", level="error", name=entry.name, actor=actor, reason=str(error))

@@ -17,7 +17,7 @@ from core.session.sessions import resolve_record
 from core.session.taking import came_up, settled_conversation
 from core.standing.announcing import announce_start, announce_stop
 from core.standing.cancelling import cancel_queue
-from core.standing.common import spawn_time, take_reports, write_record
+from core.standing.common import refuse_held_name, spawn_time, take_reports, write_record
 from core.standing.dying import tell_on_purpose
 from core.standing.ending import Ended, end_recorded
 from core.standing.removing import remove_session
@@ -33,7 +33,7 @@ def recover(system: System, record: SessionRecord, survey: Survey, actor: str) -
 
     creating: adopt a live pane, else remove the record. starting: adopt by tag, else clear. stopping, deleting: finish.
     settled: the file `hold` follows the mark, and nothing runs under a stopped one. Idempotent. Raises TmuxSilent,
-    StoreBroken, SpawnFailed; then the record stays as it is.
+    StoreBroken, SpawnFailed, and ForeignPane where a deletion waits for its name; then the record stays as it is.
     """
     if record.phase is Phase.SETTLED:
         return _settled(system, record, survey)
@@ -43,6 +43,7 @@ def recover(system: System, record: SessionRecord, survey: Survey, actor: str) -
         return finish_stop(system, record, _ended(system, record), cut_short=True)
     if record.phase is Phase.DELETING:
         _ended(system, record)
+        refuse_held_name(system, record.name)
         remove_session(system, record, actor)
         system.events.emit("standing.deleted", name=record.name, actor=actor, reason="finished by reconcile")
         return None

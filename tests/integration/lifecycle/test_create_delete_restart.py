@@ -179,6 +179,52 @@ def test_deletion_that_tmux_does_not_answer_is_finished_by_reconcile(world: Worl
     assert world.system().runner.survey().panes == ()
 
 
+@pytest.mark.parametrize("tagged", [False, True])
+def test_name_that_somebody_else_holds_is_not_free(system: System, private: PrivateTmux, tagged: bool) -> None:
+    """A tmux session of a person's, or an agent of ours that no record knows: it lives on, and the deletion waits."""
+    create_standing(system, definition("extra"), ACTOR)
+    stop_standing(system, "extra", ACTOR)
+    if tagged:
+        pane, _ = private.reading(private.runner(), target="loop-standing-extra")
+        pid = pane.pid
+    else:
+        private.tmux("new-session", "-d", "-s", "loop-standing-extra", "cat")
+        pid = int(private.tmux("list-panes", "-t", "=loop-standing-extra:", "-F", "#{pane_pid}"))
+
+    answer = delete_standing(system, "extra", ACTOR)
+    again = delete_standing(system, "extra", ACTOR)
+    [left] = [found for found in reconcile(system, ACTOR) if found.name == "extra"]
+    swept = start_all(system, ACTOR)
+
+    assert (outcomes(answer), outcomes(again)) == ({"extra": Outcome.FAILED}, {"extra": Outcome.FAILED})
+    assert (answer.sessions[0].phase, answer.sessions[0].live) == (Phase.DELETING, Live.FOREIGN)
+    assert "its name stays taken" in answer.sessions[0].detail
+    assert "kill-session" in answer.sessions[0].detail
+    assert (left.after, left.passing) == (Phase.DELETING, True)
+    assert outcomes(swept)["extra"] is Outcome.FAILED
+    assert system.processes.alive(pid)
+    assert len(events(system, "standing.stop_failed")) == 2
+    private.tmux("kill-session", "-t", "=loop-standing-extra:")
+    reconcile(system, ACTOR)
+    assert system.records.read("extra") is None
+    assert len(events(system, "standing.deleted")) == 1
+
+
+def test_deletion_of_a_session_that_never_ran_asks_tmux_too(world: World, private: PrivateTmux) -> None:
+    """Whether its name is free nobody knows while tmux does not answer."""
+    create_standing(world.system(), definition("extra"), ACTOR, start=False)
+    start_standing(world.system(), "scribe", ACTOR)
+    system = replace(world, command_seconds=0.5).system()
+
+    with private.frozen():
+        answer = delete_standing(system, "extra", ACTOR)
+
+    assert outcomes(answer) == {"extra": Outcome.UNCONFIRMED}
+    assert recorded(system, "extra").phase is Phase.DELETING
+    reconcile(world.system(), ACTOR)
+    assert system.records.read("extra") is None
+
+
 def test_unreadable_record_is_not_deleted(system: System) -> None:
     """Nobody removes what nobody could read."""
     create_standing(system, definition("extra"), ACTOR)
