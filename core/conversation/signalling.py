@@ -28,8 +28,9 @@ _TROUBLE_SECONDS = 5.0
 _REACTION_SECONDS = 1.2  # Slack allows about fifty reactions a minute and workspace
 _PROGRESS_SECONDS = 3.0
 _STATUS_REFRESH = timedelta(seconds=90)  # Slack takes a status away after two minutes
-_LATE = {Mark.TAKEN: timedelta(minutes=2)}
-_LATEST = timedelta(minutes=10)
+_LATE = {Mark.TAKEN: timedelta(minutes=2)}  #: then nobody wonders any more
+_LATEST = timedelta(days=1)  #: of the others: somebody may wait for them
+_UNSHOWN = timedelta(minutes=10)  #: that a message may be taken without a mark that says so
 _OVERLAP = timedelta(seconds=5)  #: between a row's time stamp and its commit
 _STATUS = {
     ActivityState.BUSY: "is working…",
@@ -99,7 +100,7 @@ class SignalWorker:
     def _collect(self) -> None:
         """Take in what changed; for each message only the latest counts."""
         now = self._system.clock.now()
-        if left := self._system.marks.left(now - _LATEST):
+        if left := self._system.marks.left(now - _UNSHOWN):
             self._system.marks.end(left)
         for row in self._system.marks.changed(self._channel.kind, self._since):
             self._waiting.pop((row.channel, row.ts), None)
@@ -111,8 +112,11 @@ class SignalWorker:
         }
 
     def _react(self) -> None:
+        """Show what may be shown now: that a message was taken, for whoever speaks at this moment, then by age."""
         while self._waiting and self._may("react"):
-            place, row = next(iter(self._waiting.items()))
+            oldest = iter(self._waiting)
+            place = next((key for key, row in self._waiting.items() if row.mark is Mark.TAKEN), None) or next(oldest)
+            row = self._waiting[place]
             mark = row.mark
             if mark is None or not self._reacted(row, mark):
                 return
@@ -120,8 +124,9 @@ class SignalWorker:
             self._system.marks.shown(row.message, mark)
 
     def _reacted(self, row: MarkRow, mark: Mark) -> bool:
-        """Show the mark; a reaction whose showing was never recorded may stand there as well, so it is taken back."""
+        """Show the mark. That it may stand there is noted before, so that only what may is ever taken back."""
         self._free["react"] = Deadline(self._system.clock, _REACTION_SECONDS)
+        self._system.marks.asked(row, mark)
         try:
             self._channel.react(row.channel, row.ts, mark, row.instead_of)
         except ChannelError as error:
@@ -156,14 +161,20 @@ class SignalWorker:
     # ------------------------------------------------------------ the steps of a turn
 
     def _show_progress(self) -> None:
-        if not self._channel.wants(OutboundKind.PROGRESS):
+        rows = self._system.progress.due() if self._channel.wants(OutboundKind.PROGRESS) else ()
+        if not rows or self._posts_wait():
             return
-        for row in self._system.progress.due():
+        for row in rows:
             binding = self._system.bindings.of_session(row.uid, self._channel.kind)
             if binding is not None and self._may(f"progress:{row.uid}"):
                 self._free[f"progress:{row.uid}"] = Deadline(self._system.clock, _PROGRESS_SECONDS)
                 with suppress(Unforeseen), apart(self._system.events, binding.name):
                     self._tell_progress(row, binding)
+
+    def _posts_wait(self) -> bool:
+        """Tell whether something is to be posted that says more, and goes by the same pace."""
+        due = self._system.outbox.due(self._channel.kind, self._system.clock.now())
+        return any(self._system.bindings.of_session(row.post.uid, self._channel.kind) for row in due)
 
     def _tell_progress(self, row: ProgressRow, binding: Binding) -> None:
         post = _progress_post(row, binding)

@@ -46,12 +46,12 @@ class MarkRow:
     over: str  #: "", ENDED or FAILED
     shown: Mark | None
     at: datetime  #: the latest change
-    again: bool = False  #: it was sent again: what its earlier self showed may stand there still
+    may_stand: frozenset[Mark] = frozenset()  #: asked for without a recorded answer, or shown before it was sent again
 
     @property
     def instead_of(self) -> frozenset[Mark]:
         """The reactions that may stand there, and are to give way to its own."""
-        standing = frozenset(Mark) if self.again else frozenset({Mark.TAKEN, self.shown or Mark.TAKEN})
+        standing = self.may_stand | ({self.shown} if self.shown else frozenset())
         return standing - {self.mark}
 
     @property

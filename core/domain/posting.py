@@ -1,5 +1,6 @@
 """What is posted into a chat: the kinds of posts, and what a running turn has done. No I/O."""
 
+from collections.abc import Mapping
 from enum import Enum
 
 from core.values import dataclass
@@ -24,6 +25,18 @@ class OutboundKind(Enum):
     NOTE = "note"  #: ours: refused, queued, unknown, with the remedy
     WHISPER = "whisper"  #: ours, shown to one person alone
     CLOSING = "closing"  #: the thread is unbound
+
+
+K = OutboundKind
+#: What goes first, of a session and of all that share a channel's pace: what is waited for. Equals keep their order.
+RANKS: Mapping[OutboundKind, int] = {
+    K.ROOT: 0,  # without it there is no thread
+    K.REQUEST: 1,  # an agent stands still until it is answered
+    **dict.fromkeys((K.NOTE, K.BOOT, K.ROOT_UPDATE, K.REFRESH), 2),
+    **dict.fromkeys((K.ANSWER, K.PART, K.FILE, K.POST, K.ATTACHMENT, K.CLOSING), 3),
+    K.WHISPER: 4,
+    K.PROGRESS: 5,
+}
 
 
 @dataclass(frozen=True)

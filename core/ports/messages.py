@@ -179,7 +179,7 @@ class Outbox(Protocol):
         ...
 
     def due(self, channel_kind: str, now: datetime) -> tuple[OutboxRow, ...]:
-        """Return the first open row of each session (uid) whose not_before has passed, by seq."""
+        """Return the first open row of each session (uid) whose not_before has passed, by rank (RANKS) and seq."""
         ...
 
     def tally(self) -> Mapping[str, int]:
@@ -288,6 +288,10 @@ class Marks(Protocol):
 
     def end(self, left: Mapping[str, bool]) -> None:
         """Note that the turns which took these messages are over, and whether they were cut off."""
+        ...
+
+    def asked(self, row: MarkRow, mark: Mark) -> None:
+        """Note that the reaction may stand there from now on, whatever becomes of the call."""
         ...
 
     def shown(self, message_id: str, mark: Mark) -> None:

@@ -59,6 +59,11 @@ class SqliteMarks:
             for message_id, failed in left.items():
                 self._database.write(queries.MARK_OVER, (message_id, FAILED if failed else ENDED, now))
 
+    def asked(self, row: MarkRow, mark: Mark) -> None:
+        """Note that the reaction may stand there from now on. Raises StoreBroken."""
+        with self._database.transaction(durable=False):
+            self._database.write(queries.MARK_ASKED, {"message": row.message, "asked": mark.value, "at": iso(row.at)})
+
     def shown(self, message_id: str, mark: Mark) -> None:
         """Note which reaction stands there now. Raises StoreBroken."""
         values = {"message": message_id, "shown": mark.value, "at": iso(self._clock.now())}
@@ -70,6 +75,10 @@ def _mark(text: str) -> Mark | None:
     return Mark(text) if text else None
 
 
+def _marks(text: str | None) -> frozenset[Mark]:
+    return frozenset(Mark(word) for word in (text or "").split(",") if word)
+
+
 def _row(found: sqlite3.Row) -> MarkRow:
     return MarkRow(
         message=found["id"],
@@ -79,5 +88,5 @@ def _row(found: sqlite3.Row) -> MarkRow:
         over=found["over"],
         shown=column(found, "shown", _mark),
         at=column(found, "at", from_iso),
-        again=bool(found["again"]),
+        may_stand=column(found, "asked", _marks) | column(found, "earlier", _marks),
     )

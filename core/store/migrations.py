@@ -309,6 +309,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE activities ADD COLUMN ended_turn TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE activities ADD COLUMN composer_at TEXT",
     ),
+    ("ALTER TABLE marks ADD COLUMN asked TEXT NOT NULL DEFAULT ''",),
 )
 
 

@@ -55,7 +55,7 @@ class SqliteOutbox:
         return {**_columns(exact), "now": iso(self._clock.now())}
 
     def due(self, channel_kind: str, now: datetime) -> tuple[OutboxRow, ...]:
-        """Return the first open row of each session (uid) whose not_before has passed, by seq.
+        """Return the first open row of each session (uid) whose not_before has passed, by rank (RANKS) and seq.
 
         Where the first one still has to wait, the session's later ones wait with it.
         """

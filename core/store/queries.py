@@ -5,6 +5,7 @@ stands where it would rather take another one, which also leads through every se
 """
 
 from core.domain.message import SENT_AGAIN
+from core.domain.posting import RANKS
 
 _WAITING = "state IN ('pending', 'queued')"
 _OPEN = "state IN ('pending', 'queued', 'claimed', 'pasted', 'submitted') AND final = 0"
@@ -69,6 +70,7 @@ CANCEL_WAITING = f"""
 
 # ---------------------------------------------------------------- outbox
 
+_RANK = f"CASE kind {' '.join(f'WHEN {kind.value!r} THEN {rank}' for kind, rank in RANKS.items())} ELSE 3 END"
 ADD_POST = """
     INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, buttons, edits, path,
                         only_for, state, changed_at)
@@ -81,11 +83,12 @@ POST_OF_ID = "SELECT * FROM outbox WHERE id = ?"
 POST_WITH_BUTTONS = "SELECT * FROM outbox WHERE ts = ? AND buttons <> '' AND channel_kind = ? ORDER BY seq DESC"
 DUE_POSTS = f"""
     SELECT * FROM (
-        SELECT *, row_number() OVER (PARTITION BY uid ORDER BY kind <> 'root', coalesce(part_of, seq), part) AS place
+        SELECT *, {_RANK} AS rank,
+            row_number() OVER (PARTITION BY uid ORDER BY {_RANK}, coalesce(part_of, seq), part) AS place
         FROM outbox WHERE channel_kind = ? AND {_OPEN_POST} AND seq NOT IN (SELECT value FROM json_each(?))
     )
     WHERE place = 1 AND (not_before IS NULL OR not_before <= ?)
-    ORDER BY coalesce(part_of, seq), part
+    ORDER BY rank, coalesce(part_of, seq), part
 """
 EDIT_INSTEAD = """
     UPDATE outbox SET kind = 'refresh', changed_at = ?
@@ -194,7 +197,11 @@ FORGET_MESSAGE = "DELETE FROM last_messages WHERE uid = ?"
 _MARKED = f"""
     SELECT inbox.id, inbox.state, inbox.from_channel, inbox.from_ts, coalesce(marks.over, '') AS over,
         coalesce(marks.shown, '') AS shown, max(inbox.updated_at, coalesce(marks.at, '')) AS at,
-        inbox.key LIKE '{SENT_AGAIN}%' AS again
+        coalesce(marks.asked, '') AS asked, (
+            SELECT shown || ',' || asked FROM marks AS earlier
+            WHERE coalesce(marks.shown, '') = '' AND inbox.key LIKE '{SENT_AGAIN}%'
+                AND earlier.message = substr(inbox.key, {len(SENT_AGAIN) + 1})
+        ) AS earlier
 """
 _LATEST = f"NOT EXISTS (SELECT 1 FROM inbox AS later WHERE later.key = '{SENT_AGAIN}' || inbox.id)"
 MARKS_CHANGED = f"""
@@ -228,9 +235,13 @@ MARK_OVER = """
     INSERT INTO marks (message, over, at) VALUES (?, ?, ?)
     ON CONFLICT (message) DO UPDATE SET over = excluded.over, at = excluded.at WHERE over = ''
 """
+MARK_ASKED = """
+    INSERT INTO marks (message, asked, at) VALUES (:message, :asked, :at)
+    ON CONFLICT (message) DO UPDATE SET asked = asked || ',' || excluded.asked
+"""
 MARK_SHOWN = """
     INSERT INTO marks (message, shown, at) VALUES (:message, :shown, :at)
-    ON CONFLICT (message) DO UPDATE SET shown = excluded.shown, at = excluded.at
+    ON CONFLICT (message) DO UPDATE SET shown = excluded.shown, asked = '', at = excluded.at
 """
 PROGRESS = "SELECT * FROM progress WHERE uid = ?"
 PUT_PROGRESS = """

@@ -42,6 +42,7 @@ class Chat:
     written: list[str] = field(default_factory=list)  #: the time stamps of what people wrote
     unwanted: set[OutboundKind] = field(default_factory=set)
     reactions: dict[str, set[Mark]] = field(default_factory=dict)  #: by the message's ts
+    taken_back: list[tuple[str, Mark]] = field(default_factory=list)  #: each call that took a reaction back
     statuses: list[tuple[str, str]] = field(default_factory=list)  #: thread and text, as they were shown
 
     def serve(self, door: CoreDoor, stopping: Callable[[], bool]) -> None:
@@ -121,6 +122,7 @@ class Chat:
     def react(self, channel: str, ts: str, mark: Mark, instead_of: Collection[Mark]) -> None:
         """Show the mark, or fail as told."""
         self._fault("react")
+        self.taken_back += [(ts, other) for other in sorted(instead_of, key=lambda one: one.value)]
         self.reactions[ts] = self.reactions.get(ts, set()) - set(instead_of) | {mark}
         self._fault("lost")
 

@@ -255,12 +255,31 @@ def test_a_long_answer_is_sent_in_parts_before_what_follows_it(
 ) -> None:
     """Each part is a row of its own, in the place of the whole."""
     whole = replace(post(OutboundKind.ANSWER, 1), text="one\ntwo\nthree")
-    recorded.outbox.add([post(OutboundKind.ROOT), whole, post(OutboundKind.NOTE, 2)])
+    recorded.outbox.add([post(OutboundKind.ROOT), whole, post(OutboundKind.POST, 2)])
 
     drain(worker, clock, 20)
 
-    assert chat.texts() == ["root 0", "one", "two", "three", "note 2"]
+    assert chat.texts() == ["root 0", "one", "two", "three", "post 2"]
     assert recorded.outbox.tally() == {"sent": 5, "split": 1}
+
+
+def test_a_request_goes_before_the_answers_that_wait(
+    worker: OutboundWorker, recorded: System, chat: Chat, clock: HandClock
+) -> None:
+    """An agent stands still until it is answered; between the parts of an answer, too, and whichever session asks."""
+    whole = replace(post(OutboundKind.ANSWER, 1), text="one\ntwo\nthree")
+    others = [post(OutboundKind.ANSWER, number, f"s-{number}", channel=HOME, thread="2.0") for number in range(2, 9)]
+    recorded.outbox.add([post(OutboundKind.ROOT), whole, *others])
+    while len(chat.messages) < 2:
+        clock.ahead += worker.turn()
+
+    recorded.outbox.add(
+        [post(OutboundKind.NOTE, 20), post(OutboundKind.REQUEST, 21, "s-9", channel=HOME, thread="3.0")]
+    )
+    drain(worker, clock, 40)
+
+    assert chat.texts()[:5] == ["root 0", "one", "request 21", "note 20", "two"]
+    assert len(chat.messages) == 2 + 2 + 2 + 7
 
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
@@ -301,7 +320,7 @@ def test_secrets_are_out_of_everything_before_it_is_cut(recorded: System, chat: 
 
     drain(OutboundWorker(known, chat), clock)
 
-    assert chat.texts() == ["it is [redacted].", "failed with [redacted]"]
+    assert sorted(chat.texts()) == ["failed with [redacted]", "it is [redacted]."]
 
 
 def test_whoever_is_to_answer_is_told_that_something_is_hidden(recorded: System, chat: Chat, clock: HandClock) -> None:

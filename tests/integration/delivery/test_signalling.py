@@ -12,12 +12,12 @@ from core.domain.marking import Mark
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.domain.posting import OutboundKind
 from core.errors import ChannelError
-from core.ports import Binding
+from core.ports import Binding, PostState
 from core.store.inbox import SqliteInbox
 from core.store.marks import SqliteMarks
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat
-from tests.support.outgoing import HandClock
+from tests.support.outgoing import HandClock, post
 
 T0 = datetime(2026, 11, 29, tzinfo=UTC)
 ROOT = "1.0"
@@ -287,6 +287,39 @@ def test_a_mark_that_comes_too_late_is_left_out(
     assert chat.calls == ["react"]
 
 
+def test_nothing_is_taken_back_that_never_stood_there(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
+) -> None:
+    """Each such call would cost as much as a reaction that somebody waits for."""
+    reply(bound)(S.REFUSED)
+    does(bound, ActivityState.BUSY)
+    reply(bound, 2)(S.CONFIRMED)
+    turns(worker, clock)
+    bound.marks.over("s-1", "i-1", T0, failed=False)
+    turns(worker, clock)
+
+    assert chat.taken_back == [("1.2", Mark.TAKEN)]
+
+
+def test_every_refusal_is_marked_however_many_there_are(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
+) -> None:
+    """Slack allows fifty reactions a minute: the last of 600 comes after twelve minutes, and it comes."""
+    for number in range(600):
+        reply(bound, number)(S.REFUSED)
+
+    turns(worker, clock, 300)
+    does(bound, ActivityState.BUSY)
+    reply(bound, 1000)(S.CONFIRMED)
+    turns(worker, clock, 1)
+    meanwhile = dict(chat.reactions)
+    turns(SignalWorker(bound, chat), clock, 320)
+
+    assert meanwhile["1.1000"] == {Mark.TAKEN}  # whoever speaks now does not wait for them
+    assert [chat.reactions.get(f"1.{number}") for number in range(600)] == [{Mark.REFUSED}] * 600
+    assert len(chat.calls) == 601
+
+
 def test_a_killed_service_shows_what_it_had_not_recorded_once(bound: System, chat: Chat, clock: HandClock) -> None:
     """The lost one stood there already, and is taken back with the next."""
     does(bound, ActivityState.BUSY)
@@ -361,6 +394,22 @@ def test_the_steps_of_a_turn_are_one_message(worker: SignalWorker, bound: System
     assert first.startswith("**Steps of this turn: 5**\n- step 0")
     assert second == "**Steps of this turn: 1**\n- other"
     assert chat.calls == ["post", "update", "update", "post"]
+
+
+def test_steps_wait_while_something_is_to_be_posted(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
+) -> None:
+    """They share the channel's pace with answers, and tell less."""
+    bound.outbox.add([post(OutboundKind.ANSWER)])
+    bound.progress.note("s-1", "t-1", "- step")
+    turns(worker, clock)
+    before = list(chat.messages)
+
+    bound.outbox.advance(bound.outbox.due("slack", clock.now())[0], PostState.SENT, ts="1.9")
+    turns(worker, clock)
+
+    assert before == []
+    assert chat.texts(ROOT) == ["**Steps of this turn: 1**\n- step"]
 
 
 def test_a_message_of_steps_whose_answer_was_lost_is_found_again(

@@ -94,11 +94,15 @@ def test_whatever_people_would_miss_is_said_once(
 def test_an_answer_of_which_several_parts_fail_is_told_of_once(bound: System, clock: HandClock) -> None:
     """And kept whole."""
     bound.outbox.add([replace(post(OutboundKind.ANSWER), text="one\ntwo\nthree")])
-    chat = Chat(faults=[("post", REFUSED), ("post", REFUSED)])
+    chat = Chat(faults=[("post", REFUSED)])
+    worker = OutboundWorker(bound, chat)
+    while not chat.messages:
+        clock.ahead += worker.turn()
+    chat.faults = [("post", REFUSED)]
 
-    drain(OutboundWorker(bound, chat), clock, 20)
+    drain(worker, clock, 20)
 
-    three, note = chat.texts()
+    note, three = chat.texts()
     assert three == "three"
     assert Path(re.findall(r"`(/.*)`", note)[0]).read_text() == "one\ntwo\nthree"
 

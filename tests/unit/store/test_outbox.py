@@ -1,15 +1,19 @@
 """Posts on their way out."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from core.domain.posting import RANKS
 from core.errors import Refused
 from core.ports import OutboundKind, OutboxRow, PostState
 from core.store import queries
 from core.store.database import SqliteDatabase
 from core.store.outbox import SqliteOutbox
 from tests.unit.store.samples import NOON, a_post
+
+K = OutboundKind
 
 
 def _due(outbox: SqliteOutbox, later: float = 0) -> list[str]:
@@ -97,7 +101,7 @@ def test_dropping_leaves_the_closing_note(outbox: SqliteOutbox) -> None:
     dropped = outbox.drop("s-scribe", "deleted")
 
     assert dropped == 2
-    assert _due(outbox) == ["p-3", "p-4"]
+    assert _due(outbox) == ["p-4", "p-3"]
 
 
 def test_open_posts_are_found_by_their_index(database: SqliteDatabase) -> None:
@@ -108,3 +112,30 @@ def test_open_posts_are_found_by_their_index(database: SqliteDatabase) -> None:
 
     assert "INDEX outbox_open" in plan
     assert "SCAN outbox" not in plan
+
+
+def test_what_somebody_waits_for_goes_first(outbox: SqliteOutbox) -> None:
+    """The root, requests, what we say ourselves, an agent's words, and last what one person alone is told."""
+    kinds = [K.ANSWER, K.WHISPER, K.PART, K.POST, K.NOTE, K.BOOT, K.REQUEST, K.FILE, K.CLOSING, K.ROOT, K.ATTACHMENT]
+    outbox.add([replace(a_post(number), kind=kind) for number, kind in enumerate(kinds)])
+
+    order = []
+    while due := outbox.due("slack", NOON):
+        order.append(due[0].post.kind)
+        outbox.advance(due[0], PostState.SKIPPED)
+
+    assert order == [K.ROOT, K.REQUEST, K.NOTE, K.BOOT, K.ANSWER, K.PART, K.POST, K.FILE, K.CLOSING, K.ATTACHMENT,
+                     K.WHISPER]  # fmt: skip
+    assert set(RANKS) == set(OutboundKind)
+
+
+def test_a_request_of_one_session_goes_before_the_answers_of_all_others(outbox: SqliteOutbox) -> None:
+    """They share the channel's pace; and it does not wait for parts that were begun, or that Slack put off."""
+    outbox.add([replace(a_post(number), uid=f"s-{number}", kind=K.ANSWER) for number in range(3)])
+    outbox.split(outbox.due("slack", NOON)[0], [replace(a_post(n), uid="s-0", kind=K.PART) for n in (10, 11)])
+    first = outbox.due("slack", NOON)[0]
+    outbox.advance(first, PostState.SENDING, not_before=NOON + timedelta(seconds=60))
+
+    outbox.add([replace(a_post(20), uid="s-0", kind=K.REQUEST), replace(a_post(21), uid="s-2", kind=K.NOTE)])
+
+    assert [row.post.id for row in outbox.due("slack", NOON)] == ["p-20", "p-21", "p-1"]
