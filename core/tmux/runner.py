@@ -320,5 +320,16 @@ def _nothing(reply: Reply) -> bool:
     return reply.no_server or "no current target" in reply.err
 
 
+#: what tmux says -> what helps, where trying again does not
+_REMEDIES = {
+    "protocol version mismatch": "its server was started by another version of tmux: put that first on PATH, or "
+    "stop the sessions, end that server (`kill-server` of the old tmux on the same socket) and start them again",
+    "access not allowed": "its server belongs to another user: set another routing.tmux.socketName",
+    "error connecting to": "give yourself the rights to its socket, or set another routing.tmux.socketName",
+}
+
+
 def _refused(reply: Reply) -> Never:
-    raise silent(f"it said: {reply.err.strip() or reply.out.strip() or 'nothing at all'}")
+    told = reply.err.strip() or reply.out.strip() or "nothing at all"
+    remedy = next((remedy for words, remedy in _REMEDIES.items() if words in told), "")
+    raise silent(f"it said: {told}", remedy)

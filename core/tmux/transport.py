@@ -145,9 +145,11 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
                 continue
 
 
-def silent(reason: str) -> TmuxSilent:
-    """Return the error for a tmux that could not be asked."""
-    return TmuxSilent(f"tmux: {reason}", "nothing was concluded from it; try again, or look at `the-loop status`")
+def silent(reason: str, remedy: str = "") -> TmuxSilent:
+    """Return the error for a tmux that could not be asked; `remedy`: where trying again does not help."""
+    return TmuxSilent(
+        f"tmux: {reason}", remedy or "nothing was concluded from it; try again, or look at `the-loop status`"
+    )
 
 
 def missing(reason: str) -> TmuxMissing:

@@ -46,7 +46,7 @@ class NoTerminal(Refused):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"{name}: standard input is no terminal, so it cannot be attached to",
+            f"{name}: standard input or output is not a terminal, so it cannot be attached to",
             f"run it in a terminal, or look at `the-loop standing screen {name}`",
         )
 
@@ -65,7 +65,7 @@ def attach_command(session: Session, name: str, write: bool) -> int:
     if session.json:
         print_json({"name": name, "command": list(argv)})
         return EXIT_OK
-    if not sys.stdin.isatty():
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise NoTerminal(name)
     environment = {key: value for key, value in os.environ.items() if key != "TMUX"}
     os.execvpe(argv[0], list(argv), environment)

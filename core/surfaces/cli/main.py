@@ -10,9 +10,13 @@ from core.config.location import locate
 from core.errors import CoreError
 from core.surfaces.cli.printing import (
     EXIT_FAILED,
+    OutputBroken,
+    discard_output,
     error_body,
     exit_code,
+    flush_output,
     named_config,
+    open_streams,
     print_json,
     wants_json,
     warn,
@@ -21,6 +25,7 @@ from core.surfaces.cli.printing import (
 
 def main() -> None:
     """Run the command and exit with its code."""
+    open_streams()
     code = run(sys.argv[1:])
     gc.freeze()  # else the interpreter looks for garbage once more, for as long as a bare one takes to start and end
     sys.exit(code)
@@ -29,13 +34,26 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code: 0, 1 for a refusal or failure, 2 for bad input."""
     try:
+        code = _answered(arguments)
+        flush_output()
+        return code
+    except OutputBroken as error:
+        warn(f"the-loop: {error}")
+    except BrokenPipeError:
+        pass  # whoever read has read enough
+    discard_output()
+    return EXIT_FAILED
+
+
+def _answered(arguments: list[str]) -> int:
+    try:
         return _dispatch(arguments)
     except CoreError as error:
         return _told(arguments, error)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        return EXIT_FAILED
+    except (OutputBroken, BrokenPipeError):
+        raise
     except Exception:
         import logging  # here, since every command pays for what stands above
 

@@ -1,8 +1,10 @@
 """What a command prints: JSON alone on standard output, or text for people; everything else on standard error."""
 
+import io
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -37,20 +39,80 @@ def named_config(arguments: Sequence[str]) -> str | None:
     return named
 
 
+class OutputBroken(Exception):
+    """Standard output cannot be written: there is nowhere to print an error's JSON either."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(
+            f"the answer cannot be written to standard output: {error.strerror}; what the command was to do may be "
+            "done, so look before you repeat it, and see where its output goes"
+        )
+
+
+def open_streams() -> None:
+    """Make standard input, output and error usable, whatever this process was started with.
+
+    One that is closed becomes the null device: the next file that is opened would get its number else, and be written
+    to by whoever prints. What an encoding cannot show, and half of a character, is shown as an escape.
+    """
+    import os
+
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        stream = getattr(sys, name)
+        if stream is None:
+            stream = open(number, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - it lives as long as we do
+            setattr(sys, name, stream)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def flush_output() -> None:
+    """Write out what was printed. Raises OutputBroken, and BrokenPipeError where nobody reads any more."""
+    _written(sys.stdout.flush)
+
+
+def discard_output() -> None:
+    """Let what is printed from now on go nowhere: the interpreter would complain of it once more as it ends."""
+    import os
+
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+
+
 def print_json(value: Any) -> None:
-    """Print one JSON value, indented, to standard output."""
-    json.dump(value, sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    """Print one JSON value, indented, to standard output. Raises OutputBroken."""
+    shows_all = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
+    text = json.dumps(value, indent=2, ensure_ascii=not shows_all)
+    _written(lambda: sys.stdout.write(text + "\n"))
 
 
 def print_line(text: str) -> None:
-    """Print a line for people to standard output, without what a terminal acts on: an agent may have written it."""
-    sys.stdout.write(plain(text) + "\n")
+    """Print a line for people to standard output, without what a terminal acts on: an agent may have written it.
+
+    Raises OutputBroken.
+    """
+    _written(lambda: sys.stdout.write(plain(text) + "\n"))
+
+
+def _written(write: Callable[[], object]) -> None:
+    try:
+        write()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputBroken(error) from error
 
 
 def warn(text: str) -> None:
-    """Print a line to standard error, without what a terminal would act on."""
-    sys.stderr.write(plain(text) + "\n")
+    """Print a line to standard error, without what a terminal would act on; one that cannot be written is lost."""
+    with suppress(OSError):
+        sys.stderr.write(plain(text) + "\n")
 
 
 def error_body(error: CoreError, exact: Callable[[str], str] = str) -> dict[str, Any]:

@@ -175,6 +175,7 @@ def test_more_in_the_conversations_survives_as_long_as_they_do() -> None:
         (b"{", "not JSON"),
         (b"\xff{}", "not JSON"),
         (b"[" * 100_000, "not JSON"),
+        (_text(description="\ud800"), "half of a character"),
         (b"[]", "a list, not an object"),
         (_text(uid=...), "uid is missing"),
         (_text(uid="../../etc"), "no id"),

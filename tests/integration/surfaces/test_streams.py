@@ -1,0 +1,85 @@
+"""A command whose output goes nowhere, or into an encoding that cannot show it, ends in words, not in a traceback."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from core.errors import TmuxSilent
+from core.tmux.runner import _refused
+from core.tmux.transport import Reply
+
+PROGRAM = Path(sys.executable).with_name("the-loop")
+TEXT = "日本語 ü"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Give a configuration that declares one session, described in letters that ASCII lacks."""
+    path = tmp_path / "cli-config.yaml"
+    path.write_text(
+        f"state: {{root: {tmp_path / 'state'}}}\n"
+        f"standingSessions: {{enabled: true, sessions: [{{name: scribe, harness: bundled, description: {TEXT}}}]}}\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+def run(config: Path, shell: str, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the command by a shell, which redirects its output."""
+    command = ["/bin/sh", "-c", f'exec "$@" {shell}', "sh", str(PROGRAM), "--config", str(config), *words]
+    home = {"HOME": str(config.parent), "PATH": os.environ["PATH"], **environ}
+    return subprocess.run(command, env=home, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    "words", [("standing", "get", "scribe"), ("standing", "get", "scribe", "--json")], ids=" ".join
+)
+def test_what_an_encoding_lacks_is_shown_as_an_escape(config: Path, words: Sequence[str]) -> None:
+    """The row is whole, and JSON stays JSON."""
+    done = run(config, "", *words, PYTHONIOENCODING="ascii:strict")
+
+    assert done.returncode == 0, done.stderr
+    assert "\\u65e5\\u672c\\u8a9e" in done.stdout
+    assert words[-1] != "--json" or json.loads(done.stdout)["name"] == "scribe"
+
+
+@pytest.mark.parametrize("shell", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("words", [("standing", "list"), ("standing", "get", "scribe", "--json")], ids=" ".join)
+def test_closed_streams_change_no_exit_code(config: Path, shell: str, words: Sequence[str]) -> None:
+    """Who asks for the exit code alone gets it, and no file of ours takes the place of the stream."""
+    done = run(config, shell, *words)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("standing", "list"), ("standing", "list", "--json"), ("status",), ("standing", "get", "nobody", "--json")],
+    ids=" ".join,
+)
+def test_output_that_cannot_be_written_is_said(config: Path, words: Sequence[str]) -> None:
+    """One line with the reason, and exit code 1."""
+    done = run(config, "> /dev/full", *words)
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1:] == [line for line in done.stderr.splitlines() if "No space left" in line]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("told", "remedy"),
+    [
+        ("protocol version mismatch (client 8, server 7)", "another version of tmux"),
+        ("access not allowed", "another user"),
+        ("something new", "try again"),
+    ],
+)
+def test_what_tmux_says_gets_a_remedy_that_helps(told: str, remedy: str) -> None:
+    """Trying again helps only where nothing better is known."""
+    with pytest.raises(TmuxSilent, match=remedy):
+        _refused(Reply(1, "", told))
