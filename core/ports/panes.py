@@ -1,6 +1,6 @@
 """tmux and processes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -12,8 +12,10 @@ from core.domain.session import LastExit
 class Runner(Protocol):
     """Drives tmux. Every call has a deadline and raises TmuxSilent where tmux did not answer: never "absent"."""
 
-    def survey(self) -> Survey:
-        """Return all panes of the server in one call; no server at all is an empty survey."""
+    def survey(self, within: float | None = None) -> Survey:
+        """Return all panes of the server in one call, `within` so many seconds at most; no server at all is an empty
+        survey.
+        """
         ...
 
     def spawn(self, spawn: Spawn) -> Pane:
@@ -44,8 +46,8 @@ class Runner(Protocol):
         """Return the writable clients attached to the instance's session."""
         ...
 
-    def end(self, instance: str) -> bool:
-        """Kill the tmux session whose pane carries the tag, dead or alive; False if there was none."""
+    def end(self, *instances: str) -> frozenset[str]:
+        """Kill the tmux sessions whose panes carry these tags, dead or alive; return the tags that were there."""
         ...
 
     def clear(self, target: str) -> bool:
@@ -53,7 +55,11 @@ class Runner(Protocol):
         ...
 
     def screen(self, instance: str, lines: int) -> str:
-        """Return the last lines of the pane's screen and history as text."""
+        """Return the last lines of the pane's screen and history as text. Raises NotRunning."""
+        ...
+
+    def screens(self, instances: Collection[str], lines: int, within: float | None = None) -> Mapping[str, str]:
+        """Return the same of several, by instance; without those that are not there, or not told `within` that time."""
         ...
 
     def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:
@@ -67,8 +73,11 @@ class Runner(Protocol):
 
 @dataclass(frozen=True)
 class EndedTree:
-    """What ending a harness came to: its exit as far as it was seen, how many were killed hard, what would not go."""
+    """What ending a harness came to: whether there was one, its exit as far as it was seen, how many of its processes
+    were killed hard, what would not go.
+    """
 
+    lived: bool
     exit: LastExit | None
     killed: int
     survivors: tuple[int, ...]
@@ -85,8 +94,12 @@ class Processes(Protocol):
         """Return the pids of those that carry the instance's marker, ourselves excepted."""
         ...
 
-    def end_tree(self, instance: str, pane_pid: int | None, grace: float) -> EndedTree:
-        """SIGTERM the harness, wait up to `grace` seconds, SIGKILL it, then sweep what carries the marker."""
+    def end_trees(self, panes: Mapping[str, int | None], grace: float) -> Mapping[str, EndedTree]:
+        """End the processes of these instances, all together: SIGTERM to each harness, SIGKILL to those that live after
+        `grace` seconds, then a sweep of what carries the markers. Return what each came to.
+
+        `panes`: each instance with its pane's first process, as far as tmux has told.
+        """
         ...
 
     def watch(self, pid: int, ended: Callable[[], None]) -> Callable[[], None]:

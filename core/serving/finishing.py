@@ -6,9 +6,10 @@ from datetime import timedelta
 
 from core.clock import Deadline
 from core.domain.session import Phase, SessionRecord
-from core.errors import CoreError, TmuxMissing, TmuxSilent
+from core.errors import CoreError
 from core.serving.housekeeping import Housekeeper
-from core.standing.reconcile import reconcile_one
+from core.standing.reconcile import reconcile_some
+from core.standing.together import Tmux
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -49,14 +50,9 @@ class Finisher:
         unfinished = [record for record in records if self._is_left(record) and self._is_due(record.name)]
         if not unfinished:
             return
-        try:
-            self._system.runner.survey()
-        except (TmuxSilent, TmuxMissing):
-            return  # the marks stay
-        for record in unfinished:
-            done = reconcile_one(self._system, record, ACTOR)
+        for done in reconcile_some(self._system, unfinished, ACTOR, Tmux(self._system)):
             if done.after is done.before and not done.passing:
-                self._not_before[record.name] = Deadline(self._system.clock, _AGAIN_SECONDS)
+                self._not_before[done.name] = Deadline(self._system.clock, _AGAIN_SECONDS)
         self._system.poke()
 
     def _is_left(self, record: SessionRecord) -> bool:

@@ -21,7 +21,9 @@ from core.process.connections import NOT_YET
 from core.process.controlsocket import NoAnswer, ask
 from core.process.presence import running_service
 from core.processmark import shed_limit
-from core.serving.hostchecks import host_findings
+from core.serving.hostchecks import host_findings, span_of
+from core.serving.service import STOP_SECONDS
+from core.standing.ending import END_SECONDS
 from core.standing.lifecycle import start_all, status_all, stop_all
 from core.store.files import broken, private_folder, secure_root
 from core.system import System
@@ -29,7 +31,7 @@ from core.values import replace
 
 UNIT = "the-loop.service"
 _UP_SECONDS = 15.0
-_DOWN_SECONDS = 25.0
+_DOWN_SECONDS = STOP_SECONDS + 5.0
 _SWEEP_MARGIN_SECONDS = 30.0
 _ASK_SECONDS = 3.0
 _CONNECT_SECONDS = 5.0
@@ -91,7 +93,9 @@ def tmux_rows(system: System, root: Path = Path("/")) -> tuple[ServiceRow, ...]:
         return ()
     if server is None:
         return ()
-    found = host_findings(server, running_service(system.paths.service_lock), os.geteuid(), root)
+    needs = system.settings.routing.tmux.harness_kill_grace_seconds + END_SECONDS
+    service = running_service(system.paths.service_lock)
+    found = host_findings(server, service, os.geteuid(), root, needs=needs, gives=_stop_seconds)
     return () if found is None else (ServiceRow("tmux", True, server, exact_for(system, "; ".join(found))),)
 
 
@@ -215,7 +219,7 @@ def end_service(system: System) -> str:
     if pid is None:
         return ""
     if _unit_serves(system) and _unit_pid() == pid:
-        _systemctl("stop", UNIT)
+        _systemctl("stop", UNIT, "--no-block")
     elif pid > 0:
         try:
             os.kill(pid, signal.SIGTERM)
@@ -237,6 +241,11 @@ def _unit_serves(system: System) -> bool:
     if not is_default(system.settings.source, system.settings.state_root, system.environ):
         return False
     return _systemctl("cat", UNIT, quiet=True) is not None
+
+
+def _stop_seconds(unit: str) -> float | None:
+    """Return how long systemd waits from SIGTERM to SIGKILL where it stops the user unit, None if that is not known."""
+    return span_of(_systemctl("show", "--property=TimeoutStopUSec", "--value", unit, quiet=True) or "")
 
 
 def _unit_pid() -> int | None:

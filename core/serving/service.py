@@ -24,7 +24,8 @@ from core.store.files import private_folder, secure_root
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
-_STOP_SECONDS = 10.0  # for all workers of one stage together
+_STAGE_SECONDS = 10.0  # for all workers of one stage together
+STOP_SECONDS = 4 * _STAGE_SECONDS  #: what a stop takes at most, by the stages that Worker names
 _PASSING = (OSError, MemoryError, ImportError, CoreError)  #: no descriptor, no memory, a disk that fails: it may pass
 _LONGEST_PAUSE = 60.0
 _STEADY_SECONDS = 30.0  #: a worker that works for so long is well again
@@ -207,7 +208,7 @@ class Service:
         for worker in workers:
             worker.stopping.set()
         Poke(self._system.paths.poke).send()
-        deadline = Deadline(self._system.clock, _STOP_SECONDS)
+        deadline = Deadline(self._system.clock, _STAGE_SECONDS)
         for worker in workers:
             if worker.thread is not None:
                 worker.thread.join(deadline.remaining())

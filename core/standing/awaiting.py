@@ -1,10 +1,12 @@
-"""Watches a new pane until its harness reads, has ended, or had its time. No lock is held meanwhile."""
+"""Watches new panes until their harnesses read, have ended, or had their time. No lock is held meanwhile."""
 
+from collections.abc import Iterable, Mapping
 from enum import Enum
 
 from core.domain.activity import ActivityState
-from core.errors import CoreError, NotRunning, TmuxSilent
+from core.errors import CoreError, TmuxSilent
 from core.standing.spawning import Opened
+from core.store.files import holds_files
 from core.system import System
 
 _SCREEN_LINES = 60
@@ -18,31 +20,47 @@ class Seen(Enum):
     LATE = "late"  #: it lives, and has not said that it reads
 
 
-def look(system: System, opened: Opened) -> Seen | None:
-    """Return what is to be seen of the pane now, None if nothing is decided yet."""
-    if not system.processes.alive(opened.pane.pid):
-        return Seen.DEAD
-    if _reads(system, opened):
-        return Seen.READY
-    return Seen.LATE if opened.deadline.passed() else None
+class Looks:
+    """One round of looks at new panes: tmux is asked once for the screens of all of them."""
 
+    def __init__(self, system: System, opened: Iterable[Opened]) -> None:
+        self._system = system
+        self._instances = [one.context.instance for one in opened if not one.harness.traits.boot_signal]
+        self._shown: Mapping[str, str] | None = None
 
-def _reads(system: System, opened: Opened) -> bool:
-    if opened.harness.traits.boot_signal:
-        return _said_so(system, opened)
-    try:
-        sign = opened.harness.screen_ready(system.runner.screen(opened.context.instance, _SCREEN_LINES))
-    except (NotRunning, TmuxSilent):
-        return False  # asked again until the deadline; the process is watched besides
-    return opened.probe.passed() if sign is None else sign
+    def at(self, opened: Opened) -> Seen | None:
+        """Return what is to be seen of the pane now, None if nothing is decided yet."""
+        if not self._system.processes.alive(opened.pane.pid):
+            return Seen.DEAD
+        if self._reads(opened):
+            return Seen.READY
+        return Seen.LATE if opened.deadline.passed() else None
+
+    def _reads(self, opened: Opened) -> bool:
+        if opened.harness.traits.boot_signal:
+            return _said_so(self._system, opened)
+        shown = self._screens().get(opened.context.instance)
+        if shown is None:
+            return False  # looked at again until the deadline; the process is watched besides
+        sign = opened.harness.screen_ready(shown)
+        return opened.probe.passed() if sign is None else sign
+
+    def _screens(self) -> Mapping[str, str]:
+        if self._shown is None:
+            try:
+                self._shown = self._system.runner.screens(self._instances, _SCREEN_LINES)
+            except TmuxSilent:
+                self._shown = {}
+        return self._shown
 
 
 def _said_so(system: System, opened: Opened) -> bool:
     try:
-        system.ingest(opened.record.uid)
+        if holds_files(str(opened.context.spool)):
+            system.ingest(opened.record.uid)
         activity = system.activities.get(opened.record.uid)
     except CoreError:
-        return False  # asked again until the deadline; the process is watched besides
+        return False  # looked at again until the deadline; the process is watched besides
     return (
         activity is not None
         and activity.instance == opened.context.instance

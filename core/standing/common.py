@@ -16,6 +16,7 @@ from core.errors import (
 )
 from core.names import target_for
 from core.session.sessions import Known
+from core.store.files import holds_files
 from core.system import System
 from core.values import dataclass, replace
 
@@ -34,9 +35,13 @@ class Told:
 
 def lock(system: System, name: str, purpose: str) -> AbstractContextManager[None]:
     """Hold the session's lock. Raises LockBusy once its holder had more time than a stop can take."""
+    return system.locks.hold(name, purpose, lock_seconds(system))
+
+
+def lock_seconds(system: System) -> float:
+    """Return how long a lock is waited for: more than a stop can take."""
     tmux = system.settings.routing.tmux
-    seconds = tmux.harness_kill_grace_seconds + 4 * tmux.command_timeout_seconds + _LOCK_MARGIN_SECONDS
-    return system.locks.hold(name, purpose, seconds)
+    return tmux.harness_kill_grace_seconds + 4 * tmux.command_timeout_seconds + _LOCK_MARGIN_SECONDS
 
 
 def spawn_time(system: System) -> timedelta:
@@ -71,12 +76,13 @@ def _thread(system: System, record: SessionRecord) -> tuple[str | None, str | No
     return (None, None) if left else (channel, thread)
 
 
-def take_reports(system: System, uid: str) -> None:
+def take_reports(system: System, record: SessionRecord) -> None:
     """Take in the session's hook reports. What cannot be taken in stays in the spool, where it is found later."""
     try:
-        system.ingest(uid)
+        if record.instance_id is not None and holds_files(str(system.paths.spool_of(record.instance_id))):
+            system.ingest(record.uid)
     except CoreError as error:
-        _LOG.warning("hook reports could not be taken in", extra={"session": uid, "reason": str(error)})
+        _LOG.warning("hook reports could not be taken in", extra={"session": record.uid, "reason": str(error)})
 
 
 def told_of(error: CoreError) -> Told:

@@ -13,6 +13,7 @@ from core.standing.common import Told, lock, refuse_held_name, told_of, write_re
 from core.standing.ending import end_recorded
 from core.standing.listing import rows_told
 from core.standing.removing import remove_session
+from core.standing.together import Tmux
 from core.system import System
 
 
@@ -26,7 +27,8 @@ def delete_standing(system: System, name: str, actor: str) -> Answer:
     _refuse_declared(system, name)
     if system.records.read(name) is None:
         raise UnknownSession(name)
-    return Answer(rows_told(system, {name: _delete(system, name, actor)}))
+    tmux = Tmux(system)
+    return Answer(rows_told(system, {name: _delete(system, name, actor, tmux)}, tmux.survey))
 
 
 def _refuse_declared(system: System, name: str) -> None:
@@ -37,13 +39,13 @@ def _refuse_declared(system: System, name: str) -> None:
         )
 
 
-def _delete(system: System, name: str, actor: str) -> Told:
+def _delete(system: System, name: str, actor: str, tmux: Tmux) -> Told:
     try:
         with lock(system, name, "delete"):
             record = system.records.read(name)
             if record is None:
                 return Told(Outcome.DELETED, "somebody else deleted it")
-            return _delete_locked(system, record, actor)
+            return _delete_locked(system, record, actor, tmux)
     except CoreError as error:
         system.events.emit("standing.stop_failed", level="error", name=name, actor=actor, reason=str(error))
         waits = "it is still being deleted, and its name stays taken: " if isinstance(error, ForeignPane) else ""
@@ -51,7 +53,7 @@ def _delete(system: System, name: str, actor: str) -> Told:
         return replace(told, detail=waits + told.detail)
 
 
-def _delete_locked(system: System, record: SessionRecord, actor: str) -> Told:
+def _delete_locked(system: System, record: SessionRecord, actor: str, tmux: Tmux) -> Told:
     with effect(Effect.DELETE_HOLD):
         set_hold_file(system.paths, record.uid)
     marked = replace(
@@ -61,7 +63,7 @@ def _delete_locked(system: System, record: SessionRecord, actor: str) -> Told:
     )
     with effect(Effect.DELETE_MARK):
         marked = write_record(system, marked)
-    ended = end_recorded(system, record)
+    ended = end_recorded(system, record, tmux)
     if not ended.complete:
         system.events.emit("standing.stop_failed", level="error", name=record.name, actor=actor, reason=ended.trouble())
         outcome = Outcome.FAILED if ended.survivors else Outcome.UNCONFIRMED

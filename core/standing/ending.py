@@ -1,23 +1,35 @@
-"""Ends one instance: its harness gracefully, then every process that carries its marker, then its tmux session."""
+"""Ends instances: all harnesses gracefully, then each process that carries a marker, then the tmux sessions."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.clock import Deadline
-from core.domain.pane import Pane
+from core.domain.pane import Pane, Survey
 from core.domain.session import LastExit, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, NotRunning, StoreBroken, TmuxMissing, TmuxSilent
+from core.session.apart import apart
 from core.session.launching import save_output
 from core.sight.situations import modified, traits_of
+from core.standing.together import Tmux
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
 
+END_SECONDS = 15.0  #: what an end takes at most beside harnessKillGraceSeconds, where tmux answers
 _OUTPUT_LINES = 2000
+_OUTPUT_SECONDS = 1.0  #: in which screens are kept before processes are signalled: what a program restores hides them
 _EXIT_SECONDS = 1.0
 _POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Doomed:
+    """An instance that is to be ended, and whose it is; None: nobody knows, and nothing of its screen is kept."""
+
+    instance: str
+    record: SessionRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -45,87 +57,144 @@ class Ended:
         return self.unsaved
 
 
-def end_recorded(system: System, record: SessionRecord) -> Ended:
-    """End the record's instance as `end_instance` does, once its conversation is on the disk."""
-    return end_instance(system, record.uid, record.instance_id, lambda: _await_flush(system, record))
+def end_recorded(system: System, record: SessionRecord, tmux: Tmux | None = None) -> Ended:
+    """End the record's instance as `end_all` does, if it ever had one."""
+    if record.instance_id is None:
+        return Ended()
+    once = tmux or Tmux(system)
+    return end_all(system, [Doomed(record.instance_id, record)], once, once.glimpse())[record.instance_id]
 
 
-def _await_flush(system: System, record: SessionRecord) -> None:
-    """Wait out the adapter's `flush` since the harness's last report.
+def end_all(system: System, doomed: Sequence[Doomed], tmux: Tmux, seen: Survey | None) -> Mapping[str, Ended]:
+    """End these instances, dead or alive, all together, and return what that came to, by instance.
+
+    What tmux shows of them within a moment is kept. SIGTERM then goes out, whether or not tmux has answered, so that
+    the harnesses write down their conversations; SIGKILL after harnessKillGraceSeconds. `seen`: what a look has just
+    shown, None where tmux did not answer in a moment. Never raises for tmux's silence or a full disk.
+    """
+    if not doomed:
+        return {}
+    panes = None if seen is None else {pane.tag: pane for pane in seen.panes}
+    _await_flush(system, [one.record for one in doomed if one.record and _may_live(one.instance, panes)])
+    outputs = _Outputs(system, {one.instance: one.record.uid for one in doomed if one.record is not None})
+    if panes is not None:
+        outputs.keep(panes, _OUTPUT_SECONDS)
+    pids = {one.instance: _pid_of(one.instance, panes) for one in doomed}
+    with effect(Effect.END_TREE):
+        trees = system.processes.end_trees(pids, system.settings.routing.tmux.harness_kill_grace_seconds)
+    silent, exits = "", dict[str, LastExit | None]()
+    try:
+        left = _when_noticed(system, pids, tmux)
+        exits = {pane.tag: pane.exit for pane in left.values()}
+        outputs.keep(left)
+        with effect(Effect.END_PANE):
+            system.runner.end(*pids)
+    except (TmuxSilent, TmuxMissing) as error:
+        tmux.silence = error
+        silent = str(error)
+    return {
+        instance: Ended(
+            tree.lived if panes is None else pids[instance] is not None,
+            exits.get(instance) or tree.exit,
+            silent,
+            tree.survivors,
+            outputs.unsaved.get(instance, ""),
+        )
+        for instance, tree in trees.items()
+    }
+
+
+def _may_live(instance: str, panes: Mapping[str, Pane] | None) -> bool:
+    return panes is None or _pid_of(instance, panes) is not None
+
+
+def _pid_of(instance: str, panes: Mapping[str, Pane] | None) -> int | None:
+    """Return the process of the instance's pane, None where none lives or nothing is known of it."""
+    pane = panes.get(instance) if panes else None
+    return None if pane is None or pane.dead else pane.pid
+
+
+def _await_flush(system: System, records: Sequence[SessionRecord]) -> None:
+    """Wait out the longest `flush` of an adapter since its harness's last report.
 
     A harness says that a turn is over a moment before it writes the turn down (Claude Code 2.1.197: about 0.1 s), and
     a SIGTERM in between loses it.
     """
+    left = max((_flush_left(system, record) for record in records), default=0.0)
+    if left > 0:
+        system.clock.pause(left)
+
+
+def _flush_left(system: System, record: SessionRecord) -> float:
     try:
-        flush = traits_of(system, record).flush
-        now = system.clock.now()
-        reported = modified(system.paths.spool_of(record.instance_id or ""), now)  # each report is renamed into it
+        with apart(system.events, record.name):
+            flush = traits_of(system, record).flush
+            now = system.clock.now()
+            reported = modified(system.paths.spool_of(record.instance_id or ""), now)  # each report is renamed into it
     except CoreError as error:
         _LOG.info("not known when it last reported", extra={"session": record.name, "reason": str(error)})
-        return
-    if reported is not None:
-        left = flush - (system.clock.now() - reported).total_seconds()
-        system.clock.pause(min(max(left, 0.0), flush))
+        return 0.0
+    return 0.0 if reported is None else min(flush - (system.clock.now() - reported).total_seconds(), flush)
 
 
-def end_instance(
-    system: System, uid: str | None, instance: str | None, before: Callable[[], None] = lambda: None
-) -> Ended:
-    """End the instance, dead or alive, and keep the last of its screen. Never raises for tmux's silence or a full disk.
+class _Outputs:
+    """Keeps the last of each pane's screen in its session's folder, once."""
 
-    SIGTERM first, so that a harness writes down its conversation; SIGKILL after harnessKillGraceSeconds. `uid` None:
-    nobody knows whose it is, and nothing of its screen is kept. `before` is done first where the harness lives and tmux
-    answers.
+    def __init__(self, system: System, uids: Mapping[str, str]) -> None:
+        """`uids`: whose the instances are."""
+        self._system = system
+        self._left = dict(uids)
+        self.unsaved: dict[str, str] = {}  #: why the output of an instance could not be kept
+
+    def keep(self, panes: Mapping[str, Pane], within: float | None = None) -> None:
+        """Keep those of these panes that are not kept yet, as far as tmux shows them `within` that time.
+
+        Raises TmuxSilent where it has the time that a call of tmux usually has.
+        """
+        wanted = [instance for instance in panes if instance in self._left]
+        if not wanted:
+            return
+        try:
+            shown = self._system.runner.screens(wanted, _OUTPUT_LINES, within)
+        except TmuxSilent:
+            if within is None:
+                raise
+            return
+        for instance, text in shown.items():
+            trouble = _saved(self._system, self._left.pop(instance), text)
+            if trouble:
+                self.unsaved[instance] = trouble
+
+
+def _saved(system: System, uid: str, text: str) -> str:
+    """Keep the text, and return why that could not be, "" where it was."""
+    try:
+        with effect(Effect.END_OUTPUT):
+            save_output(system.paths, uid, text)
+    except StoreBroken as error:
+        return f"its last output could not be kept: {error}"
+    return ""
+
+
+def _when_noticed(system: System, instances: Collection[str], tmux: Tmux) -> Mapping[str, Pane]:
+    """Return the panes that are left of these instances, once tmux has noticed how their programs ended.
+
+    It gets a second for that. Raises TmuxSilent, TmuxMissing.
     """
-    if instance is None:
-        return Ended()
-    try:
-        pane = system.runner.survey().of_instance(instance)
-    except (TmuxSilent, TmuxMissing) as error:
-        return _end_unseen(system, instance, str(error))
-    was_live = pane is not None and not pane.dead
-    if was_live:
-        before()
-    unsaved = keep_output(system, uid, pane) if pane and uid else ""
-    grace = system.settings.routing.tmux.harness_kill_grace_seconds
-    with effect(Effect.END_TREE):
-        tree = system.processes.end_tree(instance, pane.pid if pane and not pane.dead else None, grace)
-    try:
-        seen = _exit_of(system, instance) if pane else None
-        with effect(Effect.END_PANE):
-            system.runner.end(instance)
-    except (TmuxSilent, TmuxMissing) as error:
-        return Ended(was_live, tree.exit, str(error), tree.survivors, unsaved)
-    return Ended(was_live, seen or tree.exit, "", tree.survivors, unsaved)
-
-
-def _end_unseen(system: System, instance: str, silent: str) -> Ended:
-    was_live = bool(system.processes.marked(instance))
-    with effect(Effect.END_TREE):
-        tree = system.processes.end_tree(instance, None, system.settings.routing.tmux.harness_kill_grace_seconds)
-    return Ended(was_live, tree.exit, silent, tree.survivors)
+    deadline = Deadline(system.clock, _EXIT_SECONDS)
+    while True:
+        left = {pane.tag: pane for pane in tmux.survey().panes if pane.tag in instances}
+        if deadline.passed() or all(pane.exit is not None for pane in left.values()):
+            return left
+        system.clock.pause(_POLL_SECONDS)
 
 
 def keep_output(system: System, uid: str, pane: Pane) -> str:
     """Keep the last of the pane's screen in the session's folder, and return why that could not be, "" where it was."""
     try:
         text = system.runner.screen(pane.tag, _OUTPUT_LINES)
-        with effect(Effect.END_OUTPUT):
-            save_output(system.paths, uid, text)
     except NotRunning:
         return ""  # it is gone already, and its screen with it
-    except (TmuxSilent, StoreBroken) as error:
+    except TmuxSilent as error:
         return f"its last output could not be kept: {error}"
-    return ""
-
-
-def _exit_of(system: System, instance: str) -> LastExit | None:
-    """Return how the pane's program ended, as far as tmux has noticed it by now."""
-    deadline = Deadline(system.clock, _EXIT_SECONDS)
-    while True:
-        pane = system.runner.survey().of_instance(instance)
-        if pane is None:
-            return None
-        if pane.exit is not None or deadline.passed():
-            return pane.exit
-        system.clock.pause(_POLL_SECONDS)
+    return _saved(system, uid, text)

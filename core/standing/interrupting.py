@@ -79,7 +79,7 @@ def take_last_reports(system: System, name: str) -> None:
     """Take in what the harness has told so far: not under the lock, which following its conversation's id needs."""
     record = system.records.read(name)
     if record is not None:
-        take_reports(system, record.uid)
+        take_reports(system, record)
 
 
 def interruptible(system: System, record: SessionRecord) -> Harness:
@@ -235,7 +235,7 @@ def _take_down(system: System, pressed: Pressed) -> None:
     """Store what the harness does now, and remove the marker of the dialog that it has left. If that cannot be done
     now, the observer does it after a silence."""
     record = pressed.record
-    take_reports(system, record.uid)
+    take_reports(system, record)
     try:
         with system.locks.hold(record.name, "interrupt", _RECORD_SECONDS), effect(Effect.INTERRUPT_SETTLE):
             opinion = pressed.harness.second_opinion(pressed.context, pressed.pane.pid)

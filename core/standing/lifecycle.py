@@ -1,7 +1,7 @@
 """Everything at once: what a boot starts, what a stop ends, and the one health answer."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from core.config.demonstration import demo_folder
 from core.domain.gate import Action, Decision, GateContext, Wake, decide, hold_state
@@ -10,18 +10,18 @@ from core.domain.restarting import ended_unasked
 from core.domain.rows import Answer, Row, StatusReport
 from core.domain.services import HarnessRow, ServiceRow
 from core.domain.session import HoldKind, Live, Outcome, Phase
-from core.errors import CoreError, StoreBroken, UnsupportedHarness
+from core.errors import StoreBroken, UnsupportedHarness
 from core.session.ahead import dialog_ahead
 from core.session.apart import Unforeseen, apart
 from core.session.sessions import Known, every_session, resolve
-from core.standing.common import Told, foreign, lock, told_of
+from core.standing.common import Told, foreign, told_of
 from core.standing.dying import tell_server_lost
 from core.standing.listing import Glance, glance, row_of, rows_told
-from core.standing.reconcile import reconcile
-from core.standing.recovering import recover
+from core.standing.reconcile import reconcile, reconcile_some
 from core.standing.spawning import Opened, StartOrder
-from core.standing.starting import begin, finish_all
+from core.standing.starting import begin_each, finish_all
 from core.standing.stopping import stop_standing
+from core.standing.together import Tmux
 from core.system import System
 from core.values import replace
 
@@ -35,17 +35,17 @@ def start_all(system: System, actor: str) -> Answer:
 
     The service's sweep and `the-loop start` are this one function. It never weakens a mark.
     """
-    reconcile(system, actor)
+    tmux = Tmux(system)
+    reconcile(system, actor, tmux)
     sessions = every_session(system.settings, system.records)
-    view = glance(system, sessions)
+    view = glance(system, sessions, tmux.survey)
     lost = _tell_lost(system, sessions, view)
     order = StartOrder(actor, "the-loop was started")
-    starts = starts_by_itself(system)
-    steps = {known.name: _sweep(system, known, view, order, starts) for known in sessions}
+    steps = _sweep(system, sessions, view, order, starts_by_itself(system), tmux)
     told = finish_all(system, steps)
     if lost:
         system.events.emit("standing.tmux_back", actor=actor, detail="what a boot starts was started again")
-    return Answer(rows_told(system, told))
+    return Answer(rows_told(system, told, tmux.survey))
 
 
 def stop_all(system: System, actor: str, reason: str = "the-loop was stopped") -> Answer:
@@ -142,34 +142,46 @@ def _tell_lost(system: System, sessions: Sequence[Known], view: Glance) -> bool:
         return False
 
 
-def _sweep(system: System, known: Known, view: Glance, order: StartOrder, starts: Starts) -> Told | Opened:
-    """Ask the gate what the sweep may do with a session, and do it."""
-    try:
-        with apart(system.events, known.name):
-            return _swept(system, known, view, order, starts)
-    except Unforeseen as error:
-        return told_of(error)
+def _sweep(
+    system: System, sessions: Sequence[Known], view: Glance, order: StartOrder, starts: Starts, tmux: Tmux
+) -> Mapping[str, Told | Opened]:
+    """Ask the gate what the sweep may do with each session, and do it."""
+    steps: dict[str, Told | Opened] = {}
+    begun: list[str] = []
+    leftovers: list[str] = []
+    for known in sessions:
+        try:
+            with apart(system.events, known.name):
+                action, told = _decided(system, known, view, order, starts)
+        except Unforeseen as error:
+            action, told = None, told_of(error)
+        if action in (Action.START, Action.RESUME):
+            begun.append(known.name)
+        elif action is Action.END_LEFTOVERS:
+            leftovers.append(known.name)
+        steps[known.name] = told
+    steps |= _end_leftovers(system, leftovers, order.actor, tmux)
+    return steps | begin_each(system, dict.fromkeys(begun, order), tmux)
 
 
-def _swept(system: System, known: Known, view: Glance, order: StartOrder, starts: Starts) -> Told | Opened:
+def _decided(
+    system: System, known: Known, view: Glance, order: StartOrder, starts: Starts
+) -> tuple[Action | None, Told]:
+    """Return what the gate says, and what is to be told of the session where nothing is done to it."""
     if known.unreadable is not None:
-        return told_of(known.unreadable)
+        return None, told_of(known.unreadable)
     record = known.record
     activity = view.activities.get(record.uid) if record else None
     context = GateContext(name=known.name, auto_start=starts(known))
     decision = decide(Wake.SWEEP, hold_state(record), observe(record, view.live(known), activity), context)
-    if decision.action in (Action.START, Action.RESUME):
-        return begin(system, known.name, order)
     if decision.action is Action.ADOPT:
         _say_adopted(system, known, order.actor)
-        return Told(Outcome.ALREADY_RUNNING)
-    if decision.action is Action.ADOPT_HELD:
-        return Told(Outcome.HELD, decision.reason)
-    if decision.action is Action.END_LEFTOVERS:
-        return _end_leftovers(system, known, order.actor, decision.reason)
+        return decision.action, Told(Outcome.ALREADY_RUNNING)
+    if decision.action in (Action.ADOPT_HELD, Action.END_LEFTOVERS):
+        return decision.action, Told(Outcome.HELD, decision.reason)
     if view.survey is not None and (decision.action is Action.FAIL_ROW or _waits_for_name(decision, known, view)):
-        return Told(Outcome.FAILED, str(foreign(system, view.survey, known.name)))
-    return Told(_WITHOUT_ACTION.get(decision.action, Outcome.FAILED), decision.reason)
+        return decision.action, Told(Outcome.FAILED, str(foreign(system, view.survey, known.name)))
+    return decision.action, Told(_WITHOUT_ACTION.get(decision.action, Outcome.FAILED), decision.reason)
 
 
 def _waits_for_name(decision: Decision, known: Known, view: Glance) -> bool:
@@ -190,15 +202,12 @@ def _say_adopted(system: System, known: Known, actor: str) -> None:
     system.events.emit("standing.adopted", name=known.name, actor=actor, instance=instance)
 
 
-def _end_leftovers(system: System, known: Known, actor: str, reason: str) -> Told:
-    """End what still runs under a stopped or failed mark. Reconcile did, unless something came between."""
-    if known.record is None:
-        return Told(Outcome.HELD, reason)
-    try:
-        with lock(system, known.name, "sweep"):
-            record = system.records.read(known.name)
-            if record is not None:
-                recover(system, record, system.runner.survey(), actor)
-    except CoreError as error:
-        return told_of(error)
-    return Told(Outcome.HELD, reason)
+def _end_leftovers(system: System, names: Sequence[str], actor: str, tmux: Tmux) -> Mapping[str, Told]:
+    """End what still runs under stopped or failed marks. Reconcile did, unless something came between."""
+    records = [record for name in names if (record := system.records.read(name)) is not None]
+    done = reconcile_some(system, records, actor, tmux)
+    return {
+        one.name: Told(Outcome.UNCONFIRMED if one.passing else Outcome.FAILED, one.trouble)
+        for one in done
+        if one.trouble
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from core.commands import exact_for
@@ -16,6 +16,7 @@ from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
 from core.names import standing_ref, target_for
 from core.session.given import fingerprints_now, given_otherwise
 from core.session.sessions import Known, definition_of, every_session, left_default, moved, resolve
+from core.store.files import holds_files
 from core.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -65,11 +66,11 @@ def get_standing(system: System, name: str) -> Row:
     return row_of(system, known, glance(system, (known,)))
 
 
-def rows_told(system: System, told: Mapping[str, Told]) -> tuple[Row, ...]:
-    """Return the rows of these sessions as they are now, each with what was done for it."""
+def rows_told(system: System, told: Mapping[str, Told], survey: Callable[[], Survey] | None = None) -> tuple[Row, ...]:
+    """Return the rows of these sessions as they are now, each with what was done for it. `survey`: see `glance`."""
     current = {known.name: known for known in every_session(system.settings, system.records)}
     sessions = {name: current.get(name) or word.known for name, word in told.items()}
-    view = glance(system, tuple(known for known in sessions.values() if known is not None))
+    view = glance(system, tuple(known for known in sessions.values() if known is not None), survey)
     return tuple(
         (row_of(system, known, view) if known else Row(name)).told(
             told[name].outcome, exact_for(system, told[name].detail)
@@ -78,12 +79,15 @@ def rows_told(system: System, told: Mapping[str, Told]) -> tuple[Row, ...]:
     )
 
 
-def glance(system: System, sessions: tuple[Known, ...]) -> Glance:
-    """Look once at tmux and once at each table of the database; hook reports that wait are taken in first."""
+def glance(system: System, sessions: tuple[Known, ...], ask: Callable[[], Survey] | None = None) -> Glance:
+    """Look once at tmux and once at each table of the database; hook reports that wait are taken in first.
+
+    `ask`: how tmux is asked by whoever may know already that it is silent.
+    """
     trouble: list[str] = []
     survey = None
     try:
-        survey = system.runner.survey()
+        survey = (ask or system.runner.survey)()
     except (TmuxSilent, TmuxMissing) as error:
         trouble.append(str(error))
     try:
@@ -131,21 +135,11 @@ def _ingest_waiting(system: System, sessions: tuple[Known, ...], trouble: list[s
     spool = str(system.paths.spool)
     for known in sessions:
         record = known.record
-        if record is not None and record.instance_id and _has_reports(os.path.join(spool, record.instance_id)):
+        if record is not None and record.instance_id and holds_files(os.path.join(spool, record.instance_id)):
             try:
                 system.ingest(record.uid)
             except CoreError as error:
                 trouble.append(f"{known.name}: its reports cannot be taken in: {error}")
-
-
-def _has_reports(folder: str) -> bool:
-    try:
-        with os.scandir(folder) as entries:
-            return any(entry.is_file() for entry in entries)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
 
 
 def row_of(system: System, known: Known, view: Glance) -> Row:

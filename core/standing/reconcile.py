@@ -1,11 +1,13 @@
 """Finishes or clears what verbs that were cut short have begun, session by session. May be run at any time."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.domain.session import Phase, SessionRecord
 from core.errors import CoreError, ForeignPane, LockBusy, RecordUnreadable, TmuxMissing, TmuxSilent
 from core.session.apart import apart
-from core.standing.recovering import recover
+from core.standing.recovering import recover_all
+from core.standing.together import Tmux, together
 from core.system import System
 
 _LOCK_SECONDS = 2.0
@@ -22,16 +24,29 @@ class Reconciled:
     passing: bool = False  #: somebody was at work on it or tmux was silent: nothing was found that stands in the way
 
 
-def reconcile(system: System, actor: str) -> tuple[Reconciled, ...]:
-    """Compare each record with tmux and act by its phase. A tmux that does not answer leaves everything as it is.
+def reconcile(system: System, actor: str, tmux: Tmux | None = None) -> tuple[Reconciled, ...]:
+    """Compare each record with tmux and act by its phase. A tmux that does not answer leaves everything as it is."""
+    return reconcile_some(system, system.records.all(), actor, tmux or Tmux(system))
 
-    Whoever holds a session's lock is at work on it: that session is left to them.
-    """
+
+def reconcile_some(
+    system: System, entries: Sequence[SessionRecord | RecordUnreadable], actor: str, tmux: Tmux
+) -> tuple[Reconciled, ...]:
+    """Do that for some records, all together. Whoever holds a session's lock is at work on it: it is left to them."""
+    records = {entry.name: entry for entry in entries if isinstance(entry, SessionRecord)}
     try:
-        system.runner.survey()
+        tmux.survey()
     except (TmuxSilent, TmuxMissing) as error:
-        return tuple(_left(entry, str(error), passing=True) for entry in system.records.all())
-    return tuple(reconcile_one(system, entry, actor) for entry in system.records.all())
+        return tuple(_left(entry, str(error), passing=True) for entry in entries)
+
+    def act(held: Mapping[str, str]) -> Mapping[str, Reconciled]:
+        return _act(system, {name: records[name] for name in held}, actor, tmux)
+
+    def failed(name: str, error: CoreError) -> Reconciled:
+        return _failed(system, records[name], error, actor)
+
+    done = together(system, records, "reconcile", act, failed, seconds=_LOCK_SECONDS)
+    return tuple(done[entry.name] if entry.name in done else _left(entry, str(entry)) for entry in entries)
 
 
 def _left(entry: SessionRecord | RecordUnreadable, trouble: str, *, passing: bool = False) -> Reconciled:
@@ -39,19 +54,38 @@ def _left(entry: SessionRecord | RecordUnreadable, trouble: str, *, passing: boo
     return Reconciled(entry.name, phase, phase, trouble, passing)
 
 
-def reconcile_one(system: System, entry: SessionRecord | RecordUnreadable, actor: str) -> Reconciled:
-    """Act by the phase of one session's record, unless somebody else is at work on it."""
-    if isinstance(entry, RecordUnreadable):
-        return _left(entry, str(entry))
-    try:
-        with apart(system.events, entry.name), system.locks.hold(entry.name, "reconcile", _LOCK_SECONDS):
-            record = system.records.read(entry.name)
-            if record is None:
-                return Reconciled(entry.name, entry.phase, None)
-            after = recover(system, record, system.runner.survey(), actor)
-            return Reconciled(record.name, record.phase, after.phase if after else None)
-    except (LockBusy, TmuxSilent, ForeignPane) as error:  # a deletion waits for its name: nothing has failed since
+def _failed(system: System, entry: SessionRecord, error: CoreError, actor: str) -> Reconciled:
+    if isinstance(
+        error, (LockBusy, TmuxSilent, ForeignPane)
+    ):  # a deletion waits for its name: nothing has failed since
         return _left(entry, str(error), passing=True)
-    except CoreError as error:
-        system.events.emit("standing.stop_failed", level="error", name=entry.name, actor=actor, reason=str(error))
-        return _left(entry, str(error))
+    system.events.emit("standing.stop_failed", level="error", name=entry.name, actor=actor, reason=str(error))
+    return _left(entry, str(error))
+
+
+def _act(system: System, entries: Mapping[str, SessionRecord], actor: str, tmux: Tmux) -> Mapping[str, Reconciled]:
+    """Act by the phases of these sessions' records, whose locks are held."""
+    done: dict[str, Reconciled] = {}
+    current: list[SessionRecord] = []
+    for name, entry in entries.items():
+        try:
+            with apart(system.events, name):
+                record = system.records.read(name)
+        except CoreError as error:
+            done[name] = _failed(system, entry, error, actor)
+            continue
+        if record is None:
+            done[name] = Reconciled(name, entry.phase, None)
+        else:
+            current.append(record)
+    try:
+        after = recover_all(system, current, tmux.survey(), actor, tmux)
+    except (TmuxSilent, TmuxMissing) as error:
+        after = {record.name: error for record in current}
+    for record in current:
+        found = after[record.name]
+        if isinstance(found, CoreError):
+            done[record.name] = _failed(system, record, found, actor)
+        else:
+            done[record.name] = Reconciled(record.name, record.phase, found.phase if found else None)
+    return done

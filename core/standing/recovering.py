@@ -1,5 +1,6 @@
-"""Brings one record and tmux together again after a verb was cut short. Needs the session's lock."""
+"""Brings records and tmux together again after verbs were cut short. Needs the sessions' locks."""
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -8,9 +9,10 @@ from core.domain.conversations import begun_instead
 from core.domain.pane import Survey
 from core.domain.session import HoldKind, Live, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
-from core.errors import SpawnFailed, StoreBroken, TmuxSilent, TrustFailed
+from core.errors import CoreError, SpawnFailed, StoreBroken, TmuxSilent, TrustFailed
 from core.names import target_for
 from core.observing.readiness import notice_reading
+from core.session.apart import apart
 from core.session.credentials import drop_token
 from core.session.launching import clear_hold_file, has_hold_file, set_hold_file
 from core.session.sessions import resolve_record
@@ -19,37 +21,84 @@ from core.standing.announcing import announce_start, announce_stop
 from core.standing.cancelling import cancel_queue
 from core.standing.common import refuse_held_name, spawn_time, take_reports, write_record
 from core.standing.dying import tell_on_purpose
-from core.standing.ending import Ended, end_recorded
+from core.standing.ending import Doomed, Ended, end_all
 from core.standing.removing import remove_session
+from core.standing.together import Tmux
 from core.system import System
 
 _POLL_SECONDS = 0.1
 _RESTART_TAKES = timedelta(minutes=1)  #: the second half of a restart; whoever has not begun it by then was killed
 _SILENT_HOLDS = (HoldKind.STOPPED, HoldKind.FAILED)
+_COMING_UP = (Phase.STARTING, Phase.CREATING)
 
 
-def recover(system: System, record: SessionRecord, survey: Survey, actor: str) -> SessionRecord | None:
-    """Finish what the record's phase says was begun, and return the record, None if the session is gone.
+def recover_all(
+    system: System, records: Sequence[SessionRecord], survey: Survey, actor: str, tmux: Tmux
+) -> Mapping[str, SessionRecord | CoreError | None]:
+    """Finish what each record's phase says was begun, all together.
 
-    creating: adopt a live pane, else remove the record. starting: adopt by tag, else clear. stopping, deleting: finish.
-    settled: the file `hold` follows the mark, and nothing runs under a stopped one. Idempotent. Raises TmuxSilent,
-    StoreBroken, SpawnFailed, and ForeignPane where a deletion waits for its name; then the record stays as it is.
+    Return each record by name as it is then, None where the session is gone, or why it stays as it is. Needs their
+    locks. creating: adopt a live pane, else remove the record. starting: adopt by tag, else clear. stopping, deleting:
+    finish. settled: the file `hold` follows the mark, and nothing runs under a stopped one. Idempotent. Raises
+    TmuxSilent while it waits for late panes.
     """
+    survey = _when_none_comes(system, records, survey, tmux)
+    after: dict[str, SessionRecord | CoreError | None] = {}
+
+    def each(some: Iterable[SessionRecord], step: Callable[[SessionRecord], SessionRecord | None]) -> None:
+        for record in some:
+            try:
+                with apart(system.events, record.name):
+                    after[record.name] = step(record)
+            except CoreError as error:
+                after[record.name] = error
+
+    to_end = [record for record in records if _is_to_end(record, survey)]
+    each(to_end, lambda record: _before_the_end(system, record))
+    doomed = [Doomed(record.instance_id, record) for record in to_end if record.instance_id is not None]
+    ended = end_all(system, doomed, tmux, survey)
+    going_on = [record for record in records if not isinstance(after.get(record.name), CoreError)]
+    each(going_on, lambda record: _recovered(system, record, survey, ended.get(record.instance_id or ""), actor))
+    return after
+
+
+def _is_to_end(record: SessionRecord, survey: Survey) -> bool:
     if record.phase is Phase.SETTLED:
-        return _settled(system, record, survey)
+        silent = record.hold is not None and record.hold.kind in _SILENT_HOLDS
+        return silent and survey.of_instance(record.instance_id or "") is not None
+    if record.phase in _COMING_UP:
+        return survey.live(target_for(record.name), record.instance_id) is not Live.LIVE
+    return True
+
+
+def _before_the_end(system: System, record: SessionRecord) -> SessionRecord:
+    if record.phase is Phase.STOPPING and record.hold is not None and record.hold.kind is HoldKind.STOPPED:
+        cancel_queue(system, record)
+    return record
+
+
+def _recovered(
+    system: System, record: SessionRecord, survey: Survey, ended: Ended | None, actor: str
+) -> SessionRecord | None:
+    """Record what the end came to, where there was one.
+
+    Raises TmuxSilent, StoreBroken, SpawnFailed, and ForeignPane where a deletion waits for its name.
+    """
+    if ended is not None and not ended.complete:
+        raise _unfinished(record, ended)
+    ended_or_none = ended or Ended()
+    if record.phase is Phase.SETTLED:
+        return _settled(system, record, ended)
     if record.phase is Phase.STOPPING:
-        if record.hold is not None and record.hold.kind is HoldKind.STOPPED:
-            cancel_queue(system, record)
-        return finish_stop(system, record, _ended(system, record), cut_short=True)
+        return finish_stop(system, record, ended_or_none, cut_short=True)
     if record.phase is Phase.DELETING:
-        _ended(system, record)
         refuse_held_name(system, record.name)
         remove_session(system, record, actor)
         system.events.emit("standing.deleted", name=record.name, actor=actor, reason="finished by reconcile")
         return None
-    if _live_in_time(system, record, survey) is Live.LIVE:
+    if survey.live(target_for(record.name), record.instance_id) is Live.LIVE:
         return adopt(system, record, "it lives: its start was cut short")
-    return _clear(system, record, actor)
+    return _cleared(system, record, ended_or_none, actor)
 
 
 def adopt(system: System, record: SessionRecord, why: str) -> SessionRecord:
@@ -89,7 +138,7 @@ def finish_stop(system: System, record: SessionRecord, ended: Ended, *, cut_shor
 
     `cut_short`: whoever began it is gone. If that was a restart, the supervisor brings the session back.
     """
-    take_reports(system, record.uid)
+    take_reports(system, record)
     back_in = _bring_back_in(record, cut_short=cut_short)
     if back_in is None:
         announce_stop(system, record)
@@ -126,46 +175,41 @@ def _unblock(system: System, record: SessionRecord) -> None:
         clear_hold_file(system.paths, record.uid)
 
 
-def _ended(system: System, record: SessionRecord) -> Ended:
-    ended = end_recorded(system, record)
+def _unfinished(record: SessionRecord, ended: Ended) -> CoreError:
     if ended.silent:
-        raise TmuxSilent(f"{record.name}: {ended.trouble()}", "it is finished once tmux answers")
-    if ended.survivors:
-        raise SpawnFailed(f"{record.name}: {ended.trouble()}")
-    return ended
+        return TmuxSilent(f"{record.name}: {ended.trouble()}", "it is finished once tmux answers")
+    return SpawnFailed(f"{record.name}: {ended.trouble()}")
 
 
-def _settled(system: System, record: SessionRecord, survey: Survey) -> SessionRecord:
+def _settled(system: System, record: SessionRecord, ended: Ended | None) -> SessionRecord:
     held = record.hold is not None
     if held and not has_hold_file(system.paths, record.uid):
         with effect(Effect.STOP_HOLD):
             set_hold_file(system.paths, record.uid)
     if not held and has_hold_file(system.paths, record.uid):
         _unblock(system, record)
-    if (
-        record.hold
-        and record.hold.kind in _SILENT_HOLDS
-        and record.instance_id
-        and survey.of_instance(record.instance_id)
-    ):
-        ended = _ended(system, record)
-        with effect(Effect.STOP_SETTLE):
-            return write_record(system, replace(record, last_exit=ended.exit or record.last_exit))
-    return record
+    if ended is None:
+        return record
+    with effect(Effect.STOP_SETTLE):
+        return write_record(system, replace(record, last_exit=ended.exit or record.last_exit))
 
 
-def _live_in_time(system: System, record: SessionRecord, survey: Survey) -> Live:
-    """Return what lives, once a spawn that a slow tmux has yet to come to can no longer make a pane.
+def _when_none_comes(system: System, records: Sequence[SessionRecord], survey: Survey, tmux: Tmux) -> Survey:
+    """Return what lives, once no spawn that a slow tmux has yet to come to can make a pane any more.
 
-    Whoever asked for it is dead, or we would not hold the lock; its line refuses itself after its deadline.
+    Whoever asked for one is dead, or we would not hold the lock; its line refuses itself after its deadline.
     """
-    target = target_for(record.name)
-    live = survey.live(target, record.instance_id)
-    until = _spawned_by(system, record)
-    while live is Live.ABSENT and system.clock.now() < until:
+    until = {record.name: _spawned_by(system, record) for record in records if record.phase in _COMING_UP}
+    while any(_may_come(system, record, survey, until) for record in records):
         system.clock.pause(_POLL_SECONDS)
-        live = system.runner.survey().live(target, record.instance_id)
-    return live
+        survey = tmux.survey()
+    return survey
+
+
+def _may_come(system: System, record: SessionRecord, survey: Survey, until: Mapping[str, datetime]) -> bool:
+    if record.name not in until or system.clock.now() >= until[record.name]:
+        return False
+    return survey.live(target_for(record.name), record.instance_id) is Live.ABSENT
 
 
 def _spawned_by(system: System, record: SessionRecord) -> datetime:
@@ -178,8 +222,7 @@ def _spawned_by(system: System, record: SessionRecord) -> datetime:
     return activity.since + spawn_time(system) if activity is not None and asked else record.created_at
 
 
-def _clear(system: System, record: SessionRecord, actor: str) -> SessionRecord | None:
-    ended = _ended(system, record)
+def _cleared(system: System, record: SessionRecord, ended: Ended, actor: str) -> SessionRecord | None:
     if record.phase is Phase.CREATING:
         remove_session(system, record, actor)
         system.events.emit(

@@ -13,15 +13,17 @@ from core.standing.listing import rows_told
 from core.standing.recovering import finish_stop
 from core.standing.spawning import StartOrder
 from core.standing.starting import refuse_foreign, start_each
+from core.standing.together import Tmux
 from core.system import System
 
 
 def restart_standing(system: System, name: str, actor: str) -> Answer:
     """End the session and resume its conversation. Raises UnknownSession, InvalidValue, and Refused for a held one."""
     _refuse_held(definition_of(system.settings, system.records, name))
-    told = _end(system, name, actor)
+    tmux = Tmux(system)
+    told = _end(system, name, actor, tmux)
     if told is not None:
-        return Answer(rows_told(system, {name: told}))
+        return Answer(rows_told(system, {name: told}, tmux.survey))
     answer = start_each(system, [name], StartOrder(actor, f"restarted by {actor}"))
     if answer.ok:
         system.events.emit("standing.restarted", name=name, actor=actor)
@@ -36,7 +38,7 @@ def _refuse_held(known: Known) -> None:
         )
 
 
-def _end(system: System, name: str, actor: str) -> Told | None:
+def _end(system: System, name: str, actor: str, tmux: Tmux) -> Told | None:
     """End the instance if there is one; return what stands against the start that follows, None if nothing does."""
     try:
         with lock(system, name, "restart"):
@@ -47,20 +49,20 @@ def _end(system: System, name: str, actor: str) -> Told | None:
             record = known.record
             if record is None or record.instance_id is None or record.phase is Phase.DELETING:
                 return None
-            survey = system.runner.survey()
+            survey = tmux.survey()
             refuse_foreign(system, name, survey, survey.live(target_for(name), record.instance_id))
-            return _end_recorded(system, record, actor)
+            return _end_recorded(system, record, actor, tmux)
     except CoreError as error:
         system.events.emit("standing.stop_failed", level="error", name=name, actor=actor, reason=str(error))
         return told_of(error)
 
 
-def _end_recorded(system: System, record: SessionRecord, actor: str) -> Told | None:
+def _end_recorded(system: System, record: SessionRecord, actor: str, tmux: Tmux) -> Told | None:
     with effect(Effect.STOP_HOLD):
         set_hold_file(system.paths, record.uid)
     with effect(Effect.STOP_MARK):
         marked = write_record(system, record.moved(SessionEvent.STOP))
-    ended = end_recorded(system, record)
+    ended = end_recorded(system, record, tmux)
     if ended.silent:
         raise TmuxSilent(f"{record.name}: {ended.trouble()}", "restart it again once tmux answers")
     if ended.survivors:

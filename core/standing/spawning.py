@@ -1,5 +1,6 @@
-"""Opens a session's pane, under its lock: the record first, then files, boot prompt, pane."""
+"""Opens sessions' panes, under their locks: what is in the way goes, the record first, then files and pane."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from core.domain.directive import compose_boot_prompt
 from core.domain.harness import Launch, SessionContext
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage
 from core.domain.pane import Pane, Spawn, Survey
-from core.domain.session import HoldKind, LastExit, Phase, SessionEvent, SessionRecord, Status
+from core.domain.session import HoldKind, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
 from core.environment import chosen
 from core.errors import CoreError, SpawnFailed, TmuxSilent
@@ -35,7 +36,8 @@ from core.session.sessions import Known, Resolved, resolve, resolve_record
 from core.session.taking import take_conversation
 from core.sight.evidence import give_back
 from core.standing.common import foreign, spawn_time, write_record
-from core.standing.ending import end_instance
+from core.standing.ending import Doomed, Ended, end_all
+from core.standing.together import Tmux
 from core.system import System
 
 THE_LOOP = "the-loop"  #: who speaks in a boot prompt
@@ -67,29 +69,64 @@ class Opened:
     deadline: Deadline
 
 
-def open_pane(system: System, known: Known, survey: Survey, order: StartOrder, *, gave_up: str = "") -> Opened:
-    """Start the session: resume its conversation where that can be, else begin a fresh one. Needs the lock.
+@dataclass(frozen=True)
+class Checked:
+    """A start against which nothing stands, before anything is changed for it."""
 
-    `gave_up` is how the harness ended when it was to resume it: then a fresh one is begun, and the old one stays the
-    session's until that has had a turn. What cannot run is refused before anything is changed. Raises CoreError; after
-    TmuxSilent the record stays in its phase, since the pane may have been made.
+    known: Known
+    order: StartOrder
+    resolved: Resolved
+    harness: Harness
+    brief: str
+    gave_up: str
+    leftovers: tuple[Doomed, ...]  #: what is to be ended first: what is left of earlier instances
+    dead_panes: bool  #: dead panes of somebody's are in its place
+
+
+def open_pane(system: System, known: Known, survey: Survey, order: StartOrder, *, gave_up: str = "") -> Opened:
+    """Check, clear the place and start the session, one alone. Needs the lock. Raises CoreError, see `open_checked`."""
+    checked = check(system, known, survey, order, gave_up=gave_up)
+    return open_checked(system, checked, end_all(system, checked.leftovers, Tmux(system), survey))
+
+
+def check(system: System, known: Known, survey: Survey, order: StartOrder, *, gave_up: str = "") -> Checked:
+    """Refuse what cannot run, and return what is needed for a start. Changes nothing. Raises CoreError.
+
+    `gave_up` is how the harness ended when it was to resume its conversation: then a fresh one is begun, and the old
+    one stays the session's until that has had a turn.
     """
     resolved = _resolved(system, known, order)
     harness = system.harnesses.get(resolved.harness)
     harness.check(known.definition, resolved.args)
     check_cwd(resolved)
     brief = read_brief(known.definition)
-    ended = _clear_place(system, known, survey)
+    there, record = survey.of_target(target_for(known.name)), known.record
+    latest = record.instance_id if record else None
+    strays = sorted({pane.tag for pane in there if pane.tag} - {latest})
+    leftovers = (*([Doomed(latest, record)] if latest else []), *map(Doomed, strays))
+    return Checked(known, order, resolved, harness, brief, gave_up, leftovers, any(not pane.tag for pane in there))
+
+
+def open_checked(system: System, checked: Checked, ended: Mapping[str, Ended]) -> Opened:
+    """Start the session: resume its conversation where that can be, else begin a fresh one. Needs the lock.
+
+    `ended`: what ending the leftovers came to, by instance. Raises CoreError; after TmuxSilent the record stays in its
+    phase, since the pane may have been made.
+    """
+    known, order, resolved, harness = checked.known, checked.order, checked.resolved, checked.harness
+    _check_place(system, checked, ended)
     if known.record is not None:
         with effect(Effect.DELIVERY_SETTLE):
             give_back(system, known.record, None)  # before anything can be delivered to the next instance
     before = known.record or _new_record(system, known)
-    if before.status is Status.RUNNING and ended is not None:
-        before = replace(before, last_exit=ended)  # it ended by itself, and its dead pane told how
-    taken = take_conversation(system, before, resolved, harness, order.actor, gave_up)
+    last = ended[before.instance_id].exit if before.instance_id else None
+    if before.status is Status.RUNNING and last is not None:
+        before = replace(before, last_exit=last)  # it ended by itself, and its dead pane told how
+    taken = take_conversation(system, before, resolved, harness, order.actor, checked.gave_up)
     record = _mark_starting(system, taken.record, known, order)
     context = context_of(system.paths, record, resolved, record.instance_id or "")
-    message = None if taken.resumed else _boot_message(system, record, resolved, brief, has_tools=harness.traits.tools)
+    has_tools = harness.traits.tools
+    message = None if taken.resumed else _boot_message(system, record, resolved, checked.brief, has_tools=has_tools)
     try:
         pane = _spawn(system, record, context, harness, resolved, message, before.instance_id, returned=taken.returned)
     except TmuxSilent:
@@ -122,27 +159,20 @@ def _new_record(system: System, known: Known) -> SessionRecord:
     return SessionRecord(name=known.name, uid=new_uid(), definition=known.definition, created_at=system.clock.now())
 
 
-def _clear_place(system: System, known: Known, survey: Survey) -> LastExit | None:
-    """End what is left: earlier instances' dead panes, processes that outlived theirs, and dead panes of anybody's."""
-    record = known.record
-    latest = record.instance_id if record else None
-    strays = {pane.tag for pane in survey.of_target(target_for(known.name)) if pane.tag} - {latest}
-    leftovers = [(record.uid if record else None, latest), *((None, tag) for tag in sorted(strays))]
-    latest_exit = None
-    for uid, instance in leftovers:
-        ended = end_instance(system, uid, instance)
-        if instance == latest:
-            latest_exit = ended.exit
-        if ended.silent:
-            raise TmuxSilent(f"{known.name}: nothing was started: {ended.silent}", "try again once tmux answers")
-        if ended.survivors:
-            raise SpawnFailed(f"{known.name}: nothing was started: {ended.trouble()}", "end them, then try again")
-    if any(not pane.tag for pane in survey.of_target(target_for(known.name))):
+def _check_place(system: System, checked: Checked, ended: Mapping[str, Ended]) -> None:
+    """Refuse where something is left in the place, and clear it of dead panes of anybody's. Raises CoreError."""
+    name = checked.known.name
+    for one in checked.leftovers:
+        end = ended[one.instance]
+        if end.silent:
+            raise TmuxSilent(f"{name}: nothing was started: {end.silent}", "try again once tmux answers")
+        if end.survivors:
+            raise SpawnFailed(f"{name}: nothing was started: {end.trouble()}", "end them, then try again")
+    if checked.dead_panes:
         with effect(Effect.END_PANE):
-            cleared = system.runner.clear(target_for(known.name))
+            cleared = system.runner.clear(target_for(name))
         if not cleared:
-            raise foreign(system, system.runner.survey(), known.name)
-    return latest_exit
+            raise foreign(system, system.runner.survey(), name)
 
 
 def _mark_starting(system: System, before: SessionRecord, known: Known, order: StartOrder) -> SessionRecord:

@@ -1,7 +1,7 @@
 """start: brings sessions up, several at once, and says of each how it came up."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from core.clock import Deadline
@@ -11,19 +11,21 @@ from core.domain.restarting import exit_text, left_by_itself, may_be_brought_bac
 from core.domain.rows import Answer
 from core.domain.session import HoldKind, LastExit, Live, Outcome, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
-from core.errors import CoreError, NotRunning, TmuxSilent
+from core.errors import CoreError, NotRunning, TmuxMissing, TmuxSilent
 from core.loops.declaring import carry_out_first
 from core.names import target_for
 from core.session.apart import Unforeseen, apart
 from core.session.sessions import Known, as_started, definition_of, every_session
 from core.session.taking import came_up
 from core.standing.announcing import announce_start, lacks_thread
-from core.standing.awaiting import Seen, look
+from core.standing.awaiting import Looks, Seen
 from core.standing.common import Told, foreign, lock, take_reports, told_of, write_record
 from core.standing.dying import tell_under_lock
+from core.standing.ending import Ended, end_all
 from core.standing.listing import rows_told
-from core.standing.recovering import mark_lives, recover
-from core.standing.spawning import Opened, StartOrder, open_pane
+from core.standing.recovering import mark_lives, recover_all
+from core.standing.spawning import Checked, Opened, StartOrder, check, open_checked, open_pane
+from core.standing.together import Tmux, together
 from core.standing.unserved import with_what_waits
 from core.system import System
 
@@ -31,6 +33,7 @@ _POLL_SECONDS = 0.05
 _EXIT_SECONDS = 1.0  #: tmux learns of an end a moment after the process is gone
 _SCREEN_LINES = 50
 _LAST_CHARACTERS = 400
+Failed = Callable[[str, CoreError], Told]  #: what is told of a session of which nothing was started
 _TMUX_SAYS = re.compile(r"Pane is dead \(.*\)")  #: below what the program has printed
 
 
@@ -50,19 +53,21 @@ def start_standing(system: System, name: str | None, actor: str, *, auto_only: b
 
 def start_each(system: System, names: Iterable[str], order: StartOrder) -> Answer:
     """Start these sessions; they come up side by side, each with its own deadline."""
-    steps = {name: begin(system, name, order) for name in names}
-    return Answer(rows_told(system, with_what_waits(system, finish_all(system, steps))))
+    tmux = Tmux(system)
+    steps = begin_each(system, dict.fromkeys(names, order), tmux)
+    return Answer(rows_told(system, with_what_waits(system, finish_all(system, steps)), tmux.survey))
 
 
-def finish_all(system: System, steps: dict[str, Told | Opened]) -> dict[str, Told]:
+def finish_all(system: System, steps: Mapping[str, Told | Opened]) -> dict[str, Told]:
     """Wait until each opened pane is ready, dead or late, and return what became of every session, in their order."""
     told = {name: step if isinstance(step, Told) else None for name, step in steps.items()}
     waiting = {name: step for name, step in steps.items() if isinstance(step, Opened)}
     while waiting:
+        looks = Looks(system, waiting.values())
         for name, opened in list(waiting.items()):
             try:
                 with apart(system.events, name):
-                    seen = look(system, opened)
+                    seen = looks.at(opened)
             except Unforeseen as error:
                 step: Told | Opened = spawn_failed(system, name, error, opened.order)
             else:
@@ -79,15 +84,26 @@ def finish_all(system: System, steps: dict[str, Told | Opened]) -> dict[str, Tol
     return {name: word for name, word in told.items() if word is not None}
 
 
-def begin(system: System, name: str, order: StartOrder) -> Told | Opened:
-    """Look at the session under its lock, and open a pane if it is to run and does not."""
-    try:
-        with apart(system.events, name):
-            _take_last_reports(system, name)
-        with apart(system.events, name), lock(system, name, "start"):
-            return _begin(system, definition_of(system.settings, system.records, name), order)
-    except CoreError as error:
-        return spawn_failed(system, name, error, order)
+def begin_each(system: System, orders: Mapping[str, StartOrder], tmux: Tmux | None = None) -> dict[str, Told | Opened]:
+    """Look at these sessions under their locks, and open a pane for each that is to run and does not.
+
+    What is left in their places is ended together, before the first pane is made.
+    """
+    once = tmux or Tmux(system)
+    steps: dict[str, Told | Opened] = {}
+
+    def failed(name: str, error: CoreError) -> Told:
+        return spawn_failed(system, name, error, orders[name])
+
+    for name in orders:
+        try:
+            with apart(system.events, name):
+                _take_last_reports(system, name)
+        except CoreError as error:
+            steps[name] = failed(name, error)
+    names = [name for name in orders if name not in steps]
+    steps |= together(system, names, "start", lambda held: _begin_held(system, orders, held, once, failed), failed)
+    return {name: steps[name] for name in orders}
 
 
 def _take_last_reports(system: System, name: str) -> None:
@@ -96,8 +112,8 @@ def _take_last_reports(system: System, name: str) -> None:
     Not under the lock, which following a conversation to its new id needs.
     """
     record = system.records.read(name)
-    if record is not None and record.instance_id is not None:
-        take_reports(system, record.uid)
+    if record is not None:
+        take_reports(system, record)
 
 
 def spawn_failed(system: System, name: str, error: CoreError, order: StartOrder) -> Told:
@@ -106,13 +122,92 @@ def spawn_failed(system: System, name: str, error: CoreError, order: StartOrder)
     return told_of(error)
 
 
-def _begin(system: System, known: Known, order: StartOrder) -> Told | Opened:
-    if known.unreadable is not None:
-        raise known.unreadable
-    survey = system.runner.survey()
-    if known.record is not None and recover(system, known.record, survey, order.actor) is not known.record:
-        known = definition_of(system.settings, system.records, known.name)
-        survey = system.runner.survey()
+def _begin_held(
+    system: System, orders: Mapping[str, StartOrder], held: Iterable[str], tmux: Tmux, failed: Failed
+) -> Mapping[str, Told | Opened]:
+    """Do that for the sessions whose locks are held."""
+    steps: dict[str, Told | Opened] = {}
+    checked: dict[str, Checked] = {}
+    names = list(held)
+    try:
+        sessions, survey = _recovered(system, names, orders, steps, failed, tmux)
+    except (TmuxSilent, TmuxMissing) as error:
+        return {name: steps.get(name) or failed(name, error) for name in names}
+    for name, known in sessions.items():
+        try:
+            with apart(system.events, name):
+                step = _checked(system, known, survey, orders[name])
+        except CoreError as error:
+            steps[name] = failed(name, error)
+            continue
+        if isinstance(step, Checked):
+            checked[name] = step
+        else:
+            steps[name] = step
+    ended = end_all(system, [one for each in checked.values() for one in each.leftovers], tmux, survey)
+    for name, ready in checked.items():
+        steps[name] = _opened(system, ready, ended, tmux, failed)
+    return steps
+
+
+def _opened(system: System, ready: Checked, ended: Mapping[str, Ended], tmux: Tmux, failed: Failed) -> Told | Opened:
+    """Open the pane, unless tmux has been silent: then nothing is begun."""
+    name = ready.known.name
+    try:
+        if tmux.silence is not None:
+            raise TmuxSilent(f"{name}: nothing was started: {tmux.silence}", "try again once tmux answers")
+        with apart(system.events, name):
+            return open_checked(system, ready, ended)
+    except (TmuxSilent, TmuxMissing) as error:
+        tmux.silence = tmux.silence or error
+        return failed(name, error)
+    except CoreError as error:
+        return failed(name, error)
+
+
+def _recovered(
+    system: System,
+    names: Sequence[str],
+    orders: Mapping[str, StartOrder],
+    steps: dict[str, Told | Opened],
+    failed: Failed,
+    tmux: Tmux,
+) -> tuple[dict[str, Known], Survey]:
+    """Finish what was cut short, and return what is known of each session and what lives then; `steps` takes failures.
+
+    Raises TmuxSilent, TmuxMissing.
+    """
+    sessions = _known(system, names, steps, failed)
+    survey = tmux.survey()
+    records = {name: known.record for name, known in sessions.items() if known.record is not None}
+    actor = next((order.actor for order in orders.values()), "")
+    after = recover_all(system, list(records.values()), survey, actor, tmux)
+    for name, found in after.items():
+        if isinstance(found, CoreError):
+            steps[name] = failed(name, found)
+            del sessions[name]
+    changed = [name for name in sessions if name in records and after[name] is not records[name]]
+    if not changed:
+        return sessions, survey
+    return sessions | _known(system, changed, steps, failed), tmux.survey()
+
+
+def _known(system: System, names: Iterable[str], steps: dict[str, Told | Opened], failed: Failed) -> dict[str, Known]:
+    sessions: dict[str, Known] = {}
+    for name in names:
+        try:
+            with apart(system.events, name):
+                known = definition_of(system.settings, system.records, name)
+            if known.unreadable is not None:
+                raise known.unreadable
+            sessions[name] = known
+        except CoreError as error:
+            steps[name] = failed(name, error)
+    return sessions
+
+
+def _checked(system: System, known: Known, survey: Survey, order: StartOrder) -> Told | Checked:
+    """Return the start that is to be made, or why there is none. Raises CoreError."""
     record = known.record
     if record and record.hold and _stays_held(record, order):
         return Told(Outcome.HELD, _held_text(record))
@@ -126,7 +221,7 @@ def _begin(system: System, known: Known, order: StartOrder) -> Told | Opened:
         tell_under_lock(system, record, survey, starting=True)
         if order.after is not None:
             known = as_started(known, record)
-    return open_pane(system, known, survey, order)
+    return check(system, known, survey, order)
 
 
 def _still_after(record: SessionRecord | None, instance: str) -> bool:

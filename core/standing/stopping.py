@@ -1,7 +1,6 @@
 """stop: the mark first, then the end. It is the verb of last resort: it works with what still works."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.domain.pane import Survey
@@ -24,10 +23,11 @@ from core.session.apart import apart
 from core.session.launching import set_hold_file
 from core.session.sessions import Known, definition_of, every_session
 from core.standing.cancelling import cancel_queue, hold_loops
-from core.standing.common import Told, foreign, lock, told_of, write_record
-from core.standing.ending import Ended, end_instance, end_recorded
+from core.standing.common import Told, foreign, told_of, write_record
+from core.standing.ending import Doomed, Ended, end_all
 from core.standing.listing import rows_told
 from core.standing.recovering import finish_stop
+from core.standing.together import Tmux, together
 from core.system import System
 
 
@@ -45,10 +45,19 @@ class StopOrder:
 
 
 @dataclass
-class _Notes:
-    """What could not be done on the way."""
+class _Stop:
+    """One session's stop, as far as it has come."""
 
-    said: list[str] = field(default_factory=list)
+    name: str
+    said: list[str] = field(default_factory=list)  #: what could not be done on the way
+    known: Known | None = None
+    marked: SessionRecord | None = None  #: its record with the mark; None: an earlier mark stands
+    told: Told | None = None  #: how it ended, once it is over
+
+    @property
+    def record(self) -> SessionRecord | None:
+        """Return the record as it was found."""
+        return self.known.record if self.known else None
 
     def attempt(self, doing: str, step: Callable[[], object]) -> bool:
         """Do the step; a store that is broken is noted, and the stop goes on."""
@@ -75,104 +84,122 @@ def stop_standing(system: System, name: str | None, actor: str, reason: str = ""
             for known in every_session(system.settings, system.records)
             if known.record is not None or known.unreadable is not None
         ]
-    return Answer(rows_told(system, {each: stop_one(system, each, order) for each in names}))
+    tmux = Tmux(system)
+    return Answer(rows_told(system, stop_each(system, names, order, tmux), tmux.survey))
 
 
-def stop_one(system: System, name: str, order: StopOrder) -> Told:
-    """End one session. A second stop waits for the first, and finds its work done."""
-    notes = _Notes()
-    try:
-        with apart(system.events, name), _lock_if_possible(system, name, notes):
-            known = definition_of(system.settings, system.records, name)
-            if known.unreadable is not None:
-                return _stop_unreadable(system, known, known.unreadable)
-            if known.record is None:
-                return _stop_unrecorded(system, known, order, notes)
-            return _stop_recorded(system, known.record, order, notes)
-    except CoreError as error:
-        system.events.emit("standing.stop_failed", level="error", name=name, actor=order.actor, reason=str(error))
-        return told_of(error)
+def stop_each(system: System, names: Iterable[str], order: StopOrder, tmux: Tmux | None = None) -> dict[str, Told]:
+    """End these sessions together: all are marked, then all signalled, then waited for at once.
+
+    A second stop waits for the first, and finds its work done.
+    """
+    once = tmux or Tmux(system)
+    return together(
+        system,
+        names,
+        "stop",
+        lambda held: _stop_held(system, held, order, once),
+        lambda name, error: _failed(system, name, order, error),
+        lockless=True,
+    )
 
 
-@contextmanager
-def _lock_if_possible(system: System, name: str, notes: _Notes) -> Iterator[None]:
-    """Hold the lock; where the disk allows no lock at all, a stop goes on without one and says so."""
-    with ExitStack() as stack:
-        notes.attempt("no lock could be taken", lambda: stack.enter_context(lock(system, name, "stop")))
-        yield
+def _failed(system: System, name: str, order: StopOrder, error: CoreError) -> Told:
+    system.events.emit("standing.stop_failed", level="error", name=name, actor=order.actor, reason=str(error))
+    return told_of(error)
 
 
-# ---------------------------------------------------------------- without a usable record
+def _stop_held(system: System, held: Mapping[str, str], order: StopOrder, tmux: Tmux) -> Mapping[str, Told]:
+    """Stop the sessions whose locks are held, or cannot be had at all: `held` says by name what stands against one."""
+    stops = [_Stop(name, [trouble] if trouble else []) for name, trouble in held.items()]
+
+    def each(step: Callable[[_Stop], Told | None]) -> None:
+        for stop in stops:
+            if stop.told is None:
+                try:
+                    with apart(system.events, stop.name):
+                        stop.told = step(stop)
+                except CoreError as error:
+                    stop.told = _failed(system, stop.name, order, error)
+
+    each(lambda stop: _mark(system, stop, order, tmux))
+    seen = tmux.glimpse()
+    each(lambda stop: _mark_anew(system, stop, order, seen))
+    records = [stop.record for stop in stops if stop.told is None and stop.record is not None]
+    doomed = [Doomed(record.instance_id, record) for record in records if record.instance_id is not None]
+    ended = end_all(system, doomed, tmux, seen)
+    seen = seen or _survey(tmux)
+    each(lambda stop: _finish(system, stop, order, ended, seen, tmux))
+    strays = _end_strays(system, [stop.name for stop in stops if stop.told is None], tmux)
+    each(lambda stop: _finish_unreadable(stop, strays, tmux))
+    return {stop.name: stop.told for stop in stops if stop.told is not None}
 
 
-def _stop_unreadable(system: System, known: Known, error: RecordUnreadable) -> Told:
-    """End what carries a tag of ours under the target; the file is left as it is."""
-    said = []
-    for pane in system.runner.survey().of_target(target_for(known.name)):
-        if pane.tag:
-            ended = end_instance(system, None, pane.tag)
-            said.append(f"instance {pane.tag} was ended" if ended.complete else ended.trouble())
-    return Told(Outcome.UNREADABLE, "; ".join([*said, str(error)]))
+# ---------------------------------------------------------------- the mark
 
 
-def _stop_unrecorded(system: System, known: Known, order: StopOrder, notes: _Notes) -> Told:
-    """Mark a declared session that never ran, so that no boot starts it."""
-    silent = ""
-    try:
-        survey = system.runner.survey()
-        if survey.live(target_for(known.name), None) is Live.FOREIGN:
-            raise foreign(system, survey, known.name)
-    except (TmuxSilent, TmuxMissing) as error:
-        silent = str(error)
-    now = system.clock.now()
-    fresh = SessionRecord(known.name, new_uid(), known.definition, now, declared=known.declared)
-    record = replace(fresh, hold=_hold(system, order), generation=fresh.generation + 1)
-    notes.attempt("the mark could not be recorded", lambda: _write_mark(system, record))
-    return _told(Ended(silent=silent), notes, marked=not notes.said)
-
-
-# ---------------------------------------------------------------- with its record
-
-
-def _stop_recorded(system: System, record: SessionRecord, order: StopOrder, notes: _Notes) -> Told:
-    survey, live = _look(system, record)
-    if order.unless is not None and (kept := order.unless(record, survey)):
+def _mark(system: System, stop: _Stop, order: StopOrder, tmux: Tmux) -> Told | None:
+    """Write the mark, before tmux is asked anything; what an order asks first, tmux included, is asked before."""
+    stop.known = known = definition_of(system.settings, system.records, stop.name)
+    record = known.record
+    if known.unreadable is not None:
+        return None
+    if record is None:
+        _mark_unrecorded(system, stop, order)
+        return None
+    if order.unless is not None and (kept := order.unless(record, _survey(tmux))):
         return Told(Outcome.ALREADY_RUNNING, kept)
-    if _silent_already(record, live, order):
-        return Told(Outcome.NOT_RUNNING, "; ".join(notes.said))
     if record.phase is Phase.DELETING:
         return Told(Outcome.FAILED, f"it is being deleted; `the-loop standing delete {record.name}` finishes that")
-    marked = _marked(system, record, order)
-    notes.attempt("turns born in the harness could not be blocked", lambda: _block(system, record))
-    notes.attempt("the mark could not be recorded", lambda: _write_mark(system, marked))
-    if order.by_name:
-        _say_held(system, marked, order)
-        notes.attempt("its queue could not be cancelled", lambda: cancel_queue(system, marked))
-    else:
-        notes.attempt("its loops could not be held", lambda: hold_loops(system, marked))
-    ended = end_recorded(system, record)
-    settled = ended.complete and notes.attempt(
-        "the record could not be settled", lambda: finish_stop(system, marked, ended)
-    )
-    _say_stopped(system, marked, order, ended)
-    if live is Live.FOREIGN and survey is not None:
-        return Told(Outcome.FAILED, str(foreign(system, survey, record.name)))
-    return _told(ended, notes, marked=settled or not ended.complete)
+    if not _stands(record, order):
+        _write_marks(system, stop, record, order)
+    return None
 
 
-def _look(system: System, record: SessionRecord) -> tuple[Survey | None, Live]:
+def _survey(tmux: Tmux) -> Survey | None:
     try:
-        survey = system.runner.survey()
+        return tmux.survey()
     except (TmuxSilent, TmuxMissing):
-        return None, Live.UNKNOWN  # ending it asks again, and says so
-    return survey, survey.live(target_for(record.name), record.instance_id)
+        return None
 
 
-def _silent_already(record: SessionRecord, live: Live, order: StopOrder) -> bool:
-    """Tell whether there is nothing to mark and nothing to end. A mark that stands is not made anew."""
-    if record.phase is not Phase.SETTLED or live is not Live.ABSENT or record.status is Status.RUNNING:
+def _stands(record: SessionRecord, order: StopOrder) -> bool:
+    """Tell whether the mark of an earlier stop stands. It is not made anew where nothing is left to end."""
+    if record.phase is not Phase.SETTLED or record.status is Status.RUNNING:
         return False
     return not order.by_name or (record.hold is not None and record.hold.kind is HoldKind.STOPPED)
+
+
+def _mark_anew(system: System, stop: _Stop, order: StopOrder, seen: Survey | None) -> Told | None:
+    """See to a session whose mark stands: it is over with it, unless something may be left of it."""
+    record = stop.record
+    if record is None or stop.marked is not None:
+        return None
+    if seen is not None and seen.live(target_for(record.name), record.instance_id) is Live.ABSENT:
+        return Told(Outcome.NOT_RUNNING, "; ".join(stop.said))
+    _write_marks(system, stop, record, order)
+    return None
+
+
+def _mark_unrecorded(system: System, stop: _Stop, order: StopOrder) -> None:
+    """Mark a declared session that never ran, so that no boot starts it."""
+    known = stop.known
+    if known is None:
+        return
+    fresh = SessionRecord(known.name, new_uid(), known.definition, system.clock.now(), declared=known.declared)
+    stop.marked = replace(fresh, hold=_hold(system, order), generation=fresh.generation + 1)
+    _write_mark(system, stop, stop.marked)
+
+
+def _write_marks(system: System, stop: _Stop, record: SessionRecord, order: StopOrder) -> None:
+    stop.marked = marked = _marked(system, record, order)
+    stop.attempt("turns born in the harness could not be blocked", lambda: _block(system, record))
+    _write_mark(system, stop, marked)
+    if order.by_name:
+        _say_held(system, marked, order)
+        stop.attempt("its queue could not be cancelled", lambda: cancel_queue(system, marked))
+    else:
+        stop.attempt("its loops could not be held", lambda: hold_loops(system, marked))
 
 
 def _marked(system: System, record: SessionRecord, order: StopOrder) -> SessionRecord:
@@ -193,13 +220,39 @@ def _block(system: System, record: SessionRecord) -> None:
         set_hold_file(system.paths, record.uid)
 
 
-def _write_mark(system: System, record: SessionRecord) -> None:
-    with effect(Effect.STOP_MARK):
-        write_record(system, record)
+def _write_mark(system: System, stop: _Stop, record: SessionRecord) -> None:
+    def write() -> None:
+        with effect(Effect.STOP_MARK):
+            write_record(system, record)
+
+    stop.attempt("the mark could not be recorded", write)
 
 
-def _told(ended: Ended, notes: _Notes, *, marked: bool) -> Told:
-    detail = "; ".join(text for text in (ended.trouble(), *notes.said) if text)
+# ---------------------------------------------------------------- the end
+
+
+def _finish(
+    system: System, stop: _Stop, order: StopOrder, ended_all: Mapping[str, Ended], seen: Survey | None, tmux: Tmux
+) -> Told | None:
+    """Settle a session that was marked, and say what its stop came to. `seen`: what tmux showed, before the end."""
+    marked, record = stop.marked, stop.record
+    if marked is None:
+        return None
+    if record is None:  # it never ran
+        ended, settled = Ended(silent=str(tmux.silence or "")), not stop.said
+    else:
+        ended = ended_all.get(record.instance_id or "", Ended())
+        settled = ended.complete and stop.attempt(
+            "the record could not be settled", lambda: finish_stop(system, marked, ended)
+        )
+        _say_stopped(system, marked, order, ended)
+    if seen is not None and seen.live(target_for(stop.name), record.instance_id if record else None) is Live.FOREIGN:
+        return Told(Outcome.FAILED, str(foreign(system, seen, stop.name)))
+    return _told(ended, stop, marked=settled or not ended.complete)
+
+
+def _told(ended: Ended, stop: _Stop, *, marked: bool) -> Told:
+    detail = "; ".join(text for text in (ended.trouble(), *stop.said) if text)
     if ended.survivors:
         return Told(Outcome.FAILED, detail)
     if ended.silent:
@@ -209,6 +262,31 @@ def _told(ended: Ended, notes: _Notes, *, marked: bool) -> Told:
             Outcome.FAILED, f"{'it was ended, but ' if ended.was_live else ''}{detail}; stop it again afterwards"
         )
     return Told(Outcome.STOPPED if ended.was_live else Outcome.NOT_RUNNING, detail)
+
+
+# ---------------------------------------------------------------- without a usable record
+
+
+def _end_strays(system: System, names: Sequence[str], tmux: Tmux) -> Mapping[str, Mapping[str, Ended]]:
+    """End what carries a tag of ours under these targets, and return what that came to, by name and instance.
+
+    Their records cannot be read; the files are left as they are.
+    """
+    survey = _survey(tmux) if names else None
+    if survey is None:
+        return {}
+    tags = {name: [pane.tag for pane in survey.of_target(target_for(name)) if pane.tag] for name in names}
+    ended = end_all(system, [Doomed(tag) for found in tags.values() for tag in found], tmux, survey)
+    return {name: {tag: ended[tag] for tag in found} for name, found in tags.items()}
+
+
+def _finish_unreadable(stop: _Stop, strays: Mapping[str, Mapping[str, Ended]], tmux: Tmux) -> Told:
+    if tmux.silence is not None:
+        raise tmux.silence
+    ends = strays.get(stop.name, {})
+    said = [f"instance {tag} was ended" if ended.complete else ended.trouble() for tag, ended in ends.items()]
+    why = stop.known.unreadable if stop.known else None
+    return Told(Outcome.UNREADABLE, "; ".join([*said, str(why)]))
 
 
 def _say_held(system: System, record: SessionRecord, order: StopOrder) -> None:

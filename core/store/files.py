@@ -44,6 +44,17 @@ def is_there(path: Path) -> bool:
     return True
 
 
+def holds_files(folder: str) -> bool:
+    """Tell whether any plain file lies in the folder; in none where it is not there. Raises StoreBroken."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(entry.is_file() for entry in entries)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise broken(error, Path(folder), "look into the folder") from error
+
+
 def private_folder(folder: Path) -> None:
     """Make the folder and its missing parents with mode 0700; tighten it if it is there. Raises StoreBroken."""
     try:

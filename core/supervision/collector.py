@@ -11,11 +11,11 @@ from core.domain.restarting import may_be_brought_back
 from core.domain.session import Live, Phase, SessionRecord, Status
 from core.domain.watchbook import Announced
 from core.effects import Effect, effect
-from core.errors import StoreBroken
 from core.names import target_for
 from core.session.apart import each_apart
 from core.standing.dying import add_note
-from core.standing.stopping import StopOrder, stop_one
+from core.standing.stopping import StopOrder, stop_each
+from core.store.files import holds_files
 from core.system import System
 from core.values import replace
 
@@ -35,6 +35,7 @@ class Collector:
         """
         now = self._system.clock.now()
         waits: list[timedelta] = []
+        idle: list[SessionRecord] = []
 
         def look(record: SessionRecord) -> None:
             self._say_over(record)
@@ -43,12 +44,13 @@ class Collector:
                 self._announce(record, decision)
                 waits.append(decision.stop_at - now)
             elif isinstance(decision, Collect):
-                self.collect(record)
+                idle.append(record)
             elif decision.until is not None:
                 waits.append(decision.until - now)
 
         bounded = [record for record in records if record.definition.idle.stop_after is not None]
         each_apart(self._system.events, bounded, look)
+        self.collect(idle)
         return min(waits, default=None)
 
     def decide(self, record: SessionRecord, survey: Survey) -> Decision:
@@ -64,6 +66,7 @@ class Collector:
         since = self._idle_since(record, activity)
         announced = self._system.watchbook.announced(record.uid)
         same = announced is not None and announced.is_of(instance) and announced.idle_since == since
+        spool = str(self._system.paths.spool_of(instance))
         return Facts(
             stop_after=record.definition.idle.stop_after,
             runs=may_be_brought_back(record) and survey.live(target_for(record.name), instance) is Live.LIVE,
@@ -71,7 +74,7 @@ class Collector:
             idle_since=since,
             pending_tasks=bool(activity.pending_tasks),
             attached=instance in survey.viewed,
-            waiting=bool(self._system.inbox.unsettled(record.uid)) or self._reports_wait(instance),
+            waiting=bool(self._system.inbox.unsettled(record.uid)) or holds_files(spool),
             held_open=self._system.loops.holds_open(record.uid),
             announced_at=announced.at if announced is not None and same else None,
         )
@@ -80,15 +83,6 @@ class Collector:
         last: Mapping[str, datetime] = self._system.activities.last_messages()
         moments = (activity.since, activity.last_report_at, record.started_at, last.get(record.uid))
         return max(moment for moment in moments if moment is not None)
-
-    def _reports_wait(self, instance: str) -> bool:
-        folder = self._system.paths.spool_of(instance)
-        try:
-            return any(entry.is_file() for entry in folder.iterdir())
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
 
     def _announce(self, record: SessionRecord, announce: Announce) -> None:
         system, now = self._system, self._system.clock.now()
@@ -106,13 +100,17 @@ class Collector:
             add_note(system, record, key, idle_text(record.name, stop_after, announce.stop_at))
         system.poke()
 
-    def collect(self, record: SessionRecord) -> None:
-        """End the session as a stop without a name does: no hold, conversation and queue kept."""
+    def collect(self, records: Sequence[SessionRecord]) -> None:
+        """End the sessions as a stop without a name does: no hold, conversation and queue kept."""
         order = StopOrder(ACTOR, "idle.stopAfter", by_name=False, unless=self._kept_by)
-        stop_one(self._system, record.name, order)
-        after = self._system.records.read(record.name)
-        if after is not None and after.uid == record.uid:
-            self._say_over(after)
+        stop_each(self._system, [record.name for record in records], order)
+
+        def say_over(record: SessionRecord) -> None:
+            after = self._system.records.read(record.name)
+            if after is not None and after.uid == record.uid:
+                self._say_over(after)
+
+        each_apart(self._system.events, records, say_over)
 
     def _kept_by(self, record: SessionRecord, survey: Survey | None) -> str:
         """Look again, now that nobody else can move the session; note that it is taken where nothing keeps it."""

@@ -1,7 +1,7 @@
 """Brings back what is due: after crashes within the budget, after a lost tmux server, after a restart cut short."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -14,11 +14,11 @@ from core.errors import CoreError
 from core.session.apart import Unforeseen, apart
 from core.session.comeback import comes_back, lacks_harness
 from core.standing.announcing import edit_root
-from core.standing.awaiting import look
+from core.standing.awaiting import Looks
 from core.standing.common import Told, lock, write_record
 from core.standing.dying import SUPERVISOR, add_note, emit_held, hold_failed
 from core.standing.spawning import Opened, StartOrder
-from core.standing.starting import begin, conclude
+from core.standing.starting import begin_each, conclude
 from core.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -42,12 +42,11 @@ class Restarts:
     def turn(self, records: Mapping[str, SessionRecord]) -> None:
         """Begin what is due and see to what was begun. `records` are by instance. Raises StoreBroken."""
         now = self._system.clock.now()
-        for end in self._system.watchbook.due():
-            if end.due_at is not None and end.due_at <= now:
-                record = records.get(end.instance)
-                self._apart(record.name if record else end.uid, partial(self._begin, end, record))
+        ends = [end for end in self._system.watchbook.due() if end.due_at is not None and end.due_at <= now]
+        self._begin([(end, records.get(end.instance)) for end in ends])
+        looks = Looks(self._system, [opened for _, opened in self._opened.values()])
         for name, (end, opened) in list(self._opened.items()):
-            self._apart(name, partial(self._follow, name, end, opened))
+            self._apart(name, partial(self._follow, name, end, opened, looks))
 
     def _apart(self, name: str, act: Callable[[], object]) -> None:
         try:
@@ -56,8 +55,8 @@ class Restarts:
         except Unforeseen as error:
             _LOG.warning("session not brought back", extra={"session": name, "reason": str(error)})
 
-    def _follow(self, name: str, end: End, opened: Opened) -> None:
-        seen = look(self._system, opened)
+    def _follow(self, name: str, end: End, opened: Opened, looks: Looks) -> None:
+        seen = looks.at(opened)
         if seen is not None:
             del self._opened[name]
             self._go_on(name, end, conclude(self._system, opened, seen))
@@ -69,24 +68,40 @@ class Restarts:
 
     # ------------------------------------------------------------ one session
 
-    def _begin(self, end: End, record: SessionRecord | None) -> None:
-        if record is not None and record.phase is not Phase.SETTLED:
-            return  # a verb is at work on it, and decides
-        if record is None or not may_be_brought_back(record):
+    def _begin(self, due: Sequence[tuple[End, SessionRecord | None]]) -> None:
+        orders: dict[str, StartOrder] = {}
+        ends: dict[str, End] = {}
+
+        def order(end: End, record: SessionRecord | None) -> None:
+            if record is None:
+                self._put_off(end, None)
+            elif self._may_begin(end, record):
+                why = f"brought back after {exit_text(record.last_exit)}" if end.counted else "brought back"
+                orders[record.name] = StartOrder(SUPERVISOR, why, skip_held=True, after=end.instance)
+                ends[record.name] = end
+
+        for end, record in due:
+            self._apart(record.name if record else end.uid, partial(order, end, record))
+        for name, step in begin_each(self._system, orders).items():
+            self._apart(name, partial(self._go_on, name, ends[name], step))
+
+    def _may_begin(self, end: End, record: SessionRecord) -> bool:
+        """Tell whether the session is to be started now, which counts; else see to what else is to be done."""
+        if record.phase is not Phase.SETTLED:
+            return False  # a verb is at work on it, and decides
+        if not may_be_brought_back(record):
             self._put_off(end, None)
-            return
+            return False
         lacking = lacks_harness(self._system, record)
         if lacking:
             self._put_off(end, _KILLED)
             self._failed(record.name, end, lacking, hopeless=True)
-            return
+            return False
         with effect(Effect.WATCH_COUNT), self._system.database.transaction(durable=True):
             if end.counted:
                 self._system.watchbook.count_restart(record.uid, self._system.clock.now())
             self._system.watchbook.put_off(end.instance, self._system.clock.now() + _KILLED)
-        why = f"brought back after {exit_text(record.last_exit)}" if end.counted else "brought back"
-        order = StartOrder(SUPERVISOR, why, skip_held=True, after=end.instance)
-        self._go_on(record.name, end, begin(self._system, record.name, order))
+        return True
 
     def _go_on(self, name: str, end: End, step: Told | Opened) -> None:
         if isinstance(step, Opened):

@@ -181,6 +181,11 @@ def outcomes(out: str) -> dict[str, str]:
     return {answer[1]: answer[0] for answer in answers if len(answer) == 2}
 
 
+def verdicts(out: str) -> list[str]:
+    """Return the first word of each guarded line's answer."""
+    return [line.removeprefix(ANSWER).split(" ")[0] for line in out.split("\n") if line.startswith(ANSWER)]
+
+
 def told(out: str) -> list[str]:
     """Return the words of a guarded line's answer; none where it gave none."""
     for line in out.split("\n"):

@@ -3,7 +3,7 @@
 import os
 import select
 import signal
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from core.clock import Deadline, SystemClock
@@ -97,22 +97,23 @@ def may_signal(pid: int) -> bool:
     return True
 
 
-def wait_ended(handles: Collection[Handle], seconds: float, noticed: Callable[[Handle], None]) -> tuple[Handle, ...]:
+def wait_ended(handles: Iterable[Handle], seconds: float, noticed: Callable[[Handle], None]) -> tuple[Handle, ...]:
     """Wait until all have ended, at most that long, and return those that have not; `noticed` is told of each end."""
     deadline = Deadline(SystemClock(), seconds)
-    left = list(handles)
+    left = dict.fromkeys(handles)
+    watched = {handle.descriptor: handle for handle in left if handle.descriptor is not None}
+    poll = select.poll()
+    for descriptor in watched:
+        poll.register(descriptor, select.POLLIN)
+    blind = [handle for handle in left if handle.descriptor is None]
     while True:
-        for handle in [handle for handle in left if handle.ended()]:
+        ended = [watched.pop(descriptor) for descriptor, _ in poll.poll(0)]
+        for handle in ended:
+            poll.unregister(handle.descriptor or 0)
+        for handle in [*ended, *(handle for handle in blind if handle.ended())]:
             noticed(handle)
-            left.remove(handle)
+            del left[handle]
+        blind = [handle for handle in blind if handle in left]
         if not left or deadline.passed():
             return tuple(left)
-        _pause(left, deadline.remaining())
-
-
-def _pause(handles: Collection[Handle], seconds: float) -> None:
-    descriptors = [handle.descriptor for handle in handles if handle.descriptor is not None]
-    poll = select.poll()
-    for descriptor in descriptors:
-        poll.register(descriptor, select.POLLIN)
-    poll.poll(1000 * (seconds if len(descriptors) == len(handles) else min(seconds, _POLL_SECONDS)))
+        poll.poll(1000 * min(deadline.remaining(), _POLL_SECONDS if blind else deadline.remaining()))

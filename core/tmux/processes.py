@@ -1,15 +1,15 @@
-"""The processes of an instance: found by the marker that they carry and by descent, ended softly, then hard."""
+"""The processes of instances: found by the marker that they carry and by descent, ended softly, then hard."""
 
 import os
 import signal
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from core.clock import SystemClock
 from core.domain.session import LastExit
 from core.ports import EndedTree
 from core.processmark import MARKER, limit_of
 from core.tmux.handles import Handle, may_signal, wait_ended
-from core.tmux.proctable import ProcessInfo, ProcessTable, ancestors, descendants, process_table
+from core.tmux.proctable import Descent, ProcessInfo, ProcessTable, ancestors, process_table
 from core.tmux.watcher import Watcher
 
 _SWEEP_GRACE = 0.5  # seconds that what the harness left behind gets between SIGTERM and SIGKILL
@@ -32,20 +32,21 @@ class LocalProcesses:
     def marked(self, instance: str) -> tuple[int, ...]:
         """See Processes."""
         spared = ancestors(self._table, os.getpid())
-        return tuple(info.pid for info in self._marked(instance, self._table.all()) if info.pid not in spared)
+        found = _Marks(self._table, [instance]).find(self._table.all()).get(instance, ())
+        return tuple(info.pid for info in found if info.pid not in spared)
 
-    def end_tree(self, instance: str, pane_pid: int | None, grace: float) -> EndedTree:
+    def end_trees(self, panes: Mapping[str, int | None], grace: float) -> Mapping[str, EndedTree]:
         """See Processes.
 
-        The harness is every process of the pane's terminal session, not the first alone: wrappers pass no signal on,
-        and some ignore theirs. What it started in sessions of its own is left to it until it has ended, then swept.
+        A harness is every process of its pane's terminal session, not the first alone: wrappers pass no signal on, and
+        some ignore theirs. What it started in sessions of its own is left to it until all have ended, then swept.
         We ourselves and what we descend from are never touched.
         """
-        ending = _Ending(self._table, instance)
+        ending = _Ending(self._table, panes)
         try:
-            ending.end_harness(pane_pid, grace)
+            ending.end_harnesses(grace)
             ending.sweep()
-            return ending.result()
+            return ending.results()
         finally:
             ending.close()
 
@@ -61,43 +62,60 @@ class LocalProcesses:
         """Stop watching."""
         self._watcher.close()
 
-    def _marked(self, instance: str, table: Iterable[ProcessInfo]) -> list[ProcessInfo]:
-        return _marked(self._table, instance, table)
+
+class _Tree:
+    """The processes of one instance, and how its ending goes."""
+
+    def __init__(self, instance: str, pane_pid: int | None) -> None:
+        self.instance = instance
+        self.pane_pid = pane_pid
+        self.leader: int | None = None  #: the harness's first process
+        self.handles: dict[int, Handle] = {}
+        self.exit: LastExit | None = None
+        self.killed = 0
+
+    def living(self) -> list[Handle]:
+        return [handle for handle in self.handles.values() if not handle.ended()]
+
+    def result(self) -> EndedTree:
+        return EndedTree(self.leader is not None, self.exit, self.killed, tuple(one.pid for one in self.living()))
 
 
 class _Ending:
-    """One ending of one instance's processes: what was found, and how far it has come."""
+    """One ending of the processes of some instances, all of them together."""
 
-    def __init__(self, table: ProcessTable, instance: str) -> None:
+    def __init__(self, table: ProcessTable, panes: Mapping[str, int | None]) -> None:
         self._table = table
-        self._instance = instance
         self._clock = SystemClock()
         self._spared = ancestors(table, os.getpid())
-        self._handles: dict[int, Handle] = {}
-        self._leader: int | None = None
-        self._exit: LastExit | None = None
-        self._killed = 0
+        self._trees = {instance: _Tree(instance, pid) for instance, pid in panes.items()}
+        self._marks = _Marks(table, panes)
 
-    def end_harness(self, pane_pid: int | None, grace: float) -> None:
-        """End the processes of the pane's terminal session: SIGTERM, SIGKILL to what is left after the grace."""
+    def end_harnesses(self, grace: float) -> None:
+        """End the processes of the panes' terminal sessions: SIGTERM, SIGKILL to what is left after the grace."""
         table = self._table.all()
-        leader = self._leader_of(pane_pid, table)
-        self._collect(table, leader)
-        if leader is None:
-            return
-        self._leader = leader.pid
-        same = {info.pid for info in table if info.session == leader.session} | {leader.pid}
-        self._end([handle for pid, handle in self._handles.items() if pid in same], grace)
+        marked = self._marks.find(table)
+        leaders = self._leaders(table, marked)
+        self._collect(table, marked, leaders)
+        harnesses: list[tuple[_Tree, Handle]] = []
+        sessions = _by_session(table)
+        for instance, leader in leaders.items():
+            tree = self._trees[instance]
+            tree.leader = leader.pid
+            same = {leader.pid, *sessions.get(leader.session, ())}
+            harnesses += [(tree, handle) for pid, handle in tree.handles.items() if pid in same]
+        self._end(harnesses, grace)
 
     def sweep(self) -> None:
-        """End whatever else is marked or was seen to descend from the harness, until two looks find nothing.
+        """End whatever else is marked or was seen to descend from a harness, until two looks find nothing.
 
         One look may meet a process in the moment in which it becomes another program and shows no environment.
         """
         clean = 0
         for _ in range(_ROUNDS):
-            self._collect(self._table.all(), None)
-            left = [handle for handle in self._handles.values() if not handle.ended()]
+            table = self._table.all()
+            self._collect(table, self._marks.find(table), {})
+            left = [(tree, handle) for tree in self._trees.values() for handle in tree.living()]
             if left:
                 clean = 0
                 self._end(left, _SWEEP_GRACE)
@@ -107,93 +125,141 @@ class _Ending:
                 return
             self._clock.pause(_LOOK_PAUSE)
 
-    def result(self) -> EndedTree:
-        """Return what it came to."""
-        survivors = tuple(pid for pid, handle in self._handles.items() if not handle.ended())
-        return EndedTree(self._exit, self._killed, survivors)
+    def results(self) -> dict[str, EndedTree]:
+        """Return what it came to, by instance."""
+        return {instance: tree.result() for instance, tree in self._trees.items()}
 
     def close(self) -> None:
         """Let go of the processes."""
-        for handle in self._handles.values():
-            handle.close()
+        for tree in self._trees.values():
+            for handle in tree.handles.values():
+                handle.close()
 
-    def _leader_of(self, pane_pid: int | None, table: Collection[ProcessInfo]) -> ProcessInfo | None:
-        """Return the harness's first process: the pane's if it is still that one, else the oldest that is marked.
+    def _leaders(
+        self, table: Collection[ProcessInfo], marked: Mapping[str, Sequence[ProcessInfo]]
+    ) -> dict[str, ProcessInfo]:
+        """Return each harness's first process: the pane's if it is still that one, else the oldest that is marked.
 
         A pid that tmux remembers of an ended program may belong to anybody by now.
         """
-        pane = next((info for info in table if info.pid == pane_pid and not info.zombie), None)
-        if pane is not None and pane.pid not in self._spared and self._is_ours(pane):
-            return pane
-        marked = [info for info in _marked(self._table, self._instance, table) if info.pid not in self._spared]
-        return min(marked, key=lambda info: (info.start, info.pid), default=None)
+        living = {info.pid: info for info in table if not info.zombie and info.pid not in self._spared}
+        panes = {tree.instance: living[tree.pane_pid] for tree in self._trees.values() if tree.pane_pid in living}
+        leaders = self._ours_of(panes)
+        for instance, infos in marked.items():
+            if instance not in leaders and (others := [info for info in infos if info.pid in living]):
+                leaders[instance] = min(others, key=lambda info: (info.start, info.pid))
+        return leaders
 
-    def _is_ours(self, pane: ProcessInfo) -> bool:
-        """Tell whether the process is the pane's of our instance.
+    def _ours_of(self, panes: Mapping[str, ProcessInfo]) -> dict[str, ProcessInfo]:
+        """Return those that are the panes' of our instances.
 
         Programs may overwrite the environment that others see of them, so a child of tmux that shows no marker is
         believed; but not at the first look, since a process that is just being started shows none either.
         """
+        ours: dict[str, ProcessInfo] = {}
+        unsure = dict(panes)
         for _ in range(_LOOKS):
-            marker = self._table.variable(pane.pid, MARKER)
-            if marker:
-                return marker == self._instance
-            if self._table.locks_limit(pane.pid) == limit_of(self._instance):
-                return True
+            for instance, pane in list(unsure.items()):
+                carried = self._marks.carried_by(pane.pid)
+                if carried is not None:
+                    del unsure[instance]
+                    if carried == instance:
+                        ours[instance] = pane
+            if not unsure:
+                return ours
             self._clock.pause(_LOOK_PAUSE)
+        return ours | {instance: pane for instance, pane in unsure.items() if self._is_tmux_child(pane)}
+
+    def _is_tmux_child(self, pane: ProcessInfo) -> bool:
         names = self._table.name_of(pane.pid), self._table.name_of(pane.ppid)
         return not names[0].startswith("tmux") and names[1].startswith("tmux")
 
-    def _collect(self, table: Collection[ProcessInfo], leader: ProcessInfo | None) -> None:
-        """Take hold of everything that belongs to the instance: children are found only while their parent lives."""
-        found = {info.pid: info for info in _marked(self._table, self._instance, table)}
-        if leader is not None:
-            found[leader.pid] = leader
-        living = [pid for pid, handle in self._handles.items() if not handle.ended()]
-        for root in [*found, *living]:
-            found.update({info.pid: info for info in descendants(table, root)})
-        for pid, info in found.items():
-            known = self._handles.get(pid)
-            if pid in self._spared or info.zombie or (known is not None and not known.ended()):
-                continue
-            handle = Handle.open(self._table, info)
-            if handle is not None:
-                if known is not None:
-                    known.close()
-                self._handles[pid] = handle
+    def _collect(
+        self,
+        table: Collection[ProcessInfo],
+        marked: Mapping[str, Sequence[ProcessInfo]],
+        leaders: Mapping[str, ProcessInfo],
+    ) -> None:
+        """Take hold of everything that belongs to the instances: children are found only while their parent lives."""
+        below = Descent(table)
+        for instance, tree in self._trees.items():
+            found = {info.pid: info for info in marked.get(instance, ())}
+            if instance in leaders:
+                found[leaders[instance].pid] = leaders[instance]
+            for root in [*found, *(handle.pid for handle in tree.living())]:
+                found.update({info.pid: info for info in below.of(root)})
+            for info in found.values():
+                self._hold(tree, info)
 
-    def _end(self, handles: Collection[Handle], grace: float) -> None:
-        for handle in handles:
+    def _hold(self, tree: _Tree, info: ProcessInfo) -> None:
+        known = tree.handles.get(info.pid)
+        if info.pid in self._spared or info.zombie or (known is not None and not known.ended()):
+            return
+        handle = Handle.open(self._table, info)
+        if handle is not None:
+            if known is not None:
+                known.close()
+            tree.handles[info.pid] = handle
+
+    def _end(self, handles: Sequence[tuple[_Tree, Handle]], grace: float) -> None:
+        tree_of = {handle: tree for tree, handle in handles}
+        for _, handle in handles:
             handle.send(signal.SIGTERM)
             handle.send(signal.SIGCONT)  # a stopped process would hear of it only when somebody else lets it go on
-        left = wait_ended(handles, grace, self._noticed)
+        left = wait_ended(tree_of, grace, lambda handle: self._noticed(tree_of[handle], handle))
         for handle in left:
+            tree = tree_of[handle]
             if handle.send(signal.SIGKILL):
-                self._killed += 1
-                if handle.pid == self._leader:
-                    self._exit = LastExit(None, int(signal.SIGKILL))
-        wait_ended(left, _KILL_SECONDS, self._noticed)
+                tree.killed += 1
+                if handle.pid == tree.leader:
+                    tree.exit = LastExit(None, int(signal.SIGKILL))
+        wait_ended(left, _KILL_SECONDS, lambda handle: self._noticed(tree_of[handle], handle))
 
-    def _noticed(self, handle: Handle) -> None:
+    def _noticed(self, tree: _Tree, handle: Handle) -> None:
         """Read the leader's exit while it is there to be read: until tmux asks for it, or as long as tmux does not."""
-        if handle.pid != self._leader or self._exit is not None:
+        if handle.pid != tree.leader or tree.exit is not None:
             return
         status = self._table.wait_status(handle.pid)
         if status is not None and os.WIFSIGNALED(status):
-            self._exit = LastExit(None, os.WTERMSIG(status))
+            tree.exit = LastExit(None, os.WTERMSIG(status))
         elif status is not None:
-            self._exit = LastExit(os.WEXITSTATUS(status), None)
+            tree.exit = LastExit(os.WEXITSTATUS(status), None)
 
 
-def _marked(table: ProcessTable, instance: str, processes: Iterable[ProcessInfo]) -> list[ProcessInfo]:
-    """Return those that carry the marker: as a variable, or, where their environment shows none, as their limit.
+class _Marks:
+    """What marks the processes of some instances: a variable, or, where their environment shows none, a limit.
 
     Whoever becomes another user keeps the limit; what we may not signal is not ours to end.
     """
-    limit = limit_of(instance)
 
-    def carries(pid: int) -> bool:
-        marker = table.variable(pid, MARKER)
-        return marker == instance if marker else table.locks_limit(pid) == limit and may_signal(pid)
+    def __init__(self, table: ProcessTable, instances: Iterable[str]) -> None:
+        self._table = table
+        self._by_limit = {limit_of(instance): instance for instance in instances}
+        self._instances = frozenset(self._by_limit.values())
 
-    return [info for info in processes if not info.zombie and carries(info.pid)]
+    def find(self, processes: Iterable[ProcessInfo]) -> dict[str, list[ProcessInfo]]:
+        """Return by instance the processes that carry its mark, each looked at once."""
+        found: dict[str, list[ProcessInfo]] = {}
+        for info in processes:
+            carried = None if info.zombie else self._carried(info.pid)
+            if carried in self._instances:
+                found.setdefault(carried, []).append(info)
+        return found
+
+    def carried_by(self, pid: int) -> str | None:
+        """Return the instance whose mark a process of ours carries, which may be another one; None: it shows none."""
+        return self._table.variable(pid, MARKER) or self._by_limit.get(self._table.locks_limit(pid) or 0)
+
+    def _carried(self, pid: int) -> str | None:
+        marker = self._table.variable(pid, MARKER)
+        if marker:
+            return marker
+        instance = self._by_limit.get(self._table.locks_limit(pid) or 0)
+        return instance if instance is not None and may_signal(pid) else None
+
+
+def _by_session(table: Iterable[ProcessInfo]) -> dict[int, list[int]]:
+    sessions: dict[int, list[int]] = {}
+    for info in table:
+        sessions.setdefault(info.session, []).append(info.pid)
+    return sessions

@@ -167,18 +167,23 @@ def process_table() -> ProcessTable:
     return LinuxTable() if sys.platform == "linux" else PsutilTable()
 
 
-def descendants(table: Iterable[ProcessInfo], root: int) -> tuple[ProcessInfo, ...]:
-    """Return the processes that descend from `root`, nearest first."""
-    children: dict[int, list[ProcessInfo]] = {}
-    for info in table:
-        children.setdefault(info.ppid, []).append(info)
-    found: list[ProcessInfo] = []
-    level = [root]
-    while level:
-        below = [child for pid in level for child in children.get(pid, [])]
-        found += below
-        level = [child.pid for child in below]
-    return tuple(found)
+class Descent:
+    """Which processes descend from which, by one look at all of them."""
+
+    def __init__(self, table: Iterable[ProcessInfo]) -> None:
+        self._children: dict[int, list[ProcessInfo]] = {}
+        for info in table:
+            self._children.setdefault(info.ppid, []).append(info)
+
+    def of(self, root: int) -> tuple[ProcessInfo, ...]:
+        """Return the processes that descend from `root`, nearest first."""
+        found: list[ProcessInfo] = []
+        level = [root]
+        while level:
+            below = [child for pid in level for child in self._children.get(pid, [])]
+            found += below
+            level = [child.pid for child in below]
+        return tuple(found)
 
 
 def ancestors(table: ProcessTable, pid: int) -> frozenset[int]:

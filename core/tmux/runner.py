@@ -2,22 +2,24 @@
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Never
+from typing import Never, TypeVar
 
 from core.clock import Clock, Deadline, SystemClock
 from core.domain.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, Written
 from core.errors import NotRunning, SpawnFailed, TmuxSilent
 from core.tmux import guard
-from core.tmux.language import Line
+from core.tmux.language import Command, Line
 from core.tmux.listing import EMPTY, LIST, Listing, read_listing
 from core.tmux.server import TmuxServer
 from core.tmux.transport import OLDEST, Reply, Transport, check_version, silent
 from core.values import dataclass
 
+_T = TypeVar("_T")
 _SCREEN_LINES = 2000  #: the most that is ever captured: the server serves nobody else meanwhile
 _END_ATTEMPTS = 5
+_TOGETHER = 16  #: panes that one line speaks of
 _GONE = "can't find pane"
 
 
@@ -55,11 +57,11 @@ class TmuxRunner:
         self._prefix = f"the-loop-{os.getpid()}-{os.urandom(4).hex()}"  # of names of buffers: unique on the server
         self._numbers = itertools.count()
 
-    def survey(self) -> Survey:
+    def survey(self, within: float | None = None) -> Survey:
         """See Runner."""
         self._words = self._latest = None
         at = self._clock.now()
-        listing = self._list()
+        listing = self._list(within)
         self._latest = Survey(listing.panes, at, listing.typing(), listing.viewed(), listing.server)
         return self._latest
 
@@ -136,20 +138,34 @@ class TmuxRunner:
         """See Runner. Clients of sessions that are grouped with it or show its window count as well."""
         return self._list().typing().get(instance, ())
 
-    def end(self, instance: str) -> bool:
-        """See Runner. Where other sessions show the pane too, only the pane is killed."""
-        for attempt in range(_END_ATTEMPTS):
+    def end(self, *instances: str) -> frozenset[str]:
+        """See Runner. Where other sessions show a pane too, only the pane is killed."""
+        found: set[str] = set()
+        for _ in range(_END_ATTEMPTS):
             listing = self._list()
-            pane = listing.tagged(instance)
-            if pane is None:
-                self._known.pop(instance, None)
-                return attempt > 0
+            tagged = {pane.tag: pane for pane in listing.panes if pane.tag}
+            there = [tagged[instance] for instance in instances if instance in tagged]
+            if not there:
+                for instance in instances:
+                    self._known.pop(instance, None)
+                return frozenset(found)
+            found.update(pane.tag for pane in there)
+            for some in _portions(there):
+                self._kill(some, listing)
+        raise silent(
+            f"the sessions of {', '.join(sorted(instances))} are there after {_END_ATTEMPTS} attempts to kill them"
+        )
+
+    def _kill(self, panes: Sequence[Pane], listing: Listing) -> None:
+        """Kill these panes' sessions. A pane that has gone meanwhile ends the line; the next look finds the rest."""
+        deadline = self._clock.now() + timedelta(seconds=self._timeout)
+        line: list[Command] = []
+        for pane in panes:
             shared = len(listing.sessions[pane.pane_id]) > 1
-            deadline = self._clock.now() + timedelta(seconds=self._timeout)
-            reply = self._ask(guard.end_line(pane.pane_id, None if shared else pane.session_id, instance, deadline))
-            if guard.told(reply.out)[:1] == [guard.LATE]:
-                raise silent(f"it came to ending {pane.target} only after the deadline, and ended nothing")
-        raise silent(f"the session of instance {instance} is there after it was killed {_END_ATTEMPTS} times")
+            line += guard.end_line(pane.pane_id, None if shared else pane.session_id, pane.tag, deadline)
+        if guard.LATE in guard.verdicts(self._ask(line).out):
+            names = ", ".join(pane.target for pane in panes)
+            raise silent(f"it came to ending {names} only after the deadline, and ended nothing")
 
     def clear(self, target: str) -> bool:
         """See Runner."""
@@ -166,19 +182,30 @@ class TmuxRunner:
         raise silent(f"{target} is there after it was cleared {_END_ATTEMPTS} times")
 
     def screen(self, instance: str, lines: int) -> str:
-        """See Runner. At most 2000 lines. Raises NotRunning if no pane carries the tag."""
-        known = self._find(instance)
-        shown = None
-        if known is not None:
-            lines, nonce = max(1, min(lines, _SCREEN_LINES)), os.urandom(8).hex()
-            line = guard.screen_line(known.pane_id, instance, lines, nonce)
-            reply = self._ask(line, process=True)
+        """See Runner. At most 2000 lines."""
+        shown = self.screens([instance], lines)
+        if instance not in shown:
+            raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
+        return shown[instance]
+
+    def screens(self, instances: Collection[str], lines: int, within: float | None = None) -> Mapping[str, str]:
+        """See Runner. At most 2000 lines of each."""
+        lines = max(1, min(lines, _SCREEN_LINES))
+        deadline = Deadline(self._clock, self._timeout if within is None else within)
+        self._list(deadline.remaining())
+        known = [(instance, self._known[instance].pane_id) for instance in instances if instance in self._known]
+        shown: dict[str, str] = {}
+        for some in _portions(known):
+            if within is not None and deadline.passed():
+                break
+            nonce = os.urandom(8).hex()
+            line = [command for instance, pane in some for command in guard.screen_line(pane, instance, lines, nonce)]
+            seconds = self._timeout if within is None else deadline.remaining()
+            reply = self._ask(line, process=True, within=seconds)
             if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
                 _refused(reply)
-            shown = guard.screens_of(reply.out, nonce).get(instance)
-        if shown is None:
-            raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
-        return "\n".join([line.rstrip() for line in shown.rstrip().split("\n")][-lines:])
+            shown |= guard.screens_of(reply.out, nonce)
+        return {instance: _last(text, lines) for instance, text in shown.items()}
 
     def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:
         """See Runner. The target is one word with its flag: a word that begins with `=` means something to zsh."""
@@ -200,19 +227,22 @@ class TmuxRunner:
 
     # ------------------------------------------------------------ asking
 
-    def _ask(self, line: Line, data: bytes | None = None, *, process: bool = False) -> Reply:
+    def _ask(
+        self, line: Line, data: bytes | None = None, *, process: bool = False, within: float | None = None
+    ) -> Reply:
         """Return tmux's answer, which may be that there is no server. Raises TmuxSilent where it gave none."""
         transport = self._process if process else self._transport
-        return self._answered(transport.run(line, self._timeout, data), line, data)
+        return self._answered(transport.run(line, self._timeout if within is None else within, data), line, data)
 
-    def _look(self, line: Line) -> Reply:
+    def _look(self, line: Line, within: float | None) -> Reply:
         """Like _ask for a line that changes nothing: it is asked again where there is time left for it."""
-        deadline = Deadline(self._clock, self._timeout)
+        seconds = self._timeout if within is None else min(within, self._timeout)
+        deadline = Deadline(self._clock, seconds)
         try:
-            return self._ask(line)
+            return self._ask(line, within=seconds)
         except TmuxSilent:
             remaining = deadline.remaining()
-            if remaining < self._timeout / 2:
+            if remaining < seconds / 2:
                 raise
         return self._answered(self._process.run(line, remaining), line, None)
 
@@ -223,9 +253,9 @@ class TmuxRunner:
             _refused(reply)
         return reply
 
-    def _list(self) -> Listing:
+    def _list(self, within: float | None = None) -> Listing:
         """Return all panes, each dead one with its exit where tmux knows it."""
-        listing = self._listed()
+        listing = self._listed(within)
         lost = {
             (listing.server, pane.pane_id) for pane in listing.panes if pane.tag and pane.dead and pane.exit is None
         }
@@ -233,11 +263,11 @@ class TmuxRunner:
             # Builds with libutempter before 3.6 miss the end of a pane's program until another child ends.
             self._nudged |= lost
             self._ask([("run-shell", "true")])
-            listing = self._listed()
+            listing = self._listed(within)
         return listing
 
-    def _listed(self) -> Listing:
-        reply = self._look(LIST)
+    def _listed(self, within: float | None) -> Listing:
+        reply = self._look(LIST, within)
         if reply.rc != 0:
             self._known = {}
             return EMPTY if _nothing(reply) else _refused(reply)
@@ -313,6 +343,16 @@ class TmuxRunner:
         for buffer in tuple(self._left):
             self._ask([("delete-buffer", "-b", buffer)])
             self._left.discard(buffer)
+
+
+def _portions(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    """Return the items, so many at a time as a line may speak of: tmux takes 16 KB of arguments."""
+    for begin in range(0, len(items), _TOGETHER):
+        yield items[begin : begin + _TOGETHER]
+
+
+def _last(text: str, lines: int) -> str:
+    return "\n".join([line.rstrip() for line in text.rstrip().split("\n")][-lines:])
 
 
 def _nothing(reply: Reply) -> bool:

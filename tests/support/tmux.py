@@ -121,6 +121,23 @@ def launcher(path: Path, body: str) -> Path:
     return path
 
 
+class Counted:
+    """A `tmux` for one command alone, first on its PATH, that notes each call before it does what it is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._calls = folder / "calls"
+        launcher(folder / "tmux", f'echo called >>"{self._calls}"\nexec "{shutil.which("tmux")}" "$@"')
+
+    def environ(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the change of the command's environment."""
+        return {"PATH": f"{self._folder}{os.pathsep}{environ['PATH']}"}
+
+    def questions(self) -> int:
+        """Return how many times the command has called tmux."""
+        return len(self._calls.read_text().splitlines()) if self._calls.exists() else 0
+
+
 class PrivateTmux:
     """A tmux server on a socket of its own, which only `private_tmux` makes and ends."""
 

@@ -227,8 +227,8 @@ def _cancel(system: System, name: str) -> None:
 
 
 VERBS: Mapping[str, Callable[[System, str], Answer | None]] = {
-    "start": lambda system, name: start_standing(system, name, ACTOR),
-    "stop": lambda system, name: stop_standing(system, name, ACTOR, "enough"),
+    "start": lambda system, name: start_standing(system, name or None, ACTOR),
+    "stop": lambda system, name: stop_standing(system, name or None, ACTOR, "enough"),
     "restart": lambda system, name: restart_standing(system, name, ACTOR),
     "pause": lambda system, name: pause_standing(system, name, ACTOR, "lunch"),
     "pause-hard": lambda system, name: pause_standing(system, name, ACTOR, "stop that", hard=True),

@@ -1,13 +1,10 @@
 """A tmux server that is stopped: every verb answers in time and truthfully, and what was begun is finished later."""
 
 import json
-import os
-import shutil
 import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +12,7 @@ import pytest
 from core.clock import iso
 from tests.integration.hard.stage import at_once, declare, frozen, started, taken_texts, wait_taken
 from tests.support.product import Done, Product, Serving
-from tests.support.tmux import alive, launcher, wait_until
+from tests.support.tmux import Counted, alive, wait_until
 
 SECONDS = 2  #: routing.tmux.commandTimeoutSeconds while the server is stopped
 GRACE = 1  #: routing.tmux.harnessKillGraceSeconds meanwhile
@@ -30,7 +27,7 @@ VERBS = {
     "start live": (("standing", "start", "idle", "--json"), 2),
     "restart": (("standing", "restart", "again", "--json"), 2),
     "create": (("standing", "create", "fresh", "--json"), 2),
-    "stop": (("standing", "stop", "halt", "--json"), 3),
+    "stop": (("standing", "stop", "halt", "--json"), 2),
     "delete": (("standing", "delete", "gone", "--json"), 2),
     "say": (("standing", "say", "idle", "--text", "never mind", "--json"), 2),
 }  #: with how many questions each may put to tmux, each of which takes as long as the deadline
@@ -57,23 +54,6 @@ class Spell:
         """Return the only row of a verb's answer."""
         [row] = self.json(verb)["sessions"]
         return dict(row)
-
-
-class Counted:
-    """A `tmux` for one command alone, first on its PATH, that notes each call before it does what it is asked."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._calls = folder / "calls"
-        launcher(folder / "tmux", f'echo called >>"{self._calls}"\nexec "{shutil.which("tmux")}" "$@"')
-
-    def environ(self, product: Product) -> dict[str, str]:
-        """Return the change of the command's environment."""
-        return {"PATH": f"{self._folder}{os.pathsep}{product.environ()['PATH']}"}
-
-    def questions(self) -> int:
-        """Return how many times the command has called tmux."""
-        return len(self._calls.read_text().splitlines()) if self._calls.exists() else 0
 
 
 def let_expire(product: Product, message_id: str) -> None:
@@ -108,7 +88,10 @@ def spell(request: pytest.FixtureRequest, alone: Product) -> Spell:
     before, pids = records(alone), alone.panes()
     counted = {verb: Counted(alone.folder / f"tmux-of-{number}") for number, verb in enumerate(VERBS)}
     with frozen(alone):
-        commands, environs = [words for words, _ in VERBS.values()], [each.environ(alone) for each in counted.values()]
+        commands, environs = (
+            [words for words, _ in VERBS.values()],
+            [each.environ(alone.environ()) for each in counted.values()],
+        )
         answers = dict(zip(VERBS, at_once(alone, commands, environs), strict=True))
         questions = {verb: each.questions() for verb, each in counted.items()}
         during, living = records(alone), {name for name, pid in pids.items() if alive(pid)}

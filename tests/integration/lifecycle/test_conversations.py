@@ -12,7 +12,7 @@ from core.standing.dying import SUPERVISOR, tell_end
 from core.standing.listing import get_standing
 from core.standing.reconcile import reconcile
 from core.standing.spawning import StartOrder
-from core.standing.starting import begin, start_each, start_standing
+from core.standing.starting import begin_each, start_each, start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
 from tests.support.simulated import simulated
@@ -100,7 +100,7 @@ def test_fresh_try_that_was_cut_short_keeps_the_conversation(
     """Whoever started it was killed before the fresh pane was up: reconcile clears it, and the old one is there."""
     (world.store / "broken").touch()
     start_standing(system, "scribe", ACTOR)
-    begin(system, "scribe", StartOrder(ACTOR, "a test", clear_holds=True))
+    begin_each(system, {"scribe": StartOrder(ACTOR, "a test", clear_holds=True)})
     wait_until(lambda: all(pane.dead for pane in system.runner.survey().panes), "the pane is dead")
     reconcile(system, ACTOR)
     (world.store / "broken").unlink()

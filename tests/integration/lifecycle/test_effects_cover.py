@@ -89,7 +89,7 @@ def watch(world: World, system: System, monkeypatch: pytest.MonkeyPatch) -> Iter
         (TmuxRunner, "end"),
         (TmuxRunner, "write"),
         (TmuxRunner, "paste_all"),
-        (LocalProcesses, "end_tree"),
+        (LocalProcesses, "end_trees"),
     ):
         _WATCH.wrap(monkeypatch, owner, name)
     with system.database.transaction(durable=False):

@@ -26,7 +26,7 @@ from core.standing.lifecycle import start_all
 from core.standing.listing import get_standing
 from core.standing.saying import say
 from core.standing.spawning import Opened, StartOrder
-from core.standing.starting import begin, finish_all, start_standing
+from core.standing.starting import begin_each, finish_all, start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
 from tests.support.chat import Chat
@@ -290,7 +290,7 @@ def resuming(system: System) -> tuple[SessionRecord, Opened]:
     start_standing(system, "scribe", ACTOR)
     stop_standing(system, "scribe", ACTOR)
     before = system.records.read("scribe")
-    opened = begin(system, "scribe", StartOrder(ACTOR, "a test", clear_holds=True))
+    opened = begin_each(system, {"scribe": StartOrder(ACTOR, "a test", clear_holds=True)})["scribe"]
     assert before is not None
     assert isinstance(opened, Opened)
     assert opened.resumed

@@ -15,7 +15,7 @@ from core.standing.lifecycle import start_all, status_all, stop_all
 from core.standing.listing import get_standing
 from core.standing.reconcile import reconcile
 from core.standing.spawning import Opened, StartOrder
-from core.standing.starting import begin, start_standing
+from core.standing.starting import begin_each, start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
 from tests.support.tmux import PrivateTmux, wait_until
@@ -164,7 +164,7 @@ def test_a_start_that_was_cut_short_is_adopted_as_it_stands(
     """Alive is not reading: a harness that cannot say so counts as reading once its screen shows it."""
     if deaf:
         (world.store / "deaf").touch()
-    opened = begin(system, "scribe", StartOrder(ACTOR, "a test"))
+    opened = begin_each(system, {"scribe": StartOrder(ACTOR, "a test")})["scribe"]
     assert isinstance(opened, Opened)
     instance = opened.context.instance
     wait_until(lambda: deaf or "READY" in system.runner.screen(instance, 50), "its screen shows that it reads")

@@ -282,7 +282,7 @@ def test_the_installed_unit_is_used_for_the_default_configuration(alone: Product
     assert started.code == 0, started.err
     assert pid == int((folder / "main-pid").read_text())
     assert f"--user start {UNIT}" in calls
-    assert f"--user stop {UNIT}" in calls
+    assert f"--user stop {UNIT} --no-block" in calls
     assert stopped.code == 0
     assert alone.panes() == {}
 

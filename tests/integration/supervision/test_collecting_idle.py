@@ -227,7 +227,7 @@ def test_it_is_looked_at_again_under_the_lock(idle: System, clock: MovedClock, p
     decided = collector.decide(record, survey)
     waiting_message(idle, "scribe")
 
-    collector.collect(record)
+    collector.collect([record])
 
     assert type(decided).__name__ == "Collect"
     assert running(idle)

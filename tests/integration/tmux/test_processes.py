@@ -14,7 +14,7 @@ import pytest
 from core.domain.session import LastExit
 from core.names import new_instance
 from core.tmux.processes import LocalProcesses
-from core.tmux.proctable import PsutilTable, descendants, process_table
+from core.tmux.proctable import Descent, PsutilTable, process_table
 from core.tmux.runner import TmuxRunner
 from tests.support.tmux import PATIENCE, PrivateTmux, alive, launcher, private_tmux, wait_until
 
@@ -50,7 +50,7 @@ def _pid_in(path: Path) -> int:
 
 
 def _children_of(pid: int) -> list[int]:
-    return [info.pid for info in descendants(process_table().all(), pid)]
+    return [info.pid for info in Descent(process_table().all()).of(pid)]
 
 
 _STUBBORN = "trap '' TERM HUP INT"
@@ -69,7 +69,7 @@ def test_tree_ends_with_all_its_kinds(
     pane = private.spawn(runner, launcher(folder / "launch", body))
     pids = [_pid_in(folder / name) for name in ("own", "orphan", "child", "first")]
 
-    ended = processes.end_tree(pane.tag, pane.pid, 0.5)
+    ended = processes.end_trees({pane.tag: pane.pid}, 0.5)[pane.tag]
 
     assert ended.survivors == ()
     assert ended.killed >= 3
@@ -86,11 +86,33 @@ def test_polite_harness_is_not_killed(private: PrivateTmux, runner: TmuxRunner, 
     pane = private.spawn(runner, launcher(private.folder / "launch", body))
     _pid_in(private.folder / "first")
 
-    ended = processes.end_tree(pane.tag, pane.pid, 5.0)
+    ended = processes.end_trees({pane.tag: pane.pid}, 5.0)[pane.tag]
 
     assert (ended.killed, ended.survivors) == (0, ())
     assert note.read_text() == "bye\n"
     wait_until(lambda: runner.survey().panes[0].exit == LastExit(3, None), "tmux tells the exit")
+
+
+def test_trees_are_ended_together(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
+    """All harnesses are asked before any is waited for: each of these ends only once every one was asked."""
+    asked = private.folder / "asked"
+    asked.mkdir()
+    body = (
+        f"trap 'touch {asked}/$$; while [ $(ls {asked} | wc -l) -lt 3 ]; do sleep 0.05; done; exit 5' TERM; "
+        f"echo $$ > {private.folder}/$1; while :; do sleep 0.05; done"
+    )
+    program = launcher(private.folder / "program", body)
+    names = ("a", "b", "c")
+    launches = {name: launcher(private.folder / f"launch-{name}", f"exec {program} {name}") for name in names}
+    panes = [private.spawn(runner, launch, target=name) for name, launch in launches.items()]
+    for name in names:
+        _pid_in(private.folder / name)
+
+    ended = processes.end_trees({panes[0].tag: panes[0].pid, panes[1].tag: None, panes[2].tag: panes[2].pid}, PATIENCE)
+
+    assert {tree.killed for tree in ended.values()} == {0}
+    assert {tree.lived for tree in ended.values()} == {True}
+    assert [pane.pid for pane in panes if alive(pane.pid)] == []
 
 
 def test_parent_that_ignores_its_signal_ends_with_its_child(
@@ -103,7 +125,7 @@ def test_parent_that_ignores_its_signal_ends_with_its_child(
     _pid_in(private.folder / "first")
     wait_until(lambda: len(processes.marked(pane.tag)) >= 2, "the child runs")
 
-    ended = processes.end_tree(pane.tag, pane.pid, 5.0)
+    ended = processes.end_trees({pane.tag: pane.pid}, 5.0)[pane.tag]
 
     assert (ended.killed, ended.survivors) == (0, ())
 
@@ -113,7 +135,7 @@ def test_tree_ends_while_tmux_is_frozen(private: PrivateTmux, runner: TmuxRunner
     pane, _ = private.reading(runner)
 
     with private.frozen():
-        ended = processes.end_tree(pane.tag, None, 2.0)
+        ended = processes.end_trees({pane.tag: None}, 2.0)[pane.tag]
 
     assert ended.survivors == ()
     assert not alive(pane.pid)
@@ -126,7 +148,7 @@ def test_exit_is_read_while_tmux_does_not_ask_for_it(private: PrivateTmux, runne
     _pid_in(private.folder / "first")
 
     with private.frozen():
-        ended = LocalProcesses().end_tree(pane.tag, pane.pid, 5.0)
+        ended = LocalProcesses().end_trees({pane.tag: pane.pid}, 5.0)[pane.tag]
 
     assert ended.exit == LastExit(9, None)
 
@@ -138,7 +160,7 @@ def test_tree_ends_after_tmux_is_gone(private: PrivateTmux, runner: TmuxRunner, 
     first = _pid_in(private.folder / "first")
     os.kill(private.pid(), signal.SIGKILL)
 
-    ended = processes.end_tree(pane.tag, pane.pid, 0.3)
+    ended = processes.end_trees({pane.tag: pane.pid}, 0.3)[pane.tag]
 
     assert (ended.killed, ended.survivors) == (1, ())
     assert not alive(first)
@@ -150,11 +172,11 @@ def test_pid_of_another_is_not_touched(
     """A remembered pid that belongs to another pane or to a stranger by now is left alone."""
     other = private.spawn(runner, Path("/bin/cat"))
 
-    of_pane = processes.end_tree(new_instance(), other.pid, 0.2)
-    of_stranger = processes.end_tree(new_instance(), strangers[0].pid, 0.2)
-    of_ourselves = processes.end_tree(new_instance(), os.getpid(), 0.2)
+    of_pane = processes.end_trees({new_instance(): other.pid}, 0.2)
+    of_stranger = processes.end_trees({new_instance(): strangers[0].pid}, 0.2)
+    of_ourselves = processes.end_trees({new_instance(): os.getpid()}, 0.2)
 
-    assert [of.killed for of in (of_pane, of_stranger, of_ourselves)] == [0, 0, 0]
+    assert [tree.killed for of in (of_pane, of_stranger, of_ourselves) for tree in of.values()] == [0, 0, 0]
     assert alive(other.pid)
     assert strangers[0].poll() is None
 
@@ -167,7 +189,7 @@ def test_program_that_hides_its_environment_is_ended(
     pane = private.spawn(runner, launcher(private.folder / "launch", body))
     first = _pid_in(private.folder / "first")
 
-    ended = processes.end_tree(pane.tag, pane.pid, 2.0)
+    ended = processes.end_trees({pane.tag: pane.pid}, 2.0)[pane.tag]
 
     assert ended.survivors == ()
     assert not alive(first)
@@ -187,7 +209,7 @@ def test_orphan_in_a_session_of_its_own_without_our_environment_is_ended(
     gone = _pid_in(folder / "gone")
     wait_until(lambda: gone not in _children_of(pane.pid), "it descends from the harness no more")
 
-    ended = LocalProcesses().end_tree(pane.tag, pane.pid, 0.3)
+    ended = LocalProcesses().end_trees({pane.tag: pane.pid}, 0.3)[pane.tag]
 
     assert ended.survivors == ()
     assert not alive(gone)
@@ -215,7 +237,7 @@ def test_server_that_a_process_of_an_instance_starts_outlives_it(private: Privat
         outer = private.spawn(runner, starter, target="loop-standing-outer", **environ)
         made = _pid_in(note)
 
-        ended = LocalProcesses().end_tree(outer.tag, outer.pid, 1.0)
+        ended = LocalProcesses().end_trees({outer.tag: outer.pid}, 1.0)[outer.tag]
 
         assert made == 0
         assert ended.survivors == ()
@@ -236,7 +258,7 @@ def test_what_another_user_runs_is_left_alone() -> None:
         "shed_limit()\n"
         "if os.geteuid() == 0:\n"
         "    os.setresuid(65534, 65534, 0)\n"
-        f"ended = LocalProcesses().end_tree('{instance}', None, 0.2)\n"
+        f"ended = LocalProcesses().end_trees({{'{instance}': None}}, 0.2)['{instance}']\n"
         "if os.geteuid() == 65534:\n"
         "    os.setresuid(0, 0, 0)\n"
         "print(ended.survivors, service.poll())\n"
@@ -263,7 +285,7 @@ def test_caller_that_carries_the_marker_is_spared(processes: LocalProcesses) -> 
         "import subprocess, sys\n"
         "from core.tmux.processes import LocalProcesses\n"
         "child = subprocess.Popen(['sleep', '60'])\n"
-        f"ended = LocalProcesses().end_tree('{instance}', None, 0.2)\n"
+        f"ended = LocalProcesses().end_trees({{'{instance}': None}}, 0.2)['{instance}']\n"
         "print(child.wait(), ended.survivors)\n"
     )
 
@@ -342,7 +364,7 @@ def test_without_pidfds_the_same_ends_and_is_told(
     told = threading.Event()
     processes.watch(pane.pid, told.set)
 
-    ended = processes.end_tree(pane.tag, pane.pid, 2.0)
+    ended = processes.end_trees({pane.tag: pane.pid}, 2.0)[pane.tag]
 
     assert ended.survivors == ()
     assert told.wait(PATIENCE)

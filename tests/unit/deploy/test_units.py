@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from core.config.settings import TmuxSettings
 from core.serving.hosting import UNIT
+from core.serving.service import STOP_SECONDS
+from core.standing.ending import END_SECONDS
 from core.surfaces.cli.lifecycle import serve_command
 from core.tmux import birth
 
@@ -43,6 +46,14 @@ def test_what_ends_the_service_ends_no_agent() -> None:
 def test_one_agents_end_ends_no_other() -> None:
     """An agent that is killed for want of memory does not take the unit with it."""
     assert unit(birth.UNIT)["Service"]["OOMPolicy"] == "continue"
+
+
+def test_systemd_waits_as_long_as_an_end_may_take() -> None:
+    """Else it would kill agents within their grace, and a service that is about to end."""
+    tmux, service = (float(unit(name)["Service"]["TimeoutStopSec"]) for name in (birth.UNIT, UNIT))
+
+    assert tmux == TmuxSettings().harness_kill_grace_seconds + END_SECONDS
+    assert service > STOP_SECONDS
 
 
 def test_nothing_hides_the_socket_or_the_tokens_reach_the_agents() -> None:

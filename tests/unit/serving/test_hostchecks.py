@@ -1,12 +1,14 @@
 """What threatens the tmux server, by the cgroup it is in; the texts are those of real machines."""
 
+import math
 import os
 import pwd
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from core.serving.hostchecks import Host, cgroup_of, findings, host_findings
+from core.serving.hostchecks import Host, cgroup_of, findings, host_findings, span_of
 
 UNIT = "/user.slice/user-1000.slice/user@1000.service/app.slice/the-loop-tmux.service"
 SCOPE = "/user.slice/user-1000.slice/user@1000.service/app.slice/run-r3f5e0c8.scope"
@@ -77,6 +79,27 @@ def test_a_service_that_is_not_its_own_threatens(tmux: str, service: str, name: 
 def test_where_nobody_ends_it_nothing_is_said(cgroup: str) -> None:
     """A container, no cgroups at all, an operator's own unit for it."""
     assert findings(Host(cgroup, "/system.slice/the-loop.service", "ann", lingers=False)) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("20s", 20), ("1min 30s", 90), ("2h 500ms", 7200.5), ("infinity", math.inf), ("", None), ("soon", None)],
+)
+def test_a_span_of_systemds_is_read(text: str, seconds: float | None) -> None:
+    """As `systemctl show` writes it; what is not understood is not known."""
+    assert span_of(text) == seconds
+
+
+def test_a_unit_that_kills_within_the_grace_is_told() -> None:
+    """With the line that mends it; a unit of anybody's that gives enough, or does not say, is not."""
+    short = Host(UNIT, SERVICE, "ann", lingers=True, gives=20, needs=75)
+
+    (found,) = findings(short)
+
+    assert "TimeoutStopSec=75" in found
+    assert "systemctl --user edit the-loop-tmux.service" in found
+    assert findings(replace(short, gives=75)) == findings(replace(short, gives=None)) == ()
+    assert findings(replace(short, tmux=SCOPE)) == ()
 
 
 def machine(root: Path, *, systemd: bool = True, lingers: bool = False) -> Path:
