@@ -48,6 +48,16 @@ class SweepPace:
 Committed = asyncio.Future[Verdict | None]
 
 
+@dataclass(frozen=True)
+class Looked:
+    """What came of a look at the threads: how many were read to their end, how many not, and why not."""
+
+    read: int
+    unread: int = 0
+    reason: str = ""  #: of the first that could not be read
+    passing: str = ""  #: why one of them could not be read that may be read later by itself; "": there is none
+
+
 class Incomplete(Exception):
     """A thread was not handed over to its end; its cursor stays."""
 
@@ -64,7 +74,10 @@ class Sweeper:
         intake: Intake,
         clock: Clock,
         pace: SweepPace,
+        *,
+        polls: bool = False,
     ) -> None:
+        """`polls`: nothing comes in but by sweeps."""
         self._client = client
         self._tokens = tokens
         self._own = own
@@ -75,6 +88,14 @@ class Sweeper:
         self._asked = asyncio.Event()
         self._next_call = 0.0
         self._told: dict[tuple[str, str], str] = {}  #: by thread: the trouble that was logged
+        self._polls = polls
+        self._since: datetime | None = None  #: since when what is said is heard live
+        self._round = 0
+        self._read: dict[tuple[str, str], int] = {}  #: by thread: the latest round that read it to its end
+
+    def listening(self) -> None:
+        """From now on what is said is heard as it is said."""
+        self._since = self._clock.now()
 
     async def behind(self) -> None:
         """Let what is delivered from now on wait for a sweep, which is to be asked for."""
@@ -107,13 +128,20 @@ class Sweeper:
 
     async def sweep(self, *, only_new: bool = False) -> None:
         """Sweep once. Raises Incomplete if any thread could not be read to its end for a reason that passes."""
+        looked = await self.look(only_new=only_new)
+        if looked.passing:
+            raise Incomplete(looked.passing)
+
+    async def look(self, *, only_new: bool = False) -> Looked:
+        """Sweep once, and return what came of it. Raises Incomplete where it is not known which threads there are."""
         own = self._own.identity
         if own is None:
             raise Incomplete("it is not known yet who the bot is")
         if not only_new:
+            self._round += 1
             await self._intake.warm()
-        problems = []
-        sharing: dict[str, bool] = {}
+        failed: list[tuple[str, bool]] = []
+        read, sharing = 0, dict[str, bool]()
         try:
             threads = await self._door.threads(KIND, own.team)
         except StoreBroken as error:
@@ -124,14 +152,14 @@ class Sweeper:
             try:
                 await self._thread(thread, own, sharing)
                 self._told.pop((thread.channel, thread.thread), None)
+                read += 1
             except ChannelError as error:
                 self._tell(thread, error)
-                if error.transient:
-                    problems.append(str(error))
+                failed.append((str(error), error.transient))
             except (StoreBroken, Incomplete) as error:
-                problems.append(str(error))
-        if problems:
-            raise Incomplete(problems[0])
+                failed.append((str(error), True))
+        passing = next((reason for reason, passes in failed if passes), "")
+        return Looked(read, len(failed), failed[0][0] if failed else "", passing)
 
     def _tell(self, thread: BoundThread, error: ChannelError) -> None:
         place = (thread.channel, thread.thread)
@@ -167,10 +195,21 @@ class Sweeper:
             if not page:
                 break
         await self._tell_missing(thread, own, [ts for ts in _known(thread) if ts not in seen], now)
-        oldest = words_of(age(min(caught, key=order), now)) if caught else ""
+        missed = [ts for ts in caught if not self._heard(thread, ts)]
+        self._read[thread.channel, thread.thread] = self._round
+        oldest = words_of(age(min(missed, key=order), now)) if missed else ""
         before = earlier(cursor, 2 * _OVERLAP)
-        done = Swept(thread.channel, thread.thread, cursor, before, len(caught), oldest, shared)
+        done = Swept(thread.channel, thread.thread, cursor, before, len(missed), oldest, shared)
         await self._door.swept(KIND, own.team, done)
+
+    def _heard(self, thread: BoundThread, ts: str) -> bool:
+        """Tell whether somebody listened when that was said, so that it is nothing to tell that a sweep has found it.
+
+        Who polls listens by reading a thread again and again, one round that failed or not.
+        """
+        if self._polls:
+            return self._read.get((thread.channel, thread.thread), -2) >= self._round - 2
+        return self._since is not None and age(ts, self._since) == 0
 
     async def _handed_over(self, found: list[Document], thread: BoundThread, own: Identity, shared: bool) -> list[str]:
         """Hand a page's replies and edits over, and return the time stamps of replies that were new.

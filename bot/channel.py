@@ -98,7 +98,8 @@ class SlackChannel:
         client, own, stop = async_web_client(self._settings), Self(), asyncio.Event()
         directory = Directory(client, self._tokens, self._clock, keep_failure=self._pace.lookup)
         intake = Intake(door, directory, self._settings, self._clock)
-        sweeper = Sweeper(client, self._tokens, own, door, intake, self._clock, self._sweep_pace)
+        polls = mode == "poll"
+        sweeper = Sweeper(client, self._tokens, own, door, intake, self._clock, self._sweep_pace, polls=polls)
         files = Files(self._settings, self._tokens, client, own, door, self._file_pace)
         intake.committed, intake.missed = files.ask, sweeper.ask
         buttons = Buttons(door, directory, self._settings, lambda: own.identity)

@@ -131,9 +131,13 @@ class Check:
         return web_client(self._settings, self._tokens.app())
 
 
-def _scopes(granted: str, mode: str) -> Finding:
-    given = {scope.strip() for scope in granted.split(",") if scope.strip()}
+def _scopes(granted: str | None, mode: str) -> Finding:
+    """Compare what the token grants with what is called. `granted` None: Slack's answer does not say."""
     needed = manifest.scopes(mode)
+    if granted is None:
+        remedy = f"see whether the page OAuth & Permissions of the app names them: {', '.join(needed)}"
+        return Finding("scopes", False, "could not be told: Slack's answer does not name the token's scopes", remedy)
+    given = {scope.strip() for scope in granted.split(",") if scope.strip()}
     missing = [scope for scope in needed if scope not in given]
     if missing:
         remedy = "paste the manifest (`the-loop slack manifest`) into the app's page and reinstall it"

@@ -120,6 +120,8 @@ class Connection:
         await self._reading.identify()
         opening = self._reading.client.apps_connections_open(app_token=self._reading.tokens.app().reveal())
         await self._reading.sweeper.behind()  # before the first event of this connection can come
+        if self._socket is None or not await self._socket.is_connected():
+            self._reading.sweeper.listening()
         url = payloads.socket_url(await asked("apps.connections.open", "", opening))
         socket = Socket(self._reading.client, url, self._handle, self._pace.ping, self._pace.pong)
         try:

@@ -115,17 +115,17 @@ def answer_of(error: SlackApiError) -> Answer:
     return Answer(
         code=code if isinstance(code, str) and _CODE.fullmatch(code) else "",
         status=status if isinstance(status, int) else 200,
-        retry_after=_seconds(header(response, "retry-after")),
+        retry_after=_seconds(header(response, "retry-after") or ""),
         needed=needed if isinstance(needed, str) else "",
     )
 
 
-def header(response: Any, name: str) -> str:
-    """Return a header of a response of slack_sdk, whatever its case, or ""."""
+def header(response: Any, name: str) -> str | None:
+    """Return a header of a response of slack_sdk, whatever its case; None where it has none of that name."""
     headers = getattr(response, "headers", None)
     if not isinstance(headers, Mapping):
-        return ""
-    return next((str(value) for key, value in headers.items() if str(key).lower() == name), "")
+        return None
+    return next((str(value) for key, value in headers.items() if str(key).lower() == name), None)
 
 
 def channel_error(method: str, where: str, error: Exception) -> ChannelError:

@@ -88,6 +88,7 @@ class HttpReader:
             return
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
+            self._reading.sweeper.listening()
             self._reading.sweeper.ask()
         await self._reading.standing.tell(True, f"HTTP as {known.name} in {known.team}: Slack calls {PATH}")
 

@@ -303,6 +303,10 @@ class Controls:
         """Give an app these scopes and no others."""
         self._room.store.put_app(replace(self.app(app), scopes=tuple(scopes)))
 
+    def hide_scopes(self, hidden: bool = True) -> None:
+        """Answer calls without the headers that name scopes, as a proxy in between may do."""
+        self._room.faults.hides_scopes = hidden
+
     def set_revoked(self, revoked: bool = True, app: str | None = None) -> None:
         """Revoke an app's tokens, or make them good again."""
         self._room.store.put_app(replace(self.app(app), revoked=revoked))

@@ -34,6 +34,7 @@ class Faults:
     """The faults that are still to happen, taken in the order they were asked for."""
 
     def __init__(self) -> None:
+        self.hides_scopes = False  #: no answer has the headers that name scopes
         self._pending: list[Fault] = []
 
     def add(self, fault: Fault) -> None:

@@ -48,7 +48,7 @@ class WebApi:
         except ApiError as error:
             body = error.body()
         headers = {"x-slack-req-id": new_id("")}
-        if app is not None and method is not None:
+        if app is not None and method is not None and not self._room.faults.hides_scopes:
             headers["x-oauth-scopes"] = "connections:write" if method.app_token else ",".join(app.scopes)
             headers["x-accepted-oauth-scopes"] = method.scope
         return web.json_response(body, headers=headers)

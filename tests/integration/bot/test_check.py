@@ -54,6 +54,18 @@ def test_missing_scopes_are_listed(workspace: WorkspaceThread) -> None:
     assert "reinstall" in bad["scopes"].remedy
 
 
+def test_scopes_that_slack_does_not_name_are_not_called_missing(workspace: WorkspaceThread) -> None:
+    """A proxy may take the header away: what could not be told is said so, with where to look."""
+    workspace.do(lambda c: c.hide_scopes())
+
+    bad = _bad(channel_on(workspace).check())
+
+    assert "could not be told" in bad["scopes"].detail
+    assert "missing" not in bad["scopes"].detail
+    assert "OAuth & Permissions" in bad["scopes"].remedy
+    assert "usergroups:read" in bad["scopes"].remedy
+
+
 def test_the_channels_troubles_are_told_apart(workspace: WorkspaceThread) -> None:
     """Not configured, unknown, not joined, archived: each has its own remedy."""
     unset = _bad(channel_on(workspace, channel="").check())["channel"]

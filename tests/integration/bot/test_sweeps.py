@@ -219,6 +219,90 @@ def test_polling_needs_no_socket(workspace: WorkspaceThread, door: Door) -> None
     assert workspace.sockets_opened() == 0
 
 
+POLL = {"mode": "poll", "intervalSeconds": 1}
+
+
+def test_what_a_round_finds_was_heard(workspace: WorkspaceThread, door: Door) -> None:
+    """Where threads are polled, every reply comes by a sweep: only what was said before is caught up."""
+    root = bound(workspace, door)
+    miss(workspace, root, ["before"])
+
+    with Served(workspace, door, read=POLL):
+        door.wait_for_replies(1)
+        swept(door)
+        ts = workspace.say("alice", "agents", "an ordinary one", root)
+        door.wait(lambda seen: any(done.cursor == ts for done in seen.sweeps))
+
+    assert [text for _, text in came_in(door)] == ["before", "an ordinary one"]
+    assert sum(done.caught_up for done in door.sweeps) == 1
+
+
+def test_what_was_said_while_rounds_failed_is_caught_up(workspace: WorkspaceThread, door: Door) -> None:
+    """Nobody was listening then, though the service ran; and status says so meanwhile."""
+    root = bound(workspace, door)
+    pace = replace(SWEEP_PACE, attempts=1)
+
+    with Served(workspace, door, sweep_pace=pace, read=POLL):
+        swept(door)
+        workspace.fault("conversations.replies", "http", count=1000)
+        told = door.wait(lambda seen: next((text for up, text in seen.states if not up and "3 attempts" in text), None))
+        ts = workspace.say("alice", "agents", "is anybody there?", root)
+        workspace.clear_faults()
+        done = door.wait(lambda seen: next((done for done in seen.sweeps if done.cursor == ts), None))
+        up = door.wait_until_up()
+
+    assert "no thread can be read" in told
+    assert "HTTP 503" in told
+    assert done.caught_up == 1
+    assert up.startswith("polling every 1 s")
+
+
+def test_a_thread_of_several_that_cannot_be_read_is_named_while_the_others_are(
+    workspace: WorkspaceThread, door: Door
+) -> None:
+    """Polling works, and not for all: that is what status says."""
+    root = bound(workspace, door)
+    gone = "1700000000.000001"
+    door.bound.append(BoundThread("gone", workspace.channel_id("agents"), gone, gone, None))
+
+    with Served(workspace, door, read=POLL):
+        told = door.wait(lambda seen: next((text for up, text in seen.states if up), None))
+        swept(door)
+
+    assert "1 of 2 threads cannot be read" in told
+    assert "thread_not_found" in told
+    assert {done.thread for done in door.sweeps} == {root}
+
+
+def test_a_missing_right_to_read_is_no_polling(workspace: WorkspaceThread, door: Door) -> None:
+    """A scope that lacks is not mended by waiting, but it can be: rounds go on, and status says why nothing comes."""
+    bound(workspace, door)
+    workspace.set_scopes(["chat:write", "channels:read", "users:read"])
+
+    with Served(workspace, door, read=POLL):
+        told = door.wait_until_down()
+        workspace.set_scopes(["chat:write", "channels:read", "channels:history", "users:read"])
+        door.wait_until_up()
+
+    assert "missing_scope" in told
+
+
+def test_what_comes_live_is_not_said_to_be_caught_up(workspace: WorkspaceThread, door: Door) -> None:
+    """A sweep may find a reply before its event has come; it was sent while somebody listened."""
+    root = bound(workspace, door)
+    with Served(workspace, door):
+        swept(door)
+        workspace.hold_events()
+        workspace.say("alice", "agents", "live", root)
+        looked = len(door.sweeps)
+        workspace.disconnect("refresh_requested")
+        door.wait(lambda seen: len(seen.sweeps) > looked)
+        workspace.release_events()
+        door.wait_for_replies(1)
+
+    assert sum(done.caught_up for done in door.sweeps) == 0
+
+
 def test_polling_with_a_revoked_token_ends_with_its_remedy(workspace: WorkspaceThread, door: Door) -> None:
     """What waiting cannot mend is said, and the service goes on without Slack."""
     workspace.set_revoked()
