@@ -140,7 +140,7 @@ def test_an_allowed_tool_is_work_while_it_runs(talking: ClaudeProduct, who: str)
     if who == "thread":
         press(talking, "alice", asked, "Allow")
     else:
-        talking.keys(number_of(talking, "Yes$"))
+        talking.keys(number_of(talking, "Yes"))
     talking.wait_activity("busy", seconds=12)
     talking.workspace.say("alice", "agents", "while it runs", thread)
     wait_until(lambda: talking.state_of("while it runs") == "accepted", "its queue has it", 12)

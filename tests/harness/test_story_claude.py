@@ -19,10 +19,19 @@ def serve(product: ClaudeProduct, **env: str) -> str:
 
 
 def number_of(product: ClaudeProduct, option: str) -> str:
-    """Return the digit that picks this option of the open dialog."""
-    found = re.findall(rf"(?m)(\d)\. {option}", product.screen())
-    assert found, product.screen()
-    return str(found[-1])
+    """Return the digit that picks this option of the open dialog, once it is drawn: its status comes first.
+
+    Of several that begin with the word it is the first, which is the plain one.
+    """
+    found: list[str] = []
+
+    def drawn() -> bool:
+        lines = [line.rstrip() for line in product.screen().splitlines()]
+        found[:] = [digit for line in lines for digit in re.findall(rf"(\d)\. {option}\b", line)]
+        return bool(found)
+
+    wait_until(drawn, f"{option!r} is an option; {product.screen()}")
+    return found[0]
 
 
 @pytest.mark.capability("resume")
