@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -152,6 +153,24 @@ class ClaudeProduct(Product):
     def keys(self, *keys: str, name: str = NAME) -> None:
         """Press keys in the session's pane, by tmux's names for them."""
         self.tmux("send-keys", "-t", f"=loop-standing-{name}:", *keys)
+
+    def answer(self, option: str, name: str = NAME) -> None:
+        """Answer the open dialog by the first option that begins with this word, or by Escape, as a person does.
+
+        Its status comes before it is drawn, and it takes keys some tenths of a second after that.
+        """
+        pattern = re.compile(rf"(\d)\. {option}\b")
+        if option != "Escape":
+            wait_until(lambda: pattern.search(self.screen(name)), f"{option!r} is an option; {self.screen(name)}")
+        found = pattern.search(self.screen(name))
+        key = found[1] if found else option
+
+        def pressed() -> bool:
+            if self.status(name) == "waiting":
+                self.keys(key, name=name)
+            return self.status(name) != "waiting"
+
+        wait_until(pressed, f"{option!r} answers the dialog; {self.screen(name)}", every=1.5)
 
     @contextmanager
     def person(self, name: str = NAME) -> Iterator[Person]:

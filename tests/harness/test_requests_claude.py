@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.harness.claude_product import ClaudeProduct
-from tests.harness.test_story_claude import number_of, serve
+from tests.harness.test_story_claude import serve
 from tests.support.asking import press, press_stale, wait_buttons, wait_text, whispered
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
@@ -85,7 +85,7 @@ def test_the_terminal_may_be_first(talking: ClaudeProduct, answer: str) -> None:
     asked = wait_buttons(talking, thread, ASK, 60)
     talking.wait_status("waiting")
 
-    talking.keys(answer if answer == "Escape" else number_of(talking, answer))
+    talking.answer(answer)
     told = wait_text(talking, thread, asked["ts"], "nswered at the terminal", 30)
 
     assert "Allowed" not in told
@@ -98,7 +98,7 @@ def test_a_press_after_an_enter_at_the_terminal_decides_nothing(talking: ClaudeP
     talking.workspace.say("alice", "agents", "[[tool bash touch made-by-test && sleep 20]]", thread)
     asked = wait_buttons(talking, thread, ASK, 60)
     talking.wait_status("waiting")
-    talking.keys(number_of(talking, "Yes"))
+    talking.answer("Yes")
     talking.wait_status("busy")
 
     press(talking, "alice", asked, "Deny")
@@ -140,7 +140,7 @@ def test_an_allowed_tool_is_work_while_it_runs(talking: ClaudeProduct, who: str)
     if who == "thread":
         press(talking, "alice", asked, "Allow")
     else:
-        talking.keys(number_of(talking, "Yes"))
+        talking.answer("Yes")
     talking.wait_activity("busy", seconds=12)
     talking.workspace.say("alice", "agents", "while it runs", thread)
     wait_until(lambda: talking.state_of("while it runs") == "accepted", "its queue has it", 12)
