@@ -1,0 +1,292 @@
+"""A program called `claude` for tests: the bundled agent with the options and the files of Claude Code.
+
+It behaves as Claude Code 2.1.197 does, or differs from that in one thing, by `--behave NAME` among its arguments. What
+it really did stands in the file that `--truth FILE` names, a JSON object a line: {"at": epoch seconds, "what", "text"}.
+
+    began, over      a turn, however it ended          received         an Enter submitted this text
+    queued, taken    it is in the queue; a turn has it  dropped          a queued one is gone
+    dialog, entered  a dialog; an Enter answered it    bounced          a blocked one is in the input line
+    left             the program has ended
+
+Standard library and the bundled agent only; it is run by `python -I -S`, as that is. `install` makes it a program.
+"""
+
+import json
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from core.agent import session as agent
+from core.agent.conversation import Conversation
+from core.agent.dialog import Dialog
+from core.agent.keyboard import Key, Press
+from core.agent.options import BadOption, Options, parse
+from core.agent.terminal import Terminal
+
+ROOT = Path(__file__).resolve().parents[2]
+VERSION = "99.0.0"  #: nobody has tried it, so that nothing is taken for granted
+_VALUED = ("--session-id", "--resume", "--settings", "--mcp-config")
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """In what it differs from Claude Code 2.1.197."""
+
+    unheard: tuple[str, ...] = ()  #: hooks that never fire; "*": none does
+    early: bool = False  #: a prompt of mid-turn is reported as it is queued, with the running turn's id, and not again
+    twice: bool = False  #: every prompt is reported two times
+    steers: bool = False  #: what is queued is slipped into the running turn as its tool ends, which no hook reports
+    bounces: bool = False  #: what a hook blocks comes back into the input line
+    forgets: bool = False  #: its queue is gone after an Escape
+    stays_busy: bool = False  #: its status file calls it busy while a dialog is open
+    transcript: str = "usual"  #: renamed | gone | foreign: another file, none, or lines of another form
+
+
+BEHAVIOURS: Mapping[str, Behaviour] = {
+    "usual": Behaviour(),
+    "steers": Behaviour(steers=True),
+    "newest": Behaviour(early=True, steers=True, bounces=True),
+    "boot hook never": Behaviour(unheard=("SessionStart",)),
+    "start hook early": Behaviour(early=True),
+    "start hook never": Behaviour(unheard=("UserPromptSubmit",)),
+    "start hook twice": Behaviour(twice=True),
+    "stop hook never": Behaviour(unheard=("Stop",)),
+    "hooks never": Behaviour(unheard=("*",)),
+    "dialog without a hook": Behaviour(unheard=("PermissionRequest",)),
+    "dialog on the screen alone": Behaviour(unheard=("PermissionRequest",), stays_busy=True),
+    "transcript renamed": Behaviour(transcript="renamed"),
+    "transcript gone": Behaviour(transcript="gone"),
+    "transcript of another form": Behaviour(transcript="foreign"),
+    "blocked prompts bounce": Behaviour(bounces=True),
+    "queue dropped at an escape": Behaviour(forgets=True),
+}
+
+
+class Truth:
+    """Writes down what really happened."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def tell(self, what: str, text: str = "") -> None:
+        """Append one thing."""
+        line = json.dumps({"at": time.time(), "what": what, "text": text}) + "\n"
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, line.encode())
+        finally:
+            os.close(descriptor)
+
+
+class ClaudeConversation(Conversation):
+    """One conversation where Claude Code keeps it: by the folder that it works in."""
+
+    form = "usual"
+
+    def __init__(self, state: Path, session_id: str) -> None:
+        super().__init__(state, session_id)
+        folder = state / "projects" / re.sub(r"[^A-Za-z0-9]", "-", os.path.realpath(os.getcwd()))
+        self.path = folder / f"{session_id}{'.v2' if self.form == 'renamed' else ''}.jsonl"
+
+    def steered(self, text: str) -> None:
+        """Append that a queued prompt was slipped into the running turn."""
+        self._append({"type": "queue-operation", "operation": "remove", "content": text})
+        attachment = {"type": "queued_command", "prompt": text, "origin": {"kind": agent.HUMAN}}
+        self._append({"type": "attachment", "attachment": attachment})
+
+    def _append(self, entry: dict[str, Any]) -> None:
+        if self.form == "gone":
+            self._remember(entry)
+        elif self.form == "foreign":
+            self._remember(entry)
+            super()._append({"schema": 2, "record": {"of": entry.get("type"), "body": str(entry.get("message"))}})
+        else:
+            super()._append(entry)
+
+
+class ClaudeDialog(Dialog):
+    """A dialog as Claude Code draws it."""
+
+    def text(self) -> str:
+        """Return what is shown."""
+        first, *others = (f"{number}. {option}" for number, option in enumerate(self._options, 1))
+        lines = ["\u2500" * 40, f" {self._question}", f" \u276f {first}", *(f"   {other}" for other in others)]
+        return "\n".join([*lines, "", " Esc to cancel · Tab to amend"])
+
+
+class ClaudeSession(agent.Session):
+    """The agent's session, with what it does differently, and what it really does written down."""
+
+    def __init__(
+        self, options: Options, conversation: Conversation, terminal: Terminal, behaviour: Behaviour, truth: Truth
+    ) -> None:
+        super().__init__(options, conversation, terminal)
+        self._behaviour = behaviour
+        self._truth = truth
+        self._reported: list[str] = []  #: queued prompts that a hook has been told of
+        self._in_turn = False
+
+    # ---- prompts
+
+    def _submit(self, message: str) -> None:
+        text = message.rstrip()
+        if text.strip():
+            self._truth.tell("received", text)
+        queues = self._turn is not None and bool(text.strip()) and not text.startswith("/") and text != "exit"
+        if queues and self._behaviour.early:
+            if self._fire("UserPromptSubmit", prompt=text) is not None:
+                self._bounce(text)
+                return
+            self._reported.append(text)
+        super()._submit(message)
+        if queues:
+            self._truth.tell("queued", text)
+
+    def _take(self, text: str, origin: str) -> bool:
+        taken = super()._take(text, origin)
+        if text in self._reported:
+            self._reported.remove(text)
+        if not taken:
+            self._bounce(text)
+            return False
+        if not self._in_turn:
+            self._in_turn = True
+            self._truth.tell("began")
+        self._truth.tell("taken", text)
+        return True
+
+    def _bounce(self, text: str) -> None:
+        if self._behaviour.bounces:
+            self._composer.text = text
+            self._truth.tell("bounced", text)
+
+    def _finish_tool(self, result: object) -> None:
+        steers = self._tool is not None and self._behaviour.steers
+        super()._finish_tool(result)
+        if steers:
+            for text in [text for text, origin in self._queue if origin == agent.HUMAN]:
+                self._queue.remove((text, agent.HUMAN))
+                assert isinstance(self._conversation, ClaudeConversation)
+                self._conversation.steered(text)
+                self._truth.tell("taken", text)
+
+    # ---- turns
+
+    def _over(self) -> None:
+        if self._in_turn:
+            self._in_turn = False
+            self._truth.tell("over")
+
+    def _finish(self, text: str) -> None:
+        self._over()
+        super()._finish(text)
+
+    def _interrupt(self) -> None:
+        if self._turn is not None and self._behaviour.forgets:
+            self._drop()
+        self._over()
+        super()._interrupt()
+
+    def _drop(self) -> None:
+        for text, _ in self._queue:
+            self._truth.tell("dropped", text)
+        self._queue = []
+
+    def _end(self) -> None:
+        self._drop()
+        self._over()
+        super()._end()
+        self._truth.tell("left")
+
+    # ---- dialogs, hooks, status
+
+    def _ask(self, dialog: Dialog) -> None:
+        self._truth.tell("dialog")
+        super()._ask(dialog)
+
+    def _on_press(self, press: Press) -> None:
+        if self._dialog is not None and press.key is Key.ENTER:
+            self._truth.tell("entered")
+        super()._on_press(press)
+
+    def _fire(self, event: str, **fields: object) -> str | None:
+        if event != "UserPromptSubmit":
+            return super()._fire(event, **fields)
+        if fields["prompt"] in self._reported:
+            return None  # it was reported as it was queued
+        reason = super()._fire(event, **fields)
+        return super()._fire(event, **fields) if reason is None and self._behaviour.twice else reason
+
+    def _draw(self) -> None:
+        if self._dialog is not None:
+            self._terminal.row("")
+        else:
+            self._terminal.row(f"\u276f {self._composer.shown(self._terminal.width - 3)}")
+
+    def _tell_status(self) -> None:
+        shown = self._dialog
+        if self._behaviour.stays_busy:
+            self._dialog = None
+        super()._tell_status()
+        self._dialog = shown
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run as Claude Code would with these arguments."""
+    given, prompt = _given(argv)
+    behaviour = BEHAVIOURS[given.pop("--behave", "usual")]
+    truth = Truth(given.pop("--truth", os.devnull))
+    home = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path(os.environ["HOME"]) / ".claude")
+    words = ["--state", str(home), *(word for pair in given.items() for word in pair)]
+    options = parse([*words, *(() if prompt is None else ("--", prompt))])
+    unheard = set(options.hooks) if "*" in behaviour.unheard else set(behaviour.unheard)
+    options = replace(options, hooks={event: each for event, each in options.hooks.items() if event not in unheard})
+    ClaudeConversation.form = behaviour.transcript
+    vars(agent).update(Conversation=ClaudeConversation, Dialog=ClaudeDialog)  # of this process alone
+    conversation = ClaudeConversation(home, options.session_id)
+    if options.resume:
+        with suppress(OSError):  # it remembers by other means
+            conversation.load()
+    with Terminal() as terminal:
+        return ClaudeSession(options, conversation, terminal, behaviour, truth).run()
+
+
+def _given(argv: Sequence[str]) -> tuple[dict[str, str], str | None]:
+    """Return the options that mean something here, and the prompt; whatever else Claude Code would take is let pass."""
+    given: dict[str, str] = {}
+    words = iter(argv)
+    for word in words:
+        if word == "--":
+            return given, next(words, None)
+        if word in (*_VALUED, "--behave", "--truth"):
+            given[word] = next(words)
+    return given, None
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run, and return the exit status."""
+    os.umask(0o077)
+    if "--version" in argv:
+        print(f"{VERSION} (Claude Code)")
+        return 0
+    try:
+        return run(argv)
+    except BadOption as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def install(folder: Path) -> None:
+    """Write the program `claude` into the folder."""
+    lines = ("import sys", f"sys.path.insert(0, {str(ROOT)!r})", "from tests.fakes.claude import main")
+    words = [sys.executable, "-I", "-S", "-c", "; ".join((*lines, "sys.exit(main(sys.argv[1:]))"))]
+    program = folder / "claude"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    program.chmod(0o755)

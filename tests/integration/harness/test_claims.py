@@ -1,0 +1,86 @@
+"""What is claimed of a session is so, whatever its program does: one behaviour at a time."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.workspace.thread import WorkspaceThread
+from tests.fakes.claude import BEHAVIOURS
+from tests.support.claims import (
+    Case,
+    ClaimedProduct,
+    false_claims,
+    interrupt_with_a_queue,
+    pause_with_a_queue,
+    reply_and_interrupt,
+    restart_with_a_queue,
+    say_at_a_dialog,
+    say_in_mid_turn,
+    say_when_idle,
+    untold,
+)
+
+#: drive -> the behaviours after which a message need not arrive, but then nobody may say that it did
+DRIVES: Mapping[Callable[[Case], None], tuple[str, ...]] = {
+    say_when_idle: (),
+    say_in_mid_turn: ("hooks never",),
+    restart_with_a_queue: (
+        "boot hook never",
+        "hooks never",
+        "transcript renamed",
+        "transcript gone",
+        "transcript of another form",
+    ),
+    pause_with_a_queue: (),
+    interrupt_with_a_queue: ("queue dropped at an escape",),
+    say_at_a_dialog: tuple(BEHAVIOURS),
+}
+QUICK = (say_in_mid_turn, restart_with_a_queue, pause_with_a_queue)
+NOT_SEEN: Mapping[Callable[[Case], None], tuple[str, ...]] = {
+    say_at_a_dialog: ("dialog on the screen alone",)
+}  #: no source tells of it, and its screen is not read
+IN_THREADS = ("usual", "newest", "transcript gone", "queue dropped at an escape")
+
+
+@contextmanager
+def claimed(behaviours: Sequence[str], workspace: WorkspaceThread | None = None) -> Iterator[ClaimedProduct]:
+    """Give a product that runs, with a session a behaviour."""
+    folder = Path(tempfile.mkdtemp(prefix="lb-"))
+    product = ClaimedProduct(folder, behaviours, workspace)
+    try:
+        product.serve().wait_swept()
+        yield product
+    finally:
+        product.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize(
+    "drive",
+    [pytest.param(each, marks=() if each in QUICK else pytest.mark.long, id=each.__name__) for each in DRIVES],
+)
+def test_no_claim_is_false(drive: Callable[[Case], None]) -> None:
+    """Of answers, rows and events; nothing is doubled or lost unsaid, no dialog answered; what can arrive does."""
+    with claimed([each for each in BEHAVIOURS if each not in NOT_SEEN.get(drive, ())]) as product:
+        cases = product.drive(drive)
+
+        events = product.events()
+        found = {case.behaviour: false_claims(case, events) for case in cases}
+        missing = {case.behaviour: untold(case) for case in cases if case.behaviour not in DRIVES[drive]}
+    assert {behaviour: claims for behaviour, claims in found.items() if claims} == {}
+    assert {behaviour: texts for behaviour, texts in missing.items() if texts} == {}
+
+
+@pytest.mark.long
+def test_no_thread_claims_what_is_not_so() -> None:
+    """A reply that an interruption has dropped is never ticked off, one that a turn took is taken once."""
+    with WorkspaceThread(retry_scale=0.01, ack_seconds=2.0) as workspace, claimed(IN_THREADS, workspace) as product:
+        cases = product.drive(reply_and_interrupt)
+
+        events = product.events()
+        found = {case.behaviour: false_claims(case, events) for case in cases}
+    assert {behaviour: claims for behaviour, claims in found.items() if claims} == {}
