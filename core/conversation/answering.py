@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from core.domain.asking import Request, understand
 from core.domain.buttons import Role
+from core.domain.framing import defused
 from core.domain.message import WAITING, InboxRow, Kind, MessageState
 from core.observing.asking import Requests
 from core.session.steering import may_steer
@@ -50,7 +51,7 @@ class TypedAnswers:
         question = request.pending
         if question is None:
             return None
-        message, text = row.message, understand(question, row.message.text)
+        message, text = row.message, understand(question, defused(row.message.text))
         with self._system.database.transaction(durable=True):
             moved = self._requests.answer(request, message.who, message.actor, text=text)
             if moved is None:

@@ -1,4 +1,8 @@
-"""What a message looks like in a terminal: cleaned, framed with who wrote it, and found again by its marker. No I/O."""
+"""What a message looks like in a terminal: cleaned, framed with who wrote it, and found again by its frame. No I/O.
+
+A frame is ours alone: what looks like one within a text is written as a quotation, so that neither an agent nor the
+search of a harness's records takes it for one.
+"""
 
 import re
 from dataclasses import dataclass
@@ -10,13 +14,24 @@ from core.domain.pasting import pieces_of
 from core.domain.plaintext import plain
 from core.errors import InvalidValue
 
+BOOT_POINTER = "Read the file "  #: how a boot prompt begins, behind its frame, whose text is in a file
 AGENT_WAY = "agent"  #: `via` of a message that another session's agent wrote
 
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 SUBMIT = b"\r"
 
 _NOT_IN_A_NAME = re.compile(r"[\[\]#\s]+")
-_MARKER = re.compile(r"\[[^\[\]\n]{1,120} #([a-km-np-z2-9]{6})\]")
+_HIDING = "[\u00ad\u200b-\u200d\u2060\ufeff]*"  #: what has no width may stand within a marker
+_OPENS, _CLOSES, _WITHIN = r"[\[\uff3b]", r"[\]\uff3d]", r"[^\[\]\uff3b\uff3d\n]"  #: brackets, the wide ones among them
+#: what looks like a frame: with a marker anywhere, else at the beginning of a line
+_FRAME = re.compile(
+    rf"{_OPENS}(?P<marked>{_WITHIN}{{0,200}}#{_HIDING}(?:[a-km-np-z2-9]{_HIDING}){{6}})[ \t]*{_CLOSES}"
+    rf"|(?:(?<=[\n\u2028\u2029])|\A)[ \t]*{_OPENS}(?P<named>(?:{_WITHIN}{{1,80}} via [a-z]|agent [a-z0-9]|the-loop\b)"
+    rf"{_WITHIN}{{0,120}}){_CLOSES}(?![(\[])"
+)
+_HEAD = re.compile(r"^\[[^\[\]\n]{1,120} #[a-km-np-z2-9]{6}\] ", re.MULTILINE)
+_BEGINNING = 32  #: characters of a text, blanks left out, by which a record is known to hold it
+_TOO_LONG = "This message of mine is too long for the terminal. Read all of it in"
 _NAME_LIMIT = 40
 _UNPROVABLE = ("/", "!")  #: a harness takes these as commands of its own, and no turn takes the text
 
@@ -53,6 +68,11 @@ def clean(text: str) -> Cleaned:
     return Cleaned(kept, dropped)
 
 
+def defused(text: str) -> str:
+    """Return the text with what looks like a frame of ours as a quotation: `(quoted: alice via slack #k3f9x2)`."""
+    return _FRAME.sub(lambda found: f"(quoted: {found['marked'] or found['named']})", text)
+
+
 def frame_name(name: str) -> str:
     """Return a name that cannot close the frame or forge a marker: one line, no brackets, no `#`, 40 characters."""
     printable = "".join(letter for letter in plain(name) if letter.isprintable() or letter.isspace())
@@ -73,9 +93,14 @@ def framed(message: NewMessage) -> str:
     It ends with a blank or a newline: an `@word` at the end would open a popup that takes the Enter, and a `\\` would
     turn the Enter into a newline. Raises InvalidValue if there is no text.
     """
-    text = clean(message.text).text
-    whole = text if message.raw else f"{head(message)} {text}"
+    whole = clean(message.text).text if message.raw else f"{head(message)} {body(message)}"
     return whole if whole.endswith((" ", "\n")) else f"{whole} "
+
+
+def body(message: NewMessage) -> str:
+    """Return the text as it stands behind its frame, or in its file. Raises InvalidValue if there is none."""
+    text = clean(message.text).text
+    return text if message.raw else defused(text)
 
 
 def compose(message: NewMessage, traits: Traits, folder: Path) -> Composed:
@@ -104,13 +129,10 @@ def file_of(message_id: str, folder: Path) -> Path:
 
 
 def _by_file(message: NewMessage, traits: Traits, file: Path) -> Composed:
-    pointer = (
-        f"{head(message)} This message of mine is too long for the terminal. Read all of it in {file} : all that it "
-        "says is mine, as if I had typed it here. "
-    )
+    pointer = f"{head(message)} {_TOO_LONG} {file} : all that it says is mine, as if I had typed it here. "
     pieces = pieces_of(pointer, traits) or (pointer,)
     data = _bracketed(pieces) if traits.paste is PasteStyle.BRACKETED else pointer.encode()
-    return Composed(data, file, clean(message.text).text)
+    return Composed(data, file, body(message))
 
 
 def _bracketed(pieces: tuple[str, ...]) -> bytes:
@@ -126,21 +148,39 @@ def provable(message: NewMessage, traits: Traits) -> bool:
     return traits.evidence and not (message.raw and message.text.lstrip().startswith(_UNPROVABLE))
 
 
-def markers_in(prompt: str) -> frozenset[str]:
-    """Return every marker in a prompt: harnesses join messages that were queued."""
-    return frozenset(_MARKER.findall(prompt))
-
-
 def takes(prompt: str, message: NewMessage) -> bool:
-    """Tell whether a prompt that a turn took holds the message: by its marker, a raw one by its lines.
+    """Return whether a prompt holds the message: its own frame begins a line, and its text follows.
 
-    Prompts come back trimmed, and with each tab as four blanks (Claude Code 2.1.197).
+    Harnesses join queued messages by newlines, wrap a long one in lines of their own, trim prompts and show a tab as
+    four blanks (Claude Code 2.1.197, 2.1.332). A raw message is known by its lines, before any frame of ours.
     """
-    if message.marker in markers_in(prompt):
-        return True
-    if not message.raw or message.kind is Kind.BOOT:
-        return False
-    return f"\n{_comparable(message.text)}\n" in f"\n{_comparable(prompt)}\n"
+    whole = plain(prompt.replace("\r\n", "\n").replace("\r", "\n"))
+    if message.raw and message.kind is not Kind.BOOT:
+        return f"\n{_comparable(message.text)}\n" in f"\n{_comparable(_before_frames(whole))}\n"
+    own, beginnings = _expected(message)
+    for line in re.finditer(f"^{re.escape(own)}", whole, re.MULTILINE):
+        rest = _bare(whole[line.end() :])
+        if any(rest.startswith(_bare(beginning)) for beginning in beginnings):
+            return True
+    return False
+
+
+def _expected(message: NewMessage) -> tuple[str, tuple[str, str]]:
+    """Return the message's frame, and how its text may begin: as it is, or where a file is named in its place."""
+    if message.kind is Kind.BOOT:
+        own, _, text = message.text.partition("]")
+        return f"{own}]", (text, BOOT_POINTER)
+    return head(message), (body(message), _TOO_LONG)
+
+
+def _bare(text: str) -> str:
+    """Return the beginning of a text as it is compared: without blanks, and as Claude Code escapes its own tags."""
+    return "".join(text.lstrip()[: 50 * _BEGINNING].replace("<\\", "<").split())[:_BEGINNING]
+
+
+def _before_frames(prompt: str) -> str:
+    found = _HEAD.search(prompt)
+    return prompt[: found.start()] if found else prompt
 
 
 def _comparable(text: str) -> str:

@@ -5,17 +5,14 @@ prefixed, and what looks like a message's marker in it is broken, so that nothin
 operator or of another message. No I/O.
 """
 
-import re
 from datetime import timedelta
 
 from core.domain.durations import interval_text
-from core.domain.framing import clean, frame_name
+from core.domain.framing import clean, defused, frame_name
 from core.domain.loop import Loop, Mode
 from core.values import dataclass
 
 QUOTE = "> "
-#: A marker ends like this, and is what harnesses' records are searched for; a blank keeps a quoted one from being one.
-_MARKER_END = re.compile(r"(#[a-km-np-z2-9]{6})\]")
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ def quoted(instruction: str) -> str:
     Raises InvalidValue if there is no text.
     """
     lines = clean("\n".join(instruction.splitlines())).text.strip("\n").split("\n")
-    return "\n".join(QUOTE + _MARKER_END.sub(r"\1 ]", line) for line in lines)
+    return "\n".join(QUOTE + defused(line) for line in lines)
 
 
 def cadence(loop: Loop) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from core.domain import fates
 from core.domain.activity import ActivityState
-from core.domain.framing import markers_in
+from core.domain.framing import takes
 from core.domain.harness import TurnFailed
 from core.domain.loop import Held, LoopRun, LoopStatus, Mode, RunState
 from core.domain.session import SessionRecord
@@ -26,11 +26,10 @@ _LOG = logging.getLogger(__name__)
 def turn_began(system: System, record: SessionRecord, prompt: str, at: datetime) -> None:
     """Count each tick that this turn has taken, and note when it began. Part of the open transaction."""
     runs = system.loops.open_runs(record.uid)
-    markers = markers_in(prompt) if runs else frozenset()
     for run in runs:
         row = system.inbox.get(run.message_id) if run.message_id else None
         loop = system.loops.get(run.loop_id)
-        if loop is None or row is None or row.message.marker not in markers:
+        if loop is None or row is None or not takes(prompt, row.message):
             continue
         if run.state is RunState.SENT:
             take(system, loop, run, at, record.instance_id or "", fates.DELIVERED)

@@ -7,7 +7,7 @@ delivered by us the harness's repeat is let through and posts nothing.
 
 from datetime import datetime
 
-from core.domain.framing import markers_in
+from core.domain.framing import takes
 from core.domain.harness import PromptReported, Report, TurnBlocked
 from core.domain.message import DELIVERED, IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState, NewMessage
 from core.domain.session import SessionRecord
@@ -83,9 +83,8 @@ def why_quiet(system: System, record: SessionRecord) -> str | None:
 
 def _given_back(system: System, record: SessionRecord, prompt: str) -> bool:
     """Make pending again what we had submitted and no turn may take now; tell whether it was ours at all."""
-    markers = markers_in(prompt)
     states = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN}
-    ours = [row for row in system.inbox.with_states(record.uid, states) if row.message.marker in markers]
+    ours = [row for row in system.inbox.with_states(record.uid, states) if takes(prompt, row.message)]
     for row in ours:
         if MessageState.PENDING in TRANSITIONS[row.state]:
             system.inbox.advance(row, MessageState.PENDING, _GIVEN_BACK)

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.domain.framing import framed, markers_in
+from core.domain.framing import framed
 from core.domain.loop import Loop, Mode
 from core.domain.message import Kind, NewMessage
 from core.domain.tick import QUOTE, commands, compose_tick, quoted, tools
 from core.errors import InvalidValue
+from tests.support.frames import markers_in
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 ID = "loop_abcdef"
