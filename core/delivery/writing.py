@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 
 from core.delivery.recording import Recorder
 from core.delivery.takeback import clear_line
+from core.delivery.terminal import line_limit
 from core.domain import delivering
 from core.domain.delivering import Attempt, Clear, Settle, Situation, Stash, submit_token
-from core.domain.framing import SUBMIT, compose
+from core.domain.framing import SUBMIT, at_terminal, compose
 from core.domain.message import InboxRow, MessageState
 from core.domain.pane import Paste, Receipt, Written
 from core.domain.session import Phase, SessionRecord
@@ -69,7 +70,10 @@ class Writer:
         row = situation.row
         self._drop_stale_hold(record)
         try:
-            composed = compose(row.message, situation.traits, self._system.paths.session(record.uid))
+            pane = sight.survey.of_instance(record.instance_id or "") if sight.survey else None
+            limit = line_limit(pane.tty) if pane and not situation.traits.evidence else None
+            traits = at_terminal(situation.traits, limit, pane.brackets if pane else None)
+            composed = compose(row.message, traits, self._system.paths.session(record.uid))
         except InvalidValue as error:
             self._recorder.settle(row, Settle(MessageState.FAILED, error.message, error.remedy, note=True))
             return None

@@ -5,7 +5,7 @@ search of a harness's records takes it for one.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.domain.harness import PasteStyle, Traits
@@ -121,6 +121,19 @@ def compose(message: NewMessage, traits: Traits, folder: Path) -> Composed:
     elif len(whole.encode()) <= traits.inline_limit and (pieces := pieces_of(whole, traits)) is not None:
         return Composed(_bracketed(pieces))
     return _by_file(message, traits, file_of(message.id, folder))
+
+
+def at_terminal(traits: Traits, line_limit: int | None, brackets: bool | None) -> Traits:
+    """Return the traits as the terminal has them now, of a harness that proves nothing of what it read.
+
+    `line_limit`: how many bytes of a line its terminal keeps (canonical mode), None where the program reads every key
+    itself. A program that reads lines, or has not switched bracketed paste on, would take the markers for text.
+    """
+    if traits.evidence or traits.paste is PasteStyle.KEYLESS:
+        return traits
+    if line_limit is not None:
+        return replace(traits, paste=PasteStyle.PLAIN, inline_limit=min(traits.inline_limit, line_limit))
+    return replace(traits, paste=PasteStyle.PLAIN) if brackets is False else traits
 
 
 def file_of(message_id: str, folder: Path) -> Path:

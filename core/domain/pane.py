@@ -23,6 +23,8 @@ class Pane:
     in_mode: bool
     input_off: bool
     receipts: Mapping["Receipt", str] = field(default_factory=dict)  #: latest token of each kind
+    tty: str = ""  #: the path of its terminal
+    brackets: bool | None = None  #: its program has switched bracketed paste on; None: this tmux does not tell
 
 
 class Receipt(Enum):

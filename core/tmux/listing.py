@@ -24,6 +24,8 @@ _PANE_FIELDS = (
     "#{?pane_input_off,1,0}",
     "#{version}",
     "#{pid}",
+    "#{pane_tty}",
+    "#{bracket_paste_flag}",  # empty before tmux 3.7
     *(f"#{{{receipt.value}}}" for receipt in Receipt),
     f"#{{?#{{m:{OURS}*,#{{pane_start_command}}}},#{{={_STARTED}:pane_start_command}},}}",
     "#{session_name}",  # last: the only one that may hold the separator
@@ -38,7 +40,7 @@ _CLIENT_FIELDS = (
 )
 _PANE = re.compile(
     r"(?P<pane>%\d+)\|(?P<session>\$\d+)\|(?P<pid>-?\d+)\|(?P<dead>[01])\|(?P<status>\d*)\|(?P<signal>\w*)\|"
-    r"(?P<mode>[01])\|(?P<off>[01])\|(?P<version>[^|]*)\|(?P<server>\d+)\|"
+    r"(?P<mode>[01])\|(?P<off>[01])\|(?P<version>[^|]*)\|(?P<server>\d+)\|(?P<tty>[^|]*)\|(?P<bracket>[01]?)\|"
     rf"(?P<receipts>(?:[^|]*\|){{{len(Receipt)}}})(?P<started>.{{{_STARTED}}}|)\|(?P<name>.*)"
 )
 _CLIENT = re.compile(r"client\|(\$\d*|)\|([01])\|([01])\|(\d+)\|(.*)")
@@ -142,6 +144,8 @@ def _pane(found: re.Match[str]) -> Pane:
         exit=_exit(found["status"], found["signal"]) if dead else None,
         in_mode=found["mode"] == "1",
         input_off=found["off"] == "1",
+        tty=found["tty"],
+        brackets={"1": True, "0": False}.get(found["bracket"]),
         receipts={receipt: token for receipt, token in tokens if token},
     )
 

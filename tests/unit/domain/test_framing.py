@@ -1,5 +1,6 @@
 """How a message is cleaned, framed and found again."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from core.domain.framing import (
     AGENT_WAY,
     PASTE_END,
     PASTE_START,
+    at_terminal,
     clean,
     compose,
     defused,
@@ -344,3 +346,13 @@ def test_a_raw_command_of_the_harness_proves_nothing() -> None:
     assert provable(message("cost", raw=True), BRACKETED)
     assert provable(message("/cost"), BRACKETED)
     assert not provable(message("cost"), PLAIN)
+
+
+def test_a_program_that_reads_lines_gets_no_markers() -> None:
+    """Its terminal keeps so many bytes of a line, whatever its configuration says; a longer one goes by file."""
+    blind = replace(BRACKETED, evidence=False)
+
+    assert at_terminal(blind, 4095, None) == replace(blind, paste=PasteStyle.PLAIN, inline_limit=4095)
+    assert at_terminal(blind, None, False).paste is PasteStyle.PLAIN
+    assert at_terminal(blind, None, True) == at_terminal(blind, None, None) == blind
+    assert at_terminal(BRACKETED, 4095, False) == BRACKETED

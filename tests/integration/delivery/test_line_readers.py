@@ -1,0 +1,85 @@
+"""Programs that read lines: their terminal keeps some thousand bytes of each, and knows no bracketed paste."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.config.settings import HarnessDeclaration
+from core.delivery.terminal import CANONICAL_BYTES, line_limit
+from core.domain.framing import head
+from core.domain.message import MessageState
+from core.standing.saying import say
+from core.standing.starting import start_standing
+from core.system import System
+from tests.support.talking import record_of, rows, settings_of
+from tests.support.tmux import wait_until
+from tests.support.world import ACTOR, World
+
+READER = """#!/bin/sh
+echo READY
+while IFS= read -r line; do printf '%s\\n' "$line" >>{heard}; done
+"""
+
+
+@pytest.fixture
+def heard(world: World) -> Path:
+    """Give the file in which the program writes each line that it reads."""
+    return world.folder / "heard"
+
+
+@pytest.fixture(params=["plain", "bracketed"])
+def reader(request: pytest.FixtureRequest, world: World, heard: Path) -> Iterator[System]:
+    """Give the ports with a session of such a program, whichever way of pasting its configuration names."""
+    program = world.folder / "reader.sh"
+    program.write_text(READER.format(heard=heard))
+    program.chmod(0o755)
+    settings = settings_of(world, "mine")
+    declared = HarnessDeclaration("mine", (str(program),))._replace(ready="READY", paste=request.param)
+    system = world.system(settings._replace(harnesses={**settings.harnesses, "mine": declared}))
+    assert start_standing(system, "scribe", ACTOR).ok
+    yield system
+    system.close()
+
+
+def lines(heard: Path) -> list[str]:
+    """Return what the program has read, but for its boot prompt."""
+    found = heard.read_text().splitlines() if heard.exists() else []
+    return [line for line in found if " via cli #" in line]
+
+
+def test_a_line_longer_than_its_terminal_keeps_goes_by_file(reader: System, heard: Path) -> None:
+    """It arrives whole, as a file that the line names; what fits arrives as it is."""
+    long = "a" * CANONICAL_BYTES + " THE-END"
+
+    said = say(reader, "scribe", long, actor=ACTOR)
+    [row] = rows(reader)
+    fits = "b" * (CANONICAL_BYTES - len(head(row.message)) - 2)
+    also = say(reader, "scribe", fits, actor=ACTOR)
+
+    wait_until(lambda: len(lines(heard)) == 2, "both were read")
+    first, second = lines(heard)
+    path = first.partition("Read all of it in ")[2].partition(" :")[0]
+    assert (said.state, also.state) == (MessageState.SUBMITTED, MessageState.SUBMITTED)
+    assert Path(path).read_text() == long
+    assert second.partition("] ")[2].strip() == fits
+
+
+def test_several_lines_go_by_file_and_no_marker_is_read(reader: System, heard: Path) -> None:
+    """One message is one line to it."""
+    say(reader, "scribe", "first\nsecond\nthird", actor=ACTOR)
+
+    wait_until(lambda: lines(heard), "it was read")
+    [line] = lines(heard)
+    path = line.partition("Read all of it in ")[2].partition(" :")[0]
+    assert Path(path).read_text() == "first\nsecond\nthird"
+    assert "200~" not in line
+
+
+def test_the_terminal_tells_how_it_is_read(reader: System) -> None:
+    """In canonical mode it keeps so many bytes of a line; a terminal that is not there tells nothing."""
+    pane = reader.runner.survey().of_instance(record_of(reader)[1])
+
+    assert pane is not None
+    assert line_limit(pane.tty) == CANONICAL_BYTES
+    assert line_limit("/dev/nothing") is None
