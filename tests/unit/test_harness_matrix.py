@@ -1,11 +1,13 @@
 """The page that tells which version of Claude Code can do what, and what it is made from."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
-from tests.harness.matrix import Run, page, read
+from tests.harness.matrix import PAGE, Run, page, read
 from tests.harness.recording import Recording
 
 CASES = {
@@ -63,3 +65,17 @@ def test_a_run_of_one_case_leaves_the_others_as_they_were(tmp_path: Path) -> Non
     record(path, "a", "passed")
 
     assert {name: case["outcome"] for name, case in read(path).cases.items()} == {"a": "passed", "b": "passed"}
+
+
+def test_every_case_of_the_suite_names_what_it_shows() -> None:
+    """The suite ends at once where one does not, which whoever adds a case without a Claude Code would not see."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "tests/harness"],
+        cwd=PAGE.parents[1],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout[-2000:]

@@ -83,6 +83,7 @@ class HookedHarnessContract:
         assert not [event for event in stage.of(TextTaken) if "#next1]" in event.prompt]
         stage.expect(TextTaken, lambda event: "#next1]" in event.prompt)
 
+    @pytest.mark.capability("queue evidence")
     def test_queue_is_taken_back_by_its_key(self, stage: Stage) -> None:
         """The adapter's key moves all that is queued into the input line, its record says so, and no turn takes it."""
         stage.start_ready()
