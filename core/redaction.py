@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from core.secretlooks import LOOKS, Look, names_a_file
+from core.secretlooks import Look, looks, names_a_file
 from core.values import dataclass
 
 HIDDEN = "[redacted]"
@@ -110,7 +110,7 @@ class Redactor:
             known = hiding.known
             text = self._known.sub(known, text) if self._lines else _by_lines(self._known, known, text)
             text = self._without_broken(self._without_beginnings(text, hiding), hiding)
-        for look in LOOKS:
+        for look in looks():
             shown = hiding.by(look)
             text = look.pattern.sub(shown, text) if look.lines else _by_lines(look.pattern, shown, text)
         return Redacted(text, hiding.count, hiding.characters)
@@ -164,12 +164,15 @@ class Redactor:
         Text is redacted in its own encoding, all else of it kept byte for byte. What is no text is only looked through
         for the known values, as UTF-8, UTF-16, UTF-32 or Latin-1 has them.
         """
-        encoding = _encoding_of(content)
+        return self.counted_file(content)[0]
+
+    def counted_file(self, content: bytes) -> tuple[bytes | None, int]:
+        """Return the same, and how many values were taken out."""
+        encoding, count = _encoding_of(content), 0
         if encoding is not None:
-            text = content.decode(encoding)
-            redacted = self.redact(text)
-            content = content if redacted == text else redacted.encode(encoding)
-        return None if self._raw and re.search(b"|".join(self._raw), content) else content
+            redacted = self.counted(content.decode(encoding))
+            content, count = redacted.text.encode(encoding) if redacted.count else content, redacted.count
+        return None if self._raw and re.search(b"|".join(self._raw), content) else content, count
 
     def redact_all(self, document: Any) -> Any:
         """Return a JSON document with every text in it redacted; the names of its members stay."""

@@ -6,6 +6,7 @@ none, so that code which only speaks of a secret is still that code afterwards.
 
 import re
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 
 from core.values import dataclass
@@ -183,58 +184,63 @@ _DRAWN_LINE = rf"(?=[a-z0-9+/=]*[A-Z])(?=[A-Z0-9+/=]*[a-z])(?=[A-Za-z+/=]*[0-9])
 _BETWEEN = r"(?:\s|\\[nrt]?|[\"',+|│┃║>*#→:]|-(?!-)|[0-9]{1,6}(?=[→:|\t])){1,200}+"
 _HEADERS = rf"(?:(?:Proc-Type|DEK-Info|Version|Comment|Charset|Hash):[A-Za-z0-9 ,.()@:/-]{{0,100}}{_BETWEEN})*"
 
-#: in the order in which they are looked for
-LOOKS = (
-    Look(  # of a key that was cut off, what is there of its lines; nothing else that stands below its heading
-        re.compile(
-            rf"-----BEGIN (?P<label>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----{_BETWEEN}{_HEADERS}{_DRAWN_LINE}"
-            rf"(?:{_BETWEEN}{_B64}{{16,}}+)*"
-            rf"(?:(?:{_BETWEEN}{_B64}{{1,15}})?(?:{_BETWEEN}={_B64}{{4}})?{_BETWEEN}-----END (?P=label)-----)?"
+
+@cache
+def looks() -> tuple[Look, ...]:
+    """Return all looks, in the order in which they are looked for; compiled at the first call."""
+    return (
+        Look(  # of a key that was cut off, what is there of its lines; nothing else that stands below its heading
+            re.compile(
+                rf"-----BEGIN (?P<label>[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?)-----{_BETWEEN}{_HEADERS}{_DRAWN_LINE}"
+                rf"(?:{_BETWEEN}{_B64}{{16,}}+)*"
+                rf"(?:(?:{_BETWEEN}{_B64}{{1,15}})?(?:{_BETWEEN}={_B64}{{4}})?{_BETWEEN}-----END (?P=label)-----)?"
+            ),
+            lines=True,
         ),
-        lines=True,
-    ),
-    Look(
-        re.compile(r"(?<![A-Za-z0-9])x(?:ox[a-z][.-]|app[.-](?=[0-9]))[A-Za-z0-9][A-Za-z0-9._%-]{3,}")
-    ),  # Slack's tokens
-    Look(
-        re.compile(r"(?P<keep>wss://[^\s\"'<>]{0,300}[?&]ticket=)(?=[A-Za-z0-9])[^&\s\"'<>]+")
-    ),  # that of a Socket Mode URL
-    Look(re.compile(r"(?<=ticket=)(?P<value>[A-Za-z0-9._~+/=%-]{16,})"), _drawn),
-    Look(re.compile(r"(?<![A-Za-z0-9_-])sk-(?P<value>(?:[A-Za-z0-9]+-)*[A-Za-z0-9_-]{16,})"), _drawn),
-    Look(
-        re.compile(
-            r"(?<![A-Za-z0-9])(?:gh[oprsu]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})"
-        )
-    ),
-    Look(re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])")),
-    Look(re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*")),  # a JSON web token
-    Look(
-        re.compile(
-            r"(?P<keep>(?i:\bauthorization\\?[\"']?[ \t]*[:=][ \t]*\\?[\"']?(?:bearer|basic)[ \t]+))"
-            r"(?P<value>[A-Za-z0-9._~+/=-]{8,})"
+        Look(
+            re.compile(r"(?<![A-Za-z0-9])x(?:ox[a-z][.-]|app[.-](?=[0-9]))[A-Za-z0-9][A-Za-z0-9._%-]{3,}")
+        ),  # Slack's tokens
+        Look(
+            re.compile(r"(?P<keep>wss://[^\s\"'<>]{0,300}[?&]ticket=)(?=[A-Za-z0-9])[^&\s\"'<>]+")
+        ),  # that of a Socket Mode URL
+        Look(re.compile(r"(?<=ticket=)(?P<value>[A-Za-z0-9._~+/=%-]{16,})"), _drawn),
+        Look(re.compile(r"(?<![A-Za-z0-9_-])sk-(?P<value>(?:[A-Za-z0-9]+-)*[A-Za-z0-9_-]{16,})"), _drawn),
+        Look(
+            re.compile(
+                r"(?<![A-Za-z0-9])(?:gh[oprsu]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,})"
+            )
         ),
-        _written,
-    ),
-    Look(  # elsewhere these are words: what follows has a digit, padding, or a capital within a word, as base64 has
-        re.compile(
-            r"(?P<keep>(?i:\b(?:bearer|basic)[ \t]+))(?!\[redacted\])(?=[A-Za-z0-9._~+/-]*(?:[0-9=]|[a-z][A-Z]))"
-            r"(?P<value>[A-Za-z0-9._~+/=-]{12,})"
+        Look(re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])")),
+        Look(
+            re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*")
+        ),  # a JSON web token
+        Look(
+            re.compile(
+                r"(?P<keep>(?i:\bauthorization\\?[\"']?[ \t]*[:=][ \t]*\\?[\"']?(?:bearer|basic)[ \t]+))"
+                r"(?P<value>[A-Za-z0-9._~+/=-]{8,})"
+            ),
+            _written,
         ),
-        lambda found: _drawn(found) or found[0].endswith("="),
-    ),
-    Look(
-        re.compile(
-            r"(?P<keep>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/@:\"'<>]*:)(?!\[redacted\]@)(?P<value>[^\s/@\"'<>]+)(?=@)"
+        Look(  # elsewhere these are words: what follows has a digit, padding, or a capital within a word, as base64 has
+            re.compile(
+                r"(?P<keep>(?i:\b(?:bearer|basic)[ \t]+))(?!\[redacted\])(?=[A-Za-z0-9._~+/-]*(?:[0-9=]|[a-z][A-Z]))"
+                r"(?P<value>[A-Za-z0-9._~+/=-]{12,})"
+            ),
+            lambda found: _drawn(found) or found[0].endswith("="),
         ),
-        _no_variable,
-    ),
-    Look(
-        re.compile(
-            rf"(?P<keep>(?<![A-Za-z])(?P<name>(?i:{_KEYS}))(?:\\?[\"'`])?"
-            r"(?:[ \t]*:[ \t]*[A-Za-z_][A-Za-z0-9_.|\[\], ]{0,40}(?==))?[ \t]*(?::=|=>|={1,3}|:)[ \t]*"
-            r"(?:[bBrRuUfF]{1,2}(?=[\"']))?(?P<quote>\\?[\"'`])?)(?!\[redacted\])"
-            r"(?P<value>(?(quote)[^\s\"'`\\]{8,}|[A-Za-z0-9._~+/=%@!#$^*-]{8,}))"
+        Look(
+            re.compile(
+                r"(?P<keep>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/@:\"'<>]*:)(?!\[redacted\]@)(?P<value>[^\s/@\"'<>]+)(?=@)"
+            ),
+            _no_variable,
         ),
-        _named,
-    ),
-)
+        Look(
+            re.compile(
+                rf"(?P<keep>(?<![A-Za-z])(?P<name>(?i:{_KEYS}))(?:\\?[\"'`])?"
+                r"(?:[ \t]*:[ \t]*[A-Za-z_][A-Za-z0-9_.|\[\], ]{0,40}(?==))?[ \t]*(?::=|=>|={1,3}|:)[ \t]*"
+                r"(?:[bBrRuUfF]{1,2}(?=[\"']))?(?P<quote>\\?[\"'`])?)(?!\[redacted\])"
+                r"(?P<value>(?(quote)[^\s\"'`\\]{8,}|[A-Za-z0-9._~+/=%@!#$^*-]{8,}))"
+            ),
+            _named,
+        ),
+    )

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Retention,
         Watchbook,
     )
+    from core.redaction import Redactor
     from core.tmux.processes import LocalProcesses
     from core.tmux.transport import Transport
 
@@ -104,7 +105,7 @@ def build_system(
         requests=deferred(lambda: _requests(database)),
         loops=deferred(lambda: _loops(database, clock)),
         retention=deferred(lambda: _retention(database)),
-        events=deferred(lambda: _events(settings, paths, clock)),
+        events=deferred(lambda: _events(settings, paths, clock, environ)),
         runner=runner,
         processes=processes,
         harnesses=deferred(lambda: _harnesses(settings, chosen(clean), clock)),
@@ -183,11 +184,23 @@ def _retention(database: SqliteDatabase) -> Retention:
     return SqliteRetention(database)
 
 
-def _events(settings: Settings, paths: StatePaths, clock: Clock) -> EventLog:
+def _events(settings: Settings, paths: StatePaths, clock: Clock, environ: Mapping[str, str]) -> EventLog:
     from core.store.eventlog import JsonEventLog
 
+    def redactor() -> Redactor:
+        from core.redaction import redactor_of
+
+        return redactor_of(environ, secret_variables(settings, environ))
+
     log = settings.event_log
-    return JsonEventLog(paths.events, clock, max_bytes=log.max_bytes, keep=log.keep, include_text=log.include_text)
+    return JsonEventLog(
+        paths.events,
+        clock,
+        max_bytes=log.max_bytes,
+        keep=log.keep,
+        include_text=log.include_text,
+        redactor=redactor,
+    )
 
 
 def _processes() -> LocalProcesses:

@@ -23,12 +23,29 @@ from core.session.sessions import definition_of, record_of_instance, resolve
 from core.session.threads import has_thread
 from core.store.files import private_folder, write_private
 from core.system import System
+from core.values import dataclass
 
 POSTS_AN_HOUR = 20  #: of one agent, questions among them
 MOST_BYTES = 20 * 1024 * 1024  #: of a file
 _LONGEST_TEXT = 12_000  #: characters of a post; an answer may be longer, since it is split
 _HOUR = timedelta(hours=1)
 OUTGOING = "outgoing"
+
+
+@dataclass(frozen=True)
+class Said:
+    """A post that was committed, and how many values in it look like secrets, or are known as such here."""
+
+    post_id: str
+    redacted: int
+
+
+def redaction_told(count: int) -> Mapping[str, Any]:
+    """Return what whoever spoke is told of the values that are taken out: nothing where there are none."""
+    if not count:
+        return {}
+    values = "1 value was" if count == 1 else f"{count} values were"
+    return {"redacted": count, "said": f"{values} redacted: people see `[redacted]` there"}
 
 
 class NoAnswer(CoreError):
@@ -61,8 +78,8 @@ def speaker(system: System, instance: str | None, name: str) -> SessionRecord:
 
 def post(
     system: System, record: SessionRecord, actor: str, text: str, files: Sequence[Path] = (), *, agent: bool
-) -> str:
-    """Commit a post into the session's thread, and return its id. The service sends it, or the next one does.
+) -> Said:
+    """Commit a post into the session's thread. The service sends it, or the next one does.
 
     An agent's files must lie in its own folder, by what their paths lead to in the end. Raises InvalidValue,
     NotPermitted, Refused, StoreBroken.
@@ -76,7 +93,8 @@ def post(
     within = resolve(record.definition, system.settings).cwd if agent else None
     sources = [_readable(file, within) for file in files]
     redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
-    contents = [_content(source, redactor) for source in sources]
+    found = [_content(source, redactor) for source in sources]
+    contents, redacted = [content for content, _ in found], sum(count for _, count in found)
     _spend(system, record, agent=agent)
     post_id = f"p-post-{new_request_id().removeprefix('q-')}"
     posts = [_post(record, post_id, OutboundKind.POST, shown, "")] if shown.strip() else []
@@ -89,13 +107,13 @@ def post(
     system.outbox.add(posts)
     system.events.emit("standing.posted", name=record.name, actor=actor, message=post_id, text=shown)
     system.poke()
-    return post_id
+    return Said(post_id, redactor.counted(shown).count + redacted)
 
 
 def ask(
     system: System, record: SessionRecord, question: str, options: Sequence[str], wait: float | None
-) -> Mapping[str, str]:
-    """Ask a question in the session's thread, wait, and return `{"answer", "by"}`.
+) -> Mapping[str, Any]:
+    """Ask a question in the session's thread, wait, and return `{"answer", "by"}`, and what `redaction_told` tells.
 
     Raises NoAnswer, InvalidValue, Refused.
     """
@@ -104,7 +122,13 @@ def ask(
         answer = wait_for_answer(str(system.paths.service_socket), request)
     except Undecided as error:
         raise unanswered(record, str(error)) from error
-    return told_answer(answer)
+    return {**told_answer(answer), **redaction_told(redacted_in(system, question, *options))}
+
+
+def redacted_in(system: System, *texts: str) -> int:
+    """Return how many values in the texts are taken out before anybody sees them."""
+    redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
+    return sum(redactor.counted(unstyled(text)).count for text in texts)
 
 
 def question_of(
@@ -182,11 +206,11 @@ def _readable(file: Path, within: Path | None) -> Path:
     return found
 
 
-def _content(source: Path, redactor: Redactor) -> bytes:
-    """Return what a file holds: what is sent is what stood there now. Raises InvalidValue, NotPermitted.
+def _content(source: Path, redactor: Redactor) -> tuple[bytes, int]:
+    """Return what a file holds, and how many values of it will be taken out. Raises InvalidValue, NotPermitted.
 
-    A secret whose value is known here is refused where it could not be taken out; the service, which may know others,
-    looks again before it sends.
+    What is sent is what stood there now. A secret whose value is known here is refused where it could not be taken
+    out; the service, which may know others, looks again before it sends.
     """
     try:
         descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -197,12 +221,13 @@ def _content(source: Path, redactor: Redactor) -> bytes:
         raise InvalidValue(f"{source} cannot be read: {error.strerror}", "see its rights") from error
     if not 0 < len(content) <= MOST_BYTES:
         raise InvalidValue(f"{source} is no file of 1 to {MOST_BYTES:,} bytes", "send another one")
-    if redactor.redact_file(content) is None:
+    redacted, count = redactor.counted_file(content)
+    if redacted is None:
         raise NotPermitted(
             f"{redactor.redact(source.name)} holds a secret, and is no text that it could be taken out of",
             "post it without the secret, or as text",
         )
-    return content
+    return content, count
 
 
 def _kept(system: System, record: SessionRecord, post_id: str, name: str, content: bytes) -> Path:

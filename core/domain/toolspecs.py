@@ -36,7 +36,8 @@ SAY = ToolSpec(
 POST = ToolSpec(
     "post",
     "Post into your own thread in the middle of a turn; the last thing that you say in a turn is posted there anyway. "
-    'Returns {"name", "postId"}. How often you may post in an hour is bounded.',
+    'Returns {"name", "postId"}; "redacted" and "said" tell how many values were taken out because they look like '
+    "secrets. How often you may post in an hour is bounded.",
     Verb.POST,
     (
         Parameter("text", Kind.TEXT, "Markdown.", longest=12_000),
@@ -47,7 +48,8 @@ POST = ToolSpec(
 ASK = ToolSpec(
     "ask",
     "Ask the people of your thread a question, and wait for an answer: a button, or a reply in the thread. "
-    'Returns {"name", "answer", "by"}; an error with the code no_answer if nobody answers in time.',
+    'Returns {"name", "answer", "by"}, "redacted" and "said" as post does; an error with the code no_answer if nobody '
+    "answers in time.",
     Verb.ASK,
     (
         Parameter("question", Kind.TEXT, "What to ask; at most 1,000 characters.", required=True, longest=1_000),

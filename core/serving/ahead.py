@@ -34,7 +34,6 @@ _MODULES = (
     "psutil",
     "resource",
     "shutil",
-    "termios",
 )
 
 

@@ -1,27 +1,49 @@
 """The event log: one JSON object a line, appended by any number of processes, rotated by size."""
 
+from __future__ import annotations
+
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.clock import Clock, iso
 from core.domain.events import check_event
+from core.domain.message import MessageState
 from core.errors import StoreBroken
 from core.names import STANDING_PREFIX
 from core.store.logfiles import LogFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from core.redaction import Redactor
+
+_STATES = frozenset(state.value for state in MessageState)  #: what the detail of most events is
 
 
 class JsonEventLog:
     """Implements EventLog in `path`, with `path.1` (the latest) to `path.<keep>` behind it.
 
-    A file is put aside before it would grow above `max_bytes`. `include_text` writes messages in full.
+    A file is put aside before it would grow above `max_bytes`. `include_text` writes messages in full. What a reason, a
+    detail or a text may hold of a dying program's output, or of a person's words, loses its secrets first.
     """
 
-    def __init__(self, path: Path, clock: Clock, *, max_bytes: int, keep: int, include_text: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        *,
+        max_bytes: int,
+        keep: int,
+        include_text: bool = False,
+        redactor: Callable[[], Redactor] | None = None,
+    ) -> None:
+        """`redactor` makes the one that knows this process's secrets; without it they are known by their look alone."""
         self._files = LogFiles(path, clock, max_bytes, keep)
         self._clock = clock
         self._include_text = include_text
+        self._make_redactor = redactor
+        self._redactor: Redactor | None = None
 
     def emit(self, event: str, **fields: Any) -> None:
         """Append one event. Raises ValueError for a name that is not in core.domain.events, and nothing else.
@@ -76,8 +98,8 @@ class JsonEventLog:
             "ref": None if name is None else STANDING_PREFIX + name,
             "name": name,
             "actor": actor,
-            "reason": reason,
-            "detail": detail,
+            "reason": self._redacted(reason),
+            "detail": self._redacted(detail),
             "instance": instance,
             "generation": generation,
             "message": message,
@@ -87,10 +109,19 @@ class JsonEventLog:
         }
         return json.dumps({key: value for key, value in line.items() if value is not None}) + "\n"
 
-    def _text(self, text: str, message: str | None) -> str | dict[str, Any]:
+    def _redacted(self, text: str | None) -> str | None:
+        if not text or text in _STATES:
+            return text
+        if self._redactor is None:
+            from core.redaction import Redactor  # costs a third of what a short command takes
+
+            self._redactor = self._make_redactor() if self._make_redactor else Redactor()
+        return self._redactor.redact(text)
+
+    def _text(self, text: str, message: str | None) -> str | dict[str, Any] | None:
         """Return the text, or what identifies it: the message's id, its length in characters, the hash of its UTF-8."""
         if self._include_text:
-            return text
+            return self._redacted(text)
         import hashlib  # loads OpenSSL
 
         digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

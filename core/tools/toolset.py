@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from core.conversation.speaking import post, question_of, told_answer, unanswered
+from core.conversation.speaking import post, question_of, redacted_in, redaction_told, told_answer, unanswered
 from core.domain import toolspecs
 from core.domain.tools import ToolAnswer, refused
 from core.errors import InvalidValue
@@ -50,8 +50,8 @@ def _say(system: System, call: Call) -> ToolAnswer:
 def _post(system: System, call: Call) -> ToolAnswer:
     cwd = resolve(call.record.definition, system.settings).cwd
     files = [cwd / path for path in call.arguments.get("files", ())]
-    post_id = post(system, call.record, call.actor, call.arguments.get("text", ""), files, agent=True)
-    return ToolAnswer({"name": call.record.name, "postId": post_id})
+    said = post(system, call.record, call.actor, call.arguments.get("text", ""), files, agent=True)
+    return ToolAnswer({"name": call.record.name, "postId": said.post_id, **redaction_told(said.redacted)})
 
 
 def _ask(system: System, call: Call, ask: Ask) -> None:
@@ -59,21 +59,23 @@ def _ask(system: System, call: Call, ask: Ask) -> None:
     line = question_of(
         system, call.record, given["question"], given.get("options", ()), given.get("wait"), f"ask-{call.id}"
     )
-    ask(line, _Asker(call))
+    ask(line, _Asker(call, redaction_told(redacted_in(system, given["question"], *given.get("options", ())))))
 
 
 class _Asker:
     """Whoever asked a question, as the service's socket would see them: it hears the answer as that of its tool."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, redaction: Mapping[str, Any]) -> None:
         self._call = call
+        self._redaction = redaction
 
     def send(self, answer: Mapping[str, Any]) -> bool:
         """Hand over what decides; that somebody is asked now is no answer yet."""
         if "wait" in answer:
             return not self._call.gone()
         if "answer" in answer:
-            return self._call.reply(ToolAnswer({"name": self._call.record.name, **told_answer(answer["answer"])}))
+            told = {"name": self._call.record.name, **told_answer(answer["answer"]), **self._redaction}
+            return self._call.reply(ToolAnswer(told))
         return self._call.reply(refused(unanswered(self._call.record, str(answer["undecided"]))))
 
     def gone(self) -> bool:

@@ -20,16 +20,17 @@ from core.surfaces.cli.session import Session, shared_options
 @click.pass_obj
 def post_command(session: Session, name: str, text: str, file: Path | None) -> int:
     """Post into a session's thread. An agent posts into its own, so that it leaves NAME out."""
-    from core.conversation.speaking import post, speaker
+    from core.conversation.speaking import post, redaction_told, speaker
 
     actor = session.permit(session.system, Verb.POST)
     agent = None if session.as_operator else session.instance
     record = speaker(session.system, agent, name)
-    post_id = post(session.system, record, actor, text_or_input(text), [file] if file else [], agent=agent is not None)
+    said = post(session.system, record, actor, text_or_input(text), [file] if file else [], agent=agent is not None)
+    redaction = redaction_told(said.redacted)
     if session.json:
-        print_json({"name": record.name, "postId": post_id})
+        print_json({"name": record.name, "postId": said.post_id, **redaction})
     else:
-        print_line(f"{record.name}: posted ({post_id})")
+        print_line("; ".join([f"{record.name}: posted ({said.post_id})", *([redaction["said"]] if redaction else [])]))
     return EXIT_OK
 
 

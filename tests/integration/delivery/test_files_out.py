@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.conversation.speaking import post
+from core.conversation.speaking import post, redacted_in, redaction_told
 from core.domain.binding import Binding
 from core.domain.session import SessionRecord
 from core.errors import NotPermitted
@@ -57,5 +57,24 @@ def test_a_text_with_a_secret_is_taken(speaking: System, tmp_path: Path) -> None
 
     [row] = speaking.outbox.due("slack", datetime.max.replace(tzinfo=UTC))
     copy = Path(row.post.path)
-    assert row.post.id == f"{posted}-file"
+    assert row.post.id == f"{posted.post_id}-file"
+    assert posted.redacted == 1
     assert (copy.read_bytes(), copy.stat().st_mode & 0o777) == (text.read_bytes(), 0o600)
+
+
+def test_an_agent_is_told_how_many_values_are_taken_out(speaking: System, tmp_path: Path) -> None:
+    """Of the text and of its files, so that it does not take the post for what it wrote."""
+    record = speaking.records.read("scribe")
+    assert record is not None
+    text = tmp_path / "notes.txt"
+    text.write_text(f"token = hashlib.sha256(raw)\nkey: {VALUE}")
+
+    posted = post(speaking, record, "agent:scribe", f"see {VALUE} and xoxb-1-2-abc", [text], agent=False)
+    plain = post(speaking, record, "agent:scribe", "token = hashlib.sha256(raw)", agent=False)
+
+    assert redaction_told(posted.redacted) == {
+        "redacted": 3,
+        "said": "3 values were redacted: people see `[redacted]` there",
+    }
+    assert redaction_told(plain.redacted) == {}
+    assert redacted_in(speaking, f"Is it {VALUE}?", "yes", "xoxb-1-2-abc") == 2

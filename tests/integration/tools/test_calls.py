@@ -109,12 +109,13 @@ async def test_a_post_stands_in_the_thread(threaded: Desk, door: Door) -> None:
     text = f"half way to {secrets.token_hex(4)}"
     (threaded.product.folder / "work" / "plan.md").write_text("# Plan\n")
     async with door(threaded) as session:
-        posted = await called(session, "post", text=text, files=["plan.md"])
+        posted = await called(session, "post", text=f"{text} ghp_{'Ab3' * 12}", files=["plan.md"])
         outside = await called(session, "post", files=["../cli-config.yaml"])
 
     thread = threaded.product.root()
     assert posted.structured_content["postId"].startswith("p-post-")
-    assert threaded.product.wait_reply(thread, text)
+    assert posted.structured_content["said"].startswith("1 value was redacted")
+    assert "[redacted]" in threaded.product.wait_reply(thread, text)["text"]
     assert threaded.product.wait_event("channel.posted")
     assert error_of(outside) == "not_permitted"
     assert threaded.product.events("standing.posted")[-1]["actor"] == f"agent:{NAME}"

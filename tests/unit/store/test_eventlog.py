@@ -13,6 +13,7 @@ import pytest
 
 from core.domain.events import Event
 from core.errors import StoreBroken
+from core.redaction import Redactor
 from core.store.eventlog import JsonEventLog
 from tests.unit.store.samples import StandingClock
 
@@ -54,6 +55,28 @@ def test_a_line_has_its_keys_in_order(log: JsonEventLog, path: Path) -> None:
     assert line["ts"] == "2026-05-04T12:00:00.123456Z"
     assert line["ref"] == "standing:scribe"
     assert line["text"] == {"id": "m-1", "length": 5, "sha256": hashlib.sha256("héllo".encode()).hexdigest()}
+
+
+@pytest.mark.parametrize("include_text", [False, True])
+def test_no_secret_stands_in_the_log(path: Path, clock: StandingClock, *, include_text: bool) -> None:
+    """A dying program prints its key, a person gives it as a reason; what is known and what looks like one goes."""
+    made: list[Redactor] = []
+
+    def redactor() -> Redactor:
+        made.append(Redactor(["correct-horse-battery"]))
+        return made[-1]
+
+    log = JsonEventLog(path, clock, max_bytes=10**6, keep=1, include_text=include_text, redactor=redactor)
+    log.emit("standing.confirmed", name="scribe", detail="confirmed")
+    before = len(made)
+    secret = f"it said: invalid key sk-ant-{'Ab3' * 12}, correct-horse-battery"
+    log.emit_all([("standing.exited", {"reason": secret, "detail": f"exited 1; {secret}", "text": secret})] * 2)
+
+    written = path.read_text()
+    assert "sk-ant" not in written
+    assert "correct-horse" not in written
+    assert written.count("it said: invalid key [redacted], [redacted]") == (6 if include_text else 4)
+    assert (before, len(made)) == (0, 1)
 
 
 def test_what_has_no_value_has_no_key(log: JsonEventLog, path: Path) -> None:
