@@ -4,7 +4,9 @@ import errno
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ _ODD = re.compile(rb"[^A-Za-z0-9._-]")
 _NAME_LIMIT = 150
 _LONGEST = 1 << 24  #: bytes of a report; those that carry a whole file or picture have a few millions
 _TOGETHER = 1 << 24  #: bytes of reports that are taken in at once
+_WRITTEN_SECONDS = 60.0  #: a report that is not whole by then never will be
 _NO_FILE = frozenset({errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EOVERFLOW})
 
 
@@ -43,19 +46,44 @@ class Reports:
     more: bool = False
 
 
-def read_reports(folder: Path, instance: str) -> Reports:
+def awaits_reading(entry: os.DirEntry[str], now: float) -> bool:
+    """Return whether the entry of a spool is a report, or what is left of one whose writer has ended. Raises OSError.
+
+    `now`: seconds since the epoch.
+    """
+    return _is_report(entry.name) or _is_left(entry.name, lambda: entry.stat(follow_symlinks=False).st_mtime, now)
+
+
+def _is_left(name: str, written_at: Callable[[], float], now: float) -> bool:
+    """Return whether it is a half-written report that nobody goes on with: a hook writes one in milliseconds."""
+    if not (name.startswith(".") and name.endswith(".tmp")):
+        return False
+    try:
+        return abs(now - written_at()) > _WRITTEN_SECONDS
+    except FileNotFoundError:
+        return False  # it is whole by now
+
+
+def _written_at(path: Path) -> float:
+    return os.lstat(path).st_mtime
+
+
+def read_reports(folder: Path, instance: str, now: float | None = None) -> Reports:
     """Return an instance's reports in the order of their names, or the first of them; half-written ones are not seen.
 
     A folder that is not there holds none. What is no JSON object in a plain file of a sound name and size, or names a
-    conversation by what is no id, is moved to `bad/` and told of. Raises OSError where the folder or a report cannot be
-    read: that says nothing about whether reports are there.
+    conversation by what is no id, is moved to `bad/` and told of; so is a half-written one that is a minute old (`now`:
+    seconds since the epoch, None: such are not looked at).
+    Raises OSError where the folder or a report cannot be read: that says nothing about whether reports are there.
     """
     try:
-        names = sorted(name for name in os.listdir(folder) if _is_report(name))
+        there = os.listdir(folder)
     except FileNotFoundError:
         return Reports(())
+    names = sorted(name for name in there if _is_report(name))
+    left = [path for name in there if now and _is_left(name, partial(_written_at, path := folder / name), now)]
+    bad = [put_aside(path, "it was never finished: whoever wrote it has ended") for path in left]
     reports: list[Report] = []
-    bad: list[BadReport] = []
     size = 0
     for name in names:
         path = folder / name

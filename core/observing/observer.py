@@ -89,7 +89,7 @@ def _found(system: System, record: SessionRecord) -> Reports:
     """Return the reports that lie there, and tell of those that are none. Raises StoreBroken."""
     folder = system.paths.spool_of(record.instance_id or "")
     try:
-        found = read_reports(folder, record.instance_id or "")
+        found = read_reports(folder, record.instance_id or "", system.clock.now().timestamp())
     except OSError as error:
         raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
     for bad in found.bad:

@@ -34,6 +34,7 @@ _MODULES = (
     "psutil",
     "resource",
     "shutil",
+    "termios",
 )
 
 

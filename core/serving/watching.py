@@ -1,6 +1,7 @@
 """The service's observer thread: takes in reports when poked, sees panes end, asks again when a turn is silent."""
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -10,6 +11,7 @@ from core.domain.activity import ASKING_STATES, Activity
 from core.domain.pane import Pane, Survey
 from core.domain.session import Live, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
+from core.harness.spool import awaits_reading
 from core.names import target_for
 from core.observing.observer import ingest_record
 from core.process.poke import Poke
@@ -205,7 +207,9 @@ class ObserverWorker:
     def _has_reports(self, record: SessionRecord) -> bool:
         folder = self._system.paths.spool_of(record.instance_id or "")
         try:
-            return any(entry.name.endswith(".json") for entry in folder.iterdir())
+            with os.scandir(folder) as entries:
+                now = self._system.clock.now().timestamp()
+                return any(awaits_reading(entry, now) for entry in entries)
         except FileNotFoundError:
             return False
         except OSError as error:

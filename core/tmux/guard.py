@@ -141,6 +141,7 @@ def spawn_line(spawn: Spawn, buffer: str, tmux: str, *, remain_on_exit: bool) ->
     act = [
         [*make, "-c", literal_format(str(spawn.cwd)), "-e", f"{MARKER}={spawn.instance}", "--", *program],
         ["set-option", "-w", "-t", f"{target}^", "remain-on-exit", "on" if remain_on_exit else "off"],
+        ["set-option", "-w", "-t", f"{target}^", "window-size", "manual"],  # whoever looks would decide it otherwise
         ["set-option", "-t", target, "destroy-unattached", "off"],  # somebody may have it on in a server of theirs
     ]
     late = [["delete-buffer", "-b", buffer], _tell(LATE)]

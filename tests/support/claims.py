@@ -122,20 +122,10 @@ class Case:
         return [Deed(**each) for each in entries(self.truth) if not what or each["what"] in what]
 
     def in_turn(self, since: float, until: float) -> bool:
-        """Return whether one turn or another ran at every moment of that time."""
-        running, at = False, 0.0
-        for deed in self.deeds("began", "over"):
-            if deed.at > until:
-                break
-            if running and deed.what == "over" and at <= since <= until <= deed.at:
-                return True
-            if deed.what == "began" and not running:
-                running, at = True, deed.at
-            elif deed.what == "over":
-                running = False
-                if deed.at >= since:
-                    return False
-        return running and at <= since
+        """Return whether one turn ran throughout that time."""
+        deeds = self.deeds("began", "over")
+        ends = [*(deed.at for deed in deeds[1:]), float("inf")]
+        return any(d.what == "began" and d.at <= since and until <= end for d, end in zip(deeds, ends, strict=False))
 
     def states(self) -> tuple[str, ...]:
         """Return where its messages stand."""
@@ -149,9 +139,9 @@ def false_claims(case: Case, events: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return every claim about the session that is not so, in words."""
     found = [case.trouble] if case.trouble else []
     found += _of_messages(case, [event for event in events if event.get("name") == case.name])
-    found += _of_answers(case)
+    found += of_answers(case)
     found += _of_thread(case)
-    found += [claim for began, ended, row in case.seen if (claim := _of_row(case, began, ended, row))]
+    found += [claim for began, ended, row in case.seen if (claim := of_row(case, began, ended, row))]
     if case.deeds("entered"):
         found.append("an Enter of ours answered a dialog")
     return list(dict.fromkeys(found))
@@ -220,7 +210,7 @@ def _of_thread(case: Case) -> Iterator[str]:
             yield f"the thread shows {text!r} as taken in, and the program never had it"
 
 
-def _of_answers(case: Case) -> Iterator[str]:
+def of_answers(case: Case) -> Iterator[str]:
     for told in case.told:
         if told.verb == "say" and told.outcome in ("confirmed", "accepted"):
             wanted = "taken" if told.outcome == "confirmed" else "received"
@@ -244,7 +234,7 @@ def _of_pause(case: Case, told: Told) -> Iterator[str]:
         yield "a turn began while it was told as paused"
 
 
-def _of_row(case: Case, began: float, ended: float, row: Row, latency: float = LATENCY) -> str:
+def of_row(case: Case, began: float, ended: float, row: Row, latency: float = LATENCY) -> str:
     """Judge a row: what it says must have been so at some moment shortly before, or while it was made."""
     since = began - latency
     dialogs = case.deeds("dialog")
@@ -400,7 +390,7 @@ def _now_false(case: Case) -> list[str]:
     """Return what is said that is not so, once all is quiet: of the row, and of where messages stand."""
     began = time.time()
     row = get_standing(case.system, case.name)
-    claim = _of_row(case, began, time.time(), row, latency=0.0)
+    claim = of_row(case, began, time.time(), row, latency=0.0)
     return [*_of_states(case), *([claim] if claim else [])]
 
 

@@ -1,9 +1,12 @@
 """What a write meets in a real server, over both transports."""
 
+import fcntl
 import os
 import pty
 import signal
+import struct
 import subprocess
+import termios
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,9 +27,10 @@ def runner(request: pytest.FixtureRequest, private: PrivateTmux) -> TmuxRunner:
 
 
 @contextmanager
-def _client(private: PrivateTmux, *words: str) -> Iterator[int]:
-    """Attach a client in a terminal of its own and give the terminal's other end."""
+def _client(private: PrivateTmux, *words: str, size: tuple[int, int] = (24, 80)) -> Iterator[int]:
+    """Attach a client in a terminal of its own, of that many rows and columns, and give the terminal's other end."""
     ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
     before = private.tmux("list-clients", "-F", "#{client_name}").count("/dev/")
     client = subprocess.Popen(
         [*private.server.command, "attach-session", *words],
@@ -224,6 +228,25 @@ def test_only_writable_clients_type(private: PrivateTmux, runner: TmuxRunner) ->
     assert watching == ()
     assert len(typing) == 1
     assert abs(datetime.now(UTC) - typing[0].last_key_at) < timedelta(seconds=10)
+
+
+@pytest.mark.parametrize("words", [("-r",), ()], ids=["read-only", "writing"])
+def test_whoever_looks_leaves_the_terminal_as_it_is(
+    private: PrivateTmux, runner: TmuxRunner, words: tuple[str, ...]
+) -> None:
+    """However small or large their own one is, the agent's keeps its size, while they look and after."""
+    body = "printf '%0180d\\n' 7; exec cat"
+    pane = private.spawn(runner, launcher(private.folder / "wide", body))
+    wait_until(lambda: runner.screen(pane.tag, 5).endswith("7"), "it is shown")
+    sizes = set()
+
+    for size in ((1, 2), (90, 300)):
+        with _client(private, *words, "-t=loop-standing-test:", size=size):
+            sizes.add(private.tmux("display-message", "-p", "-t", pane.pane_id, "#{pane_width}x#{pane_height}"))
+    sizes.add(private.tmux("display-message", "-p", "-t", pane.pane_id, "#{pane_width}x#{pane_height}"))
+
+    assert sizes == {"200x50\n"}
+    assert runner.screen(pane.tag, 5) == "7".rjust(180, "0")
 
 
 def test_client_of_a_grouped_session_types_too(private: PrivateTmux, runner: TmuxRunner) -> None:

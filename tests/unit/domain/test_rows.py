@@ -7,7 +7,8 @@ from core.domain.session import Definition, Hold, HoldKind, Live, Outcome, Statu
 
 KEYS = {
     "name", "uid", "declared", "description", "autoStart", "harness", "cwd", "tmuxTarget", "attach", "ref", "status",
-    "running", "live", "phase", "hold", "activity", "pendingTasks", "queued", "loops", "harnessSessionId",
+    "running", "live", "phase", "hold", "activity", "permissionMode", "pendingTasks", "queued", "loops",
+    "harnessSessionId",
     "slackChannel", "slackThread", "startedAt", "lastMessageAt", "drift", "outcome", "detail",
 }  # fmt: skip
 AT = datetime(2026, 11, 29, 13, 50, tzinfo=UTC)

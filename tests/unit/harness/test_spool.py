@@ -2,11 +2,12 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 
-from core.harness.spool import discard, read_reports
+from core.harness.spool import awaits_reading, discard, read_reports
 
 
 def test_reports_come_in_the_order_of_their_names(tmp_path: Path) -> None:
@@ -106,3 +107,20 @@ def test_discarded_report_is_gone_and_may_be_discarded_again(tmp_path: Path) -> 
     discard(tmp_path, report)
 
     assert read_reports(tmp_path, "i-1").reports == ()
+
+
+def test_a_report_that_was_never_finished_is_put_aside_after_a_minute(tmp_path: Path) -> None:
+    """A hook that was killed leaves half a report, which nobody may wait for; a fresh one is being written."""
+    fresh, old = tmp_path / ".1-1-Stop.tmp", tmp_path / ".2-1-Stop.tmp"
+    for path in (fresh, old):
+        path.write_text('{"hook_event_na')
+    os.utime(old, (0, 0))
+    with os.scandir(tmp_path) as entries:
+        awaited = {entry.name for entry in entries if awaits_reading(entry, time.time())}
+
+    found = read_reports(tmp_path, "i-1", time.time())
+
+    assert awaited == {old.name}
+    assert [(bad.name, "never finished" in bad.reason) for bad in found.bad] == [(old.name, True)]
+    assert fresh.exists()
+    assert not old.exists()

@@ -9,6 +9,7 @@ import bot.channel, core.serving.assembly
 from core.serving.ahead import import_ahead
 
 import_ahead()
+bot.markdown.load()  # as the channel does before it reads anything
 for name, module in sorted(sys.modules.items()):
     if not name.startswith(("core.", "bot.")) or not getattr(module, "__file__", None):
         continue
