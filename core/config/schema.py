@@ -216,7 +216,9 @@ class StandingBlock(Block):
     """The declared standing sessions."""
 
     enabled: bool = Field(
-        _STANDING.enabled, description="Whether a boot starts any; verbs that name a session always work"
+        _STANDING.enabled,
+        description="Whether a boot starts the sessions declared here; one that `create` made goes by its own "
+        "autoStart, and verbs that name a session always work",
     )
     sessions: list[SessionBlock] = Field(default_factory=list, description="The sessions, each with a name of its own")
 

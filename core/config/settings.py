@@ -91,7 +91,7 @@ class DeclaredLoop(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The declared sessions; `enabled` says whether a boot starts any."""
+    """The declared sessions; `enabled` says whether a boot starts any of them."""
 
     enabled: bool = False
     sessions: tuple[Definition, ...] = ()

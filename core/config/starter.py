@@ -11,7 +11,7 @@ routing:
   #   claude: [--permission-mode, acceptEdits]
 
 standingSessions:
-  enabled: false                  # true: `the-loop start` and each boot start the sessions below
+  enabled: false                  # true: `the-loop start` and each boot start the sessions below, too
   sessions: []
   # sessions:
   #   - name: scribe

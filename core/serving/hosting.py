@@ -14,6 +14,7 @@ from core.config.demonstration import demo_folder, refuse_alone, way_up
 from core.config.digest import digest_of
 from core.config.location import is_default
 from core.domain.services import ServiceRow
+from core.domain.session import Outcome
 from core.errors import CoreError, TmuxMissing, TmuxSilent
 from core.names import INSTANCE_VARIABLE
 from core.plainfiles import open_plain_log
@@ -25,6 +26,8 @@ from core.serving.hostchecks import host_findings, span_of
 from core.serving.service import STOP_SECONDS
 from core.standing.ending import END_SECONDS
 from core.standing.lifecycle import start_all, status_all, stop_all
+from core.standing.spawning import StartOrder
+from core.standing.starting import start_each
 from core.store.files import broken, private_folder, secure_root
 from core.system import System
 from core.values import replace
@@ -73,6 +76,27 @@ def stop(system: System, actor: str) -> Mapping[str, Any]:
         "services": [row.to_json()],
         "standingSessions": report["sessions"],
         "ok": bool(report["ok"]) and running is None,
+    }
+
+
+def restart(system: System, actor: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
+    """Stop everything, then start it, and bring back what ran and no boot starts: a restart takes nobody down.
+
+    Where something would not end, nothing is started.
+    """
+    stopped = stop(system, actor)
+    if not stopped["ok"]:
+        return stopped
+    started = start(system, actor, warn)
+    ran = {row["name"] for row in stopped["standingSessions"] if row["outcome"] == Outcome.STOPPED.value}
+    rows = started["standingSessions"]
+    left = [row["name"] for row in rows if row["name"] in ran and row["outcome"] == Outcome.NOT_RUNNING.value]
+    again = start_each(system, left, StartOrder(actor, "the-loop was restarted", skip_held=True)).to_json()
+    back = {row["name"]: row for row in again["sessions"]}
+    return {
+        **started,
+        "standingSessions": [back.get(row["name"], row) for row in rows],
+        "ok": started["ok"] and again["ok"],
     }
 
 

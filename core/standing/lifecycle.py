@@ -82,9 +82,22 @@ def _harness_rows(system: System, sessions: Sequence[Known]) -> tuple[HarnessRow
 
 
 def starts_by_itself(system: System) -> Starts:
-    """Return the question whether a boot starts a session. A demo's starts what it declares, and nothing else there."""
+    """Return the question whether a boot starts a session: a declared one where the configuration says so of them all.
+
+    One that `create` made is wanted by whoever made it, but in a demo, which starts what it declares and nothing else.
+    """
     enabled, demo = system.settings.standing.enabled, demo_folder(system.settings) is not None
-    return lambda known: enabled and known.definition.auto_start and (known.declared or not demo)
+
+    def starts(known: Known) -> bool:
+        wanted = enabled and (known.declared or not demo) if of_the_file(known) else not demo
+        return known.definition.auto_start and wanted
+
+    return starts
+
+
+def of_the_file(known: Known) -> bool:
+    """Tell whether the configuration declares the session, or did when it was started last."""
+    return known.declared or (known.record is not None and known.record.declared)
 
 
 def _with_dialog(system: System, known: Known, row: Row) -> Row:
@@ -181,6 +194,8 @@ def _decided(
         return decision.action, Told(Outcome.HELD, decision.reason)
     if view.survey is not None and (decision.action is Action.FAIL_ROW or _waits_for_name(decision, known, view)):
         return decision.action, Told(Outcome.FAILED, str(foreign(system, view.survey, known.name)))
+    if decision.action is Action.LEAVE:
+        return decision.action, Told(Outcome.NOT_RUNNING, f"{decision.reason}{_why_left(system, known)}")
     return decision.action, Told(_WITHOUT_ACTION.get(decision.action, Outcome.FAILED), decision.reason)
 
 
@@ -189,9 +204,18 @@ def _waits_for_name(decision: Decision, known: Known, view: Glance) -> bool:
     return decision.action is Action.FINISH_DELETE and view.live(known) is Live.FOREIGN
 
 
+def _why_left(system: System, known: Known) -> str:
+    """Return which key keeps a boot from starting the session, and the command that does; "" where none does."""
+    start = f"`the-loop standing start {known.name}` starts it"
+    if not known.definition.auto_start:
+        return f": its autoStart is false; {start}"
+    if of_the_file(known) and not system.settings.standing.enabled:
+        return f": standingSessions.enabled is false, so that no declared session is started unasked; {start}"
+    return ""
+
+
 _WITHOUT_ACTION = {
     Action.WAIT: Outcome.ALREADY_RUNNING,
-    Action.LEAVE: Outcome.NOT_RUNNING,
     Action.RETRY: Outcome.UNCONFIRMED,
     Action.FINISH_DELETE: Outcome.UNCONFIRMED,  # reconcile has just tried
 }

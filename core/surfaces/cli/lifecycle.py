@@ -72,18 +72,15 @@ def stop_command(session: Session) -> int:
 @shared_options
 @click.pass_obj
 def restart_command(session: Session) -> int:
-    """Stop everything, then start it; conversations resume."""
-    from core.serving.hosting import start, stop
+    """Stop everything, then start it all again. Conversations resume, and whatever ran runs."""
+    from core.serving.hosting import restart
 
     try:
         actor = session.permit(session.system, Verb.RESTART)
     except ConfigError as error:
         return _misconfigured(session, error)
     refuse_alone(session.settings)  # before anything is stopped that nothing would start again
-    stopped = stop(session.system, actor)
-    if not stopped["ok"]:
-        return _report(session, stopped)
-    return _report(session, start(session.system, actor, warn))
+    return _report(session, restart(session.system, actor, warn))
 
 
 @click.command("status")

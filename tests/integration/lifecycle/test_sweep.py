@@ -10,7 +10,8 @@ from core.config.demonstration import FILE, HEADER
 from core.config.settings import Standing
 from core.domain.activity import ActivityState
 from core.domain.services import ServiceRow
-from core.domain.session import Hold, HoldKind, Live, Outcome, Phase, SessionRecord
+from core.domain.session import Definition, Hold, HoldKind, Live, Outcome, Phase, SessionRecord
+from core.standing.creating import create_standing
 from core.standing.lifecycle import start_all, status_all, stop_all
 from core.standing.listing import get_standing
 from core.standing.reconcile import reconcile
@@ -86,13 +87,48 @@ def test_boot_brings_back_what_the_lifecycle_stopped_and_not_what_a_person_did(s
     assert get_standing(system, "scribe").live is Live.ABSENT
 
 
-def test_boot_starts_nothing_while_it_is_not_enabled(system: System) -> None:
-    """`standingSessions.enabled: false` is for verbs by name."""
-    settings = system.settings._replace(standing=Standing(False, system.settings.standing.sessions))
+def not_enabled(system: System, *sessions: Definition) -> System:
+    """Return the ports with a configuration that declares these, or what was declared, and is not enabled."""
+    declared = sessions or system.settings.standing.sessions
+    return replace(system, settings=system.settings._replace(standing=Standing(False, declared)))
 
-    answer = start_all(replace(system, settings=settings), ACTOR)
+
+def test_boot_starts_no_declared_session_while_it_is_not_enabled(system: System) -> None:
+    """`standingSessions.enabled: false` is for verbs by name, and the row names the key and the verb."""
+    answer = start_all(not_enabled(system), ACTOR)
 
     assert set(outcomes(answer).values()) == {Outcome.NOT_RUNNING}
+    assert all("standingSessions.enabled is false" in row.detail for row in answer.sessions)
+    assert f"the-loop standing start {answer.sessions[0].name}" in answer.sessions[0].detail
+
+
+def test_boot_brings_back_what_was_created_whatever_is_said_of_the_declared_ones(system: System) -> None:
+    """The starter file says `enabled: false` of the sessions below it; `create` asked for this one by its autoStart."""
+    system = not_enabled(system, definition("scribe"))
+    create_standing(system, definition("extra"), ACTOR)
+    create_standing(system, definition("by-hand", auto_start=False), ACTOR)
+    stop_all(system, ACTOR)
+    down = status_all(system, ())
+
+    answer = start_all(system, ACTOR)
+
+    assert not down.ok
+    assert outcomes(answer) == {
+        "by-hand": Outcome.NOT_RUNNING,
+        "extra": Outcome.RESUMED,
+        "scribe": Outcome.NOT_RUNNING,
+    }
+    assert "its autoStart is false" in answer.sessions[0].detail
+    assert status_all(system, ()).ok
+
+
+def test_session_whose_entry_was_removed_is_not_taken_for_a_created_one(system: System) -> None:
+    """It was one of those that `enabled` speaks of."""
+    start_standing(system, "scribe", ACTOR)
+    system = not_enabled(system, definition("another"))
+    stop_all(system, ACTOR)
+
+    assert outcomes(start_all(system, ACTOR))["scribe"] is Outcome.NOT_RUNNING
 
 
 def test_boot_ends_what_runs_under_a_stop_mark(system: System) -> None:

@@ -229,6 +229,29 @@ def test_restart_makes_a_new_service_and_resumes(alone: Product) -> None:
     assert alone.record()["harnessSessionId"] == conversation
 
 
+def test_restart_takes_nobody_down_whom_no_boot_would_start(alone: Product) -> None:
+    """With the file that `config init` writes: what was created comes back, and so does what was started by name."""
+    alone.configure(standingSessions={"enabled": False, "sessions": [{"name": NAME, "prompt": "Look after it."}]})
+    alone.cli("start")
+    alone.cli("standing", "create", "worker", "--prompt", "x")
+    alone.cli("standing", "create", "odd", "--prompt", "x", "--no-auto-start")
+    alone.cli("standing", "start", NAME)
+    alone.cli("standing", "create", "idle", "--prompt", "x", "--no-start", "--no-auto-start")
+
+    again = alone.cli("restart", "--json")
+
+    rows = {row["name"]: row["outcome"] for row in again.json["standingSessions"]}
+    assert (again.code, again.json["ok"]) == (0, True)
+    assert rows == {"idle": "not-running", "odd": "resumed", NAME: "resumed", "worker": "resumed"}
+    assert set(alone.panes()) == {"odd", NAME, "worker"}
+    alone.cli("stop")
+    started = alone.cli("start", "--json")
+    details = {row["name"]: row["detail"] for row in started.json["standingSessions"]}
+    assert set(alone.panes()) == {"worker"}
+    assert "standingSessions.enabled is false" in details[NAME]
+    assert "its autoStart is false" in details["odd"]
+
+
 def test_a_session_stopped_by_name_stays_silent_over_a_restart(alone: Product) -> None:
     """Its mark outlives the service; the sweep's row says held, and status is well."""
     alone.cli("start")
