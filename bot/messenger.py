@@ -44,7 +44,14 @@ UPDATE_MAX = 3_800  #: chat.update refuses above some 4,000
 _PAGE = 200
 _MOST_BYTES = 1 << 26  #: of a file; what an agent may attach is smaller
 _MARKDOWN = frozenset(
-    {OutboundKind.ANSWER, OutboundKind.PART, OutboundKind.PROGRESS, OutboundKind.REQUEST, OutboundKind.POST}
+    {
+        OutboundKind.ASKED,
+        OutboundKind.ANSWER,
+        OutboundKind.PART,
+        OutboundKind.PROGRESS,
+        OutboundKind.REQUEST,
+        OutboundKind.POST,
+    }
 )
 REACTIONS = {
     Mark.TAKEN: "eyes",

@@ -5,6 +5,7 @@ from enum import Enum
 
 from core.values import dataclass
 
+_LONGEST_QUESTION = 1_500  #: characters of one that was asked elsewhere
 SHOWN_STEPS = 20  #: of a turn's steps the last so many are shown, and the others counted
 
 
@@ -15,6 +16,7 @@ class OutboundKind(Enum):
     ROOT_UPDATE = "root-update"  #: the announcement edited to the present state
     REFRESH = "refresh"  #: as that, on demand: where there is no announcement any more a new one is made
     BOOT = "boot"  #: a later boot, as a reply
+    ASKED = "asked"  #: what the agent was asked elsewhere than in the thread, in Markdown
     ANSWER = "answer"  #: the agent's final answer, in Markdown
     PART = "part"  #: one of the messages that a long answer is sent as, in the chat's own markup
     FILE = "file"  #: an answer that is too long for messages, attached
@@ -33,7 +35,7 @@ RANKS: Mapping[OutboundKind, int] = {
     K.ROOT: 0,  # without it there is no thread
     K.REQUEST: 1,  # an agent stands still until it is answered
     **dict.fromkeys((K.NOTE, K.BOOT, K.ROOT_UPDATE, K.REFRESH), 2),
-    **dict.fromkeys((K.ANSWER, K.PART, K.FILE, K.POST, K.ATTACHMENT, K.CLOSING), 3),
+    **dict.fromkeys((K.ASKED, K.ANSWER, K.PART, K.FILE, K.POST, K.ATTACHMENT, K.CLOSING), 3),
     K.WHISPER: 4,
     K.PROGRESS: 5,
 }
@@ -51,6 +53,15 @@ class ProgressRow:
     asked: bool = False  #: its message may have been posted
     channel: str = ""
     ts: str = ""  #: the message, "" before it is known
+
+
+def asked_text(who: str, text: str) -> str:
+    """Return what a thread is told of a question that was asked elsewhere: Markdown, the question quoted."""
+    kept = text.strip()
+    left = len(kept) - _LONGEST_QUESTION
+    shown = kept if left <= 0 else f"{kept[:_LONGEST_QUESTION]}… [{left:,} more characters: see the session's terminal]"
+    quoted = "\n".join(f"> {line}".rstrip() for line in shown.split("\n"))
+    return f"**{who}:**\n{quoted}"
 
 
 def step_line(tool: str, detail: str) -> str:

@@ -21,7 +21,7 @@ class Verbosity(Enum):
 
 ADDS: Mapping[Verbosity, frozenset[OutboundKind]] = {
     Verbosity.QUIET: _ALWAYS,
-    Verbosity.NORMAL: frozenset({K.ANSWER, K.PART, K.FILE}),
+    Verbosity.NORMAL: frozenset({K.ASKED, K.ANSWER, K.PART, K.FILE}),
     Verbosity.VERBOSE: frozenset({K.PROGRESS}),
 }
 

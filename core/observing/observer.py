@@ -28,6 +28,7 @@ from core.harness.spool import BadReport, Reports, discard, put_aside, read_repo
 from core.loops.turns import turn_began, turn_ended
 from core.observing.asking import went_on
 from core.observing.noticing import keep_blocked, note_repeat, why_quiet
+from core.observing.prompting import asked_elsewhere
 from core.ports import Harness, NewPost, OutboundKind
 from core.session.apart import Unforeseen, apart
 from core.session.sessions import resolve_record
@@ -241,6 +242,8 @@ def _take(
     taken.rows += settle_by(system, record, (event,), at)
     if isinstance(event, PromptReported) and event.task is not None:
         note_repeat(system, record, report, event, at)
+    if isinstance(event, PromptReported) and silenced is None and _has_thread(system, record):
+        taken.answers += sum(system.outbox.add(asked_elsewhere(system, record, report, event, CHANNEL)))
     if isinstance(event, TurnEnded | TurnFailed):
         turn_over(system, record, at, failed=isinstance(event, TurnFailed))
     if isinstance(event, _GOES_ON):

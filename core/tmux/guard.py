@@ -13,6 +13,7 @@ import shlex
 from datetime import datetime
 
 from core.domain.pane import Pane, Paste, Receipt, Spawn
+from core.names import TARGET_PREFIX
 from core.processmark import MARKER, limit_of
 from core.tmux.language import DATA, Line, literal_format, spell
 
@@ -143,10 +144,20 @@ def spawn_line(spawn: Spawn, buffer: str, tmux: str, *, remain_on_exit: bool) ->
         ["set-option", "-w", "-t", f"{target}^", "remain-on-exit", "on" if remain_on_exit else "off"],
         ["set-option", "-w", "-t", f"{target}^", "window-size", "manual"],  # whoever looks would decide it otherwise
         ["set-option", "-t", target, "destroy-unattached", "off"],  # somebody may have it on in a server of theirs
+        ["set-option", "-t", target, "status-format[0]", _viewed(spawn.target)],
+        ["set-option", "-t", target, "status", "on"],
     ]
     late = [["delete-buffer", "-b", buffer], _tell(LATE)]
     in_time = _before(spawn.deadline)
     return [["load-buffer", "-b", buffer, DATA], ["if-shell", "-F", in_time, spell(act), spell(late)]]
+
+
+def _viewed(target: str) -> str:
+    """Return what the last line of a client shows below the session: what its keys do, and how to leave it."""
+    name = literal_format(target.removeprefix(TARGET_PREFIX))
+    looks = f"read-only: keys do nothing | leave: #{{prefix}} d | type: attach {name} --write"
+    types = "what you type goes to the agent | leave: #{prefix} d"
+    return f" #{{?client_readonly,{looks},{types}}} "
 
 
 def spawn_bytes(spawn: Spawn) -> bytes:

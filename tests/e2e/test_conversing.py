@@ -227,3 +227,24 @@ def test_an_agent_asks_and_gets_the_answer(shared: Product, how: str) -> None:
     ended = "Nobody answered in time" if how == "nobody" else "Answered* by alice"
     assert wait_text(shared, thread, asked["ts"], ended)
     assert shared.count("a crow") == 0
+
+
+def test_what_was_asked_elsewhere_stands_before_its_answer(shared: Product) -> None:
+    """By a command, and at the terminal itself; what was said in the thread is not said again."""
+    thread = shared.root()
+
+    shared.cli("standing", "say", NAME, "--text", "count the **wrens**\nand xoxb-1-2-abc")
+    shared.wait_reply(thread, "You said")
+    shared.tmux("send-keys", "-t", f"=loop-standing-{NAME}:", "-l", "feed the owl")
+    shared.tmux("send-keys", "-t", f"=loop-standing-{NAME}:", "Enter")
+    shared.wait_reply(thread, "“feed the owl”")
+    shared.workspace.say("alice", "agents", "and the swifts", thread)
+    shared.wait_reply(thread, "“and the swifts”")
+
+    texts = [message["text"] for message in shared.workspace.replies("agents", thread)]
+    who = next(text for text in texts if " via cli:*" in text)
+    assert who.endswith(" via cli:*\n&gt; count the *wrens*\n&gt; and [redacted]")
+    at_terminal = texts.index("*at the terminal:*\n&gt; feed the owl")
+    assert texts.index(who) < next(at for at, text in enumerate(texts) if "“count the" in text) < at_terminal
+    assert at_terminal < next(at for at, text in enumerate(texts) if "“feed the owl”" in text)
+    assert len([text for text in texts if "and the swifts" in text]) == 2

@@ -366,7 +366,10 @@ def test_a_whisper_to_who_has_left_is_refused_for_good(workspace: WorkspaceThrea
 @pytest.mark.parametrize(
     ("verbosity", "unwanted"),
     [
-        ("quiet", {OutboundKind.ANSWER, OutboundKind.PART, OutboundKind.FILE, OutboundKind.PROGRESS}),
+        (
+            "quiet",
+            {OutboundKind.ASKED, OutboundKind.ANSWER, OutboundKind.PART, OutboundKind.FILE, OutboundKind.PROGRESS},
+        ),
         ("normal", {OutboundKind.PROGRESS}),
         ("verbose", set()),
     ],

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import select
 import signal
 import struct
 import subprocess
@@ -51,6 +52,20 @@ def _client(private: PrivateTmux, *words: str, size: tuple[int, int] = (24, 80))
         client.kill()
         client.wait()
         os.close(ours)
+
+
+def _shown(terminal: int, mark: bytes) -> bytes:
+    """Return what a client has drawn, once the mark is there."""
+    drawn = b""
+
+    def read() -> bool:
+        nonlocal drawn
+        while select.select([terminal], [], [], 0)[0]:
+            drawn += os.read(terminal, 65_536)
+        return mark in drawn
+
+    wait_until(read, f"{mark!r} is drawn")
+    return drawn
 
 
 _TEXTS = {
@@ -211,6 +226,25 @@ def test_moved_panes_and_zoomed_neighbours_change_nothing(private: PrivateTmux, 
     assert written is Written.DONE
     reader.wait_for(b"here")
     assert reader.received() == b"here"
+    assert [found.tag for found in runner.survey().panes if found.tag] == [pane.tag]
+
+
+def test_who_looks_on_is_told_that_they_do_and_how_to_leave(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """Each client by what it may; the way out is that of the prefix that is in use."""
+    pane, _ = private.reading(runner)
+    private.tmux("set-option", "-g", "prefix", "C-a")
+
+    with _client(private, "-r", "-t=loop-standing-test:") as terminal:
+        looking = _shown(terminal, b"leave")
+    with _client(private, "-t=loop-standing-test:") as terminal:
+        typing = _shown(terminal, b"leave")
+
+    assert b"read-only: keys do nothing" in looking
+    assert b"attach test --write" in looking
+    assert b"what you type goes to the agent" in typing
+    assert b"read-only" not in typing
+    assert b"leave: C-a d" in looking
+    assert b"leave: C-a d" in typing
     assert [found.tag for found in runner.survey().panes if found.tag] == [pane.tag]
 
 

@@ -15,7 +15,7 @@ def test_each_level_shows_more_than_the_one_before() -> None:
     quiet, normal, verbose = map(_shown, Verbosity)
 
     assert quiet < normal < verbose == set(OutboundKind)
-    assert normal - quiet == {K.ANSWER, K.PART, K.FILE}
+    assert normal - quiet == {K.ASKED, K.ANSWER, K.PART, K.FILE}
     assert verbose - normal == {K.PROGRESS}
 
 

@@ -116,7 +116,20 @@ def test_open_posts_are_found_by_their_index(database: SqliteDatabase) -> None:
 
 def test_what_somebody_waits_for_goes_first(outbox: SqliteOutbox) -> None:
     """The root, requests, what we say ourselves, an agent's words, and last what one person alone is told."""
-    kinds = [K.ANSWER, K.WHISPER, K.PART, K.POST, K.NOTE, K.BOOT, K.REQUEST, K.FILE, K.CLOSING, K.ROOT, K.ATTACHMENT]
+    kinds = [
+        K.ASKED,
+        K.ANSWER,
+        K.WHISPER,
+        K.PART,
+        K.POST,
+        K.NOTE,
+        K.BOOT,
+        K.REQUEST,
+        K.FILE,
+        K.CLOSING,
+        K.ROOT,
+        K.ATTACHMENT,
+    ]
     outbox.add([replace(a_post(number), kind=kind) for number, kind in enumerate(kinds)])
 
     order = []
@@ -124,8 +137,8 @@ def test_what_somebody_waits_for_goes_first(outbox: SqliteOutbox) -> None:
         order.append(due[0].post.kind)
         outbox.advance(due[0], PostState.SKIPPED)
 
-    assert order == [K.ROOT, K.REQUEST, K.NOTE, K.BOOT, K.ANSWER, K.PART, K.POST, K.FILE, K.CLOSING, K.ATTACHMENT,
-                     K.WHISPER]  # fmt: skip
+    assert order == [K.ROOT, K.REQUEST, K.NOTE, K.BOOT, K.ASKED, K.ANSWER, K.PART, K.POST, K.FILE, K.CLOSING,
+                     K.ATTACHMENT, K.WHISPER]  # fmt: skip
     assert set(RANKS) == set(OutboundKind)
 
 
