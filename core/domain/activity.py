@@ -1,9 +1,11 @@
 """What a live session is doing, as its harness tells it. No I/O."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
 
-from core.values import dataclass
+from core.domain.capability import Capability
+from core.values import dataclass, field
 
 
 class ActivityState(Enum):
@@ -43,6 +45,9 @@ class Activity:
     turn: str = ""  #: the harness's id of the turn that began last, "" where it named none
     turn_ended_at: datetime | None = None  #: when its harness last said that a turn was over
     ended_turn: str = ""  #: the id of that turn, "" where it named none
+    shown: Mapping[Capability, bool] = field(default_factory=dict)  #: what it has shown to have (True), and to lack
+    version: str = ""  #: of its program as this instance was started, "" where it was not told
+    untried: str = ""  #: what a person should know of that version, "" for one that was tried
     composer_at: datetime | None = None  #: since when a text that no turn took may stand in its input line
 
     @property

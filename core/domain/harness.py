@@ -181,6 +181,7 @@ class PromptReported:
     internal: bool = False
     task: str | None = None
     turn: str = ""
+    wrapped: bool = False  #: its model gets the text as pasted from somewhere else, and not as typed
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ class Row:
     hold: Hold | None = None
     activity: ActivityState | None = None
     permission_mode: str | None = None
+    harness_version: str | None = None
+    capabilities: Mapping[str, str] | None = None
     pending_tasks: tuple[str, ...] = ()
     queued: int | None = None
     loops: int | None = 0
@@ -126,6 +128,8 @@ def _plain(value: Any) -> Any:
         return value.value
     if isinstance(value, datetime):
         return iso(value)
+    if isinstance(value, Mapping):
+        return dict(value)
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, Hold):

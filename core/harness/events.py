@@ -25,6 +25,7 @@ from core.harness.base import list_of, object_of, text_of
 from core.harness.spool import BLOCKED_SUFFIX
 
 NOTIFICATION = "<task-notification>"  #: begins a prompt that the harness gives itself when background work ends
+_WRAPPER = "<pasted_content id="  #: around what was pasted in one piece; the same in a text of ours is escaped
 _TASK_ID = re.compile(r"<task-id>\s*([^<\s]{1,80})\s*</task-id>")
 QUESTION_TOOL = "AskUserQuestion"
 _OVER = frozenset({"completed", "failed", "killed", "stopped"})
@@ -55,7 +56,8 @@ def interpret(report: Report) -> tuple[HarnessEvent, ...]:
         if report.name.endswith(BLOCKED_SUFFIX):
             return (TurnBlocked(prompt, task_of(prompt)),)
         turn = text_of(payload, "prompt_id")
-        return (PromptReported(prompt, internal=is_internal(prompt), task=task_of(prompt), turn=turn),)
+        wrapped = _WRAPPER in prompt
+        return (PromptReported(prompt, is_internal(prompt), task_of(prompt), turn, wrapped),)
     reading = _READINGS.get(event)
     return () if reading is None else reading(payload)
 

@@ -20,6 +20,7 @@ from core.domain.harness import (
     TurnFailed,
     stamped,
 )
+from core.domain.learning import shown_by
 from core.domain.message import InboxRow, Kind, MessageState
 from core.domain.observing import follow, is_of_running_turn
 from core.domain.session import HoldKind, Phase, SessionRecord
@@ -295,7 +296,7 @@ def _put_activity(
         for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED})
     )
     after = follow(before, event, at, boot_coming=coming, queue_left=left)
-    after = replace(after, mode=mode or before.mode)
+    after = replace(after, mode=mode or before.mode, shown=shown_by(before, event, mode))
     system.activities.put(after)
     began = [("job.started", task) for task in after.pending_tasks if task not in before.pending_tasks]
     over = [("job.finished", task) for task in before.pending_tasks if task not in after.pending_tasks]

@@ -18,7 +18,7 @@ from core.process.poke import Poke
 from core.session.apart import each_apart
 from core.session.launching import ASKING
 from core.sight.evidence import give_back
-from core.sight.lookagain import ask_again
+from core.sight.lookagain import ask_again, look_at_record
 from core.store.files import is_there
 from core.supervision.ends import Ends
 from core.system import System
@@ -196,6 +196,7 @@ class ObserverWorker:
         each_apart(self._system.events, records, ask)
 
     def _ask_again(self, record: SessionRecord, pane: Pane | None) -> None:
+        look_at_record(self._system, record)
         if ask_again(self._system, record, pane):
             self._wake(record.uid)
 

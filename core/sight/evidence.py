@@ -16,6 +16,7 @@ from core.domain.harness import (
     ToolStarted,
     TurnEnded,
 )
+from core.domain.learning import shown_by
 from core.domain.message import IN_FLIGHT, MESSAGES, TRANSITIONS, WAITING, InboxRow, Kind, MessageState
 from core.domain.observing import follow, is_of_running_turn, without_queue
 from core.domain.session import SessionRecord
@@ -24,6 +25,7 @@ from core.session.launching import context_of
 from core.session.notes import note_for
 from core.session.sessions import resolve_record
 from core.system import System
+from core.values import replace
 
 _OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
 _ROUNDED = timedelta(milliseconds=10)  #: a harness tells the moment in whole milliseconds
@@ -176,6 +178,8 @@ def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent
     begun = [event for event in events if isinstance(event, TextTaken) and event.begins]
     if begun:  # the latest alone: of those before it the turns are over
         after = follow(after, begun[-1], now)
+    for event in events:
+        after = replace(after, shown=shown_by(after, event, ""))
     if not any(row.queued_at for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED})):
         after = without_queue(after, now)
     if after != before:

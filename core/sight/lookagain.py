@@ -4,14 +4,18 @@ from datetime import datetime, timedelta
 
 from core.domain.activity import ASKING_STATES, QUEUE_LEFT, Activity, ActivityState
 from core.domain.asking import MAIN
+from core.domain.capability import Capability
+from core.domain.delivering import RECORD_WINDOW
 from core.domain.observing import second_guess
 from core.domain.pane import Pane
 from core.domain.session import SessionRecord
 from core.session.dialogs import SETTLED, SILENT_TURN, drop_marker, is_over, says_none_is_open, waiting_agents
-from core.session.launching import ASKING
+from core.session.launching import ASKING, context_of
+from core.session.sessions import resolve_record
 from core.sight.showing import turn_over
 from core.sight.situations import modified, opinion_of
 from core.system import System
+from core.values import replace
 
 _AT_WORK = ASKING_STATES | {ActivityState.BUSY}
 _ROUNDED = timedelta(milliseconds=1)  #: a file's time is finer than ours
@@ -42,6 +46,24 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
     if known is not None and (silent or (over and told)):
         return _replace(system, record, known, second_guess(known, opinion, now)) or over
     return over
+
+
+def look_at_record(system: System, record: SessionRecord) -> None:
+    """Note whether the conversation's record is where it is looked for, in the form that is read, once a turn is over.
+
+    Raises StoreBroken, UnsupportedHarness, TrustFailed.
+    """
+    activity, now = system.activities.get(record.uid), system.clock.now()
+    if activity is None or activity.instance != record.instance_id or Capability.TRANSCRIPT in activity.shown:
+        return
+    if activity.turn_ended_at is None or now < activity.turn_ended_at + RECORD_WINDOW:
+        return
+    resolved = resolve_record(record, system.settings)
+    harness = system.harnesses.get(resolved.harness)
+    if harness.traits.evidence:
+        context = context_of(system.paths, record, resolved, record.instance_id or "")
+        shown = {**activity.shown, Capability.TRANSCRIPT: harness.resumable(context)}
+        _replace(system, record, activity, replace(activity, shown=shown))
 
 
 def _patience(activity: Activity) -> timedelta:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from core.commands import exact_for
 from core.domain.activity import CUT_OFF
 from core.domain.binding import CHANNEL
+from core.domain.capability import consequences, graded
 from core.domain.rows import Row, drift
 from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
@@ -180,7 +181,16 @@ def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity |
     says = activity.detail.removeprefix(CUT_OFF).lstrip("; ") if activity else ""  # what whoever cut it off knows
     asleep = _ASLEEP.format(name=known.name) if record.instance_id in view.asleep else ""
     ended, thread = _how_it_ended(row, record, view), _no_thread(known, record, view)
-    return (says, asleep, _new_conversation(record), ended, thread, orphaned)
+    lacks = consequences(activity.shown) if activity else ()
+    untried = f"its program's version {activity.version} is {activity.untried}" if activity and activity.untried else ""
+    return (says, asleep, _new_conversation(record), ended, thread, orphaned, *lacks, untried)
+
+
+def _capabilities(activity: Activity | None) -> dict[str, str] | None:
+    """Return how sure each capability is; None where the harness shows none, or nothing runs."""
+    if activity is None or not (activity.shown or activity.version):
+        return None
+    return {each.value: grade.value for each, grade in graded(activity.shown).items()}
 
 
 def _new_conversation(record: SessionRecord) -> str:
@@ -233,6 +243,8 @@ def _with_record(system: System, row: Row, known: Known, record: SessionRecord, 
         hold=record.hold,
         activity=current.state if current else None,
         permission_mode=(current.mode or None) if current else None,
+        harness_version=(current.version or None) if current else None,
+        capabilities=_capabilities(current),
         pending_tasks=current.pending_tasks if current else (),
         queued=None if view.queued is None else view.queued.get(record.uid, 0),
         loops=None if view.loops is None else view.loops.get(record.uid, 0),

@@ -291,8 +291,11 @@ def _commit_boot(
     soon as the pane is made; else it is pasted, before all that waits.
     """
     instance = record.instance_id or ""
+    found = harness.installed()
+    version, untried = (found.version, found.note()) if found is not None else ("", "")
+    activity = Activity(record.uid, instance, ActivityState.STARTING, now, version=version, untried=untried)
     with system.database.transaction(durable=True):
-        system.activities.put(Activity(record.uid, instance, ActivityState.STARTING, now))
+        system.activities.put(activity)
         waiting = system.inbox.unsettled(record.uid)
         if message is not None or returned:
             for row in waiting:

@@ -283,7 +283,8 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     record = came_up(system, record)
     instead = begun_instead(opened.record)
     how = "resumed, its conversation goes on" if opened.resumed else "with a new conversation"
-    how = f"{how}{f': {instead}' if instead else ''} ({opened.order.why})"
+    untried = _untried(system, record)
+    how = f"{how}{f': {instead}' if instead else ''} ({opened.order.why}){f'; {untried}' if untried else ''}"
     announce_start(system, record, opened.known.definition, how, moving=opened.order.after is None)
     if seen is Seen.READY:
         with effect(Effect.START_READY):
@@ -302,8 +303,16 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     seconds = system.settings.routing.tmux.start_timeout_seconds
     late = f"it lives, but has not said within {seconds:g} s that it reads" if seen is Seen.LATE else ""
     outcome = Outcome.RESUMED if opened.resumed else Outcome.STARTED
-    remarks = (new_conversation(opened.record), late, lacks_thread(system, opened.known.definition))
+    remarks = (new_conversation(opened.record), late, lacks_thread(system, opened.known.definition), untried)
     return Told(outcome, "; ".join(text for text in remarks if text), opened.known)
+
+
+def _untried(system: System, record: SessionRecord) -> str:
+    """Return what people should know of a version of the program that was never tried; "" for all others."""
+    activity = system.activities.get(record.uid)
+    if activity is None or activity.instance != record.instance_id or not activity.untried:
+        return ""
+    return f"its program's version {activity.version} is {activity.untried}"
 
 
 def _retry_fresh(system: System, record: SessionRecord, opened: Opened, end: LastExit | None) -> Opened:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from core.clock import from_iso, iso
 from core.domain.activity import Activity, ActivityState
+from core.domain.capability import Capability
 from core.store import queries
 from core.store.columns import from_column, to_column
 from core.store.rows import Rows, column
@@ -53,6 +54,9 @@ class SqliteActivities:
             "turn": activity.turn,
             "turn_ended_at": to_column(activity.turn_ended_at),
             "ended_turn": activity.ended_turn,
+            "shown": json.dumps({each.value: has for each, has in activity.shown.items()}),
+            "version": activity.version,
+            "untried": activity.untried,
             "composer_at": to_column(activity.composer_at),
         }
         with self._database.transaction(durable=False):
@@ -77,6 +81,12 @@ def _last_message(found: sqlite3.Row) -> tuple[str, datetime]:
     return found["uid"], column(found, "at", from_iso)
 
 
+def _shown(text: str) -> Mapping[Capability, bool]:
+    """Read what an instance has shown; what another release knows, and this one does not, is left out."""
+    known = {each.value: each for each in Capability}
+    return {known[name]: bool(has) for name, has in json.loads(text).items() if name in known}
+
+
 def _activity(found: sqlite3.Row) -> Activity:
     return Activity(
         uid=found["uid"],
@@ -91,5 +101,8 @@ def _activity(found: sqlite3.Row) -> Activity:
         turn=found["turn"],
         turn_ended_at=column(found, "turn_ended_at", from_column),
         ended_turn=found["ended_turn"],
+        shown=column(found, "shown", _shown),
+        version=found["version"],
+        untried=found["untried"],
         composer_at=column(found, "composer_at", from_column),
     )

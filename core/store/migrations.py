@@ -310,6 +310,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE activities ADD COLUMN composer_at TEXT",
     ),
     ("ALTER TABLE marks ADD COLUMN asked TEXT NOT NULL DEFAULT ''",),
+    (
+        "ALTER TABLE activities ADD COLUMN shown TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE activities ADD COLUMN version TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE activities ADD COLUMN untried TEXT NOT NULL DEFAULT ''",
+    ),
 )
 
 

@@ -181,9 +181,9 @@ ACTIVITIES = "SELECT * FROM activities"
 PUT_ACTIVITY = """
     INSERT OR REPLACE INTO activities
         (uid, instance, state, since, pending_tasks, detail, turn_started_at, last_report_at, mode, turn, turn_ended_at,
-        ended_turn, composer_at)
+        ended_turn, shown, version, untried, composer_at)
     VALUES (:uid, :instance, :state, :since, :pending_tasks, :detail, :turn_started_at, :last_report_at, :mode, :turn,
-        :turn_ended_at, :ended_turn, :composer_at)
+        :turn_ended_at, :ended_turn, :shown, :version, :untried, :composer_at)
 """
 FORGET_ACTIVITY = "DELETE FROM activities WHERE uid = ?"
 TOUCH_MESSAGE = """

@@ -86,6 +86,7 @@ class ClaudeHarness:
         self._trust_enabled = trust_enabled
         self._accept_bypass = accept_bypass
         self._permission_mode = permission_mode
+        self._versions: dict[tuple[str, int, int, int], Installed] = {}
 
     def check(self, definition: Definition, args: Sequence[str]) -> None:
         """Refuse what cannot run. Raises HarnessNotInstalled, InvalidValue."""
@@ -99,11 +100,21 @@ class ClaudeHarness:
         return _ASKS.format(servers="; ".join(told), cwd=cwd) if told else ""
 
     def installed(self) -> Installed | None:
-        """Ask the program for its version."""
+        """Ask the program for its version, once for each program that it is."""
         try:
-            return ask_version(self._executable(), self._environ)
+            program = self._executable()
+            found = os.stat(program)
         except HarnessNotInstalled as error:
             return Installed("", TRIED, error.message)
+        except OSError as error:
+            return Installed("", TRIED, f"{error.filename}: {error.strerror}")
+        identity = (program, found.st_ino, found.st_size, found.st_mtime_ns)
+        if identity not in self._versions:
+            told = ask_version(program, self._environ)
+            if told.trouble:
+                return told
+            self._versions[identity] = told
+        return self._versions[identity]
 
     def new_session_id(self) -> str | None:
         """Return a new UUID; Claude Code takes nothing else."""

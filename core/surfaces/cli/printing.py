@@ -3,7 +3,7 @@
 import io
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any
@@ -152,6 +152,14 @@ def print_row(row: Mapping[str, Any]) -> None:
         print_line(f"{key.ljust(width)}  {_words(value)}".rstrip())
 
 
+def _graded(capabilities: Mapping[str, str]) -> Iterator[str]:
+    """Yield `proven: boot hook, mode`, a text for each grade that there is."""
+    for grade in ("missing", "proven", "guessed"):
+        names = [name for name, found in capabilities.items() if found == grade]
+        if names:
+            yield f"{grade}: {', '.join(names)}"
+
+
 def _words(value: Any) -> str:
     match value:
         case None:
@@ -160,6 +168,8 @@ def _words(value: Any) -> str:
             return "yes" if value else "no"
         case list():
             return ", ".join(map(str, value))
+        case {"boot hook": _}:
+            return "; ".join(_graded(value))
         case {"kind": kind, "policy": policy, "by": by, "reason": reason, "at": at}:
             hard = ", at once" if kind == "paused" and policy == "hard" else ""
             return f"{kind}{hard} by {by}, since {at}{f': {reason}' if reason else ''}"

@@ -320,3 +320,17 @@ def test_a_file_that_changed_is_read_again(scribe: System, world: World, tmp_pat
 
     assert before == []
     assert [event["reason"] for event in events(scribe, "standing.drift")] == ["description"]
+
+
+def test_the_row_tells_what_the_program_has_shown_of_itself(scribe: System) -> None:
+    """Proven is what this instance has shown; the rest is guessed, and what it lacks says what follows."""
+    report(scribe, "UserPromptSubmit", prompt="\n\n<pasted_content id=1>", prompt_id="t-7", permission_mode="plan")
+    report(scribe, "Stop", last_assistant_message="done", prompt_id="t-7")
+
+    row = get_standing(scribe, "scribe")
+
+    assert row.capabilities is not None
+    grades = row.to_json()["capabilities"]
+    assert (grades["boot hook"], grades["turn edges"], grades["mode"]) == ("proven", "proven", "proven")
+    assert (grades["pasting"], grades["permission hook"]) == ("missing", "guessed")
+    assert "pasting is missing in this version" in row.detail

@@ -7,7 +7,8 @@ from core.domain.session import Definition, Hold, HoldKind, Live, Outcome, Statu
 
 KEYS = {
     "name", "uid", "declared", "description", "autoStart", "harness", "cwd", "tmuxTarget", "attach", "ref", "status",
-    "running", "live", "phase", "hold", "activity", "permissionMode", "pendingTasks", "queued", "loops",
+    "running", "live", "phase", "hold", "activity", "permissionMode", "harnessVersion", "capabilities",
+    "pendingTasks", "queued", "loops",
     "harnessSessionId",
     "slackChannel", "slackThread", "startedAt", "lastMessageAt", "drift", "outcome", "detail",
 }  # fmt: skip
