@@ -20,6 +20,7 @@ from core.config.loading import load
 from core.domain.pane import Spawn
 from core.domain.session import SessionRecord, Status
 from core.names import new_instance, new_uid, target_for
+from core.process.closed import OPEN
 from core.system import System
 from core.values import replace
 from core.wiring import build_system
@@ -38,7 +39,7 @@ class Stage:
         self.socket = f"loop-bench-{secrets.token_hex(4)}"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(_DROPPED)}
         folders = {name: str(folder / sub) for name, sub in _FOLDERS.items()}
-        self.environ = {**inherited, **folders, "TMUX_TMPDIR": str(folder)}
+        self.environ = {**inherited, **folders, "TMUX_TMPDIR": str(folder), OPEN: "1"}
         self._config = folder / "config" / "the-loop" / "cli-config.yaml"
         self._config.parent.mkdir(parents=True)
 

@@ -24,10 +24,12 @@ from core.domain.session import Hold, HoldKind, Live
 from core.errors import CoreError, Refused
 from core.names import target_for
 from core.paths import StatePaths
+from core.process.closed import close_process
 from core.process.presence import running_service
 from core.standing.listing import get_standing
 
 _FACTS = "workspace.json"
+_OURS = "THE_LOOP_"  #: begins the names of what is none of a chat's business
 _WORKSPACE_SECONDS = 20.0
 _END_SECONDS = 5.0
 _PAGE_SECONDS = 5.0
@@ -54,6 +56,7 @@ def run_demo(
     from core.config.loading import load
     from core.serving.assembly import build_service
 
+    close_process()
     claim(folder, environ)
     _make_way(folder, environ, tell_end)
     with _workspace(folder, port) as facts:
@@ -235,6 +238,7 @@ def _started(folder: Path, facts_file: Path, log: Path, port: int, parent: int) 
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
+            env={name: value for name, value in os.environ.items() if not name.startswith(_OURS)},
             cwd="/",
             start_new_session=True,
             pass_fds=(parent,),

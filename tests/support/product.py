@@ -22,6 +22,7 @@ import yaml
 from bot.workspace.errors import Json
 from bot.workspace.thread import WorkspaceThread
 from core.paths import StatePaths
+from core.process.closed import OPEN
 from core.process.controlsocket import NoAnswer, ask
 from core.process.presence import running_service
 from tests.support.lines import entries
@@ -30,6 +31,7 @@ from tests.support.tmux import PATIENCE, alive, wait_until
 PROGRAM = Path(sys.executable).with_name("the-loop")
 BOT_VARIABLE, APP_VARIABLE = "THE_LOOP_SLACK_BOT_TOKEN", "THE_LOOP_SLACK_APP_TOKEN"
 NAME = "scribe"
+DEBUGGABLE = {OPEN: "1"}  #: the environment of a service whose descriptors are to be looked at
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Done:
         """Return the only row of a verb's answer."""
         [row] = self.json["sessions"]
         return dict(row)
+
+
+def bounded(ulimit: str) -> tuple[str, ...]:
+    """Return the words before a command that bound it by the shell's `ulimit`, which takes such as `-n 128`."""
+    return ("/bin/sh", "-c", f'ulimit {ulimit}; exec "$0" "$@"')
 
 
 class Serving:
@@ -173,10 +180,11 @@ class Product:
         env: Mapping[str, str] | None = None,
         config: Path | None = None,
         seconds: float = 3 * PATIENCE,
+        within: Sequence[str] = (),
     ) -> Done:
-        """Run one command with this product's configuration."""
-        chosen = ("--config", str(config or self.config))
-        return self.program((*chosen, *words), stdin=stdin, env={**self.environ(), **(env or {})}, seconds=seconds)
+        """Run one command with this product's configuration; see `begin` for `within`."""
+        chosen, environ = ("--config", str(config or self.config)), {**self.environ(), **(env or {})}
+        return self.program((*chosen, *words), stdin=stdin, env=environ, seconds=seconds, within=within)
 
     def program(
         self,
@@ -185,10 +193,11 @@ class Product:
         stdin: bytes = b"",
         env: Mapping[str, str] | None = None,
         seconds: float = 3 * PATIENCE,
+        within: Sequence[str] = (),
     ) -> Done:
-        """Run the program with these words alone."""
+        """Run the program with these words alone; see `begin` for `within`."""
         done = subprocess.run(
-            [str(PROGRAM), *words],
+            [*within, str(PROGRAM), *words],
             input=stdin,
             capture_output=True,
             env=dict(env or self.environ()),
@@ -199,17 +208,16 @@ class Product:
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def begin(
-        self, *words: str, env: Mapping[str, str] | None = None, ulimit: str = ""
+        self, *words: str, env: Mapping[str, str] | None = None, within: Sequence[str] = ()
     ) -> "tuple[subprocess.Popen[bytes], Path]":
         """Start a command that goes on, and return it with the file that takes what it prints.
 
-        `ulimit` are the arguments of the shell's command of that name, such as `-n 128`, by which it is bounded.
+        `within` are the words before it: a command that becomes the one behind it, such as `bounded` gives.
         """
-        bounded = ("/bin/sh", "-c", f'ulimit {ulimit}; exec "$0" "$@"') if ulimit else ()
         output = self.folder / f"output-{len(self._processes)}"
         with output.open("wb") as stream:
             process = subprocess.Popen(
-                [*bounded, str(PROGRAM), *words],
+                [*within, str(PROGRAM), *words],
                 stdin=subprocess.DEVNULL,
                 stdout=stream,
                 stderr=stream,
@@ -220,10 +228,10 @@ class Product:
         self._processes.append(process)
         return process, output
 
-    def serve(self, *, env: Mapping[str, str] | None = None, ulimit: str = "") -> Serving:
-        """Run the service in the foreground of a process and wait until it answers; see `begin` for `ulimit`."""
+    def serve(self, *, env: Mapping[str, str] | None = None, within: Sequence[str] = ()) -> Serving:
+        """Run the service in the foreground of a process and wait until it answers; see `begin` for `within`."""
         environ = {**self.environ(), **(env or {})}
-        process, output = self.begin("--config", str(self.config), "serve", env=environ, ulimit=ulimit)
+        process, output = self.begin("--config", str(self.config), "serve", env=environ, within=within)
         return Serving(self, process, output).wait_up()
 
     def answers(self, pid: int) -> bool:

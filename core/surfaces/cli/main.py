@@ -80,6 +80,11 @@ def _told(arguments: list[str], error: CoreError) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    serves = arguments[-1:] == ["serve"]
+    if serves:  # before anything that takes time: until then others can read its environment
+        from core.process.closed import close_process
+
+        close_process()
     from core.surfaces.cli import quick
 
     served = quick.serve_tools(arguments)
@@ -88,7 +93,7 @@ def _dispatch(arguments: list[str]) -> int:
     answered = quick.answer(arguments)
     if answered is not None:
         return answered
-    if arguments[-1:] == ["serve"]:
+    if serves:
         from core.surfaces.cli import serving
 
         ended = serving.answer(arguments)

@@ -33,10 +33,12 @@ def run_service(settings: Settings, environ: Mapping[str, str]) -> int:
     """Be the service until it is told to end, and return its exit code. Raises CoreError."""
     from core.config.demonstration import refuse_alone
     from core.descriptors import raise_limit
+    from core.process.closed import close_process
     from core.process.logs import log_to_stderr
     from core.serving.assembly import build_service
 
     refuse_alone(settings)
     log_to_stderr(logging.INFO)
     raise_limit()
+    close_process()
     return build_service(settings, environ).run()

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.integration.http.conftest import Web
-from tests.support.product import NAME, Product
+from tests.support.product import NAME, Product, bounded
 from tests.support.tmux import wait_until
 
 DESCRIPTORS = 160  #: of the service, as a soft and a hard limit
@@ -32,7 +32,7 @@ def crowd(web: Web, *said: bytes) -> Iterator[list[socket.socket]]:
 
 def test_more_connections_than_descriptors_end_nothing(alone: Product, web: Web) -> None:
     """Idle ones and half-sent ones: the service answers others meanwhile, delivers, and lives."""
-    service = alone.serve(ulimit=f"-n {DESCRIPTORS}").wait_swept()
+    service = alone.serve(within=bounded(f"-n {DESCRIPTORS}")).wait_swept()
     assert web.get("/health").status == 200
 
     with crowd(web, b"", b"GET /health HTTP/1.1\r\nHo"):
@@ -54,7 +54,7 @@ def _health(web: Web) -> int:
 
 def test_before_anybody_was_answered_a_crowd_ends_nothing(alone: Product, web: Web) -> None:
     """What answers them is loaded by the first of them, while the others take what there is."""
-    service = alone.serve(ulimit=f"-n {DESCRIPTORS}").wait_swept()
+    service = alone.serve(within=bounded(f"-n {DESCRIPTORS}")).wait_swept()
 
     with crowd(web, b""):
         wait_until(lambda: _health(web) == 200, "somebody who asks is answered")
@@ -65,7 +65,7 @@ def test_before_anybody_was_answered_a_crowd_ends_nothing(alone: Product, web: W
 
 def test_more_callers_of_the_socket_than_descriptors_end_nothing(alone: Product) -> None:
     """An agent may open it; what it does not ask is not waited for, and others are answered."""
-    service = alone.serve(ulimit=f"-n {DESCRIPTORS}").wait_swept()
+    service = alone.serve(within=bounded(f"-n {DESCRIPTORS}")).wait_swept()
 
     with ExitStack() as held:
         for _ in range(CROWD):
@@ -86,7 +86,7 @@ def _calling(path: Path) -> socket.socket:
 
 def test_the_service_may_hold_more_open_than_its_agents(alone: Product) -> None:
     """Its soft limit is raised; what it starts has the one with which it was started itself."""
-    service = alone.serve(ulimit="-Sn 512").wait_swept()
+    service = alone.serve(within=bounded("-Sn 512")).wait_swept()
 
     [pane] = alone.panes().values()
     assert _soft_limit(service.pid) > 512

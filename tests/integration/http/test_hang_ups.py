@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from tests.integration.http.conftest import Web
-from tests.support.product import NAME, Product
+from tests.support.product import DEBUGGABLE, NAME, Product
 from tests.support.tmux import wait_until
 
 SIGNING = {"THE_LOOP_SLACK_SIGNING_SECRET": "8f742231b10e8888abcd99yyyzzz85a5"}
@@ -42,7 +42,7 @@ def half_closed(pid: int) -> list[object]:
 def test_a_request_that_is_broken_off_leaves_no_trace_in_the_log(talking: Product, path: str) -> None:
     """Anybody who reaches the port can do that as often as he likes; what is answered next is answered."""
     talking.configure(channels={"slack": talking.slack_block(read={"mode": "http"})})
-    service, web = talking.serve(env=SIGNING).wait_swept(), Web(talking)
+    service, web = talking.serve(env={**SIGNING, **DEBUGGABLE}).wait_swept(), Web(talking)
     headers = agents_headers(talking)
     assert web.post("/mcp", LIST, headers).status == 200  # whatever is loaded at the first request is
 

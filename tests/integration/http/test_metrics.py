@@ -9,7 +9,7 @@ from core.domain.message import MessageState
 from core.domain.session import Live
 from tests.integration.http.conftest import Web
 from tests.support.descriptors import pidfds
-from tests.support.product import NAME, Product
+from tests.support.product import DEBUGGABLE, NAME, Product
 from tests.support.tmux import wait_until
 
 
@@ -18,7 +18,7 @@ def test_one_live_session_is_one_subscription_over_restarts_of_the_service(alone
     first = alone.serve().wait_swept()
     wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched")
     first.stop()
-    second = alone.serve().wait_swept()
+    second = alone.serve(env=DEBUGGABLE).wait_swept()
 
     wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched again")
 
@@ -28,7 +28,7 @@ def test_one_live_session_is_one_subscription_over_restarts_of_the_service(alone
 
 def test_a_stopped_session_is_watched_no_more(alone: Product, web: Web) -> None:
     """The subscription goes with the pane, and its handle too."""
-    service = alone.serve().wait_swept()
+    service = alone.serve(env=DEBUGGABLE).wait_swept()
     wait_until(lambda: web.metrics()["the_loop_subscriptions"] == 1, "the pane is watched")
 
     alone.cli("standing", "stop", NAME)

@@ -17,7 +17,7 @@ from core.process.controlsocket import ask
 from core.process.presence import running_service
 from core.processmark import limit_of
 from core.serving import hosting
-from tests.support.product import NAME, PROGRAM, Product, end
+from tests.support.product import DEBUGGABLE, NAME, PROGRAM, Product, end
 from tests.support.tmux import PATIENCE, PrivateTmux, alive, launcher, private_tmux, wait_until
 from tests.support.trees import lay_traps
 from tests.support.world import ACTOR, World
@@ -100,7 +100,7 @@ def test_a_log_that_has_grown_is_put_aside_by_the_service_that_writes_to_it(alon
     with log.open("ab") as stream:
         stream.truncate(64 * 1024 * 1024)
 
-    service = alone.cli("start", "--json").services["service"]
+    service = alone.cli("start", "--json", env=DEBUGGABLE).services["service"]
 
     aside = log.with_name("service.log.1")
     assert aside.stat().st_size >= 64 * 1024 * 1024

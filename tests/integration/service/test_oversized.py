@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.product import NAME, Product
+from tests.support.product import NAME, Product, bounded
 from tests.support.tmux import wait_until
 
 OTHER = "other"
@@ -47,14 +47,14 @@ def record(product: Product) -> Path:
 @pytest.mark.parametrize("place", [report, conversation, opinion, record])
 def test_a_huge_file_of_one_session_costs_the_others_nothing(two: Product, place: Callable[[Product], Path]) -> None:
     """The service lives, and so does the next one, which finds the file there at its start."""
-    service = two.serve(ulimit=MEMORY).wait_swept()
+    service = two.serve(within=bounded(MEMORY)).wait_swept()
     path = place(two)
     enlarge(path)
     two.cli("standing", "say", NAME, "--text", "hello", "--no-wait")
     first = two.cli("standing", "say", OTHER, "--text", "before", "--json").json["state"]
     ended = service.stop()
     enlarge(path)
-    again = two.serve(ulimit=MEMORY).wait_swept()
+    again = two.serve(within=bounded(MEMORY)).wait_swept()
     second = two.cli("standing", "say", OTHER, "--text", "after", "--json").json["state"]
 
     assert (first, ended, second, again.stop()) == ("confirmed", 0, "confirmed", 0)
@@ -70,7 +70,7 @@ def enlarge(path: Path) -> None:
 
 def test_a_huge_report_is_put_aside_and_told(two: Product) -> None:
     """With its size as the reason; what came after it is read."""
-    two.serve(ulimit=MEMORY).wait_swept()
+    two.serve(within=bounded(MEMORY)).wait_swept()
     path = report(two)
     enlarge(path)
 
