@@ -106,18 +106,17 @@ def test_a_stop_tells_once_of_what_waited(bound: System) -> None:
     ]
 
 
-def test_a_crash_tells_of_what_the_harness_had_queued(bound: System) -> None:
-    """It is in no conversation, and nothing brings the session back."""
+def test_a_crash_keeps_what_the_harness_had_queued(bound: System) -> None:
+    """It is in no conversation, and waits for the next start: nobody needs to be told of what only waits."""
     say(bound, "scribe", "sleep 60", actor=ACTOR)
     say(bound, "scribe", "count the wrens", actor=ACTOR)
 
     die(bound)
     served(bound)
 
-    told = [text for text, _ in notes(bound)]
-    assert rows(bound)[-1].state is S.REFUSED
-    assert len(told) == 1
-    assert "ann's message to `scribe`, sent by a command, was not delivered" in told[0]
+    row = rows(bound)[-1]
+    assert (row.state, row.detail) == (S.QUEUED, "its program has ended")
+    assert notes(bound) == []
 
 
 def test_a_stop_tells_of_what_was_in_flight(bound: System) -> None:
