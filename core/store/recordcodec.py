@@ -156,10 +156,13 @@ def _encode_hold(hold: Hold | None) -> dict[str, Any] | None:
 def _object(data: bytes) -> dict[str, Any]:
     try:
         value = json.loads(data)
-        if b"\\ud" in data.lower():  # half of a character is JSON, and no text: neither a file nor a database takes it
-            json.dumps(value, ensure_ascii=False).encode()
+        if (
+            b"\\ud" in data.lower()
+        ):  # half of a character is JSON, and no text: neither a terminal nor a database takes it
+            whole = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            value = json.loads(whole)
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"it is not JSON, or holds half of a character ({error})") from error
+        raise Malformed(f"it is not JSON ({error})") from error
     if not isinstance(value, dict):
         raise Malformed(f"it is {_kind(value)}, not an object")
     return value

@@ -45,6 +45,7 @@ class Played:
     pasted: str = ""
     prompts: list[str] = field(default_factory=list)  #: that turns took
     numbers: Any = field(default_factory=itertools.count)
+    turn: str = ""  #: the id of the turn that began last
 
     def take(self, data: bytes, receipt: Receipt, token: str) -> Written:
         """Do what the agent does with what is typed."""
@@ -62,6 +63,7 @@ class Played:
     def begin(self, prompt: str) -> None:
         """Begin a turn with this prompt."""
         self.prompts.append(prompt)
+        self.turn = f"turn-{len(self.prompts)}"
         self.report({"hook_event_name": "UserPromptSubmit", "prompt": prompt})
 
     def finish(self, at: datetime | None = None) -> None:
@@ -85,6 +87,7 @@ class Played:
         """Leave a report in the spool, written at that moment."""
         if not self.reports:
             return
+        payload = {"prompt_id": self.turn, **payload} if self.turn else payload
         self.spool.mkdir(parents=True, exist_ok=True)
         moment = at or self.clock.now()
         stamp = int(moment.timestamp()) * 10**9 + moment.microsecond * 1000

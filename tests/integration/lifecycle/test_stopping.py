@@ -89,8 +89,8 @@ def test_a_reason_is_kept_as_words_for_people(system: System) -> None:
     assert "[31mno more xxx" in root
 
 
-def test_a_mark_whose_words_no_database_keeps_is_settled_all_the_same(system: System) -> None:
-    """Whoever wrote that into the record: the root cannot be edited, which is told, and reconcile finishes the stop."""
+def test_a_mark_with_half_of_a_character_is_settled_and_shown(system: System) -> None:
+    """Whoever wrote that into the record: no database keeps it, so that the sign for it stands in its place."""
     bound(system, "scribe")
     start_standing(system, "scribe", ACTOR)
     record = recorded(system, "scribe")
@@ -100,7 +100,8 @@ def test_a_mark_whose_words_no_database_keeps_is_settled_all_the_same(system: Sy
     [done] = reconcile(system, ACTOR)
 
     assert (done.after, done.trouble) == (Phase.SETTLED, "")
-    assert "a value cannot be kept" in events(system, "standing.announce_failed")[0]["reason"]
+    assert "half a pair \ufffd" in roots(system)[-1]
+    assert events(system, "standing.announce_failed") == []
 
 
 def test_root_says_that_a_session_is_down_and_then_that_it_is_stopped(system: System) -> None:
