@@ -16,7 +16,7 @@ from core.conversation import unlisted
 from core.conversation.sharing import SHARING, close_thread, has_changed
 from core.domain.delivering import CONFIRM, FETCHING
 from core.domain.framing import clean
-from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.message import QUEUE_FULL, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.domain.session import SessionRecord
 from core.errors import InvalidValue, RecordUnreadable
 from core.names import new_marker, new_message_id, standing_ref
@@ -148,7 +148,7 @@ class Inbound:
         if not self._system.inbox.add([message])[0]:
             return False
         limit = self._system.settings.limits.queued_per_session
-        fits = self._system.inbox.waiting(passed.record.uid) <= limit
+        fits = not is_full(self._system, message, limit, itself=1)
         if fits:
             self._note_sharing(passed)
             if not (passed.reply.files or passed.reply.confirm):
@@ -159,9 +159,9 @@ class Inbound:
         if fits:
             self._make_wait(row, passed.reply)
             return True
-        reason = f"{limit} messages wait already"
+        reason = full_text(limit)
         self._system.inbox.advance(row, MessageState.REFUSED, reason)
-        note = note_for(self._system, row, MessageState.REFUSED, reason, "send it again once they are worked off")
+        note = note_for(self._system, row, MessageState.REFUSED, reason, "send it again then")
         if note is not None:
             self._system.outbox.add([note])
         return Dropped(FULL)
@@ -303,6 +303,24 @@ def check_sharing(reply: IncomingReply, binding: Binding) -> Dropped | None:
 def reply_key(reply: IncomingReply) -> str:
     """Return what makes a second sight of the reply a no-op: `slack:<team>:<channel>:<ts>`, and its piece's name."""
     return ":".join(filter(None, (reply.channel_kind, reply.team, reply.channel, reply.ts, reply.piece)))
+
+
+def is_full(system: System, message: NewMessage, limit: int, itself: int = 0) -> bool:
+    """Tell whether so many messages wait for the session, or its queue is closed for the message's thread.
+
+    `itself` is 1 where the message is among those that wait. Where one of a thread was refused, what follows there is
+    refused, too, until all that waited before it has gone in: else the session would be told the end of what its person
+    has to say without the middle.
+    """
+    others = system.inbox.waiting(message.uid) - itself
+    if others >= limit:
+        return True
+    return others > 0 and message.address is not None and system.inbox.is_closed(message.uid, message.address)
+
+
+def full_text(limit: int) -> str:
+    """Return why a message of a thread finds no place; the same for all of them, so that one note counts them."""
+    return f"{QUEUE_FULL} (limits.queuedPerSession is {limit}) and takes more from here once what waits has gone in"
 
 
 def text_of(reply: IncomingReply) -> str:

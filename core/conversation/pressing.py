@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from core.clock import Deadline
+from core.conversation.inbound import full_text, is_full
 from core.domain.asking import Request, RequestKind, RequestState
 from core.domain.buttons import Button, Press, Role
 from core.domain.message import SENT_AGAIN, WAITING, InboxRow, NewMessage
@@ -212,8 +213,8 @@ class Presses:
             }
         )
         limit = self._system.settings.limits.queued_per_session
-        if self._system.inbox.waiting(record.uid) >= limit:
-            raise Refused(f"{limit} messages wait already", "send it again once they are worked off")
+        if is_full(self._system, again, limit):
+            raise Refused(full_text(limit), "send it again then")
         if not self._system.inbox.add([again])[0]:
             raise Refused("it was sent again already", "look at what waits: `the-loop standing queue NAME`")
 

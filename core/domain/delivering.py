@@ -12,6 +12,7 @@ from enum import Enum
 
 from core.domain.gate import Action, Decision, HoldState, Observed, held_reason, seen_reason
 from core.domain.harness import Traits
+from core.domain.message import CONFIRM as CONFIRM
 from core.domain.message import TICKS, WAITING, InboxRow, Kind, MessageState
 from core.domain.pane import Receipt
 from core.domain.pasting import most_pieces
@@ -38,7 +39,6 @@ STASHING = "half-typed text is being put aside"
 CLEARING = "its input line is being emptied"
 TOOL_CALL = "a tool call may open a dialog"
 FETCHING = "its files are being fetched"
-CONFIRM = "it waits to be confirmed"  #: how the detail of a row begins that goes in only once a person said so
 NEEDS_SERVICE = "only the service can ask whether its author may still steer"
 IN_DOUBT = "the message before it may still stand in its input line"
 EXPIRING = frozenset({SILENT, TYPING, HALF_TYPED, STASHING, CLEARING})  #: a row that waits for one of these expires

@@ -64,6 +64,8 @@ WAITING = frozenset({S.PENDING, S.QUEUED})  #: may be claimed, cancelled or refu
 IN_FLIGHT = frozenset({S.CLAIMED, S.PASTED, S.SUBMITTED})  #: nothing else is pasted into that session meanwhile
 DELIVERED = frozenset({S.CONFIRMED, S.SUBMITTED, S.ACCEPTED})
 SENT_AGAIN = "again:"  #: begins the key of a message that is one sent again; that one's id follows
+CONFIRM = "it waits to be confirmed"  #: how the detail of a row begins that goes in only once a person said so
+QUEUE_FULL = "its queue is full"  #: how the detail of a message begins that found no place in it
 EXIT_ZERO = DELIVERED | {S.QUEUED}
 
 

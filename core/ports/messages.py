@@ -10,7 +10,7 @@ from core.domain.attachment import Attachment, Fetch
 from core.domain.binding import Binding
 from core.domain.buttons import Button
 from core.domain.marking import Mark, MarkRow
-from core.domain.message import InboxRow, MessageState, NewMessage
+from core.domain.message import InboxRow, MessageState, NewMessage, ReplyAddress
 from core.domain.posting import OutboundKind, ProgressRow
 
 
@@ -59,6 +59,10 @@ class Inbox(Protocol):
 
     def waiting(self, uid: str) -> int:
         """Return how many of the session's rows wait."""
+        ...
+
+    def is_closed(self, uid: str, address: ReplyAddress) -> bool:
+        """Tell whether a message of that thread was refused for want of room, and older ones wait still."""
         ...
 
     def counts(self) -> Mapping[str, int]:

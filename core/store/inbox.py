@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from core.clock import Clock, from_iso, iso
 from core.domain.attachment import Attachment, Fetch, decoded, encoded
 from core.domain.binding import Binding
-from core.domain.message import TRANSITIONS, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.message import CONFIRM, QUEUE_FULL, TRANSITIONS, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.errors import Refused
 from core.store import queries
 from core.store.columns import from_column, to_column
@@ -92,6 +92,22 @@ class SqliteInbox:
         """Return how many of the session's rows wait. Raises StoreBroken."""
         found = self._database.read(queries.WAITING_COUNT, (uid,))
         return int(found[0]["waiting"]) if found else 0
+
+    def is_closed(self, uid: str, address: ReplyAddress) -> bool:
+        """Tell whether a message of that thread was refused for want of room, and older ones wait still.
+
+        Those that wait for a person's word hold up nobody. Raises StoreBroken.
+        """
+        of = {
+            "uid": uid,
+            "kind": address.channel_kind,
+            "team": address.team,
+            "channel": address.channel,
+            "thread": address.thread,
+            "full": QUEUE_FULL,
+            "confirm": CONFIRM,
+        }
+        return bool(self._database.read(queries.CLOSED, of)[0]["closed"])
 
     def counts(self) -> Mapping[str, int]:
         """Return waiting rows by uid, in one query."""

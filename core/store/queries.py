@@ -12,6 +12,7 @@ _OPEN = "state IN ('pending', 'queued', 'claimed', 'pasted', 'submitted') AND fi
 _OPEN_MESSAGE = "inbox.state IN ('pending', 'queued', 'claimed', 'pasted', 'submitted') AND inbox.final = 0"
 _IN_THREAD = "from_kind = :kind AND from_team = :team AND from_channel = :channel AND from_thread = :thread"
 _TICK = "kind IN ('tick', 'keep-alive-tick')"
+_MESSAGE = "kind IN ('say', 'reply')"
 _OPEN_POST = "state IN ('pending', 'sending')"
 
 # ---------------------------------------------------------------- inbox
@@ -60,6 +61,16 @@ OF_THREAD = f"""
     SELECT from_ts, 0 AS waits FROM (SELECT * FROM inbox WHERE uid = :uid ORDER BY seq DESC LIMIT :latest)
     WHERE NOT {_WAITING} AND {_IN_THREAD}
     ORDER BY 1
+"""
+CLOSED = f"""
+    SELECT EXISTS (
+        SELECT 1 FROM inbox INDEXED BY inbox_of_session
+        WHERE uid = :uid AND state = 'refused' AND substr(detail, 1, length(:full)) = :full AND {_IN_THREAD} AND seq > (
+            SELECT min(seq) FROM inbox INDEXED BY inbox_open
+            WHERE uid = :uid AND {_OPEN} AND {_WAITING} AND {_MESSAGE}
+                AND substr(detail, 1, length(:confirm)) <> :confirm
+        )
+    ) AS closed
 """
 WAITING_IDS = (
     f"SELECT id FROM inbox INDEXED BY inbox_open WHERE uid = ? AND {_OPEN} AND {_WAITING} ORDER BY order_us, seq"

@@ -1,13 +1,16 @@
 """From a reply in a chat to a committed row, in the order that is the security."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from core.conversation.inbound import Inbound
 from core.conversation.mirroring import NullMirror
-from core.domain.message import Kind, MessageState
+from core.domain.message import Kind, MessageState, ReplyAddress
 from core.domain.session import SessionRecord, SlackBinding
 from core.names import new_uid
 from core.ports import Binding, IncomingReply, OutboundKind, Verdict
@@ -16,7 +19,7 @@ from core.store.database import SqliteDatabase
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.lines import entries
-from tests.support.world import World, definition
+from tests.support.world import World, definition, recorded
 
 T0 = datetime(2026, 11, 29, tzinfo=UTC)
 THREAD = "1700.000000"
@@ -130,12 +133,76 @@ def test_one_too_many_is_refused_with_a_note(bound: System, chat: Chat, world: W
 
     assert (*verdicts, *again) == (Verdict.COMMITTED, Verdict.DROPPED, Verdict.DUPLICATE)
     [note] = few.outbox.due("slack", datetime.now(UTC))
-    assert "1 messages wait already" in note.post.text
+    assert "its queue is full (limits.queuedPerSession is 1)" in note.post.text
     assert note.post.thread == THREAD
     record = few.records.read("scribe")
     assert record is not None
     [refused] = few.inbox.with_states(record.uid, {MessageState.REFUSED})
     assert refused.message.key.endswith("1700.000101")
+
+
+def reply(number: int, **changes: Any) -> IncomingReply:
+    """Return the so many-th reply in the thread."""
+    return replace(REPLY, ts=f"1700.{number:06}", text=f"part {number}", **changes)
+
+
+def limited(system: System, limit: int) -> System:
+    """Return the ports with another limit."""
+    limits = system.settings.limits._replace(queued_per_session=limit)
+    return replace(system, settings=system.settings._replace(limits=limits))
+
+
+def go_in(system: System, count: int) -> None:
+    """Let the first so many messages that wait go in."""
+    uid = recorded(system, "scribe").uid
+    for row in system.inbox.unsettled(uid)[:count]:
+        system.inbox.advance(row, MessageState.CONFIRMED)
+
+
+def test_queue_that_was_full_stays_closed_for_the_thread_until_it_has_drained(bound: System, chat: Chat) -> None:
+    """A later part does not go in where an earlier one was refused; one note counts them and names the key."""
+    few = limited(bound, 2)
+    inbound = Inbound(few, chat.authorized, NullMirror())
+
+    full = inbound.receive([reply(1), reply(2), reply(3)])
+    go_in(few, 1)
+    draining = inbound.receive([reply(4)])
+    go_in(few, 1)
+    drained = inbound.receive([reply(5), reply(6)])
+
+    assert full == (Verdict.COMMITTED, Verdict.COMMITTED, Verdict.DROPPED)
+    assert (draining, drained) == ((Verdict.DROPPED,), (Verdict.COMMITTED, Verdict.COMMITTED))
+    with closing(sqlite3.connect(few.paths.database)) as stored:
+        notes = [text for (text,) in stored.execute("SELECT text FROM outbox ORDER BY seq")]
+    assert ["limits.queuedPerSession is 2" in note for note in notes] == [True, True]
+    assert notes[1].startswith("2 messages")
+
+
+def test_queue_is_closed_for_that_thread_alone(bound: System, chat: Chat) -> None:
+    """What a person says at the terminal is no part of what was refused."""
+    few = limited(bound, 2)
+    record = recorded(few, "scribe")
+    Inbound(few, chat.authorized, NullMirror()).receive([reply(1), reply(2), reply(3)])
+    go_in(few, 1)
+
+    here = ReplyAddress("slack", TEAM, HOME, THREAD, "1700.000004")
+    elsewhere = replace(here, thread="1600.000000")
+
+    assert few.inbox.is_closed(record.uid, here)
+    assert not few.inbox.is_closed(record.uid, elsewhere)
+    assert not few.inbox.is_closed("s-other", here)
+
+
+def test_what_waits_for_a_persons_word_keeps_no_queue_closed(bound: System, chat: Chat) -> None:
+    """It may wait for ever, and holds up nobody."""
+    few = limited(bound, 2)
+    inbound = Inbound(few, chat.authorized, NullMirror())
+    inbound.receive([reply(1, confirm="too late"), reply(2), reply(3)])
+    uid = recorded(few, "scribe").uid
+    [plain] = [row for row in few.inbox.unsettled(uid) if row.state is MessageState.PENDING]
+    few.inbox.advance(plain, MessageState.CONFIRMED)
+
+    assert inbound.receive([reply(4)]) == (Verdict.COMMITTED,)
 
 
 def test_the_allow_list_is_asked_again_by_row(inbound: Inbound, bound: System, chat: Chat) -> None:
