@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ def app_lock(token: Token, runtime: str) -> Iterator[None]:
 def _taken(path: Path, token: Token) -> int:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_private(path.parent)
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             if _locked(descriptor, path, token):
@@ -43,6 +45,19 @@ def _taken(path: Path, token: Token) -> int:
         remedy = "give yourself the rights to it, or set XDG_RUNTIME_DIR to a folder of your own"
         raise ChannelError(reason, remedy, transient=True) from error
     return descriptor
+
+
+def _check_private(folder: Path) -> None:
+    """Raise ChannelError where somebody else could hold our lock: /tmp is everybody's."""
+    found = os.lstat(folder)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise ChannelError(
+            f"Slack: the folder of its lock, {folder}, was made by another user (uid {found.st_uid})",
+            "set XDG_RUNTIME_DIR to a folder of your own",
+            transient=False,
+        )
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
 
 
 def _locked(descriptor: int, path: Path, token: Token) -> bool:

@@ -56,9 +56,13 @@ def holds_files(folder: str) -> bool:
 
 
 def private_folder(folder: Path) -> None:
-    """Make the folder and its missing parents with mode 0700; tighten it if it is there. Raises StoreBroken."""
+    """Make the folder and its missing parents with mode 0700; tighten it if it is there.
+
+    Raises StoreBroken, also for one that is another user's: its owner could put anything into it.
+    """
     try:
         found = _there(folder)
+        _check_owner(folder, found, os.geteuid())
         if found.st_mode & 0o777 != 0o700:
             folder.chmod(0o700)
     except OSError as error:
@@ -76,20 +80,26 @@ def secure_root(root: Path) -> None:
     """See to it that nobody else can put something of theirs in the place of what lies in the state root.
 
     The right to write is taken from others where the folder is ours, unless its sticky bit does that already. Raises
-    StoreBroken where it is not ours.
+    StoreBroken where it is neither ours nor root's, or is root's and others may write to it.
     """
     try:
         found = _there(root)
+        _check_owner(root, found, os.geteuid(), 0)
         if not found.st_mode & 0o022 or found.st_mode & stat.S_ISVTX:
             return
-        if found.st_uid != os.geteuid():
-            raise StoreBroken(
-                f"{root}: others may write to the state root, and it is not yours",
-                f"`chmod go-w {root}` by its owner, or point state.root at a folder of your own",
-            )
+        _check_owner(root, found, os.geteuid())
         root.chmod(stat.S_IMODE(found.st_mode) & ~0o022)
     except OSError as error:
         raise broken(error, root, "secure the folder") from error
+
+
+def _check_owner(folder: Path, found: os.stat_result, *owners: int) -> None:
+    """Raise StoreBroken for a folder of somebody who is not among these users."""
+    if found.st_uid not in owners:
+        raise StoreBroken(
+            f"{folder} belongs to another user (uid {found.st_uid}), who can read and replace all that lies in it",
+            f"point state.root at a folder of your own, or `chown {os.geteuid()} {folder}`",
+        )
 
 
 def _there(folder: Path) -> os.stat_result:

@@ -53,3 +53,24 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(ChannelError, match=r"cannot be used"), app_lock(TOKEN, str(tmp_path)):
         raise AssertionError("there is no folder")
+
+
+def test_a_folder_of_somebody_else_holds_no_lock_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its maker could take the lock, and Slack would be read by nobody."""
+    (tmp_path / "the-loop").mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)  # somebody else than whoever made it
+
+    with pytest.raises(ChannelError, match="another user"), app_lock(TOKEN, str(tmp_path)):
+        raise AssertionError("it was used")
+
+
+def test_a_folder_that_others_may_enter_is_closed_to_them(tmp_path: Path) -> None:
+    """It is ours, and was made by a careless hand."""
+    folder = tmp_path / "the-loop"
+    folder.mkdir()
+    folder.chmod(0o777)
+
+    with app_lock(TOKEN, str(tmp_path)):
+        mode = folder.stat().st_mode & 0o777
+
+    assert mode == 0o700

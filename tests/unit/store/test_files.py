@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,16 @@ def test_a_symbolic_link_in_a_folders_place_is_refused(tmp_path: Path) -> None:
         own_folder(tmp_path / "ours")
 
     assert (tmp_path / "theirs").stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize("check", [private_folder, own_folder, secure_root])
+def test_a_folder_of_another_user_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, check: Callable[[Path], None]
+) -> None:
+    """Its owner could read and replace whatever lies in it, whatever its mode says."""
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, -1) if os.geteuid() == 0 else monkeypatch.setattr(os, "geteuid", lambda: 12345)
+
+    with pytest.raises(StoreBroken, match="belongs to another user"):
+        check(folder)
