@@ -7,10 +7,10 @@ from core.values import dataclass
 
 @dataclass(frozen=True)
 class ServiceRow:
-    """The service itself, or one channel's connection."""
+    """The service itself, or one channel's connection. `running` None: it could not be asked, which is no "no"."""
 
     name: str
-    running: bool
+    running: bool | None
     pid: int | None
     detail: str
 

@@ -29,6 +29,7 @@ from core.standing.lifecycle import start_all, status_all, stop_all
 from core.standing.spawning import StartOrder
 from core.standing.starting import start_each
 from core.store.files import broken, private_folder, secure_root
+from core.surfaces.http.facts import HTTP_ROW
 from core.system import System
 from core.values import replace
 
@@ -137,7 +138,7 @@ def service_rows(system: System) -> tuple[ServiceRow, ...]:
         answer = ask(system.paths.service_socket, "status", _ASK_SECONDS)
     except NoAnswer as error:
         rows = [ServiceRow("service", True, pid, f"it does not answer: {error.message}")]
-        return (*rows, *(ServiceRow(name, False, pid, "could not be asked") for name in channels))
+        return (*rows, *(ServiceRow(name, None, pid, "could not be asked") for name in (HTTP_ROW, *channels)))
     own, *others = (ServiceRow(row["name"], row["running"], row["pid"], row["detail"]) for row in answer["services"])
     if answer.get("configuration", "") not in ("", digest_of(system.settings)):
         own = replace(own, detail="; ".join(text for text in (own.detail, _outdated(system, own)) if text))

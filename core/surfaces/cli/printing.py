@@ -17,6 +17,7 @@ _REASON = 60  #: characters of a mark's reason that a table shows
 _COLUMNS = ("name", "status", "live", "activity", "queued", "loops", "harness", "outcome", "detail")
 
 
+_RUNNING = {True: "running", False: "not running", None: "unknown"}  #: None: it could not be asked
 _LOOP_COLUMNS = ("id", "session", "declared", "cadence", "status", "held", "runs", "last", "next", "instruction")
 _QUEUE_COLUMNS = ("id", "kind", "actor", "age", "state", "length", "detail", "text")
 
@@ -247,7 +248,7 @@ def print_logs(logs: Mapping[str, Any]) -> None:
 def print_services(services: Sequence[Mapping[str, Any]]) -> None:
     """Print the service rows, one a line."""
     for row in services:
-        state = "running" if row["running"] else "not running"
+        state = _RUNNING[row["running"]]
         pid = f" (pid {row['pid']})" if row.get("pid") else ""
         print_line(f"{row['name']}: {state}{pid}{_behind(row.get('detail') or '')}")
 

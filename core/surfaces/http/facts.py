@@ -41,5 +41,5 @@ class Facts:
         return self.system.clock.monotonic() - self.started
 
     def channels(self) -> Mapping[str, bool]:
-        """Return by kind whether each enabled channel is connected."""
-        return {row.name: row.running for row in self.rows() if row.name != HTTP_ROW}
+        """Return by kind whether each enabled channel is connected; what could not be asked is left out."""
+        return {row.name: row.running for row in self.rows() if row.name != HTTP_ROW and row.running is not None}

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from core.domain.services import ServiceRow
 from core.process.controlsocket import ControlSocket
 from core.process.presence import ServiceLock
 from core.serving.hosting import service_rows
+from core.standing.lifecycle import status_all
 from core.store.files import private_folder
+from core.surfaces.cli.printing import print_services
 from core.system import System
 from tests.support.world import World
 
@@ -34,12 +37,25 @@ def test_a_service_that_is_silent_runs_all_the_same(system: System) -> None:
     lock = ServiceLock(system.paths.service_lock)
     lock.take()
 
-    service, slack = service_rows(system)
+    service, *others = service_rows(system)
+    report = status_all(system, (service, *others))
     lock.release()
 
     assert service.running
     assert "does not answer" in service.detail
-    assert (slack.running, slack.detail) == (False, "could not be asked")
+    assert [(row.name, row.running, row.detail) for row in others] == [
+        ("http", None, "could not be asked"),
+        ("slack", None, "could not be asked"),
+    ]
+    assert [row["running"] for row in report.to_json()["services"]][:3] == [True, None, None]
+    assert not report.ok
+
+
+def test_people_read_unknown_of_what_could_not_be_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither running nor not running."""
+    print_services([ServiceRow("slack", None, 7, "could not be asked").to_json()])
+
+    assert capsys.readouterr().out == "slack: unknown (pid 7): could not be asked\n"
 
 
 def test_the_services_own_words_are_passed_on(system: System) -> None:
