@@ -124,7 +124,7 @@ def _stop_held(system: System, held: Mapping[str, str], order: StopOrder, tmux: 
 
     each(lambda stop: _mark(system, stop, order, tmux))
     seen = tmux.glimpse()
-    each(lambda stop: _mark_anew(system, stop, order, seen))
+    each(lambda stop: _mark_by_sight(system, stop, order, seen))
     records = [stop.record for stop in stops if stop.told is None and stop.record is not None]
     doomed = [Doomed(record.instance_id, record) for record in records if record.instance_id is not None]
     ended = end_all(system, doomed, tmux, seen)
@@ -142,10 +142,7 @@ def _mark(system: System, stop: _Stop, order: StopOrder, tmux: Tmux) -> Told | N
     """Write the mark, before tmux is asked anything; what an order asks first, tmux included, is asked before."""
     stop.known = known = definition_of(system.settings, system.records, stop.name)
     record = known.record
-    if known.unreadable is not None:
-        return None
-    if record is None:
-        _mark_unrecorded(system, stop, order)
+    if record is None:  # it cannot be read, or it never ran: there is nothing to be quick about
         return None
     if order.unless is not None and (kept := order.unless(record, _survey(tmux))):
         return Told(Outcome.ALREADY_RUNNING, kept)
@@ -170,10 +167,18 @@ def _stands(record: SessionRecord, order: StopOrder) -> bool:
     return not order.by_name or (record.hold is not None and record.hold.kind is HoldKind.STOPPED)
 
 
-def _mark_anew(system: System, stop: _Stop, order: StopOrder, seen: Survey | None) -> Told | None:
-    """See to a session whose mark stands: it is over with it, unless something may be left of it."""
-    record = stop.record
-    if record is None or stop.marked is not None:
+def _mark_by_sight(system: System, stop: _Stop, order: StopOrder, seen: Survey | None) -> Told | None:
+    """Mark what was not marked before tmux was asked, unless what it shows makes an end of that stop.
+
+    A session whose mark stands is over with, unless something may be left of it.
+    """
+    known, record = stop.known, stop.record
+    if known is None or known.unreadable is not None or stop.marked is not None:
+        return None
+    if record is None:
+        if seen is not None and seen.live(target_for(known.name), None) is Live.FOREIGN:
+            raise foreign(system, seen, known.name)
+        _mark_unrecorded(system, stop, known, order)
         return None
     if seen is not None and seen.live(target_for(record.name), record.instance_id) is Live.ABSENT:
         return Told(Outcome.NOT_RUNNING, "; ".join(stop.said))
@@ -181,11 +186,8 @@ def _mark_anew(system: System, stop: _Stop, order: StopOrder, seen: Survey | Non
     return None
 
 
-def _mark_unrecorded(system: System, stop: _Stop, order: StopOrder) -> None:
+def _mark_unrecorded(system: System, stop: _Stop, known: Known, order: StopOrder) -> None:
     """Mark a declared session that never ran, so that no boot starts it."""
-    known = stop.known
-    if known is None:
-        return
     fresh = SessionRecord(known.name, new_uid(), known.definition, system.clock.now(), declared=known.declared)
     stop.marked = replace(fresh, hold=_hold(system, order), generation=fresh.generation + 1)
     _write_mark(system, stop, stop.marked)
