@@ -55,6 +55,7 @@ _MARKDOWN = frozenset(
 )
 REACTIONS = {
     Mark.TAKEN: "eyes",
+    Mark.TYPED: "keyboard",
     Mark.DONE: "white_check_mark",
     Mark.REFUSED: "x",
     Mark.UNKNOWN: "question",

@@ -223,7 +223,7 @@ def press(body: Document, own: Identity) -> IncomingPress | None:
         channel_kind=KIND,
         team=own.team,
         channel=text_of(mapping_of(body, "channel"), "id") or text_of(container, "channel_id"),
-        thread=text_of(container, "thread_ts") or text_of(message, "thread_ts"),
+        thread=text_of(container, "thread_ts") or text_of(message, "thread_ts") or text_of(container, "message_ts"),
         ts=text_of(container, "message_ts"),
         author=text_of(user, "id"),
         author_name=text_of(user, "id"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from core.conversation.looking import screen_told
 from core.conversation.refusing import tell_refused
 from core.domain.buttons import Role
 from core.domain.rows import Answer
@@ -23,11 +24,9 @@ from core.standing.resuming import resume_standing
 from core.standing.saying import say
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
-from core.standing.viewing import screen
 from core.system import System
 
 Holds = Callable[[str, Role], bool]
-_LINES = 40  #: of a screen
 _LOOPS = 20  #: that are shown; those that have ended stand last
 _SAY_SECONDS = 3.0  #: that somebody waits for their message's first fate
 
@@ -64,10 +63,7 @@ class Orders:
                 said = say(system, name, order.text, actor=actor, who=order.author_name, wait=_SAY_SECONDS)
                 return Told("; ".join(said.messages))
             case "screen":
-                shown = screen(system, name, _LINES)
-                lines = self._redactor.redact(shown.text).rstrip().splitlines()
-                head = f"{name} has ended; this was kept of its terminal:" if shown.ended else f"{name}:"
-                return Told(head, "\n".join(line.rstrip() for line in lines) or "(nothing)")
+                return screen_told(system, self._redactor, name)
             case "loops":
                 return self._loops(name, actor)
             case "pause":

@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from core.clock import Deadline
 from core.conversation.inbound import full_text, is_full
+from core.conversation.looking import screen_told
 from core.domain.asking import Request, RequestKind, RequestState
 from core.domain.buttons import Button, Press, Role
 from core.domain.message import SENT_AGAIN, WAITING, InboxRow, NewMessage
@@ -18,6 +19,8 @@ from core.errors import Refused, UnknownMessage
 from core.names import new_marker, new_message_id
 from core.observing.asking import Requests
 from core.ports import IncomingPress, NewPost, OutboundKind, OutboxRow, Told
+from core.redaction import redactor_of
+from core.secretnames import secret_variables
 from core.session.notes import AGAIN
 from core.session.steering import may_steer
 from core.standing.cancelling import cancel_message
@@ -49,6 +52,7 @@ class Presses:
         self._system = system
         self._holds = holds
         self._requests = requests
+        self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
 
     def press(self, press: IncomingPress) -> Told:
         """Do what the button is for, and return what to tell whoever pressed; "" where the thread shows it.
@@ -57,6 +61,8 @@ class Presses:
         """
         try:
             row, button = self._judged(press)
+            if button.press is Press.SCREEN:
+                return screen_told(self._system, self._redactor, row.post.name)
             return Told(self._done(press, row, button))
         except _No as refused:
             return Told(str(refused))

@@ -28,6 +28,7 @@ _TROUBLE_SECONDS = 5.0
 _REACTION_SECONDS = 1.2  # Slack allows about fifty reactions a minute and workspace
 _PROGRESS_SECONDS = 3.0
 _STATUS_REFRESH = timedelta(seconds=90)  # Slack takes a status away after two minutes
+_FRESH = (Mark.TAKEN, Mark.TYPED)  #: told to whoever speaks at this moment
 _LATE = {Mark.TAKEN: timedelta(minutes=2)}  #: then nobody wonders any more
 _LATEST = timedelta(days=1)  #: of the others: somebody may wait for them
 _UNSHOWN = timedelta(minutes=10)  #: that a message may be taken without a mark that says so
@@ -115,7 +116,7 @@ class SignalWorker:
         """Show what may be shown now: that a message was taken, for whoever speaks at this moment, then by age."""
         while self._waiting and self._may("react"):
             oldest = iter(self._waiting)
-            place = next((key for key, row in self._waiting.items() if row.mark is Mark.TAKEN), None) or next(oldest)
+            place = next((key for key, row in self._waiting.items() if row.mark in _FRESH), None) or next(oldest)
             row = self._waiting[place]
             mark = row.mark
             if mark is None or not self._reacted(row, mark):

@@ -4,12 +4,21 @@ from core.domain.session import Hold, HoldKind
 from core.names import standing_ref
 
 
-def root_text(name: str, description: str, how: str) -> str:
-    """Return the announcement, whose message becomes the session's thread. `how`: how it came up."""
+def root_text(name: str, description: str, how: str, blind: str = "") -> str:
+    """Return the announcement, whose message becomes the session's thread. `how`: how it came up.
+
+    `blind`: the program that it runs, where that reports nothing.
+    """
     about = f"\n{description.strip()}" if description.strip() else ""
+    blindly = (
+        f"\n`{blind}` reports nothing: what it answers and asks stands in its terminal alone, and the mark on a reply "
+        f"says that it was typed there, and no more. To look: `the-loop standing screen {name}`"
+        if blind
+        else ""
+    )
     return (
         f"standing session `{name}` is up — {how}{about}\n"
-        f"Reply in this thread and the agent gets it. (`{standing_ref(name)}`)"
+        f"Reply in this thread and the agent gets it. (`{standing_ref(name)}`){blindly}"
     )
 
 

@@ -25,6 +25,7 @@ class Press(Enum):
     INTERRUPT = "interrupt"
     START = "start"
     START_AND_SEND = "start-and-send"
+    SCREEN = "screen"
 
 
 NEEDS = {
@@ -35,6 +36,7 @@ NEEDS = {
     Press.SEND_AGAIN: Role.MEMBER,
     Press.CONFIRM: Role.MEMBER,
     Press.INTERRUPT: Role.MEMBER,
+    Press.SCREEN: Role.MEMBER,
     Press.START: Role.OPERATOR,
     Press.START_AND_SEND: Role.OPERATOR,
 }
@@ -42,7 +44,7 @@ NEEDS = {
 
 @dataclass(frozen=True)
 class Button:
-    """A button. `target` is the durable id of what it is about: a request's or a message's; never text."""
+    """A button. `target` is the durable id of what it is about: a request's, a message's or a session's; never text."""
 
     press: Press
     target: str

@@ -12,6 +12,7 @@ class Mark(Enum):
     """One reaction; the latest stands alone."""
 
     TAKEN = "taken"  #: it was handed to the agent
+    TYPED = "typed"  #: it was entered into the terminal, and no more can ever be known
     DONE = "done"  #: the turn that took it is over
     REFUSED = "refused"  #: it goes no further, or its turn ended in an error
     UNKNOWN = "unknown"  #: nobody can tell whether it was taken
@@ -46,6 +47,7 @@ class MarkRow:
     over: str  #: "", ENDED or FAILED
     shown: Mark | None
     at: datetime  #: the latest change
+    final: bool = False  #: nobody will ever know more
     may_stand: frozenset[Mark] = frozenset()  #: asked for without a recorded answer, or shown before it was sent again
 
     @property
@@ -59,4 +61,6 @@ class MarkRow:
         """The reaction that should stand there."""
         if self.state is MessageState.CONFIRMED and self.over:
             return Mark.DONE if self.over == ENDED else Mark.REFUSED
+        if self.state is MessageState.SUBMITTED and self.final:
+            return Mark.TYPED
         return MARKS[self.state]

@@ -38,6 +38,8 @@ def _ways(button: Button, name: str, replies: bool) -> Iterator[str]:
             yield f"To end the turn: `the-loop standing interrupt {name}`"
         case Press.START | Press.START_AND_SEND:
             yield f"To start it: `the-loop standing start {name}`"
+        case Press.SCREEN:
+            yield f"To look at its terminal: `the-loop standing screen {name}`"
         case Press.OPTION | Press.SEND_AGAIN:
             pass
     if button.press in (Press.SEND_AGAIN, Press.START_AND_SEND):

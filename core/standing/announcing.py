@@ -3,11 +3,12 @@
 from datetime import UTC, datetime
 
 from core.domain.announcement import boot_text, down_text, root_text
+from core.domain.buttons import Button, Press
 from core.domain.session import Definition, SessionRecord
 from core.effects import Effect, effect
 from core.errors import StoreBroken
 from core.ports import NewPost, OutboundKind
-from core.session.sessions import home_of
+from core.session.sessions import home_of, resolve
 from core.standing.common import CHANNEL
 from core.standing.threads import part_from_moved
 from core.system import System
@@ -76,13 +77,26 @@ def lacks_thread(system: System, definition: Definition) -> str:
 
 
 def _posts(system: System, record: SessionRecord, definition: Definition, how: str) -> list[NewPost]:
-    root = root_text(record.name, definition.description, how)
+    blind = blind_program(system, definition)
+    root, buttons = root_text(record.name, definition.description, how, blind), screen_buttons(record, blind)
     if system.bindings.of_session(record.uid, CHANNEL) is None and not root_waits(system, record.uid):
-        return [_post(record, OutboundKind.ROOT, "up", root, home_of(system.settings, definition))]
+        first = _post(record, OutboundKind.ROOT, "up", root, home_of(system.settings, definition))
+        return [replace(first, buttons=buttons)]
     return [
         _post(record, OutboundKind.BOOT, "up", boot_text(record.name, how)),
-        _post(record, OutboundKind.ROOT_UPDATE, "root", root),
+        replace(_post(record, OutboundKind.ROOT_UPDATE, "root", root), buttons=buttons),
     ]
+
+
+def blind_program(system: System, definition: Definition) -> str:
+    """Return the harness of a session if it reports nothing, "" if it does: what it does is seen in its terminal."""
+    harness = resolve(definition, system.settings).harness
+    return "" if system.harnesses.get(harness).traits.evidence else harness
+
+
+def screen_buttons(record: SessionRecord, blind: str) -> tuple[Button, ...]:
+    """Return what an announcement offers of a program that reports nothing."""
+    return (Button(Press.SCREEN, record.uid, "Show the terminal"),) if blind else ()
 
 
 def root_waits(system: System, uid: str) -> bool:

@@ -2,6 +2,7 @@
 
 from core.clock import Deadline
 from core.domain.announcement import down_text, root_text
+from core.domain.buttons import Button
 from core.domain.rows import Answer
 from core.domain.session import Definition, Outcome, SessionRecord, Status
 from core.effects import Effect, effect
@@ -9,7 +10,7 @@ from core.errors import CoreError, InvalidValue, Refused
 from core.ports import NewPost, OutboundKind, OutboxRow, PostState
 from core.process.presence import running_service
 from core.session.sessions import Known, definition_of, home_of
-from core.standing.announcing import root_waits
+from core.standing.announcing import blind_program, root_waits, screen_buttons
 from core.standing.common import CHANNEL, Told, lock, told_of, write_record
 from core.standing.listing import get_standing, rows_told
 from core.standing.threads import part_from_moved
@@ -68,12 +69,12 @@ def _announceable(system: System, name: str) -> tuple[Known, SessionRecord]:
 
 def _commit(system: System, known: Known, record: SessionRecord) -> NewPost:
     """Commit what brings the announcement up to date, and take the definition's channel over. Raises StoreBroken."""
-    text, home = _present(system, record), home_of(system.settings, known.definition)
+    (text, buttons), home = _present(system, record), home_of(system.settings, known.definition)
     with effect(Effect.ANNOUNCE), system.database.transaction(durable=True):
         part_from_moved(system, record, known.definition)
         bound = system.bindings.of_session(record.uid, CHANNEL) is not None
         kind = OutboundKind.REFRESH if bound or root_waits(system, record.uid) else OutboundKind.ROOT
-        post = _post(system, record, kind, text, home)
+        post = replace(_post(system, record, kind, text, home), buttons=buttons)
         system.outbox.add([post])
     with effect(Effect.ANNOUNCE_RECORD):
         write_record(system, replace(record, definition=_with_slack(record, known.definition)))
@@ -84,14 +85,16 @@ def _with_slack(record: SessionRecord, definition: Definition) -> Definition:
     return replace(record.definition, slack=definition.slack)
 
 
-def _present(system: System, record: SessionRecord) -> str:
-    """Return the announcement of the session as it is now."""
+def _present(system: System, record: SessionRecord) -> tuple[str, tuple[Button, ...]]:
+    """Return the announcement of the session as it is now, and its buttons."""
     row, about = get_standing(system, record.name), record.definition.description
     lives = record.status is Status.RUNNING if row.running is None else row.running
     if not lives:
-        return down_text(record.name, about, record.hold)
+        return down_text(record.name, about, record.hold), ()
     since = f"since {record.started_at:%Y-%m-%d %H:%M} UTC" if record.started_at else "still"
-    return root_text(record.name, about, f"{since}, paused by {record.hold.by}" if record.hold else since)
+    blind = blind_program(system, record.definition)
+    how = f"{since}, paused by {record.hold.by}" if record.hold else since
+    return root_text(record.name, about, how, blind), screen_buttons(record, blind)
 
 
 def _post(system: System, record: SessionRecord, kind: OutboundKind, text: str, home: str) -> NewPost:

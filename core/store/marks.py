@@ -88,5 +88,6 @@ def _row(found: sqlite3.Row) -> MarkRow:
         over=found["over"],
         shown=column(found, "shown", _mark),
         at=column(found, "at", from_iso),
+        final=bool(found["final"]),
         may_stand=column(found, "asked", _marks) | column(found, "earlier", _marks),
     )

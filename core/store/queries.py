@@ -206,7 +206,7 @@ FORGET_MESSAGE = "DELETE FROM last_messages WHERE uid = ?"
 # ---------------------------------------------------------------- reactions and progress
 
 _MARKED = f"""
-    SELECT inbox.id, inbox.state, inbox.from_channel, inbox.from_ts, coalesce(marks.over, '') AS over,
+    SELECT inbox.id, inbox.state, inbox.final, inbox.from_channel, inbox.from_ts, coalesce(marks.over, '') AS over,
         coalesce(marks.shown, '') AS shown, max(inbox.updated_at, coalesce(marks.at, '')) AS at,
         coalesce(marks.asked, '') AS asked, (
             SELECT shown || ',' || asked FROM marks AS earlier

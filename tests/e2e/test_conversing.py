@@ -248,3 +248,26 @@ def test_what_was_asked_elsewhere_stands_before_its_answer(shared: Product) -> N
     assert texts.index(who) < next(at for at, text in enumerate(texts) if "“count the" in text) < at_terminal
     assert at_terminal < next(at for at, text in enumerate(texts) if "“feed the owl”" in text)
     assert len([text for text in texts if "and the swifts" in text]) == 2
+
+
+def test_a_program_that_reports_nothing_is_spoken_with_by_its_screen(talking: Product) -> None:
+    """A reply is typed and marked so, whoever replies can look at the terminal, and nobody waits for an answer."""
+    program = ["/bin/sh", "-c", 'stty -echo; echo READY; while read -r line; do echo "heard $line"; done']
+    declared = {"name": NAME, "harness": "parrot", "slack": {"enabled": True}}
+    talking.configure(
+        harnesses={"parrot": {"start": program, "ready": "READY", "paste": "plain"}},
+        standingSessions={"enabled": True, "sessions": [declared]},
+    )
+    talking.serve().wait_swept()
+    root = talking.root()
+
+    ts = talking.workspace.say("alice", "agents", "feed the owl", root)
+    talking.workspace.wait_for_reaction("agents", ts, "keyboard")
+    wait_until(lambda: "heard" in talking.screen(), "the program has read it")
+    announced = next(message for message in talking.workspace.messages("agents") if message["ts"] == root)
+    press(talking, "alice", announced, "Show the terminal")
+    whispered(talking, "alice", f"{NAME}:")
+
+    assert "`parrot` reports nothing" in announced["text"]
+    assert "feed the owl" in str(talking.workspace.ephemerals("agents", "alice")[-1]["blocks"])
+    assert set(talking.workspace.reactions("agents", ts)) == {"keyboard"}

@@ -10,11 +10,13 @@ from core.config.settings import ChannelBlock
 from core.conversation.inbound import Inbound
 from core.conversation.mirroring import NullMirror
 from core.conversation.outbound import OutboundWorker
+from core.domain.buttons import Press
 from core.domain.rows import Answer
 from core.domain.session import Outcome, SessionRecord
 from core.errors import ChannelError, Refused, UnknownSession
 from core.ports import Binding, IncomingReply, Verdict
 from core.process.presence import ServiceLock
+from core.standing.announcing import announce_start
 from core.standing.listing import get_standing
 from core.standing.reannouncing import announce_standing
 from core.standing.starting import start_standing
@@ -23,7 +25,7 @@ from core.system import System
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.outgoing import HandClock, drain
 from tests.support.outgoing import events as told
-from tests.support.world import ACTOR, declaring, definition, events
+from tests.support.world import ACTOR, declaring, definition, events, recorded
 
 T0 = datetime(2026, 11, 29, tzinfo=UTC)
 OTHER = "C2"
@@ -257,3 +259,17 @@ def said_in(system: System, chat: Chat, channel: str, thread: str) -> tuple[Verd
     reply = IncomingReply("slack", TEAM, channel, thread, "99.1", "U1", "alice", TEAM, False, False, "plain", "there?")
     [verdict] = inbound.receive([reply])
     return verdict, ", ".join(inbound.counters)
+
+
+def test_a_program_that_reports_nothing_is_announced_as_one(stopped: System, chat: Chat, clock: HandClock) -> None:
+    """What it cannot tell, what the mark means, and a button by which somebody far from the terminal looks at it."""
+    brisk = replace(definition("scribe", slack=True), harness="brisk")
+
+    announce_start(stopped, recorded(stopped, "scribe"), brisk, "with a new conversation")
+    drain(OutboundWorker(stopped, chat), clock)
+
+    [root] = chat.messages
+    assert "`brisk` reports nothing" in root.text
+    assert "`the-loop standing screen scribe`" in root.text
+    [button] = chat.shown[root.ts]
+    assert (button.press, button.target) == (Press.SCREEN, "s-1")

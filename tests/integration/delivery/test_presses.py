@@ -13,9 +13,9 @@ from core.clients.askclient import NONCE
 from core.conversation.pressing import Presses
 from core.domain.activity import ActivityState
 from core.domain.asking import Request
-from core.domain.buttons import Role
+from core.domain.buttons import Button, Press, Role
 from core.observing.asking import Requests
-from core.ports import Binding, IncomingPress, PostState
+from core.ports import Binding, IncomingPress, NewPost, OutboundKind, PostState
 from core.process.controlsocket import Peer
 from core.standing.starting import start_standing
 from core.system import System
@@ -356,3 +356,23 @@ def test_where_no_reply_is_read_an_agents_question_is_not_asked(bound: System) -
 
     assert "read.mode" in told["undecided"]
     assert bound.requests.open() == ()
+
+
+def test_a_button_shows_the_terminal_to_whoever_pressed(bound: System) -> None:
+    """Without secrets, again and again, and to those who may steer alone; the post stays as it is."""
+    uid, _ = record_of(bound)
+    root = NewPost("p-root", "root:1", OutboundKind.ROOT, uid, "scribe", "slack", "up", "C1",
+                   buttons=(Button(Press.SCREEN, uid, "Show the terminal"),))  # fmt: skip
+    bound.outbox.add([root])
+    bound.outbox.advance(bound.outbox.due("slack", bound.clock.now())[0], PostState.SENT, ts=THREAD)
+    presses = Presses(bound, holds, Requests(bound))
+    press = IncomingPress("slack", "T1", "C1", THREAD, THREAD, "U2", "bob", "T1", False, "screen", uid)
+
+    first, again = presses.press(press), presses.press(press)
+    stranger = presses.press(replace(press, author="U7"))
+
+    assert first.text == "scribe:"
+    assert "Ready" in first.code
+    assert again == first
+    assert (stranger.code, "You may not" in stranger.text) == ("", True)
+    assert bound.outbox.due("slack", bound.clock.now()) == ()

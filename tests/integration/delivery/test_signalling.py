@@ -287,6 +287,24 @@ def test_a_mark_that_comes_too_late_is_left_out(
     assert chat.calls == ["react"]
 
 
+def test_a_message_of_which_no_more_can_be_known_is_marked_as_typed(
+    worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
+) -> None:
+    """A program that reports nothing: that the agent has it would be said for ever, and is not known."""
+    reply(bound)(S.CLAIMED)
+    row = bound.inbox.get("m-1")
+    assert row is not None
+    bound.inbox.advance(row, S.SUBMITTED, instance="i-1", final=True)
+    turns(worker, clock)
+    reply(bound, 2)(S.CLAIMED)
+    row = bound.inbox.get("m-2")
+    assert row is not None
+    bound.inbox.advance(row, S.SUBMITTED, instance="i-1")
+    turns(worker, clock)
+
+    assert chat.reactions == {"1.1": {Mark.TYPED}, "1.2": {Mark.TAKEN}}
+
+
 def test_nothing_is_taken_back_that_never_stood_there(
     worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
 ) -> None:

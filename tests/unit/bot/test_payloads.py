@@ -228,3 +228,18 @@ def test_no_reply_lacks_what_identifies_it(document: dict[str, Any]) -> None:
         assert "" not in (found.channel, found.thread, found.ts)
         assert found.thread != found.ts
         assert found.author or found.is_bot
+
+
+def test_a_button_of_a_threads_first_message_is_pressed_in_that_thread() -> None:
+    """While nobody has replied Slack names no thread."""
+    body = {
+        "user": {"id": "U1", "team_id": "T1"},
+        "container": {"message_ts": ROOT, "channel_id": "C1"},
+        "message": {"ts": ROOT},
+        "actions": [{"action_id": "the_loop_screen", "value": "s-1"}],
+    }
+
+    press = payloads.press(body, OWN)
+
+    assert press is not None
+    assert (press.thread, press.ts, press.action, press.target) == (ROOT, ROOT, "screen", "s-1")
