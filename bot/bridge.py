@@ -91,9 +91,9 @@ class AsyncDoor:
         """Let a message with files go on. Raises StoreBroken."""
         await asyncio.to_thread(self._door.fetched, message_id, files)
 
-    async def rows(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the rows of `list`. Raises CoreError."""
-        return await asyncio.get_running_loop().run_in_executor(self._asking, self._door.rows)
+    async def rows(self, author: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the rows of `list` that the author may see. Raises CoreError."""
+        return await asyncio.get_running_loop().run_in_executor(self._asking, self._door.rows, author)
 
     async def press(self, press: IncomingPress) -> Told:
         """Do what a button is for. Raises CoreError."""

@@ -96,12 +96,13 @@ async def _obeyed(asked: Command, sessions: Sessions) -> Draft:
     lists = verb in _LISTS and not (verb == _LOOPS and len(asked.words) > 1)
     try:
         if lists:
-            return _LISTS[verb](await sessions.door.rows())
+            return _LISTS[verb](await sessions.door.rows(asked.user))
         if verb not in ORDERS:
             return help_view("" if verb == "help" else verb, operator=operator)
         return await _ordered(verb, asked, sessions)
-    except UnknownSession as error:
-        return plain_view(f"{verb}: {error.message}; `{COMMAND} list` shows all")
+    except UnknownSession:  # the same words for one that is not there and for one that is not for this member
+        none = f"no standing session called {asked.words[1]!r} is open to you"
+        return plain_view(f"{verb}: {none}; `{COMMAND} list` shows those that are")
     except CoreError as error:
         what = "the sessions could not be listed" if lists else verb
         return plain_view(f"{what}: {error}")

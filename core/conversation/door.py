@@ -134,9 +134,10 @@ class Door:
         fetched(self._system, message_id, files)
         self._committed()
 
-    def rows(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the rows of `list`, without secrets: they are shown in a chat."""
-        return tuple(self._redactor.redact_all(row.to_json()) for row in list_standing(self._system))
+    def rows(self, author: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the rows of the sessions that the author may steer, without secrets: they are shown in a chat."""
+        rows = (row for row in list_standing(self._system) if self._orders.may_see(row.name, author))
+        return tuple(self._redactor.redact_all(row.to_json()) for row in rows)
 
     def press(self, press: IncomingPress) -> Told:
         """Do what a button is for. Raises CoreError."""

@@ -79,6 +79,10 @@ class Orders:
             case _:
                 return _told(restart_standing(system, name, actor))
 
+    def may_see(self, name: str, author: str) -> bool:
+        """Return whether a member is shown anything of the session: whoever may steer it is."""
+        return may_steer(self._system, lambda one: self._holds(one, Role.MEMBER), name, author)
+
     def _shared(self, order: IncomingOrder, what: str, answer: Answer) -> Told:
         """Return the answer, which its author alone sees; what was done stands in the session's thread, with who."""
         [row] = answer.sessions

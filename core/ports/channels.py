@@ -182,8 +182,8 @@ class CoreDoor(Protocol):
         """Let the message go on, its text naming the files. Raises StoreBroken."""
         ...
 
-    def rows(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the rows of `list`."""
+    def rows(self, author: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the rows of `list` that the author may see: those of the sessions that they may steer."""
         ...
 
     def press(self, press: IncomingPress) -> Told:

@@ -54,6 +54,7 @@ class Door:
         self.batches: list[list[IncomingReply]] = []
         self.presses: list[IncomingPress] = []
         self.orders: list[IncomingOrder] = []
+        self.lookers: list[str] = []
         self.refused: list[Refusal] = []
         self.states: list[tuple[bool, str]] = []
         self.sessions: list[Mapping[str, Any]] = []
@@ -132,8 +133,9 @@ class Door:
         self.told[message_id] = list(files)
         self._note()
 
-    def rows(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the sessions of the test."""
+    def rows(self, author: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the sessions of the test, and note who asked."""
+        self.lookers.append(author)
         if self.rows_error is not None:
             raise self.rows_error
         return tuple(self.sessions)

@@ -109,8 +109,8 @@ def test_loops_that_cannot_be_shown_are_said(workspace: WorkspaceThread, door: D
     workspace.command("alice", "agents", "/the-loop loops nope")
 
     seen = workspace.wait_for_ephemeral("alice", lambda message: "nope" in message["text"])
-    assert seen["text"].startswith("loops: no standing session is called")
-    assert seen["text"].endswith("`/the-loop list` shows all")
+    assert seen["text"].startswith("loops: no standing session called 'nope' is open to you")
+    assert seen["text"].endswith("`/the-loop list` shows those that are")
 
 
 @pytest.mark.parametrize("verb", ["say", "screen", "pause", "resume", "interrupt"])

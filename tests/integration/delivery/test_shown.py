@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from core.conversation.catchingup import CatchingUp
 from core.conversation.changing import Changes
 from core.conversation.door import Door
@@ -10,12 +12,31 @@ from core.conversation.inbound import Inbound
 from core.conversation.mirroring import NullMirror
 from core.conversation.ordering import Orders
 from core.conversation.pressing import Presses
+from core.domain.session import SlackBinding
+from core.errors import UnknownSession
 from core.observing.asking import Requests
+from core.ports import IncomingOrder
 from core.process.connections import Connections
 from core.system import System
 from tests.support.chat import Chat
+from tests.support.world import declaring, definition
 
 VALUE = "a-value-that-nobody-guesses"
+
+
+def door_of(system: System, chat: Chat) -> Door:
+    """Return core's side of a chat."""
+    return Door(
+        system,
+        Connections([]),
+        Inbound(system, chat.authorized, NullMirror()),
+        Changes(system, chat.authorized),
+        lambda: None,
+        Presses(system, chat.holds, Requests(system)),
+        Orders(system, chat.holds),
+        CatchingUp(system.clock, system.bindings),
+        lambda uids: None,
+    )
 
 
 def test_what_a_chat_shows_passes_the_door(system: System, tmp_path: Path) -> None:
@@ -23,18 +44,7 @@ def test_what_a_chat_shows_passes_the_door(system: System, tmp_path: Path) -> No
     source = tmp_path / "c.yaml"
     settings = system.settings._replace(source=source)
     told = replace(system, settings=settings, environ={**system.environ, "THE_LOOP_API_TOKEN": VALUE})
-    chat = Chat()
-    door = Door(
-        told,
-        Connections([]),
-        Inbound(told, chat.authorized, NullMirror()),
-        Changes(told, chat.authorized),
-        lambda: None,
-        Presses(told, chat.holds, Requests(told)),
-        Orders(told, chat.holds),
-        CatchingUp(told.clock, told.bindings),
-        lambda uids: None,
-    )
+    door = door_of(told, Chat())
     text = f"{VALUE} ghp_{'Ab3' * 12}: `the-loop standing list`"
 
     shown, verbatim = door.shown(text), door.shown(text, verbatim=True)
@@ -43,3 +53,24 @@ def test_what_a_chat_shows_passes_the_door(system: System, tmp_path: Path) -> No
     assert f"the-loop --config {source} standing list`" in shown
     assert door.shown(shown) == shown
     assert verbatim == "[redacted] [redacted]: `the-loop standing list`"
+
+
+def test_a_member_is_shown_the_sessions_that_they_may_steer(system: System) -> None:
+    """A session's own list keeps its rows, its loops and its screen from whoever it leaves out, in the same words as a
+    name that no session has."""
+    open_to = {"scribe": None, "scribe-two": ("U2",)}
+    system = declaring(
+        system, *(replace(definition(name), slack=SlackBinding(True, "", who)) for name, who in open_to.items())
+    )
+    door = door_of(system, Chat(members={"U1", "U2"}))
+    [seen, all_of_them, none] = [[row["name"] for row in door.rows(who)] for who in ("U1", "U2", "U7")]
+
+    told = []
+    for verb in ("screen", "loops", "say"):
+        for name in ("scribe-two", "nobody-here"):
+            with pytest.raises(UnknownSession) as caught:
+                door.order(IncomingOrder("slack", "U1", "ann", verb, name, "hello"))
+            told.append(caught.value.message.replace(name, "NAME"))
+
+    assert (seen, all_of_them, none) == (["scribe"], ["scribe", "scribe-two"], [])
+    assert len(set(told)) == 1

@@ -44,7 +44,7 @@ class Stuck(Slow):
         """Commit."""
         taken((Verdict.COMMITTED,))
 
-    def rows(self) -> tuple[()]:
+    def rows(self, author: str) -> tuple[()]:
         """Wait."""
         self.free.wait(20)
         return ()
@@ -104,7 +104,7 @@ def test_slow_questions_keep_no_reply_waiting() -> None:
     async def answered() -> tuple[Verdict, ...]:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         with closing(AsyncDoor(cast(CoreDoor, door))) as asked:
-            calls = [asked.rows(), asked.press(cast(IncomingPress, None)), asked.order(cast(IncomingOrder, None))]
+            calls = [asked.rows("U1"), asked.press(cast(IncomingPress, None)), asked.order(cast(IncomingOrder, None))]
             async with asyncio.TaskGroup() as group:
                 for call in calls:
                     group.create_task(call)
