@@ -148,6 +148,6 @@ async def _cancelled(*tasks: asyncio.Future[Any] | None) -> None:
 def _frame(message: str) -> dict[str, Any]:
     try:
         frame = json.loads(message)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return frame if isinstance(frame, dict) else {}

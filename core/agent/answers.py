@@ -158,7 +158,7 @@ def _ask_question(found: re.Match[str], earlier: Sequence[str]) -> Steps:
 def _call(found: re.Match[str], earlier: Sequence[str]) -> Steps:
     try:
         arguments = json.loads(found[2] or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return f"The arguments are no JSON: {error}"
     said = yield CallTool(found[1], arguments)
     return f"{found[1]} said: {said}"

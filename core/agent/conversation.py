@@ -24,7 +24,7 @@ class Conversation:
         for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 self._remember(json.loads(line))
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
 
     def user(self, text: str, origin: str, turn: str) -> None:

@@ -74,7 +74,7 @@ class Running:
         self.end()
         try:
             output = json.loads(printed)["hookSpecificOutput"]["decision"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return {}
         return output if isinstance(output, dict) else {}
 

@@ -54,7 +54,7 @@ def _hooks(settings: str | None) -> Mapping[str, Any]:
         return {}
     try:
         hooks = json.loads(Path(settings).read_bytes()).get("hooks", {})
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise BadOption(f"--settings {settings}: {error}") from error
     if not isinstance(hooks, dict):
         raise BadOption(f"--settings {settings}: `hooks` is no object")
@@ -67,5 +67,5 @@ def _servers(config: str | None) -> Mapping[str, Sequence[str]]:
     try:
         found = json.loads(Path(config).read_bytes())["mcpServers"]
         return {name: (server["command"], *server["args"]) for name, server in found.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadOption(f"--mcp-config {config}: {error!r}") from error

@@ -98,7 +98,7 @@ def _events(files: LogFiles, reader: BufferedReader) -> Iterator[dict[str, Any]]
 def _event(line: bytes) -> dict[str, Any] | None:
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         event = None
     if isinstance(event, dict):
         return event

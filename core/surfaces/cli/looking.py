@@ -51,6 +51,30 @@ class NoTerminal(Refused):
         )
 
 
+class UnknownTerminal(Refused):
+    """tmux would not show a session in a terminal of this kind."""
+
+    code = "unknown_terminal"
+
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(
+            f"{name}: tmux cannot draw in a terminal of this kind, TERM={kind or '(not set)'}: this machine has no "
+            "description of it, or it cannot clear its screen",
+            f"name another kind: `TERM=xterm-256color the-loop standing attach {name}`",
+        )
+
+
+def _can_draw(kind: str) -> bool:
+    """Return whether terminals of that kind are known here and can do what tmux needs at least."""
+    import curses
+
+    try:
+        curses.setupterm(kind, sys.stdout.fileno())
+    except curses.error:
+        return False
+    return all(curses.tigetstr(capability) for capability in ("clear", "cup"))
+
+
 @click.command("attach")
 @click.argument("name")
 @click.option("--write", is_flag=True, help="Type into it, too.")
@@ -67,6 +91,8 @@ def attach_command(session: Session, name: str, write: bool) -> int:
         return EXIT_OK
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise NoTerminal(name)
+    if not _can_draw(os.environ.get("TERM", "")):
+        raise UnknownTerminal(name, os.environ.get("TERM", ""))
     environment = {key: value for key, value in os.environ.items() if key != "TMUX"}
     os.execvpe(argv[0], list(argv), environment)
 

@@ -55,6 +55,7 @@ def _answered(arguments: list[str]) -> int:
     except (OutputBroken, BrokenPipeError):
         raise
     except Exception:
+        flush_output()  # click prints its help itself: then that is what cannot be written
         import logging  # here, since every command pays for what stands above
 
         logging.getLogger(__name__).exception("command failed")

@@ -59,7 +59,14 @@ def test_closed_streams_change_no_exit_code(config: Path, shell: str, words: Seq
 
 @pytest.mark.parametrize(
     "words",
-    [("standing", "list"), ("standing", "list", "--json"), ("status",), ("standing", "get", "nobody", "--json")],
+    [
+        ("standing", "list"),
+        ("standing", "list", "--json"),
+        ("status",),
+        ("standing", "get", "nobody", "--json"),
+        ("--help",),
+        ("--version",),
+    ],
     ids=" ".join,
 )
 def test_output_that_cannot_be_written_is_said(config: Path, words: Sequence[str]) -> None:
@@ -83,3 +90,16 @@ def test_what_tmux_says_gets_a_remedy_that_helps(told: str, remedy: str) -> None
     """Trying again helps only where nothing better is known."""
     with pytest.raises(TmuxSilent, match=remedy):
         _refused(Reply(1, "", told))
+
+
+@pytest.mark.parametrize(
+    ("kind", "drawn"),
+    [("xterm-256color", True), ("vt100", True), ("dumb", False), ("no-such-kind", False), ("", False)],
+)
+def test_a_terminal_in_which_tmux_cannot_draw_is_known(kind: str, drawn: bool) -> None:
+    """Before tmux takes the command's place, and says so in words of its own."""
+    words = f"from core.surfaces.cli.looking import _can_draw; print(_can_draw({kind!r}))"
+
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout == f"{drawn}\n"

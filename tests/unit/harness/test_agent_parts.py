@@ -61,6 +61,15 @@ def test_agent_answers(prompt: str, results: tuple[Any, ...], steps: list[Any], 
     assert run(prompt, *results) == (steps, end)
 
 
+def test_arguments_that_no_tool_takes_are_told() -> None:
+    """Half an object, and one that is deeper than anybody reads."""
+    for arguments in ('{"a": }', '{"a": ' + "[" * 100_000 + "}"):
+        steps, end = run(f"call say {arguments}")
+
+        assert steps == []
+        assert end.startswith("The arguments are no JSON: ")
+
+
 def test_history_tells_what_was_said() -> None:
     """The conversation's earlier messages are remembered."""
     _, told = run("history", earlier=("one", "two"))
@@ -209,6 +218,19 @@ def test_conversation_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert second.prompts == ["hello"]
     assert second.open_tasks == {"b1": "sleep 9"}
     assert first.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_line_that_nobody_can_read_spoils_no_conversation(tmp_path: Path) -> None:
+    """What is half written, or deeper than anybody reads, is passed over."""
+    conversation = Conversation(tmp_path, ID)
+    conversation.user("hello", "human", "t-1")
+    with conversation.path.open("a") as file:
+        file.write("[" * 100_000 + '\n{"type": "us\n')
+    again = Conversation(tmp_path, ID)
+
+    again.load()
+
+    assert again.prompts == ["hello"]
 
 
 def test_command_line_is_read(tmp_path: Path) -> None:

@@ -174,11 +174,14 @@ def test_no_log_is_an_empty_one(log: JsonEventLog) -> None:
     assert list(log.read()) == []
 
 
-def test_half_a_line_spoils_no_other(log: JsonEventLog, path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What a power cut left is reported and skipped; the next event has a line of its own."""
+@pytest.mark.parametrize("damage", [b'{"ts": "20', b"[" * 100_000, b"\xff\xfe"], ids=["half", "deep", "no text"])
+def test_a_damaged_line_spoils_no_other(
+    log: JsonEventLog, path: Path, caplog: pytest.LogCaptureFixture, damage: bytes
+) -> None:
+    """What a power cut left, or somebody wrote, is reported and skipped; the next event has a line of its own."""
     log.emit("service.started")
     with path.open("ab") as file:
-        file.write(b'{"ts": "20')
+        file.write(damage)
     log.emit("service.stopped")
 
     assert [line["event"] for line in log.read()] == ["service.started", "service.stopped"]
