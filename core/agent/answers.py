@@ -17,6 +17,7 @@ I am the bundled agent: no model, the same answer every time. I understand:
   ask permission      ask before I run a harmless command
   ask question TEXT | A | B
   call TOOL {"argument": …}   use a tool of the-loop
+  fail login | limit | service   end the turn with such an error
   /clear · /exit
 Anything else I repeat."""
 _FRAME = re.compile(r"\A\s*\[[^\]\n]*\]\s*")
@@ -82,7 +83,15 @@ class CallTool:
     arguments: Mapping[str, Any]
 
 
-Step = CallTool | Say | Pause | Now | UseTool | StartTask | Permission | Question
+@dataclass(frozen=True)
+class Fail:
+    """End the turn with an error of the model's side, by Claude Code's name for it."""
+
+    error: str
+    message: str
+
+
+Step = Fail | CallTool | Say | Pause | Now | UseTool | StartTask | Permission | Question
 Steps = Generator[Step, Any, str]
 
 
@@ -155,6 +164,18 @@ def _ask_question(found: re.Match[str], earlier: Sequence[str]) -> Steps:
     return f"Your answer is: {picked}"
 
 
+def _fail(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    yield Fail(*_ERRORS[found[1].lower()])
+    return ""
+
+
+_ERRORS = {
+    "login": ("authentication_failed", "Not logged in"),
+    "limit": ("rate_limit", "API Error: Request rejected (429)"),
+    "service": ("server_error", "API Error: Repeated 529 Overloaded errors"),
+}
+
+
 def _call(found: re.Match[str], earlier: Sequence[str]) -> Steps:
     try:
         arguments = json.loads(found[2] or "{}")
@@ -173,5 +194,6 @@ _COMMANDS: tuple[tuple[str, Callable[[re.Match[str], Sequence[str]], Steps]], ..
     (r"background (\d{1,6}(?:\.\d{1,3})?)", _background),
     (r"ask permission", _ask_permission),
     (r"ask question(.*)", _ask_question),
+    (r"fail (login|limit|service)", _fail),
     (r"call ([a-z_]+)\s*(\{.*\})?", _call),
 )

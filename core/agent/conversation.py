@@ -37,10 +37,16 @@ class Conversation:
         content = [{"type": "text", "text": "[Request interrupted by user]"}]
         self._append({"type": "user", "message": {"role": "user", "content": content}})
 
-    def assistant(self, text: str) -> None:
-        """Append the answer."""
-        content = [{"type": "text", "text": text}]
-        self._append({"type": "assistant", "message": {"role": "assistant", "content": content}})
+    def assistant(self, text: str, error: str = "") -> None:
+        """Append the answer, or an error that stands in its place."""
+        message = {"role": "assistant", "content": [{"type": "text", "text": text}], "stop_reason": "end_turn"}
+        self._append(
+            {"type": "assistant", "message": message, **({"error": error, "isApiErrorMessage": True} if error else {})}
+        )
+
+    def over(self) -> None:
+        """Append that a turn went to its end."""
+        self._append({"type": "system", "subtype": "turn_duration"})
 
     def queue(self, operation: str, text: str) -> None:
         """Append what happened to the queue: enqueue, dequeue, or popAll: it came back into the input line."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from core.agent.answers import (
     CallTool,
+    Fail,
     Now,
     Pause,
     Permission,
@@ -273,6 +274,8 @@ class Session:
                 self._wake_at = time.monotonic() + seconds
             case Now():
                 return datetime.now(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+            case Fail(error, message):
+                self._fail(error, message)
             case UseTool(command, seconds):
                 self._begin_tool("Bash", {"command": command})
                 self._wake_at = time.monotonic() + seconds
@@ -295,6 +298,17 @@ class Session:
         self._conversation.assistant(text)
         self._terminal.show(f"● {text}")
         self._fire("Stop", stop_hook_active=False, last_assistant_message=text, background_tasks=self._tasks.listed())
+        self._conversation.over()
+        self._end_turn()
+
+    def _fail(self, error: str, message: str) -> None:
+        self._turn = None
+        self._conversation.assistant(message, error)
+        self._terminal.show(f"● {message}", "bold")
+        self._fire("StopFailure", error=error, last_assistant_message=message)
+        self._end_turn()
+
+    def _end_turn(self) -> None:
         self._tell_status()
         for queued, _ in self._queue:
             self._conversation.queue("dequeue", queued)

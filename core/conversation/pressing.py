@@ -13,7 +13,7 @@ from core.conversation.inbound import full_text, is_full
 from core.conversation.looking import screen_told
 from core.domain.asking import Request, RequestKind, RequestState
 from core.domain.buttons import Button, Press, Role
-from core.domain.message import SENT_AGAIN, WAITING, InboxRow, NewMessage
+from core.domain.message import SENT_AGAIN, WAITING, InboxRow, MessageState, NewMessage
 from core.domain.session import Outcome, SessionRecord
 from core.errors import Refused, UnknownMessage
 from core.names import new_marker, new_message_id
@@ -196,7 +196,8 @@ class Presses:
     def _send_again(self, row: InboxRow) -> None:
         """Commit the text anew, once, as its own author's, whose right is asked again here and at delivery."""
         message = row.message
-        if row.state in WAITING or row.state not in AGAIN:
+        failed = row.state is MessageState.CONFIRMED and self._system.marks.failed(message.id)
+        if row.state in WAITING or not (row.state in AGAIN or failed):
             raise Refused(f"message {message.id} is {row.state.value}, so it is not sent again")
         if not message.text:
             raise Refused(f"the text of message {message.id} is no longer kept", "write it anew")

@@ -48,6 +48,7 @@ class Activity:
     shown: Mapping[Capability, bool] = field(default_factory=dict)  #: what it has shown to have (True), and to lack
     version: str = ""  #: of its program as this instance was started, "" where it was not told
     untried: str = ""  #: what a person should know of that version, "" for one that was tried
+    failed: str = ""  #: why its latest turn failed, see Failure; "" once one went well
     composer_at: datetime | None = None  #: since when a text that no turn took may stand in its input line
 
     @property

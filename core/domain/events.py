@@ -34,6 +34,7 @@ class Event(StrEnum):
     STANDING_SUPPRESSED = "standing.suppressed"
     STANDING_PASSED_OVER = "standing.passed_over"  #: work on it fails in a way that nobody foresaw; others go on
     STANDING_COLLECTED = "standing.collected"
+    STANDING_TURN_FAILED = "standing.turn_failed"  #: on the model's side; `reason` tells why
     STANDING_STALLED = "standing.stalled"  #: a turn that has shown no sign of life for long; nothing is done to it
     STANDING_DRIFT = "standing.drift"
     STANDING_ANNOUNCED = "standing.announced"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from core.domain.activity import ActivityState
+from core.domain.failing import Failure
 
 TOOL_SERVER = "toolbridge.py"  #: in a session's folder: serves its tools to its harness
 TOOL_LIST = "tools.json"  #: there too: what its list of tools is
@@ -56,6 +57,7 @@ class Traits:
     argument_limit: int = 96 * 1024  #: bytes of a boot prompt as an argument; longer ones go by file
     flush: float = 0.0  #: seconds after its last report in which a SIGTERM may lose the end of the conversation
     tools: bool = False  #: its adapter hands it our tools, which then ask for no permission
+    remedies: Mapping[Failure, str] = field(default_factory=dict)  #: see `failing.remedy_of`
     prompt_argument: bool = True  #: takes the boot prompt as an argument; False: it is pasted like any message
 
 
@@ -231,8 +233,10 @@ class TurnEnded:
 class TurnFailed:
     """The turn ended in an error of the model's side (rate limit, billing, server)."""
 
-    error: str
+    error: str  #: the harness's own name for it
     message: str
+    failure: Failure = Failure.OTHER
+    turn: str = ""  #: the turn's id, "" where it is not told
 
 
 @dataclass(frozen=True)

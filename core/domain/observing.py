@@ -100,10 +100,10 @@ def follow(
         case TurnEnded(pending_tasks=tasks, turn=turn) if turn and turn == told.ended_turn and told.in_turn:
             return replace(told, pending_tasks=tasks)  # the next one has begun
         case TurnEnded(pending_tasks=tasks, turn=turn):
-            return _over(_between_turns(told, tasks, at), at, turn, queue_left=queue_left)
-        case TurnFailed(error=error, message=message):
+            return _over(replace(_between_turns(told, tasks, at), failed=""), at, turn, queue_left=queue_left)
+        case TurnFailed(error=error, message=message, failure=failure, turn=turn):
             after = _failed(told, ": ".join(text for text in (error, message) if text), at)
-            return _over(after, at, "", queue_left=queue_left)
+            return _over(replace(after, failed=failure.value), at, turn, queue_left=queue_left)
         case Ended(reason=reason):
             return _moved(told, ActivityState.UNKNOWN, at, detail=f"it is going away: {reason}", tasks=())
         case TurnBlocked(task=task):

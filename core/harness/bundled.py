@@ -59,6 +59,10 @@ class BundledHarness:
         """Return "": it opens none at its start."""
         return ""
 
+    def silence_ahead(self, cwd: Path, args: Sequence[str]) -> str:
+        """Return "": nothing is known that would keep it from telling what it tells."""
+        return ""
+
     def installed(self) -> Installed | None:
         """Return None: it comes with the-loop."""
         return None

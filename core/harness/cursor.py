@@ -32,6 +32,10 @@ class CursorHarness:
         """Return "": it is never run."""
         return ""
 
+    def silence_ahead(self, cwd: Path, args: Sequence[str]) -> str:
+        """Return "": nothing is known that would keep it from telling what it tells."""
+        return ""
+
     def installed(self) -> Installed | None:
         """Return None: it is never run."""
         return None

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from core.domain.failing import Failure
 from core.domain.harness import (
     Asked,
     Ended,
@@ -104,7 +105,31 @@ def _stop(payload: _Payload) -> tuple[HarnessEvent, ...]:
 
 
 def _stop_failure(payload: _Payload) -> tuple[HarnessEvent, ...]:
-    return (TurnFailed(text_of(payload, "error") or "unknown", text_of(payload, "last_assistant_message")),)
+    error, message = text_of(payload, "error") or "unknown", text_of(payload, "last_assistant_message")
+    return (TurnFailed(error, message, failure_of(error, message), text_of(payload, "prompt_id")),)
+
+
+def failure_of(error: str, message: str) -> Failure:
+    """Return what Claude Code's name for an error means, with its words where the name says too little."""
+    words = message.lower()
+    if error == "invalid_request" and "too long" in words:
+        return Failure.LENGTH
+    return Failure.LIMIT if "usage limit" in words else _FAILURES.get(error, Failure.OTHER)
+
+
+#: Its names of errors (2.1.332); those that only ever mean a refused request are left out.
+_FAILURES = {
+    "authentication_failed": Failure.LOGIN,
+    "cloud_credential_error": Failure.LOGIN,
+    "oauth_org_not_allowed": Failure.ACCOUNT,
+    "account_on_hold": Failure.ACCOUNT,
+    "verification_required": Failure.ACCOUNT,
+    "billing_error": Failure.ACCOUNT,
+    "rate_limit": Failure.LIMIT,
+    "model_not_found": Failure.MODEL,
+    "overloaded": Failure.SERVICE,
+    "server_error": Failure.SERVICE,
+}
 
 
 def _session_end(payload: _Payload) -> tuple[HarnessEvent, ...]:

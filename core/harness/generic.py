@@ -70,6 +70,10 @@ class GenericHarness:
         """Return "": nothing is known of its dialogs."""
         return ""
 
+    def silence_ahead(self, cwd: Path, args: Sequence[str]) -> str:
+        """Return "": nothing is known that would keep it from telling what it tells."""
+        return ""
+
     def installed(self) -> Installed | None:
         """Return None: nothing is promised of its versions."""
         return None

@@ -28,6 +28,7 @@ from core.errors import LockBusy, StoreBroken
 from core.harness.spool import BadReport, Reports, discard, put_aside, read_reports
 from core.loops.turns import turn_began, turn_ended
 from core.observing.asking import went_on
+from core.observing.failures import note_failure, words_of
 from core.observing.noticing import keep_blocked, note_repeat, why_quiet
 from core.observing.prompting import asked_elsewhere
 from core.ports import Harness, NewPost, OutboundKind
@@ -54,6 +55,7 @@ class _Taken:
 
     rows: list[InboxRow] = field(default_factory=list)
     suppressed: list[tuple[Report, str]] = field(default_factory=list)
+    failures: list[TurnFailed] = field(default_factory=list)
     jobs: list[tuple[str, str]] = field(default_factory=list)  #: event and background task
     answers: int = 0
 
@@ -213,6 +215,12 @@ def _commit(system: System, record: SessionRecord, read: Read) -> None:
         system.events.emit(
             "standing.suppressed", name=record.name, instance=record.instance_id, reason=reason, detail=report.name
         )
+    for failure in taken.failures:
+        reason, _ = words_of(system, record, failure)
+        system.events.emit(
+            "standing.turn_failed", level="warning", name=record.name, instance=record.instance_id, reason=reason,
+            detail=failure.failure.value,
+        )  # fmt: skip
     for job, task in taken.jobs:
         system.events.emit(job, name=record.name, instance=record.instance_id, detail=task)
     if taken.answers:
@@ -246,7 +254,10 @@ def _take(
     if isinstance(event, PromptReported) and silenced is None and _has_thread(system, record):
         taken.answers += sum(system.outbox.add(asked_elsewhere(system, record, report, event, CHANNEL)))
     if isinstance(event, TurnEnded | TurnFailed):
-        turn_over(system, record, at, failed=isinstance(event, TurnFailed))
+        messages = turn_over(system, record, at, failed=isinstance(event, TurnFailed))
+        if isinstance(event, TurnFailed) and silenced is None and report.agent == MAIN:
+            taken.answers += note_failure(system, record, event, messages, has_thread=_has_thread(system, record))
+            taken.failures.append(event)
     if isinstance(event, _GOES_ON):
         went_on(system, record, report.agent, at, everything=isinstance(event, Ended))
     if silenced not in (DELETED, EARLIER):
@@ -297,6 +308,9 @@ def _put_activity(
     )
     after = follow(before, event, at, boot_coming=coming, queue_left=left)
     after = replace(after, mode=mode or before.mode, shown=shown_by(before, event, mode))
+    if isinstance(event, TurnFailed):
+        reason, remedy = words_of(system, record, event)
+        after = replace(after, detail=f"{after.detail}; its last turn failed: {reason}; {remedy}")
     system.activities.put(after)
     began = [("job.started", task) for task in after.pending_tasks if task not in before.pending_tasks]
     over = [("job.finished", task) for task in before.pending_tasks if task not in after.pending_tasks]

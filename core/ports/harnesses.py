@@ -37,6 +37,10 @@ class Harness(Protocol):
         """Return which version of the program a start would run; None where none was ever tried against another."""
         ...
 
+    def silence_ahead(self, cwd: Path, args: Sequence[str]) -> str:
+        """Return what would keep a session there from telling what it does, and the remedy; "" for nothing known."""
+        ...
+
     def new_session_id(self) -> str | None:
         """Return an id for a fresh conversation, or None where it is learnt later."""
         ...

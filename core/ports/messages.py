@@ -274,8 +274,10 @@ class Marks(Protocol):
         """Return what has changed at or after that time, oldest first; of one that was sent again only the latest."""
         ...
 
-    def over(self, uid: str, instance: str, since: datetime, until: datetime | None = None, *, failed: bool) -> None:
-        """Note that the instance's turn is over which took the session's messages since then.
+    def over(
+        self, uid: str, instance: str, since: datetime, until: datetime | None = None, *, failed: bool
+    ) -> tuple[str, ...]:
+        """Note that the instance's turn is over which took the session's messages since then, and return their ids.
 
         `until`: what left the harness's own queue later than that began another turn. None: now.
         Part of the open transaction.
@@ -296,6 +298,10 @@ class Marks(Protocol):
 
     def asked(self, row: MarkRow, mark: Mark) -> None:
         """Note that the reaction may stand there from now on, whatever becomes of the call."""
+        ...
+
+    def failed(self, message_id: str) -> bool:
+        """Return whether the turn that took the message failed, or was cut off."""
         ...
 
     def shown(self, message_id: str, mark: Mark) -> None:

@@ -32,6 +32,7 @@ _WHAT = {
     MessageState.CANCELLED: "was cancelled",
     MessageState.UNKNOWN: "may not have been taken",
     MessageState.FAILED: "could not be delivered",
+    MessageState.CONFIRMED: "was taken by a turn that failed",  # of any other nothing is said
 }
 
 
@@ -43,6 +44,7 @@ _MANY = {
     MessageState.CANCELLED: "were cancelled",
     MessageState.UNKNOWN: "may not have been taken",
     MessageState.FAILED: "could not be delivered",
+    MessageState.CONFIRMED: "were taken by a turn that failed",
 }
 _LATE = "they came late, and wait for somebody's word"
 _AHEAD = re.compile(r", \d+ ahead$")
@@ -220,6 +222,6 @@ def buttons_of(target: str, first: str, count: int, state: MessageState, reason:
     elif state is MessageState.REFUSED and reason in STARTABLE:
         both = Button(Press.START_AND_SEND, target, f"Start and send{every}", style="primary")
         offered = (again, Button(Press.START, target or first, "Start"), both)
-    elif state in AGAIN:
+    elif state in AGAIN or state is MessageState.CONFIRMED:
         offered = (again,)
     return tuple(button for button in offered if button.target)

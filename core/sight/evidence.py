@@ -15,6 +15,7 @@ from core.domain.harness import (
     TextTaken,
     ToolStarted,
     TurnEnded,
+    TurnFailed,
 )
 from core.domain.learning import shown_by
 from core.domain.message import IN_FLIGHT, MESSAGES, TRANSITIONS, WAITING, InboxRow, Kind, MessageState
@@ -56,7 +57,7 @@ def settle_by(
                 moved += _accepted(system, record, prompt, since, since or system.clock.now())
             case TextTaken(internal=False, prompt=prompt):
                 moved += _confirmed(system, _holding(system, record.uid, prompt))
-            case ToolStarted(turn=turn) | TurnEnded(turn=turn) if turn:
+            case ToolStarted(turn=turn) | TurnEnded(turn=turn) | TurnFailed(turn=turn) if turn:
                 moved += _confirmed(system, _reported_in(system, record, turn))
             case TextReturned(prompt=prompt, at=since):
                 moved += _returned(system, record, prompt, since)

@@ -10,11 +10,16 @@ from core.system import System
 _BEFORE = timedelta(seconds=5)  #: between a hook's time stamp and what we note of its turn
 
 
-def turn_over(system: System, record: SessionRecord, until: datetime, *, failed: bool) -> None:
-    """Note that the messages which the turn took are done that ended then. Called before the activity follows."""
+def turn_over(system: System, record: SessionRecord, until: datetime, *, failed: bool) -> tuple[str, ...]:
+    """Note that the messages which the turn took are done that ended then, and return their ids.
+
+    Called before the activity follows.
+    """
     activity = system.activities.get(record.uid)
-    if activity is not None and activity.instance == record.instance_id and activity.turn_started_at is not None:
-        system.marks.over(record.uid, activity.instance, activity.turn_started_at - _BEFORE, until, failed=failed)
+    if activity is None or activity.instance != record.instance_id or activity.turn_started_at is None:
+        return ()
+    since = activity.turn_started_at - _BEFORE
+    return system.marks.over(record.uid, activity.instance, since, until, failed=failed)
 
 
 def note_step(system: System, record: SessionRecord, event: ToolStarted) -> None:

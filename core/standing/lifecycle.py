@@ -11,7 +11,7 @@ from core.domain.rows import Answer, Row, StatusReport
 from core.domain.services import HarnessRow, ServiceRow
 from core.domain.session import HoldKind, Live, Outcome, Phase
 from core.errors import StoreBroken, UnsupportedHarness
-from core.session.ahead import dialog_ahead
+from core.session.ahead import trouble_ahead
 from core.session.apart import Unforeseen, apart
 from core.session.sessions import Known, every_session, resolve
 from core.standing.common import Told, foreign, told_of
@@ -57,7 +57,7 @@ def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
     """Return services and sessions; well is what runs as a boot would have it, or is held by a person."""
     sessions = every_session(system.settings, system.records)
     view = glance(system, sessions)
-    rows = tuple(_with_dialog(system, known, row_of(system, known, view)) for known in sessions)
+    rows = tuple(_with_trouble(system, known, row_of(system, known, view)) for known in sessions)
     database = _database_rows(system, view)
     starts = starts_by_itself(system)
     running = not database and all(service.running for service in services)
@@ -100,9 +100,9 @@ def of_the_file(known: Known) -> bool:
     return known.declared or (known.record is not None and known.record.declared)
 
 
-def _with_dialog(system: System, known: Known, row: Row) -> Row:
-    """Add to the row which dialog its next start would stand at. That is a warning: it changes nobody's health."""
-    ahead = "" if known.unreadable else dialog_ahead(system, known)
+def _with_trouble(system: System, known: Known, row: Row) -> Row:
+    """Add to the row what its next start would run into. That is a warning: it changes nobody's health."""
+    ahead = "" if known.unreadable else trouble_ahead(system, known)
     return replace(row, detail="; ".join(text for text in (row.detail, ahead) if text)) if ahead else row
 
 

@@ -303,7 +303,8 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     seconds = system.settings.routing.tmux.start_timeout_seconds
     late = f"it lives, but has not said within {seconds:g} s that it reads" if seen is Seen.LATE else ""
     outcome = Outcome.RESUMED if opened.resumed else Outcome.STARTED
-    remarks = (new_conversation(opened.record), late, lacks_thread(system, opened.known.definition), untried)
+    mute = opened.harness.silence_ahead(opened.context.cwd, opened.context.args)
+    remarks = (new_conversation(opened.record), late, mute, lacks_thread(system, opened.known.definition), untried)
     return Told(outcome, "; ".join(text for text in remarks if text), opened.known)
 
 

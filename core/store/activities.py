@@ -57,6 +57,7 @@ class SqliteActivities:
             "shown": json.dumps({each.value: has for each, has in activity.shown.items()}),
             "version": activity.version,
             "untried": activity.untried,
+            "failed": activity.failed,
             "composer_at": to_column(activity.composer_at),
         }
         with self._database.transaction(durable=False):
@@ -104,5 +105,6 @@ def _activity(found: sqlite3.Row) -> Activity:
         shown=column(found, "shown", _shown),
         version=found["version"],
         untried=found["untried"],
+        failed=found["failed"],
         composer_at=column(found, "composer_at", from_column),
     )

@@ -32,20 +32,16 @@ class SqliteMarks:
         """Return what has changed at or after that time, oldest first. Raises StoreBroken."""
         return self._rows.all(queries.MARKS_CHANGED, {"kind": channel_kind, "since": iso(since)})
 
-    def over(self, uid: str, instance: str, since: datetime, until: datetime | None = None, *, failed: bool) -> None:
+    def over(
+        self, uid: str, instance: str, since: datetime, until: datetime | None = None, *, failed: bool
+    ) -> tuple[str, ...]:
         """See Marks."""
-        now_at = self._clock.now()
-        over, now = FAILED if failed else ENDED, iso(now_at)
-        values = {
-            "uid": uid,
-            "instance": instance,
-            "since": iso(since),
-            "until": iso(until or now_at),
-            "over": over,
-            "at": now,
-        }
+        end = iso(until or self._clock.now())
+        values = {"uid": uid, "instance": instance, "since": iso(since), "until": end}
         with self._database.transaction(durable=False):
-            self._database.write(queries.MARKS_OVER, values)
+            taken = tuple(str(row["id"]) for row in self._database.read(queries.MARKS_TAKEN, values))
+            self.end(dict.fromkeys(taken, failed))
+        return taken
 
     def left(self, since: datetime) -> Mapping[str, bool]:
         """See Marks. Raises StoreBroken."""
@@ -63,6 +59,10 @@ class SqliteMarks:
         """Note that the reaction may stand there from now on. Raises StoreBroken."""
         with self._database.transaction(durable=False):
             self._database.write(queries.MARK_ASKED, {"message": row.message, "asked": mark.value, "at": iso(row.at)})
+
+    def failed(self, message_id: str) -> bool:
+        """See Marks. Raises StoreBroken."""
+        return bool(self._database.read(queries.MARK_FAILED, (message_id, FAILED)))
 
     def shown(self, message_id: str, mark: Mark) -> None:
         """Note which reaction stands there now. Raises StoreBroken."""

@@ -315,6 +315,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE activities ADD COLUMN version TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE activities ADD COLUMN untried TEXT NOT NULL DEFAULT ''",
     ),
+    ("ALTER TABLE activities ADD COLUMN failed TEXT NOT NULL DEFAULT ''",),
 )
 
 

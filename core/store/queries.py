@@ -192,9 +192,9 @@ ACTIVITIES = "SELECT * FROM activities"
 PUT_ACTIVITY = """
     INSERT OR REPLACE INTO activities
         (uid, instance, state, since, pending_tasks, detail, turn_started_at, last_report_at, mode, turn, turn_ended_at,
-        ended_turn, shown, version, untried, composer_at)
+        ended_turn, shown, version, untried, failed, composer_at)
     VALUES (:uid, :instance, :state, :since, :pending_tasks, :detail, :turn_started_at, :last_report_at, :mode, :turn,
-        :turn_ended_at, :ended_turn, :shown, :version, :untried, :composer_at)
+        :turn_ended_at, :ended_turn, :shown, :version, :untried, :failed, :composer_at)
 """
 FORGET_ACTIVITY = "DELETE FROM activities WHERE uid = ?"
 TOUCH_MESSAGE = """
@@ -222,16 +222,15 @@ MARKS_CHANGED = f"""
     WHERE inbox.from_kind = :kind AND marks.at >= :since AND {_LATEST}
     ORDER BY at
 """
-MARKS_OVER = """
-    INSERT INTO marks (message, over, at)
-    SELECT id, :over, :at FROM inbox
-    WHERE uid = :uid AND instance = :instance AND state = 'confirmed' AND from_kind IS NOT NULL
-        AND updated_at >= :since AND (queued_at IS NULL OR updated_at <= :until)
-    ON CONFLICT (message) DO UPDATE SET over = excluded.over, at = excluded.at WHERE over = ''
+MARKS_TAKEN = """
+    SELECT id FROM inbox LEFT JOIN marks ON marks.message = inbox.id
+    WHERE uid = :uid AND instance = :instance AND state = 'confirmed' AND kind IN ('say', 'reply')
+        AND updated_at >= :since AND (queued_at IS NULL OR updated_at <= :until) AND coalesce(over, '') = ''
+    ORDER BY seq
 """
 _GONE = "(activities.uid IS NULL OR activities.instance <> inbox.instance OR ends.told_at IS NOT NULL)"
 MARKS_LEFT = f"""
-    SELECT inbox.id, {_GONE} OR instr(activities.detail, :cut_off) = 1 AS failed
+    SELECT inbox.id, {_GONE} OR instr(activities.detail, :cut_off) = 1 OR activities.failed <> '' AS failed
     FROM (
         SELECT message FROM marks INDEXED BY marks_taken WHERE shown = 'taken' AND over = ''
         UNION SELECT id FROM inbox INDEXED BY inbox_from_chat WHERE from_kind IS NOT NULL AND updated_at >= :since
@@ -250,6 +249,7 @@ MARK_ASKED = """
     INSERT INTO marks (message, asked, at) VALUES (:message, :asked, :at)
     ON CONFLICT (message) DO UPDATE SET asked = asked || ',' || excluded.asked
 """
+MARK_FAILED = "SELECT 1 FROM marks WHERE message = ? AND over = ?"
 MARK_SHOWN = """
     INSERT INTO marks (message, shown, at) VALUES (:message, :shown, :at)
     ON CONFLICT (message) DO UPDATE SET shown = excluded.shown, asked = '', at = excluded.at

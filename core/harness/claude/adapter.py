@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from core.clock import Clock
+from core.domain.failing import Failure
 from core.domain.harness import (
     HarnessEvent,
     IdPolicy,
@@ -24,6 +25,7 @@ from core.harness.base import SETTINGS, find_executable
 from core.harness.claude.arguments import asks_for_bypass, mode_arguments, refuse_owned, take_settings
 from core.harness.claude.files import MANAGED, ClaudeFiles, read_settings
 from core.harness.claude.servers import undecided
+from core.harness.claude.silence import hooks_off
 from core.harness.claude.trust import ClaudeTrust
 from core.harness.claude.versions import TRIED, ask_version
 from core.harness.conversation import ConversationFile, has_answer, has_turn, untaken
@@ -68,6 +70,12 @@ class ClaudeHarness:
         paste_lines=2,  # 2.1.332 tells its model of a third newline, or the 801st character, that a text was pasted
         paste_chars=700,
         paste_pieces=700,  # read within 2.5 s; 100 kB of lines are 650
+        remedies={
+            Failure.LOGIN: "on {host} run `claude` and `/login`; where it has a key of its own, mend that and "
+            "`the-loop restart`",
+            Failure.LENGTH: "type `/compact` or `/clear` at its terminal, {attach}",
+            Failure.MODEL: "choose another by `/model` at its terminal, {attach}",
+        },
         flush=0.5,  # its last lines reach the disk about 0.1 s after the Stop hook
     )
 
@@ -98,6 +106,10 @@ class ClaudeHarness:
         asked = undecided(self._files, cwd, (*self._mode(args, cwd), *args), self._version)
         told = [f"{', '.join(names)} of {path}" for path, names in asked.items()]
         return _ASKS.format(servers="; ".join(told), cwd=cwd) if told else ""
+
+    def silence_ahead(self, cwd: Path, args: Sequence[str]) -> str:
+        """Return which settings would keep our hooks from running, and what can be done; "" for none."""
+        return hooks_off(self._files, cwd, args)
 
     def installed(self) -> Installed | None:
         """Ask the program for its version, once for each program that it is."""

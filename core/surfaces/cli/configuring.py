@@ -20,14 +20,14 @@ def check_command(session: Session) -> int:
     """Say everything that is wrong with the file; exit 1 on any finding. That there is no default file is none."""
     from core.config.channels import installed_models
     from core.config.commands import check, where, writable_by_others
-    from core.session.ahead import dialogs_ahead
+    from core.session.ahead import troubles_ahead
 
     writable = writable_by_others(session.config, session.environ)
     found = check(session.config, session.environ, models=installed_models())
     problems = [problem._replace(remedy=session.exact(problem.remedy)) for problem in found]
     path = where(session.config, session.environ).path
     exists = path.is_file()
-    warnings = [*([writable] if writable else []), *([] if problems else dialogs_ahead(session.system))]
+    warnings = [*([writable] if writable else []), *([] if problems else troubles_ahead(session.system))]
     if session.json:
         listed = [problem._asdict() for problem in problems]
         print_json({"problems": listed, "warnings": warnings, "ok": not problems, "path": str(path), "exists": exists})

@@ -16,7 +16,7 @@ from core.supervision.stalls import STALLED, Stalls
 from core.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.integration.lifecycle.held import begin_job, end_job
-from tests.integration.supervision.conftest import Supervised, up, with_sessions
+from tests.integration.supervision.conftest import Supervised, notes, up, with_sessions
 from tests.support.clocks import MovedClock
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, definition, events, recorded
@@ -109,6 +109,23 @@ def test_a_usage_limit_is_shown_and_the_session_is_idle(scribe: System) -> None:
     row = get_standing(scribe, "scribe")
     assert row.activity is ActivityState.IDLE
     assert "rate_limit: API Error: too many requests" in row.detail
+
+
+def test_a_failed_turn_that_took_nobodys_message_is_told_once(scribe: System) -> None:
+    """A tick that fails each time says so in the thread until a turn went well, or fails for another reason."""
+    settle(scribe)
+
+    for error in ("authentication_failed", "authentication_failed", "rate_limit"):
+        report(scribe, "UserPromptSubmit", prompt="[the-loop #abcdef] tick")
+        report(scribe, "StopFailure", error=error, last_assistant_message="no")
+    failed = notes(scribe, "A turn of `scribe` failed")
+    report(scribe, "Stop", last_assistant_message="", background_tasks=[])
+    report(scribe, "StopFailure", error="rate_limit", last_assistant_message="no")
+    after = notes(scribe, "A turn of `scribe` failed")
+
+    assert ["not logged in" in text for text in failed] == [True, False]
+    assert "used up its limit" in failed[1]
+    assert len(after) == 3
 
 
 def test_an_error_does_not_make_a_session_idle_whose_tasks_go_on(scribe: System) -> None:

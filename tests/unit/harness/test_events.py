@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.domain.failing import Failure
 from core.domain.harness import (
     Asked,
     Ended,
@@ -21,7 +22,7 @@ from core.domain.harness import (
     TurnFailed,
 )
 from core.harness.conversation import line_events
-from core.harness.events import interpret
+from core.harness.events import failure_of, interpret
 
 TURN = "391a300e-4427-4ec3-beb0-71b93bcf3592"
 COMMON = {
@@ -160,7 +161,7 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
     (
         "failure",
         report("StopFailure", error="rate_limit", last_assistant_message="API Error: 429"),
-        (TurnFailed("rate_limit", "API Error: 429"),),
+        (TurnFailed("rate_limit", "API Error: 429", Failure.LIMIT, TURN),),
     ),
     ("subagent", report("SubagentStop"), ()),
     ("signal", report("SessionEnd", reason="other"), (Ended("other", by_person=False),)),
@@ -218,3 +219,25 @@ def test_what_is_asked_is_kept_short() -> None:
 
     assert isinstance(event, Asked)
     assert len(event.summary) == 500
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "failure"),
+    [
+        ("authentication_failed", "Not logged in · Please run /login", Failure.LOGIN),
+        ("authentication_failed", "Please run /login · API Error: 403 no access", Failure.LOGIN),
+        ("billing_error", "Credit balance is too low", Failure.ACCOUNT),
+        ("rate_limit", "API Error: Request rejected (429)", Failure.LIMIT),
+        ("unknown", "You have reached your specified API usage limits", Failure.LIMIT),
+        ("invalid_request", "Prompt is too long", Failure.LENGTH),
+        ("model_not_found", "There's an issue with the selected model", Failure.MODEL),
+        ("server_error", "API Error: Repeated 529 Overloaded errors", Failure.SERVICE),
+        ("unknown", "API Error: 400 fake", Failure.OTHER),
+        ("a name of tomorrow", "", Failure.OTHER),
+    ],
+)
+def test_errors_are_understood_as_what_a_person_can_do_something_about(
+    error: str, message: str, failure: Failure
+) -> None:
+    """By the names and words that Claude Code 2.1.197 and 2.1.332 give them."""
+    assert failure_of(error, message) is failure
