@@ -160,7 +160,7 @@ def started_again(system: System) -> None:
     does(system, ActivityState.IDLE, "i-2")
 
 
-CUTS: dict[str, Callable[[System], None]] = {
+CUTS: dict[str, Callable[[System], object]] = {
     "it was ended": told_ended,
     "it was started again": started_again,
     "another instance reads": lambda system: does(system, ActivityState.IDLE, "i-2"),
