@@ -39,7 +39,7 @@ def test_a_failed_turn_is_told_with_its_remedy(shared: Product, why: str, words:
 
 
 def test_a_message_of_a_failed_turn_is_sent_again_once(shared: Product) -> None:
-    """The button commits it anew as its author's; a second press is told that this was done."""
+    """The button commits it anew as its author's, and another turn takes it; the row is clear once one went well."""
     thread = shared.root()
     shared.workspace.say("alice", "agents", "fail limit", thread)
     note = wait_buttons(shared, thread, "used up its limit", PATIENCE)
@@ -47,8 +47,6 @@ def test_a_message_of_a_failed_turn_is_sent_again_once(shared: Product) -> None:
     press(shared, "alice", note, "Send again")
     wait_until(lambda: shared.count("fail limit") == 2, "a turn took it again")
 
-    again = [row for row in shared.bot_replies(thread) if "sent again by" in row]
-    assert again
     shared.workspace.say("alice", "agents", "and now?", thread)
     shared.wait_reply(thread, "and now?")
     assert "used up" not in shared.cli("standing", "get", NAME, "--json").json["detail"]
