@@ -396,7 +396,8 @@ def is_over(row: InboxRow, now: datetime) -> bool:
     What the harness has said to have received is in a turn within a moment, by its record, or waits in its own queue.
     """
     if row.state is MessageState.ACCEPTED:
-        return row.queued_at is not None or now >= row.updated_at + delivering.RECORD_WINDOW
+        fresh = row.updated_at <= now < row.updated_at + delivering.RECORD_WINDOW  # else it is old, or by another clock
+        return row.queued_at is not None or not fresh
     return row.final or row.state not in WAITING | IN_FLIGHT
 
 

@@ -28,8 +28,8 @@ from core.system import System
 
 _TOLD_SECONDS = 2.0  #: its record names what came back 0.15 s after the key; a busy machine needs more
 _POLL_SECONDS = 0.05
-_BURST_SECONDS = 0.05  #: more than some sixty keys in one read are taken for a paste (Claude Code 2.1.197 to 2.1.332)
-_MOST_BURSTS = 60
+_BURST_SECONDS = 0.15  #: more than some sixty keys in one read are taken for a paste (Claude Code 2.1.197 to 2.1.332)
+_MOST_BURSTS = 20
 
 DIALOG = "a dialog is open in its terminal"
 TYPED = "somebody has half-typed text in its terminal"
@@ -121,7 +121,7 @@ def clear_line(
 ) -> None:
     """Press the keys that empty the input line, as often as these messages have lines. Raises TmuxSilent.
 
-    Up to three seconds, for a thousand lines; the server refuses what comes after `deadline`.
+    Up to three seconds, for four hundred lines; the server refuses what comes after `deadline`.
     """
     for burst in range(bursts_for(traits, rows)):
         if burst:

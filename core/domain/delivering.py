@@ -279,7 +279,7 @@ def _deliverable(s: Situation, now: datetime) -> Step:
             until = min(s.typed_at + TYPING_QUIET, began + TYPING_LIMIT)
             return Queue(TYPING, "it goes in after a pause in the typing", until=until)
     doubt = s.doubt_since is not None and (s.turn_started_at is None or s.turn_started_at <= s.doubt_since)
-    if doubt and s.doubt_since is not None and now < s.doubt_since + RETURNING:
+    if doubt and s.doubt_since is not None and s.doubt_since <= now < s.doubt_since + RETURNING:  # or by another clock
         return Wait(s.doubt_since + RETURNING, "a text may come back into its input line")
     if half_typed and (s.traits.stash is None or doubt):
         return Queue(HALF_TYPED, _TYPIST, note=True)
