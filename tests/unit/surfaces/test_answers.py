@@ -16,7 +16,20 @@ from tests.unit.surfaces.conftest import Terminal
 
 ROW_KEYS = {
     *("name", "uid", "declared", "description", "autoStart", "harness", "cwd", "tmuxTarget", "attach", "ref"),
-    *("status", "running", "live", "phase", "hold", "activity", "permissionMode", "pendingTasks", "queued", "loops"),
+    *(
+        "status",
+        "running",
+        "live",
+        "phase",
+        "hold",
+        "activity",
+        "permissionMode",
+        "harnessVersion",
+        "capabilities",
+        "pendingTasks",
+        "queued",
+        "loops",
+    ),
     *("harnessSessionId", "slackChannel", "slackThread", "startedAt", "lastMessageAt", "drift", "outcome", "detail"),
 }
 POSITIONS: tuple[Callable[[list[str]], list[str]], ...] = (
