@@ -20,7 +20,9 @@ trap 'note "term $id"; together; exit 143' TERM
 trap 'note "hup $id"; exit 129' HUP
 [ -e "$store/clinging" ] && trap '' HUP
 [ -e "$store/deaf" ] || echo READY
-while :; do
-  read -r line || { sleep 0.05; continue; }
+# A test that was killed leaves it without a terminal: it ends a minute later, and costs little until then.
+left=240
+while [ "$left" -gt 0 ]; do
+  read -r line || { left=$((left - 1)); sleep 0.25; continue; }
   note "read $id $line"
 done
