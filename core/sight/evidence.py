@@ -83,7 +83,8 @@ def _accepted(
             continue
         if row.state is MessageState.ACCEPTED and (row.queued_at is not None or queued_at is None):
             continue  # that much is known
-        after = system.inbox.advance(row, MessageState.ACCEPTED, queued_at=queued_at)
+        again = at if row.queued_at is not None else None  # it came back once: what is told of that is past by now
+        after = system.inbox.advance(row, MessageState.ACCEPTED, queued_at=queued_at or again)
         moved += [after] if queued_at is not None else []  # a receipt alone is not told of: more is known in a moment
         _touch(system, row)
     return moved

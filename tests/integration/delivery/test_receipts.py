@@ -112,6 +112,19 @@ def test_a_record_that_is_read_again_takes_nothing_back(scribe: System) -> None:
     assert (again.state, read.state, taken.state) == (S.ACCEPTED, S.ACCEPTED, S.CONFIRMED)
 
 
+def test_a_text_that_came_back_and_is_received_again_is_not_returned_once_more(scribe: System) -> None:
+    """Some versions report it as a turn begins with it; the record is then read again from its start."""
+    row = submitted(scribe)
+    text, at = framed(row.message), scribe.clock.now() + SECOND
+    earlier: Sequence[HarnessEvent] = (TextQueued(text, at), TextReturned(text, at + SECOND))
+    told(scribe, row, *earlier)
+
+    told(scribe, row, PromptReported(text, turn="t-9"), late=60 * SECOND)
+    read = told(scribe, row, *earlier)
+
+    assert read.state is S.ACCEPTED
+
+
 def test_what_an_idle_harness_never_took_is_said(scribe: System) -> None:
     """It was received, nothing runs, and no record knows it: that is no success."""
     row = submitted(scribe)
