@@ -139,7 +139,7 @@ def test_what_was_edited_or_deleted_meanwhile_goes_in_as_it_is_now(talking: Prod
     talking.cli("standing", "resume", NAME)
     talking.wait_reply(thread, "new words")
 
-    taken = [prompt for prompt in talking.taken() if " words" in prompt]
+    taken = [prompt for prompt in talking.taken() if " via slack #" in prompt]
     assert [prompt.split("] ")[1].split()[0] for prompt in taken] == ["kept", "new"]
     assert {(event["reason"], event["detail"]) for event in talking.events("channel.edited")} == {
         ("edited", "replaced"),

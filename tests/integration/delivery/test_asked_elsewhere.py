@@ -77,7 +77,7 @@ def test_what_was_typed_is_shown_as_such(system: System, record: SessionRecord) 
     [
         {"kind": Kind.REPLY, "address": ADDRESS, "via": "slack", "actor": "slack:U1"},
         {"kind": Kind.TICK, "via": "", "who": "the-loop"},
-        {"kind": Kind.BOOT, "via": "", "who": "the-loop boot"},
+        {"kind": Kind.BOOT, "via": "", "raw": True, "text": "[the-loop boot #abcdef] feed the owl"},
         {"via": "slack", "actor": "slack:U1"},
     ],
 )
