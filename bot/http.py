@@ -28,35 +28,20 @@ _SIGNED_SECONDS = 300  #: how long a signature counts, before and after its time
 _LOOK_SECONDS = 300.0  #: how often a token is looked at that nothing else tries
 
 
-_AGAIN = "Nothing was done: this was said before the service had started. Say it again."
-
-
 class Heard:
-    """What was heard already, for as long as its signature counts.
+    """What people did that was heard already, for as long as its signature counts.
 
-    A second sight of a signature is somebody else's, unless the first one was not taken: what people did Slack sends
-    once, and what it repeats it signs anew. What an earlier service has heard is not known here, so that nothing counts
-    which was signed before this one began.
+    Slack repeats events, which core tells apart; what people did it sends once, so that a second sight of the same
+    signature is somebody else's.
     """
 
-    def __init__(self, began: float) -> None:
-        """`began`: seconds since the epoch. A signature tells whole ones, so that the first full second counts."""
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._stamps: dict[str, int] = {}
-        self._began = int(began)
-
-    @property
-    def counts_from(self) -> int:
-        """The first second, since the epoch, in which no earlier service can have heard anything."""
-        return self._began + 1
-
-    def is_earlier(self, headers: Mapping[str, str]) -> bool:
-        """Return whether a request whose signature is good was signed before that."""
-        return _stamp(headers) < self.counts_from
 
     def first(self, headers: Mapping[str, str]) -> bool:
-        """Take note of a request whose signature is good, and return whether it is seen for the first time."""
-        signature, stamp = headers.get("x-slack-signature", ""), _stamp(headers)
+        """Take note of a request whose signature is good, and tell whether it is seen for the first time."""
+        signature, stamp = headers.get("x-slack-signature", ""), int(headers.get("x-slack-request-timestamp", "0"))
         with self._lock:
             if signature in self._stamps:
                 return False
@@ -65,25 +50,15 @@ class Heard:
             self._stamps = {known: at for known, at in self._stamps.items() if at >= oldest}
             return True
 
-    def forget(self, headers: Mapping[str, str]) -> None:
-        """Let the request count again: it was not taken."""
-        with self._lock:
-            self._stamps.pop(headers.get("x-slack-signature", ""), None)
-
-
-def _stamp(headers: Mapping[str, str]) -> int:
-    return int(headers.get("x-slack-request-timestamp", "0"))
-
 
 class HttpReader:
     """Answers Slack's requests from any thread, on the event loop that `run` lives on."""
 
-    def __init__(self, reading: Reading, retry_seconds: float, clock: SigningClock | None = None) -> None:
+    def __init__(self, reading: Reading, retry_seconds: float) -> None:
         self._reading = reading
         self._retry_seconds = retry_seconds
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._clock = clock or SigningClock()
-        self._heard = Heard(self._clock.now())
+        self._heard = Heard()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Take requests until `stop`; return early, the reason told, where waiting cannot help."""
@@ -101,20 +76,17 @@ class HttpReader:
                     await pause(stop, wait)
                     continue
                 failures = 0
-                await self._listen(stop)
+                await self._listen()
                 await pause(stop, _LOOK_SECONDS)
             await self._reading.standing.tell(False, "stopped")
         finally:
             self._loop = None
 
-    async def _listen(self, stop: asyncio.Event) -> None:
+    async def _listen(self) -> None:
         known = self._reading.own.identity
         if known is None:
             return
         if self._loop is None:
-            await pause(
-                stop, max(0.0, self._heard.counts_from - self._clock.now())
-            )  # what is signed now does not count
             self._loop = asyncio.get_running_loop()
             self._reading.sweeper.listening()
             self._reading.sweeper.ask()
@@ -133,40 +105,16 @@ class HttpReader:
         loop = self._loop
         if loop is None:
             return WebAnswer(503, "text/plain", b"not connected yet")
-        if self._heard.is_earlier(headers):
-            return self._too_early(request, document, loop)
-        if not self._heard.first(headers):
+        if not document and not self._heard.first(headers):
             return WebAnswer(200, "text/plain", b"")
         work = asyncio.run_coroutine_threadsafe(self._dispatched(request, headers, document), loop)
         try:
             response = work.result(_ANSWER_SECONDS)
         except (TimeoutError, CancelledError):
             work.cancel()
-            return self._again(headers, document, WebAnswer(503, "text/plain", b"not taken in time"))
+            return WebAnswer(503, "text/plain", b"not taken in time")
         kind = next(iter(response.headers.get("content-type", [])), "text/plain")
-        answer = WebAnswer(response.status, kind, (response.body or "").encode())
-        return answer if answer.status == 200 else self._again(headers, document, answer)
-
-    def _again(self, headers: Mapping[str, str], document: Mapping[str, Any], answer: WebAnswer) -> WebAnswer:
-        """Return the answer by which Slack sends an event again; under the same signature, perhaps."""
-        if document:
-            self._heard.forget(headers)
-        return answer
-
-    def _too_early(
-        self, request: AsyncBoltRequest, document: Mapping[str, Any], loop: asyncio.AbstractEventLoop
-    ) -> WebAnswer:
-        """Refuse what was signed before this service began: an earlier one may have carried it out.
-
-        A sweep finds what an event told of; a person is told, where Slack shows it.
-        """
-        if document:
-            loop.call_soon_threadsafe(self._reading.sweeper.ask)
-            return WebAnswer(200, "text/plain", b"")
-        if "command" not in request.body:
-            return WebAnswer(503, "text/plain", b"signed before the service had started")
-        said = json.dumps({"response_type": "ephemeral", "text": _AGAIN})
-        return WebAnswer(200, "application/json", said.encode())
+        return WebAnswer(response.status, kind, (response.body or "").encode())
 
     def _read(self, body: bytes, headers: Mapping[str, str]) -> AsyncBoltRequest | None:
         """Return the request as Bolt takes it, None where the body is nothing that Slack sends."""

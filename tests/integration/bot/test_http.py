@@ -15,7 +15,6 @@ import pytest
 from bot.workspace.thread import WorkspaceThread
 from core.ports import BoundThread, WebAnswer
 from tests.integration.bot.served import Door, Served
-from tests.support.tmux import wait_until
 
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 FORM = "application/x-www-form-urlencoded"
@@ -51,15 +50,6 @@ def reply(workspace: WorkspaceThread, root: str, ts: str, text: str = "by HTTP")
     event |= {"thread_ts": root, "channel": workspace.channel_id("agents"), "user_team": workspace.team_id}
     payload = {"type": "event_callback", "event_id": "Ev1", "team_id": workspace.team_id, "event": event}
     return json.dumps(payload | {"is_ext_shared_channel": True}).encode()
-
-
-def edit(workspace: WorkspaceThread, root: str, ts: str, text: str) -> bytes:
-    """Return the request that tells of an edit of alice's."""
-    first = json.loads(reply(workspace, root, ts))
-    now = {**first["event"], "text": text, "edited": {"user": first["event"]["user"], "ts": "1795959999.000300"}}
-    event = {"type": "message", "subtype": "message_changed", "hidden": True, "channel": now["channel"]}
-    event |= {"message": now, "previous_message": first["event"], "ts": "1795959999.000300"}
-    return json.dumps({**first, "event": event}).encode()
 
 
 def test_a_signed_reply_is_on_the_disk_when_it_is_answered(
@@ -200,61 +190,6 @@ def test_what_a_person_did_once_counts_once(workspace: WorkspaceThread, door: Do
     assert [answer.status for answer in answers] == [200, 200, 200]
     door.wait(lambda seen: len(seen.orders) >= 2)
     assert len(door.orders) == 2
-
-
-def test_a_command_of_an_earlier_service_is_not_carried_out_again(workspace: WorkspaceThread, door: Door) -> None:
-    """Whoever has overheard it says it to the next service in vain; a person who was early is told so."""
-    form = {"command": "/the-loop", "text": "say scribe do it", "user_id": workspace.user_id("alice")}
-    form |= {"team_id": workspace.team_id, "response_url": f"{workspace.url}/response/none", "trigger_id": "1.1"}
-    pressed = {"type": "block_actions", "trigger_id": "1.2", "actions": []}
-    body, press = urlencode(form).encode(), urlencode({"payload": json.dumps(pressed)}).encode()
-    with Served(workspace, door, tokens=VARIABLES, read={"mode": "http"}) as first:
-        door.wait_until_up()
-        headers = signature(body, int(time.time())) | {"content-type": FORM}
-        taken = send(first, body, headers)
-        wait_until(lambda: door.orders, "it is carried out")
-    door.states.clear()
-    with Served(workspace, door, tokens=VARIABLES, read={"mode": "http"}) as second:
-        door.wait_until_up()
-        again = send(second, body, headers)
-        button = send(
-            second, press, signature(press, int(headers["x-slack-request-timestamp"])) | {"content-type": FORM}
-        )
-        fresh = send(second, body, signature(body, int(time.time())) | {"content-type": FORM})
-        wait_until(lambda: len(door.orders) > 1, "what is said anew is carried out")
-
-    assert (taken.status, again.status, button.status, fresh.status) == (200, 200, 503, 200)
-    assert "Say it again" in json.loads(again.body)["text"]
-    assert json.loads(again.body)["response_type"] == "ephemeral"
-    assert len(door.orders) == 2
-
-
-def test_an_event_of_an_earlier_service_is_looked_up_and_not_believed(workspace: WorkspaceThread, door: Door) -> None:
-    """A sweep finds what it told of, as it stands now: an old edit brings no old text back."""
-    with Served(workspace, door, read={"mode": "off"}) as served:
-        root = served.thread()
-    door.bound = [BoundThread("scribe", workspace.channel_id("agents"), root, root, None)]
-    door.states.clear()
-    with Served(workspace, door, tokens=VARIABLES, read={"mode": "http"}) as second:
-        door.wait_until_up()
-        ts = workspace.say("alice", "agents", "as it stands", root)
-        body = edit(workspace, root, ts, "as it was")
-        answer = send(second, body, signature(body, int(time.time()) - 60))
-        door.wait(lambda seen: any(found.text == "as it stands" for found in seen.replies))
-
-    assert answer.status == 200
-    assert door.changes == []
-
-
-def test_an_event_that_was_taken_is_not_taken_again(workspace: WorkspaceThread, door: Door, http: Served) -> None:
-    """The same signature is no repetition of Slack's: that is signed anew."""
-    root, now = http.thread(), int(time.time())
-    older, newer = (edit(workspace, root, "1795959999.000100", text) for text in ("older", "newer"))
-
-    answers = [send(http, body, signature(body, now)) for body in (older, newer, older)]
-
-    assert [answer.status for answer in answers] == [200, 200, 200]
-    assert [change.reply.text for change in door.changes] == ["older", "newer"]
 
 
 def test_another_path_is_told_the_right_one(http: Served) -> None:
