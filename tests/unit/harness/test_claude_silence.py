@@ -12,15 +12,15 @@ from core.harness.claude.adapter import ClaudeHarness
 
 OFF, ON = {"disableAllHooks": True}, {"disableAllHooks": False}
 USER = "home/.claude/settings.json"
-PROJECT, LOCAL = "top/work/.claude/settings.json", "top/work/.claude/settings.local.json"
+PROJECT, LOCAL = "top/folder/.claude/settings.json", "top/folder/.claude/settings.local.json"
 
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A session's folder, in a machine whose owner has settled nothing."""
     monkeypatch.setattr(silence, "MANAGED", tmp_path / "managed-settings.json")
-    (tmp_path / "top" / "work").mkdir(parents=True)
-    return tmp_path / "top" / "work"
+    (tmp_path / "top" / "folder").mkdir(parents=True)
+    return tmp_path / "top" / "folder"
 
 
 @pytest.fixture
