@@ -14,7 +14,7 @@ from core.config.demonstration import demo_folder, refuse_alone, way_up
 from core.config.digest import digest_of
 from core.config.location import is_default
 from core.domain.services import ServiceRow
-from core.domain.session import Outcome
+from core.domain.session import FAILURES, Outcome
 from core.errors import CoreError, TmuxMissing, TmuxSilent
 from core.names import INSTANCE_VARIABLE
 from core.plainfiles import open_plain_log
@@ -83,22 +83,33 @@ def stop(system: System, actor: str) -> Mapping[str, Any]:
 def restart(system: System, actor: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
     """Stop everything, then start it, and bring back what ran and no boot starts: a restart takes nobody down.
 
-    Where something would not end, nothing is started.
+    What would not end is told in its row, and keeps nothing else from being started.
     """
     stopped = stop(system, actor)
-    if not stopped["ok"]:
-        return stopped
     started = start(system, actor, warn)
-    ran = {row["name"] for row in stopped["standingSessions"] if row["outcome"] == Outcome.STOPPED.value}
+    failed = {row["name"]: row for row in stopped["standingSessions"] if Outcome(row["outcome"]) in FAILURES}
+    ran = {row["name"] for row in stopped["standingSessions"] if row["outcome"] == Outcome.STOPPED.value} | set(failed)
     rows = started["standingSessions"]
     left = [row["name"] for row in rows if row["name"] in ran and row["outcome"] == Outcome.NOT_RUNNING.value]
     again = start_each(system, left, StartOrder(actor, "the-loop was restarted", skip_held=True)).to_json()
-    back = {row["name"]: row for row in again["sessions"]}
+    rows = {row["name"]: row for row in (*rows, *again["sessions"])}
+    kept = {name: row for name, row in failed.items() if name not in rows or rows[name]["outcome"] not in _BEGUN}
+    [service] = stopped["services"]
     return {
-        **started,
-        "standingSessions": [back.get(row["name"], row) for row in rows],
-        "ok": started["ok"] and again["ok"],
+        "services": [_not_renewed(row, service) for row in started["services"]],
+        "standingSessions": list((rows | kept).values()),
+        "ok": started["ok"] and again["ok"] and not kept and not service["running"],
     }
+
+
+_BEGUN = frozenset({Outcome.STARTED.value, Outcome.RESUMED.value})
+
+
+def _not_renewed(row: Mapping[str, Any], stopped: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the row of `status`; of a service that would not end, with what its stop came to."""
+    if row["name"] != stopped["name"] or not stopped["running"]:
+        return row
+    return {**row, "detail": "; ".join(text for text in (row["detail"], stopped["detail"]) if text)}
 
 
 def status(system: System) -> Mapping[str, Any]:

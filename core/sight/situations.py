@@ -43,8 +43,8 @@ def timing_of(system: System) -> Timing:
 
 
 def traits_of(system: System, record: SessionRecord) -> Traits:
-    """Return the traits of the record's harness. Raises UnsupportedHarness."""
-    return system.harnesses.get(record.definition.harness or system.settings.routing.default_harness).traits
+    """Return the traits of the harness that the record's latest pane runs. Raises UnsupportedHarness."""
+    return system.harnesses.get(resolve_record(record, system.settings).harness).traits
 
 
 def has_tools(system: System, record: SessionRecord) -> bool:

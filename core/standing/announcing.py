@@ -8,7 +8,7 @@ from core.domain.session import Definition, SessionRecord
 from core.effects import Effect, effect
 from core.errors import StoreBroken
 from core.ports import NewPost, OutboundKind
-from core.session.sessions import home_of, resolve
+from core.session.sessions import home_of, resolve_record
 from core.standing.common import CHANNEL
 from core.standing.threads import part_from_moved
 from core.system import System
@@ -77,7 +77,7 @@ def lacks_thread(system: System, definition: Definition) -> str:
 
 
 def _posts(system: System, record: SessionRecord, definition: Definition, how: str) -> list[NewPost]:
-    blind = blind_program(system, definition)
+    blind = blind_program(system, record)
     root, buttons = root_text(record.name, definition.description, how, blind), screen_buttons(record, blind)
     if system.bindings.of_session(record.uid, CHANNEL) is None and not root_waits(system, record.uid):
         first = _post(record, OutboundKind.ROOT, "up", root, home_of(system.settings, definition))
@@ -88,9 +88,9 @@ def _posts(system: System, record: SessionRecord, definition: Definition, how: s
     ]
 
 
-def blind_program(system: System, definition: Definition) -> str:
-    """Return the harness of a session if it reports nothing, "" if it does: what it does is seen in its terminal."""
-    harness = resolve(definition, system.settings).harness
+def blind_program(system: System, record: SessionRecord) -> str:
+    """Return the harness that a session runs if it reports nothing, "" if it does: its terminal shows what it does."""
+    harness = resolve_record(record, system.settings).harness
     return "" if system.harnesses.get(harness).traits.evidence else harness
 
 

@@ -13,7 +13,7 @@ from core.domain.session import HoldKind, Live, Outcome, Phase
 from core.errors import StoreBroken, UnsupportedHarness
 from core.session.ahead import trouble_ahead
 from core.session.apart import Unforeseen, apart
-from core.session.sessions import Known, every_session, resolve
+from core.session.sessions import Known, every_session, resolve, resolve_record
 from core.standing.common import Told, foreign, told_of
 from core.standing.dying import tell_server_lost
 from core.standing.listing import Glance, glance, row_of, rows_told
@@ -69,7 +69,9 @@ def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
 
 def _harness_rows(system: System, sessions: Sequence[Known]) -> tuple[HarnessRow, ...]:
     """Return a row for each program of theirs that was tried in some versions. It changes nobody's health."""
-    named = {resolve(known.definition, system.settings).harness for known in sessions if not known.unreadable}
+    readable = [known for known in sessions if not known.unreadable]
+    named = {resolve(known.definition, system.settings).harness for known in readable}
+    named |= {resolve_record(known.record, system.settings).harness for known in readable if known.record}
     rows: list[HarnessRow] = []
     for name in sorted(named):
         try:

@@ -92,7 +92,7 @@ def _present(system: System, record: SessionRecord) -> tuple[str, tuple[Button, 
     if not lives:
         return down_text(record.name, about, record.hold), ()
     since = f"since {record.started_at:%Y-%m-%d %H:%M} UTC" if record.started_at else "still"
-    blind = blind_program(system, record.definition)
+    blind = blind_program(system, record)
     how = f"{since}, paused by {record.hold.by}" if record.hold else since
     return root_text(record.name, about, how, blind), screen_buttons(record, blind)
 

@@ -176,15 +176,20 @@ def screen_line(pane_id: str, instance: str, lines: int, nonce: str) -> Line:
     _checked(_PANE_ID, pane_id)
     for word in (instance, nonce):
         _checked(_SAFE, word)
-    act = [_tell(f"{nonce} {instance}"), ["capture-pane", "-p", "-J", "-S", f"-{lines}", "-t", pane_id]]
+    told = _tell(f"{nonce} {instance} #{{history_size}}", pane_id)
+    act = [told, ["capture-pane", "-p", "-J", "-S", f"-{lines}", "-t", pane_id]]
     return [_if(pane_id, _carries(instance), act, [_tell(f"{nonce} {ABSENT}")])]
 
 
-def screens_of(out: str, nonce: str) -> dict[str, str]:
-    """Return by instance what `screen_line`s with that nonce printed; none of a pane that does not carry its tag."""
+def screens_of(out: str, nonce: str) -> dict[str, tuple[str, int]]:
+    """Return by instance what `screen_line`s with that nonce printed, and how many rows of history the pane has.
+
+    There is none of a pane that does not carry its tag.
+    """
     parts = f"\n{out}".split(f"\n{ANSWER}{nonce} ")
     found = dict(part.split("\n", 1) for part in parts[1:] if "\n" in part)
-    return {instance: text for instance, text in found.items() if instance != ABSENT}
+    told = {tuple(head.split(" ")): text for head, text in found.items() if head != ABSENT}
+    return {instance: (text, int(history)) for (instance, history), text in told.items()}
 
 
 def outcomes(out: str) -> dict[str, str]:

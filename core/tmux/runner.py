@@ -193,19 +193,30 @@ class TmuxRunner:
         lines = max(1, min(lines, _SCREEN_LINES))
         deadline = Deadline(self._clock, self._timeout if within is None else within)
         self._list(deadline.remaining())
+        shown = self._captured(instances, lines, deadline, within)
+        cut = [instance for instance, captured in shown.items() if captured.cut and captured.joined < lines]
+        if cut and lines < _SCREEN_LINES:  # what wraps takes several rows for a line
+            shown |= self._captured(cut, _SCREEN_LINES, deadline, within)
+        return {instance: captured.last(lines) for instance, captured in shown.items()}
+
+    def _captured(
+        self, instances: Collection[str], rows: int, deadline: Deadline, within: float | None
+    ) -> dict[str, "_Captured"]:
+        """Return the screens with that many rows of history, as far as tmux shows them `within` that time."""
         known = [(instance, self._known[instance].pane_id) for instance in instances if instance in self._known]
-        shown: dict[str, str] = {}
+        shown: dict[str, _Captured] = {}
         for some in _portions(known):
             if within is not None and deadline.passed():
                 break
             nonce = os.urandom(8).hex()
-            line = [command for instance, pane in some for command in guard.screen_line(pane, instance, lines, nonce)]
+            line = [command for instance, pane in some for command in guard.screen_line(pane, instance, rows, nonce)]
             seconds = self._timeout if within is None else deadline.remaining()
             reply = self._ask(line, process=True, within=seconds)
             if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
                 _refused(reply)
-            shown |= guard.screens_of(reply.out, nonce)
-        return {instance: _last(text, lines) for instance, text in shown.items()}
+            for instance, (text, history) in guard.screens_of(reply.out, nonce).items():
+                shown[instance] = _Captured(text, cut=history > rows)
+        return shown
 
     def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:
         """See Runner. The target is one word with its flag: a word that begins with `=` means something to zsh."""
@@ -351,8 +362,23 @@ def _portions(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
         yield items[begin : begin + _TOGETHER]
 
 
-def _last(text: str, lines: int) -> str:
-    return "\n".join([line.rstrip() for line in text.rstrip().split("\n")][-lines:])
+class _Captured:
+    """A screen with some of its history, wrapped rows joined. `cut`: there is more above it."""
+
+    def __init__(self, text: str, *, cut: bool) -> None:
+        self._lines = [line.rstrip() for line in text.rstrip().split("\n")]
+        self.cut = cut
+
+    @property
+    def joined(self) -> int:
+        """Return how many lines are there from their beginning for sure: the first may be the rest of one."""
+        return len(self._lines) - 1
+
+    def last(self, lines: int) -> str:
+        """Return so many lines; the first has a mark where its beginning may be missing."""
+        if self.cut and len(self._lines) <= lines:
+            return "\n".join([f"… {self._lines[0]}", *self._lines[1:]])
+        return "\n".join(self._lines[-lines:])
 
 
 def _nothing(reply: Reply) -> bool:

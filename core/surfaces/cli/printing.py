@@ -134,7 +134,12 @@ def _cell(row: Mapping[str, Any], column: str) -> str:
         value = "should run"
     if column == "status" and row.get("hold"):
         return f"{value} ({_held(row['hold'], value)})"
-    return "" if value in (None, 0, "") else str(value)
+    return "" if value in (None, 0, "") else _in_one_line(str(value))
+
+
+def _in_one_line(text: str) -> str:
+    """Return the text without line ends: whoever wrote it would write rows of ours else."""
+    return " ".join(text.splitlines())
 
 
 def _held(hold: Mapping[str, Any], status: Any) -> str:
@@ -150,7 +155,7 @@ def print_row(row: Mapping[str, Any]) -> None:
     """Print one row whole, a key a line, in words."""
     width = max(len(key) for key in row)
     for key, value in row.items():
-        print_line(f"{key.ljust(width)}  {_words(value)}".rstrip())
+        print_line(f"{key.ljust(width)}  {_in_one_line(_words(value))}".rstrip())
 
 
 def _graded(capabilities: Mapping[str, str]) -> Iterator[str]:
@@ -231,18 +236,26 @@ def _loop_row(loop: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def print_logs(logs: Mapping[str, Any]) -> None:
-    """Print what ended first, then what lives, each under a line that says which it is."""
+    """Print what ended first, then what lives, each under a line that says which it is.
+
+    What a terminal showed has a mark before each line, so that none of it can be taken for such a line of ours.
+    """
     ended = logs["ended"]
     if ended is not None:
         how = ended["exit"] or {}
         words = [f"{key} {how[key]}" for key in ("status", "signal") if how.get(key) is not None]
         print_line(f"--- ended {ended['at'] or 'not long ago'} ({', '.join(words) or 'how is not known'})")
-        print_line(ended["output"])
+        _print_marked(ended["output"])
     if logs["screen"] is not None:
         print_line("--- now")
-        print_line(logs["screen"])
+        _print_marked(logs["screen"])
     if ended is None and logs["screen"] is None:
         print_line(f"nothing was kept of {logs['name']}")
+
+
+def _print_marked(text: str) -> None:
+    for line in text.splitlines():
+        print_line(f"| {line}".rstrip())
 
 
 def print_services(services: Sequence[Mapping[str, Any]]) -> None:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 from core.domain.session import Outcome
+from core.sight.situations import traits_of
+from core.standing.announcing import blind_program
 from core.standing.listing import get_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
@@ -33,3 +35,15 @@ def test_next_start_takes_the_new_default_and_no_conversation_of_the_old(world: 
     assert started.sessions[0].harness == "bundled"
     assert recorded(later, "scribe").harness_session_id != before
     stop_standing(later, "scribe", ACTOR)
+
+
+def test_what_a_session_can_do_is_what_its_program_can(world: World, system: System) -> None:
+    """Its traits, and whether it reports anything, are those of the program that runs, not of the default by now."""
+    start_standing(system, "scribe", ACTOR)
+
+    later = replace(world, harness="bundled").system()
+    record = recorded(later, "scribe")
+
+    assert traits_of(later, record) == later.harnesses.get("script").traits
+    assert traits_of(later, record) != later.harnesses.get("bundled").traits
+    assert blind_program(later, record) == "script"

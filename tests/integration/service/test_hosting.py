@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from core.config.loading import load
 from core.process.controlsocket import ask
 from core.process.presence import running_service
 from core.processmark import limit_of
 from core.serving import hosting
+from core.wiring import build_system
 from tests.support.product import DEBUGGABLE, NAME, PROGRAM, Product, end
 from tests.support.tmux import PATIENCE, PrivateTmux, alive, launcher, private_tmux, wait_until
 from tests.support.trees import lay_traps
@@ -250,6 +252,43 @@ def test_restart_takes_nobody_down_whom_no_boot_would_start(alone: Product) -> N
     assert set(alone.panes()) == {"worker"}
     assert "standingSessions.enabled is false" in details[NAME]
     assert "its autoStart is false" in details["odd"]
+
+
+def test_restart_goes_on_where_one_session_would_not_end(alone: Product) -> None:
+    """Its row says why and the answer is not ok; the others, and the service, are up again."""
+    sessions = [{"name": name, "prompt": "x"} for name in (NAME, "zed")]
+    alone.configure(standingSessions={"enabled": True, "sessions": sessions})
+    before = alone.cli("start", "--json").services["service"]
+    (alone.paths.records / "zed.json").write_text("{")
+
+    again = alone.cli("restart", "--json")
+
+    rows = {row["name"]: row for row in again.json["standingSessions"]}
+    assert (again.code, again.json["ok"]) == (1, False)
+    assert {name: row["outcome"] for name, row in rows.items()} == {NAME: "resumed", "zed": "unreadable"}
+    assert "zed.json" in rows["zed"]["detail"]
+    assert again.services["service"]["running"] is True
+    assert again.services["service"]["pid"] != before["pid"]
+
+
+def test_restart_starts_what_it_ended_where_the_service_would_not_end(
+    alone: Product, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It goes on with the service that lives, whose row says that it is not a new one."""
+    before = alone.cli("start", "--json").services["service"]
+    monkeypatch.setattr(hosting, "_DOWN_SECONDS", 0.0)
+    system = build_system(load(alone.config, alone.environ()), alone.environ())
+
+    os.kill(before["pid"], signal.SIGSTOP)
+    try:
+        report = hosting.restart(system, ACTOR, lambda _: None)
+    finally:
+        os.kill(before["pid"], signal.SIGCONT)
+
+    [service] = [row for row in report["services"] if row["name"] == "service"]
+    assert [row["outcome"] for row in report["standingSessions"]] == ["resumed"]
+    assert (service["running"], service["pid"], report["ok"]) == (True, before["pid"], False)
+    assert "did not end" in service["detail"]
 
 
 def test_a_session_stopped_by_name_stays_silent_over_a_restart(alone: Product) -> None:

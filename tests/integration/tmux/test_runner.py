@@ -174,6 +174,28 @@ def test_screen_shows_the_last_lines(private: PrivateTmux, runner: TmuxRunner) -
         runner.screen("i-other", 5)
 
 
+def test_first_line_of_a_screen_is_whole(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A line that takes three rows of the terminal is shown from its beginning, wherever the looked-at rows begin."""
+    body = "i=0; while [ $i -lt 90 ]; do printf 'line %d %0480d\\n' $i 7; i=$((i+1)); done; echo end; exec cat"
+    pane = private.spawn(runner, launcher(private.folder / "a", body))
+    wait_until(lambda: runner.screen(pane.tag, 5).endswith("end"), "everything is shown")
+
+    shown = runner.screen(pane.tag, 51).split("\n")
+
+    assert [line.split(" ")[:2] for line in shown] == [["line", str(i)] for i in range(40, 90)] + [["end"]]
+
+
+def test_first_line_says_where_its_beginning_is_not_shown(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """More rows than are ever captured at once: what stands first may be the rest of a line, and a mark says so."""
+    pane = private.spawn(runner, launcher(private.folder / "a", "printf 'begin %0600000d\\nend\\n' 7; exec cat"))
+    wait_until(lambda: runner.screen(pane.tag, 1).endswith("end"), "everything is shown")
+
+    first, last = runner.screen(pane.tag, 50).split("\n")
+
+    assert last == "end"
+    assert first.startswith("… 0000")
+
+
 _HOOKS = {
     "a pane beside": "split-window -h",
     "a pane before": "split-window -hb",

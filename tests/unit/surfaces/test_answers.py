@@ -8,10 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
+from core.config.loading import load
+from core.domain.session import Definition, SessionRecord
 from core.harness.claude import versions
 from core.harness.claude.versions import TRIED
 from core.surfaces.cli.main import run
-from core.surfaces.cli.printing import print_row, print_rows
+from core.surfaces.cli.printing import print_logs, print_row, print_rows
+from core.wiring import build_system
 from tests.unit.surfaces.conftest import Terminal
 
 ROW_KEYS = {
@@ -418,6 +421,22 @@ def test_status_tells_that_a_version_was_never_tried(
     assert terminal.json["standingSessions"][0]["harness"] == "claude"
 
 
+def test_status_names_the_program_that_runs_and_the_one_that_is_next(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session that was started with Claude Code has its line, whatever the default is by now."""
+    claude_says(terminal, monkeypatch, f"echo '{TRIED[0]} (Claude Code)'")
+    system = build_system(load(terminal.config, dict(os.environ)), dict(os.environ))
+    system.records.write(
+        SessionRecord("scribe", "u-1", Definition("scribe"), system.clock.now(), declared=True, harness_in_use="claude")
+    )
+    terminal.config.write_text(terminal.config.read_text().replace("defaultHarness: claude", "defaultHarness: absent"))
+
+    terminal.run("status", "--json")
+
+    assert [row["name"] for row in terminal.json["harnesses"]] == ["claude"]
+
+
 def test_status_tells_of_a_claude_code_that_is_not_there(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its version is unknown, and why."""
     claude_says(terminal, monkeypatch, "")
@@ -428,3 +447,32 @@ def test_status_tells_of_a_claude_code_that_is_not_there(terminal: Terminal, mon
 
     [row] = terminal.json["harnesses"]
     assert (row["version"], "is not on PATH" in row["detail"]) == (None, True)
+
+
+def test_what_a_terminal_showed_stands_apart_from_what_we_say_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each line of theirs has a mark before it, so that none can be taken for a heading of ours."""
+    ended = {"at": None, "exit": {"status": 1, "signal": None}, "output": "one\n--- now\r\n\ntwo"}
+
+    print_logs({"name": "scribe", "live": "live", "screen": "--- ended today (status 0)", "ended": ended})
+
+    assert capsys.readouterr().out.splitlines() == [
+        "--- ended not long ago (status 1)",
+        "| one",
+        "| --- now",
+        "|",
+        "| two",
+        "--- now",
+        "| --- ended today (status 0)",
+    ]
+
+
+@pytest.mark.parametrize("told", ["first\nscribe  running", "first\u2028scribe  running", "first\x85scribe  running"])
+def test_no_text_of_a_row_makes_a_row_of_its_own(capsys: pytest.CaptureFixture[str], told: str) -> None:
+    """Whoever wrote the description or the reason of a mark writes no line of the table."""
+    print_rows([{"name": "scribe", "status": "running", "detail": told}], str)
+    print_row({"name": "scribe", "description": told})
+
+    shown = capsys.readouterr().out.splitlines()
+
+    assert [line.split()[0] for line in shown] == ["NAME", "scribe", "name", "description"]
+    assert all("first scribe  running" in line for line in (shown[1], shown[3]))

@@ -108,7 +108,10 @@ def test_answer_is_found_among_other_output() -> None:
 
 def test_screens_are_told_from_what_they_show() -> None:
     """Each begins behind our word and its nonce; what looks like one without it belongs to the text."""
-    out = "the-loop:n1 i-a\nfirst\nthe-loop:n2 i-b\nthe-loop:absent\n\nthe-loop:n1 absent\nthe-loop:n1 i-c\n"
+    out = "the-loop:n1 i-a 70\nfirst\nthe-loop:n2 i-b 7\nthe-loop:absent\n\nthe-loop:n1 absent\nthe-loop:n1 i-c 0\n"
 
-    assert guard.screens_of(out, "n1") == {"i-a": "first\nthe-loop:n2 i-b\nthe-loop:absent\n", "i-c": ""}
+    assert guard.screens_of(out, "n1") == {
+        "i-a": ("first\nthe-loop:n2 i-b 7\nthe-loop:absent\n", 70),
+        "i-c": ("", 0),
+    }
     assert guard.screens_of("noise\n", "n1") == {}
