@@ -7,8 +7,9 @@ from typing import Literal
 
 import pytest
 
+from core.domain import capability
 from tests.harness.matrix import PAGE, Run, page, read
-from tests.harness.recording import Recording
+from tests.harness.recording import Capability, Recording
 
 CASES = {
     "tests/harness/test_x.py::test_a_b_c": {"capability": "resume", "outcome": "passed"},
@@ -79,3 +80,8 @@ def test_every_case_of_the_suite_names_what_it_shows() -> None:
     )
 
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_the_matrix_has_a_row_for_whatever_a_session_is_said_to_lack() -> None:
+    """What the rows call proven, guessed or missing has its cases, under the same name."""
+    assert {each.value for each in capability.Capability} <= {each.value for each in Capability}
