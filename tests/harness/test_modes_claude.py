@@ -43,7 +43,7 @@ def test_the_chosen_mode_runs_and_is_kept_over_a_resume(alone: ClaudeProduct, ch
     """Also where a person has left the conversation in another: no flag would mean no choice."""
     trust(alone, permissionMode=chosen)
     alone.cli("standing", "start", NAME)
-    alone.wait_status("idle")
+    alone.wait_activity("idle")  # its first prompt's report names the mode
     before = mode(alone)
     alone.keys("BTab")
     alone.cli("standing", "say", NAME, "--text", "in another mode", seconds=60)

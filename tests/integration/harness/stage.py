@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
+from core.domain.delivering import PIECE_SETTLES
+from core.domain.framing import PASTE_END, PASTE_START, SUBMIT
 from core.domain.harness import (
     Ended,
     HarnessEvent,
@@ -22,6 +24,7 @@ from core.domain.harness import (
     TextTaken,
     TurnEnded,
 )
+from core.domain.pasting import pieces_of
 from core.harness.spool import discard, read_reports
 from core.names import new_instance, new_uid
 from core.ports import Harness, Transcript
@@ -128,10 +131,11 @@ class Stage:
         time.sleep(self.harness.traits.settle)
 
     def paste(self, text: str) -> None:
-        """Paste a message, and submit it after the settle time."""
-        self.keys(b"\x1b[200~" + text.encode() + b" \x1b[201~")
-        time.sleep(self.harness.traits.settle)
-        self.keys(b"\r")
+        """Paste a message in the pieces in which delivery does, and submit it after the settle time."""
+        pieces = pieces_of(f"{text} ", self.harness.traits) or ()
+        self.keys(b"".join(PASTE_START + piece.encode() + PASTE_END for piece in pieces))
+        time.sleep(self.harness.traits.settle + PIECE_SETTLES.total_seconds() * len(pieces))
+        self.keys(SUBMIT)
 
     def say(self, marker: str, text: str) -> None:
         """Paste a message and wait for the evidence; a CR that was lost is sent once more, as delivery does."""
