@@ -26,6 +26,17 @@ CUT_OFF = "its turn was cut off in the terminal"  #: the detail of a session who
 BETWEEN_TURNS = "background tasks run, and no turn does"  #: the detail of a session that is busy for that reason
 
 
+def unfinished_text(tasks: tuple[str, ...]) -> str:
+    """Return that these background tasks of an instance that is over had not finished; "" for none."""
+    if not tasks:
+        return ""
+    shown = ", ".join(tasks[:_TASKS_SHOWN])
+    more = f" and {len(tasks) - _TASKS_SHOWN} more" if len(tasks) > _TASKS_SHOWN else ""
+    many = "1 background task" if len(tasks) == 1 else f"{len(tasks)} background tasks"
+    return f"{many} had not finished when its program ended before: {shown}{more}"
+
+
+_TASKS_SHOWN = 5
 _IN_TURN = ASKING_STATES | {ActivityState.BUSY}
 
 
@@ -38,6 +49,7 @@ class Activity:
     state: ActivityState
     since: datetime
     pending_tasks: tuple[str, ...] = ()
+    task_names: Mapping[str, str] = field(default_factory=dict)  #: of those: what each runs, where it was told
     detail: str = ""  #: what it asks, or the API error it ran into
     turn_started_at: datetime | None = None
     last_report_at: datetime | None = None
@@ -50,11 +62,19 @@ class Activity:
     untried: str = ""  #: what a person should know of that version, "" for one that was tried
     failed: str = ""  #: why its latest turn failed, see Failure; "" once one went well
     composer_at: datetime | None = None  #: since when a text that no turn took may stand in its input line
+    cut_off_tasks: tuple[str, ...] = ()  #: in words, the background tasks that ran when it ended, and ended with it
+    earlier_tasks: tuple[str, ...] = ()  #: the same of the instance before it, until somebody has spoken to this one
 
     @property
     def between_turns(self) -> bool:
         """Tell whether it is busy with background tasks alone."""
         return self.state is ActivityState.BUSY and self.detail.startswith(BETWEEN_TURNS)
+
+    @property
+    def open_tasks(self) -> tuple[str, ...]:
+        """Return its background tasks in words: what each runs, and its id."""
+        names = self.task_names
+        return tuple(f"{names[task]} ({task})" if names.get(task) else task for task in self.pending_tasks)
 
     @property
     def in_turn(self) -> bool:

@@ -227,6 +227,7 @@ class TurnEnded:
     answer: str
     pending_tasks: tuple[str, ...] = ()
     turn: str = ""  #: the turn's id, "" where it is not told
+    task_names: Mapping[str, str] = field(default_factory=dict)  #: what each of the tasks runs, where that is told
 
 
 @dataclass(frozen=True)
@@ -248,6 +249,7 @@ class TurnBlocked:
 
     prompt: str
     task: str | None = None
+    cut_off: bool = False  #: the task had not finished: it was ended
 
 
 @dataclass(frozen=True)
@@ -265,6 +267,7 @@ class ToolEnded:
 
     tool: str
     task: str | None = None
+    task_name: str = ""  #: what the task runs, "" where that is not told
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What is true of a session, folded from its record, tmux's word and its harness's word. No I/O."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -23,6 +24,7 @@ from core.domain.harness import (
 )
 from core.domain.session import Live, Phase, SessionRecord, Status
 
+WITH_ITS_SESSION = "its session ended"  #: why a background task is over that had not finished
 _LATE = timedelta(seconds=2)  #: from what a hook reports to the time stamp of its report
 
 _BY_ACTIVITY = {
@@ -83,7 +85,8 @@ def follow(
             return told  # in the middle of a turn, and no end of it
         case Ready():
             return _moved(told, ActivityState.BUSY if boot_coming else ActivityState.IDLE, at, tasks=())
-        case PromptReported(task=task, turn=turn):
+        case PromptReported(internal=internal, task=task, turn=turn):
+            told = told if internal else replace(told, earlier_tasks=())
             left = tuple(each for each in told.pending_tasks if each != task)
             if is_of_running_turn(told, turn):
                 return replace(told, pending_tasks=left)
@@ -92,20 +95,23 @@ def follow(
             return _taken(activity, moment or at, turn) if begins else activity
         case ToolStarted():
             return _moved(told, ActivityState.BUSY, at)
-        case ToolEnded(task=task):
+        case ToolEnded(task=task, task_name=name):
             tasks = told.pending_tasks if task is None or task in told.pending_tasks else (*told.pending_tasks, task)
-            return _moved(told, ActivityState.BUSY, at, tasks=tasks)
+            return _named(_moved(told, ActivityState.BUSY, at, tasks=tasks), {task: name} if task and name else {})
         case Asked(question=question, summary=summary):
             return _moved(told, ActivityState.QUESTION if question else ActivityState.PERMISSION, at, detail=summary)
-        case TurnEnded(pending_tasks=tasks, turn=turn) if turn and turn == told.ended_turn and told.in_turn:
-            return replace(told, pending_tasks=tasks)  # the next one has begun
-        case TurnEnded(pending_tasks=tasks, turn=turn):
-            return _over(replace(_between_turns(told, tasks, at), failed=""), at, turn, queue_left=queue_left)
+        case TurnEnded(pending_tasks=tasks, turn=turn, task_names=names) if (
+            turn and turn == told.ended_turn and told.in_turn
+        ):
+            return _named(replace(told, pending_tasks=tasks), names)  # the next one has begun
+        case TurnEnded(pending_tasks=tasks, turn=turn, task_names=names):
+            after = replace(_between_turns(told, tasks, at), failed="")
+            return _over(_named(after, names), at, turn, queue_left=queue_left)
         case TurnFailed(error=error, message=message, failure=failure, turn=turn):
             after = _failed(told, ": ".join(text for text in (error, message) if text), at)
             return _over(replace(after, failed=failure.value), at, turn, queue_left=queue_left)
         case Ended(reason=reason):
-            return _moved(told, ActivityState.UNKNOWN, at, detail=f"it is going away: {reason}", tasks=())
+            return _moved(ended(told), ActivityState.UNKNOWN, at, detail=f"it is going away: {reason}", tasks=())
         case TurnBlocked(task=task):
             left = tuple(each for each in told.pending_tasks if each != task)
             told = told if task is not None else replace(told, composer_at=at)  # it may stand in the input line
@@ -144,6 +150,28 @@ def _taken(activity: Activity, at: datetime, turn: str) -> Activity:
 def _over(after: Activity, at: datetime, turn: str, *, queue_left: bool) -> Activity:
     over = replace(after, turn_ended_at=at, ended_turn=turn or after.turn)
     return _moved(over, ActivityState.BUSY, at, detail=QUEUE_LEFT) if queue_left else over
+
+
+def ended(activity: Activity) -> Activity:
+    """Return what is known of a session whose program has ended: its background tasks ended with it."""
+    return replace(activity, pending_tasks=(), cut_off_tasks=activity.open_tasks, task_names={})
+
+
+def unfinished_tasks(activity: Activity | None) -> tuple[str, ...]:
+    """Return in words the background tasks that ended unfinished with an instance which is over.
+
+    Those of the instance before it are among them where it ended before it had said a word: nobody was told of them.
+    """
+    if activity is None:
+        return ()
+    inherited = activity.earlier_tasks if activity.last_report_at is None else ()
+    return (*inherited, *(activity.cut_off_tasks or activity.open_tasks))
+
+
+def _named(activity: Activity, names: Mapping[str, str]) -> Activity:
+    """Return the activity with what its background tasks run; what is over is forgotten."""
+    known = {**activity.task_names, **names}
+    return replace(activity, task_names={task: known[task] for task in activity.pending_tasks if task in known})
 
 
 def without_queue(activity: Activity, at: datetime) -> Activity:

@@ -177,6 +177,8 @@ def _user_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
     origin = text_of(object_of(entry, "origin"), "kind")
     if origin == "human":
         return (TextTaken(text, at=_moment(entry), turn=text_of(entry, "promptId")),)
+    if entry.get("queueTranscriptOnly") is True:
+        return ()  # 2.1.332 writes at a resume what did not finish before; its model hears of it with the next prompt
     if origin == "task-notification" and text.lstrip().startswith(NOTIFICATION):
         return (TextTaken(text, internal=True, at=_moment(entry), turn=text_of(entry, "promptId")),)
     return ()

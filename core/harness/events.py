@@ -29,10 +29,12 @@ NOTIFICATION = "<task-notification>"  #: begins a prompt that the harness gives 
 _WRAPPER = "<pasted_content id="  #: around what was pasted in one piece; the same in a text of ours is escaped
 _TASK_ID = re.compile(r"<task-id>\s*([^<\s]{1,80})\s*</task-id>")
 QUESTION_TOOL = "AskUserQuestion"
+_STATUS = re.compile(r"<status>\s*(killed|stopped)\s*</status>")
 _OVER = frozenset({"completed", "failed", "killed", "stopped"})
 _GOES_ON = frozenset({"clear", "resume"})  #: SessionEnd reasons after which the same process reads on
 _BY_PERSON = frozenset({"prompt_input_exit", "logout"})
 _SUMMARY_LIMIT = 500  #: characters of what is asked
+_TASK_LIMIT = 80  #: characters of what a background task runs
 
 _Payload = Mapping[str, Any]
 
@@ -48,6 +50,11 @@ def task_of(prompt: str) -> str | None:
     return found[1] if found else None
 
 
+def _cut_off(prompt: str) -> bool:
+    """Tell whether the prompt says of a background task that it was ended before it had finished."""
+    return is_internal(prompt) and _STATUS.search(prompt) is not None
+
+
 def interpret(report: Report) -> tuple[HarnessEvent, ...]:
     """Return what the report means; () for one that means nothing to us."""
     payload = report.payload
@@ -55,7 +62,7 @@ def interpret(report: Report) -> tuple[HarnessEvent, ...]:
     if event == "UserPromptSubmit":
         prompt = text_of(payload, "prompt")
         if report.name.endswith(BLOCKED_SUFFIX):
-            return (TurnBlocked(prompt, task_of(prompt)),)
+            return (TurnBlocked(prompt, task_of(prompt), _cut_off(prompt)),)
         turn = text_of(payload, "prompt_id")
         wrapped = _WRAPPER in prompt
         return (PromptReported(prompt, is_internal(prompt), task_of(prompt), turn, wrapped),)
@@ -73,8 +80,10 @@ def _pre_tool_use(payload: _Payload) -> tuple[HarnessEvent, ...]:
 
 
 def _post_tool_use(payload: _Payload) -> tuple[HarnessEvent, ...]:
-    task = text_of(object_of(payload, "tool_response"), "backgroundTaskId")
-    return (ToolEnded(text_of(payload, "tool_name"), task or None),)
+    tool, task = text_of(payload, "tool_name"), text_of(object_of(payload, "tool_response"), "backgroundTaskId")
+    if not task:
+        return (ToolEnded(tool),)
+    return (ToolEnded(tool, task, _task_name(object_of(payload, "tool_input"))),)
 
 
 def _permission_request(payload: _Payload) -> tuple[HarnessEvent, ...]:
@@ -98,10 +107,20 @@ def _questions(given: _Payload) -> str:
 
 def _stop(payload: _Payload) -> tuple[HarnessEvent, ...]:
     tasks = [task for task in list_of(payload, "background_tasks") if isinstance(task, dict)]
-    pending = tuple(
-        name for task in tasks if (name := text_of(task, "id")) and text_of(task, "status").lower() not in _OVER
+    pending = {
+        name: _task_name(task)
+        for task in tasks
+        if (name := text_of(task, "id")) and text_of(task, "status").lower() not in _OVER
+    }
+    names = {task: name for task, name in pending.items() if name}
+    return (
+        TurnEnded(text_of(payload, "last_assistant_message"), tuple(pending), text_of(payload, "prompt_id"), names),
     )
-    return (TurnEnded(text_of(payload, "last_assistant_message"), pending, text_of(payload, "prompt_id")),)
+
+
+def _task_name(given: _Payload) -> str:
+    """Return in one line what a background task runs."""
+    return _short(" ".join((text_of(given, "command") or text_of(given, "description")).split()), _TASK_LIMIT)
 
 
 def _stop_failure(payload: _Payload) -> tuple[HarnessEvent, ...]:
@@ -137,8 +156,8 @@ def _session_end(payload: _Payload) -> tuple[HarnessEvent, ...]:
     return () if reason in _GOES_ON else (Ended(reason, by_person=reason in _BY_PERSON),)
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _SUMMARY_LIMIT else text[: _SUMMARY_LIMIT - 1] + "…"
+def _short(text: str, limit: int = _SUMMARY_LIMIT) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 #: Not read, on purpose: Notification (its `idle_prompt` may fire in the middle of a later turn, its `permission_prompt`

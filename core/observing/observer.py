@@ -22,7 +22,7 @@ from core.domain.harness import (
 )
 from core.domain.learning import shown_by
 from core.domain.message import InboxRow, Kind, MessageState
-from core.domain.observing import follow, is_of_running_turn
+from core.domain.observing import WITH_ITS_SESSION, follow, is_of_running_turn
 from core.domain.session import HoldKind, Phase, SessionRecord
 from core.errors import LockBusy, StoreBroken
 from core.harness.spool import BadReport, Reports, discard, put_aside, read_reports
@@ -56,7 +56,7 @@ class _Taken:
     rows: list[InboxRow] = field(default_factory=list)
     suppressed: list[tuple[Report, str]] = field(default_factory=list)
     failures: list[TurnFailed] = field(default_factory=list)
-    jobs: list[tuple[str, str]] = field(default_factory=list)  #: event and background task
+    jobs: list[tuple[str, str, str]] = field(default_factory=list)  #: event, background task, and why it is over
     answers: int = 0
 
 
@@ -221,8 +221,8 @@ def _commit(system: System, record: SessionRecord, read: Read) -> None:
             "standing.turn_failed", level="warning", name=record.name, instance=record.instance_id, reason=reason,
             detail=failure.failure.value,
         )  # fmt: skip
-    for job, task in taken.jobs:
-        system.events.emit(job, name=record.name, instance=record.instance_id, detail=task)
+    for job, task, reason in taken.jobs:
+        system.events.emit(job, name=record.name, instance=record.instance_id, detail=task, reason=reason or None)
     if taken.answers:
         system.poke()
 
@@ -262,7 +262,8 @@ def _take(
         went_on(system, record, report.agent, at, everything=isinstance(event, Ended))
     if silenced not in (DELETED, EARLIER):
         _tell_loops(system, record, report, event, at)
-        taken.jobs += _put_activity(system, record, event, at, report.mode if report.agent == MAIN else "")
+        mode = report.mode if report.agent == MAIN else ""
+        taken.jobs += _put_activity(system, record, event, at, mode, ending=silenced is not None)
     if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
         note_step(system, record, event)
     if isinstance(event, Ended) and event.by_person:
@@ -291,9 +292,12 @@ def _tell_loops(system: System, record: SessionRecord, report: Report, event: Ha
 
 
 def _put_activity(
-    system: System, record: SessionRecord, event: HarnessEvent, at: datetime, mode: str
-) -> list[tuple[str, str]]:
-    """Store what the session does now, and return the background tasks that began and ended by it, as events."""
+    system: System, record: SessionRecord, event: HarnessEvent, at: datetime, mode: str, *, ending: bool
+) -> list[tuple[str, str, str]]:
+    """Store what the session does now, and return the background tasks that began and ended by it, as events.
+
+    `ending`: it is being stopped. A task that is ended with it counts as open until its program is gone.
+    """
     instance = record.instance_id or ""
     before = system.activities.get(record.uid)
     if before is None or before.instance != instance:
@@ -307,13 +311,16 @@ def _put_activity(
         for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED})
     )
     after = follow(before, event, at, boot_coming=coming, queue_left=left)
+    if isinstance(event, TurnBlocked) and event.cut_off and ending:
+        after = replace(after, pending_tasks=before.pending_tasks)
     after = replace(after, mode=mode or before.mode, shown=shown_by(before, event, mode))
     if isinstance(event, TurnFailed):
         reason, remedy = words_of(system, record, event)
         after = replace(after, detail=f"{after.detail}; its last turn failed: {reason}; {remedy}")
     system.activities.put(after)
-    began = [("job.started", task) for task in after.pending_tasks if task not in before.pending_tasks]
-    over = [("job.finished", task) for task in before.pending_tasks if task not in after.pending_tasks]
+    why = WITH_ITS_SESSION if isinstance(event, Ended) else ""
+    began = [("job.started", task, "") for task in after.pending_tasks if task not in before.pending_tasks]
+    over = [("job.finished", task, why) for task in before.pending_tasks if task not in after.pending_tasks]
     return began + over
 
 

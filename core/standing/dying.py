@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from core.domain.ending import ended_text, given_up_text
+from core.domain.observing import WITH_ITS_SESSION, ended
 from core.domain.pane import Survey
 from core.domain.restarting import (
     WINDOW,
@@ -164,9 +165,7 @@ def _tell(
         jobs = _end_jobs(system, record)
         _emit(system, record, end, then, reason)
         for job in jobs:
-            system.events.emit(
-                "job.finished", name=record.name, instance=instance, detail=job, reason="its session ended"
-            )
+            system.events.emit("job.finished", name=record.name, instance=instance, detail=job, reason=WITH_ITS_SESSION)
     system.poke()
 
 
@@ -175,7 +174,7 @@ def _end_jobs(system: System, record: SessionRecord) -> tuple[str, ...]:
     activity = system.activities.get(record.uid)
     if activity is None or activity.instance != record.instance_id or not activity.pending_tasks:
         return ()
-    system.activities.put(replace(activity, pending_tasks=()))
+    system.activities.put(ended(activity))
     return activity.pending_tasks
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from core.commands import exact_for
-from core.domain.activity import CUT_OFF
+from core.domain.activity import CUT_OFF, unfinished_text
 from core.domain.binding import CHANNEL
 from core.domain.capability import consequences, graded
 from core.domain.rows import Row, drift
@@ -183,7 +183,8 @@ def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity |
     ended, thread = _how_it_ended(row, record, view), _no_thread(known, record, view)
     lacks = consequences(activity.shown) if activity else ()
     untried = f"its program's version {activity.version} is {activity.untried}" if activity and activity.untried else ""
-    return (says, asleep, _new_conversation(record), ended, thread, orphaned, *lacks, untried)
+    unfinished = unfinished_text(activity.earlier_tasks) if activity else ""
+    return (says, asleep, _new_conversation(record), unfinished, ended, thread, orphaned, *lacks, untried)
 
 
 def _capabilities(activity: Activity | None) -> dict[str, str] | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from core.domain.activity import Activity, ActivityState
+from core.domain.activity import Activity, ActivityState, unfinished_text
 from core.domain.conversations import begun_instead
 from core.domain.pane import Survey
 from core.domain.session import HoldKind, Live, Phase, SessionEvent, SessionRecord, Status
@@ -105,12 +105,16 @@ def adopt(system: System, record: SessionRecord, why: str) -> SessionRecord:
     """Take over a live pane whose start was cut short: announce it if that was not done, settle the record."""
     instead = begun_instead(record)
     how = f"found alive and taken over{f', with a new conversation: {instead}' if instead else ''} ({why})"
-    announce_start(system, record, record.definition, how)
+    activity = system.activities.get(record.uid)
+    unfinished = unfinished_text(activity.earlier_tasks) if activity else ""
+    announce_start(system, record, record.definition, "; ".join(text for text in (how, unfinished) if text))
     with effect(Effect.START_SETTLE):
         settled = write_record(system, came_up(system, record).moved(SessionEvent.READY))
     with effect(Effect.START_READY):
         _see_whether_it_reads(system, settled)
-    system.events.emit("standing.adopted", name=record.name, instance=record.instance_id, reason=why)
+    system.events.emit(
+        "standing.adopted", name=record.name, instance=record.instance_id, reason=why, detail=unfinished or None
+    )
     return settled
 
 

@@ -10,6 +10,7 @@ from core.domain.activity import Activity, ActivityState
 from core.domain.directive import compose_boot_prompt
 from core.domain.harness import Launch, SessionContext
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage
+from core.domain.observing import unfinished_tasks
 from core.domain.pane import Pane, Spawn, Survey
 from core.domain.session import HoldKind, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
@@ -65,6 +66,7 @@ class Opened:
     pane: Pane
     order: StartOrder
     resumed: bool
+    unfinished: tuple[str, ...]  #: in words, the background tasks of the instance before it that had not finished
     probe: Deadline  #: a harness without any sign of being ready counts as ready when this has passed
     deadline: Deadline
 
@@ -127,6 +129,7 @@ def open_checked(system: System, checked: Checked, ended: Mapping[str, Ended]) -
     context = context_of(system.paths, record, resolved, record.instance_id or "")
     has_tools = harness.traits.tools
     message = None if taken.resumed else _boot_message(system, record, resolved, checked.brief, has_tools=has_tools)
+    unfinished = unfinished_tasks(system.activities.get(record.uid))
     try:
         pane = _spawn(system, record, context, harness, resolved, message, before.instance_id, returned=taken.returned)
     except TmuxSilent:
@@ -143,6 +146,7 @@ def open_checked(system: System, checked: Checked, ended: Mapping[str, Ended]) -
         pane,
         order,
         taken.resumed,
+        unfinished,
         Deadline(system.clock, tmux.resume_probe_seconds),
         Deadline(system.clock, tmux.start_timeout_seconds),
     )
@@ -293,7 +297,15 @@ def _commit_boot(
     instance = record.instance_id or ""
     found = harness.installed()
     version, untried = (found.version, found.note()) if found is not None else ("", "")
-    activity = Activity(record.uid, instance, ActivityState.STARTING, now, version=version, untried=untried)
+    activity = Activity(
+        record.uid,
+        instance,
+        ActivityState.STARTING,
+        now,
+        version=version,
+        untried=untried,
+        earlier_tasks=unfinished_tasks(system.activities.get(record.uid)),
+    )
     with system.database.transaction(durable=True):
         system.activities.put(activity)
         waiting = system.inbox.unsettled(record.uid)

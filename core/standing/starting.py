@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from core.clock import Deadline
+from core.domain.activity import unfinished_text
 from core.domain.conversations import begun_instead, kept_id, new_conversation
 from core.domain.pane import Survey
 from core.domain.restarting import exit_text, left_by_itself, may_be_brought_back
@@ -284,7 +285,9 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     instead = begun_instead(opened.record)
     how = "resumed, its conversation goes on" if opened.resumed else "with a new conversation"
     untried = _untried(system, record)
-    how = f"{how}{f': {instead}' if instead else ''} ({opened.order.why}){f'; {untried}' if untried else ''}"
+    unfinished = unfinished_text(opened.unfinished)
+    how = f"{how}{f': {instead}' if instead else ''} ({opened.order.why})"
+    how = "; ".join(text for text in (how, unfinished, untried) if text)
     announce_start(system, record, opened.known.definition, how, moving=opened.order.after is None)
     if seen is Seen.READY:
         with effect(Effect.START_READY):
@@ -296,6 +299,7 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
         name=record.name,
         actor=opened.order.actor,
         reason=opened.order.why,
+        detail=unfinished or None,
         instance=record.instance_id,
         generation=record.generation,
     )
@@ -304,7 +308,8 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     late = f"it lives, but has not said within {seconds:g} s that it reads" if seen is Seen.LATE else ""
     outcome = Outcome.RESUMED if opened.resumed else Outcome.STARTED
     mute = opened.harness.silence_ahead(opened.context.cwd, opened.context.args)
-    remarks = (new_conversation(opened.record), late, mute, lacks_thread(system, opened.known.definition), untried)
+    threadless = lacks_thread(system, opened.known.definition)
+    remarks = (new_conversation(opened.record), unfinished, late, mute, threadless, untried)
     return Told(outcome, "; ".join(text for text in remarks if text), opened.known)
 
 

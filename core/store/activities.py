@@ -47,6 +47,7 @@ class SqliteActivities:
             "state": activity.state.value,
             "since": iso(activity.since),
             "pending_tasks": json.dumps(activity.pending_tasks),
+            "task_names": json.dumps(dict(activity.task_names)),
             "detail": activity.detail,
             "turn_started_at": to_column(activity.turn_started_at),
             "last_report_at": to_column(activity.last_report_at),
@@ -59,6 +60,8 @@ class SqliteActivities:
             "untried": activity.untried,
             "failed": activity.failed,
             "composer_at": to_column(activity.composer_at),
+            "cut_off_tasks": json.dumps(activity.cut_off_tasks),
+            "earlier_tasks": json.dumps(activity.earlier_tasks),
         }
         with self._database.transaction(durable=False):
             self._database.write(queries.PUT_ACTIVITY, columns)
@@ -95,6 +98,7 @@ def _activity(found: sqlite3.Row) -> Activity:
         state=column(found, "state", ActivityState),
         since=column(found, "since", from_iso),
         pending_tasks=tuple(column(found, "pending_tasks", json.loads)),
+        task_names=column(found, "task_names", json.loads),
         detail=found["detail"],
         turn_started_at=column(found, "turn_started_at", from_column),
         last_report_at=column(found, "last_report_at", from_column),
@@ -107,4 +111,6 @@ def _activity(found: sqlite3.Row) -> Activity:
         untried=found["untried"],
         failed=found["failed"],
         composer_at=column(found, "composer_at", from_column),
+        cut_off_tasks=tuple(column(found, "cut_off_tasks", json.loads)),
+        earlier_tasks=tuple(column(found, "earlier_tasks", json.loads)),
     )

@@ -316,6 +316,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE activities ADD COLUMN untried TEXT NOT NULL DEFAULT ''",
     ),
     ("ALTER TABLE activities ADD COLUMN failed TEXT NOT NULL DEFAULT ''",),
+    (
+        "ALTER TABLE activities ADD COLUMN task_names TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE activities ADD COLUMN cut_off_tasks TEXT NOT NULL DEFAULT '[]'",
+        "ALTER TABLE activities ADD COLUMN earlier_tasks TEXT NOT NULL DEFAULT '[]'",
+    ),
 )
 
 

@@ -43,9 +43,9 @@ def begun(product: ClaudeProduct, *names: str) -> None:
 
 @pytest.mark.capability("background tasks")
 def test_a_background_shell_wakes_nothing_after_a_stop(talking: ClaudeProduct) -> None:
-    """Neither the stop nor a restart of the service makes a request; after the next start the model hears of it, once.
+    """Neither the stop nor a restart of the service makes a request; after the next start everybody hears of it, once.
 
-    2.1.197 begins a turn of its own with it, later versions tell it with the next message.
+    The model of 2.1.197 by a turn that begins by itself, that of later versions with the next message.
     """
     service = talking.serve().wait_swept()
     thread = talking.root()
@@ -67,6 +67,11 @@ def test_a_background_shell_wakes_nothing_after_a_stop(talking: ClaudeProduct) -
     assert (stopped.row["outcome"], gone) == ("stopped", True)
     assert during == (0, {})
     assert started.row["outcome"] == "resumed"
+    told = "1 background task had not finished when its program ended before: sleep 9 ("
+    assert told in started.row["detail"]
+    assert [told in event.get("detail", "") for event in talking.events("standing.resumed")] == [True]
+    assert [told in text for text in talking.bot_replies(thread) if "is up again" in text] == [True]
+    assert told not in talking.cli("standing", "get", NAME, "--json").json["detail"]  # somebody has spoken to it since
     assert times_in(talking.wait_request("are you well"), "</task-notification>") >= 1
     assert len(talking.unasked()) == int(before("2.1.280"))
     assert not any("task-notification" in text for text in talking.bot_replies(thread))

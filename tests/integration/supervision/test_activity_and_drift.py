@@ -1,6 +1,7 @@
 """What a session does is shown and told: jobs, errors, stalls; and what its configuration says by now."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,18 +9,24 @@ import pytest
 
 from core.domain.activity import BETWEEN_TURNS, ActivityState
 from core.domain.session import Restart
+from core.ports import OutboundKind
 from core.standing.listing import get_standing
+from core.standing.restarting import restart_standing
 from core.standing.saying import say
+from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.supervision.drift import Drift
 from core.supervision.stalls import STALLED, Stalls
 from core.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.integration.lifecycle.held import begin_job, end_job
-from tests.integration.supervision.conftest import Supervised, notes, up, with_sessions
+from tests.integration.supervision.conftest import Supervised, crash, notes, up, with_sessions
 from tests.support.clocks import MovedClock
+from tests.support.talking import settings_of
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, definition, events, recorded
+
+UNFINISHED = "had not finished when its program ended before"
 
 
 @pytest.fixture
@@ -97,6 +104,63 @@ def test_a_list_right_after_a_service_restart_knows_everything(scribe: System) -
     after = get_standing(scribe, "scribe")
 
     assert (after.activity, after.pending_tasks) == (ActivityState.BUSY, before.pending_tasks)
+
+
+def shown_unfinished(system: System) -> tuple[bool, list[str], list[str]]:
+    """Return whether the row names a task that had not finished, and what the events and the thread say of one."""
+    told = [event.get("detail", "") for event in events(system, "standing.resumed")]
+    boots = notes(system, "is up again", kind=OutboundKind.BOOT)
+    return UNFINISHED in get_standing(system, "scribe").detail, told, boots
+
+
+@pytest.fixture
+def threaded(world: World) -> Iterator[System]:
+    """Give the world's ports with `scribe` up, whose starts are announced in its thread."""
+    with_slack = replace(world, slack=True)
+    system = with_slack.system(settings_of(with_slack))
+    yield up(system)
+    system.close()
+
+
+@pytest.mark.parametrize("crashing", [False, True], ids=["stopped", "crashed"])
+def test_a_job_that_its_session_ended_is_told_at_the_resume_once(threaded: System, *, crashing: bool) -> None:
+    """Row, event and thread name what it ran; the row until somebody has spoken to the session again."""
+    scribe = threaded
+    say(scribe, "scribe", "background 60", actor=ACTOR)
+    wait_until(lambda: get_standing(scribe, "scribe").pending_tasks, "the job is listed")
+    [job] = get_standing(scribe, "scribe").pending_tasks
+    if crashing:
+        crash(scribe)
+    else:
+        stop_standing(scribe, "scribe", ACTOR)
+
+    [resumed] = start_standing(scribe, "scribe", ACTOR).sessions
+    settle(scribe)
+    first = shown_unfinished(scribe)
+    restart_standing(scribe, "scribe", ACTOR)
+    settle(scribe)
+    second = shown_unfinished(scribe)
+
+    assert f"{UNFINISHED}: sleep 60 ({job})" in resumed.detail
+    assert (first[0], second[0]) == (True, False)
+    assert [f"sleep 60 ({job})" in text for text in second[1]] == [True, False]
+    assert [f"sleep 60 ({job})" in text for text in second[2]] == [True, False]
+    [over] = events(scribe, "job.finished")
+    assert (over["detail"], over["reason"]) == (job, "its session ended")
+
+
+def test_a_job_that_was_cut_off_is_no_news_once_somebody_has_spoken(scribe: System) -> None:
+    """The next turn that a person begins ends the remark."""
+    say(scribe, "scribe", "background 60", actor=ACTOR)
+    wait_until(lambda: get_standing(scribe, "scribe").pending_tasks, "the job is listed")
+    restart_standing(scribe, "scribe", ACTOR)
+    settle(scribe)
+    before = shown_unfinished(scribe)[0]
+
+    say(scribe, "scribe", "hello again", actor=ACTOR)
+    settle(scribe)
+
+    assert (before, shown_unfinished(scribe)[0]) == (True, False)
 
 
 # ---------------------------------------------------------------- what it says

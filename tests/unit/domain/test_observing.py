@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from core.domain.harness import (
     TurnEnded,
     TurnFailed,
 )
-from core.domain.observing import follow, is_of_running_turn, observe, second_guess, without_queue
+from core.domain.observing import follow, is_of_running_turn, observe, second_guess, unfinished_tasks, without_queue
 from core.domain.session import Definition, Live, Phase, SessionRecord, Status
 
 A = ActivityState
@@ -119,6 +120,45 @@ def test_background_tasks_are_kept_until_the_harness_lists_them_no_more() -> Non
 
     assert during.pending_tasks == ("b1",)
     assert over.pending_tasks == ()
+
+
+def test_what_ran_as_a_program_ended_is_kept_in_words() -> None:
+    """What each runs, where that was told; the tasks themselves are over."""
+    during = follow(activity(A.BUSY), ToolEnded("Bash", "b1", "make all"), T0)
+    during = follow(during, TurnEnded("done", ("b1", "b2")), T0)
+    over = follow(during, Ended("other", False), LATER)
+
+    assert over.cut_off_tasks == ("make all (b1)", "b2")
+    assert (over.pending_tasks, over.task_names) == ((), {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "unfinished"),
+    [
+        ({}, ()),
+        ({"pending_tasks": ("b1",), "task_names": {"b1": "make"}}, ("make (b1)",)),
+        ({"cut_off_tasks": ("make (b1)",)}, ("make (b1)",)),
+        ({"earlier_tasks": ("make (b0)",), "last_report_at": T0}, ()),
+        ({"earlier_tasks": ("make (b0)",)}, ("make (b0)",)),
+    ],
+    ids=["none", "killed without a word", "ended with its word", "told before", "never came up"],
+)
+def test_what_an_instance_leaves_unfinished(changes: dict[str, Any], unfinished: tuple[str, ...]) -> None:
+    """Its own tasks, and those of the one before where it ended before it could tell."""
+    assert unfinished_tasks(replace(activity(A.BUSY), **changes)) == unfinished
+
+
+def test_nothing_is_left_unfinished_by_nobody() -> None:
+    """A first start has none before it."""
+    assert unfinished_tasks(None) == ()
+
+
+@pytest.mark.parametrize(("internal", "kept"), [(True, ("make (b0)",)), (False, ())])
+def test_what_was_left_unfinished_is_news_until_somebody_speaks(internal: bool, kept: tuple[str, ...]) -> None:
+    """A turn that the harness begins by itself is nobody's word."""
+    before = replace(activity(A.IDLE), earlier_tasks=("make (b0)",))
+
+    assert follow(before, PromptReported("hi", internal), LATER).earlier_tasks == kept
 
 
 def test_a_turn_remembers_when_it_began() -> None:

@@ -26,6 +26,11 @@ CASES: list[tuple[str, dict[str, Any], tuple[HarnessEvent, ...]]] = [
     ("typed", user("[ann #k3] hi", **HUMAN), (TextTaken("[ann #k3] hi"),)),
     ("typed, as blocks", user([{"type": "text", "text": "hi"}, {"type": "image"}], **HUMAN), (TextTaken("hi"),)),
     ("notification", user(NOTE, origin={"kind": "task-notification"}), (TextTaken(NOTE, internal=True),)),
+    (
+        "what did not finish before a resume, which begins no turn",
+        user(NOTE, origin={"kind": "task-notification"}, queueTranscriptOnly=True),
+        (),
+    ),
     ("tool result", user(RESULT), ()),
     ("a subagent's", user("hi", **{**HUMAN, "isSidechain": True}), ()),
     ("interrupted", user([{"type": "text", "text": "[Request interrupted by user]"}]), (TurnEnded(""),)),

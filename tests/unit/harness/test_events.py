@@ -33,6 +33,7 @@ COMMON = {
     "permission_mode": "default",
 }
 NOTE = "<task-notification>\n<task-id>bnyggtyon</task-id>\n<status>completed</status>\n</task-notification>"
+KILLED = NOTE.replace("completed", "killed")
 BACKGROUND = {"command": "sleep 3", "description": "run a command", "run_in_background": True}
 RAN = {"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
 TASK = {"id": "bnyggtyon", "type": "shell", "status": "running", "description": "run a command", "command": "sleep 3"}
@@ -92,6 +93,11 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
         (TurnBlocked(NOTE, "bnyggtyon"),),
     ),
     (
+        "blocked, of a task that was ended",
+        report("UserPromptSubmit", name="1795961738569305809-1-UserPromptSubmit.blocked.json", prompt=KILLED),
+        (TurnBlocked(KILLED, "bnyggtyon", cut_off=True),),
+    ),
+    (
         "tool begins",
         report("PreToolUse", tool_name="Bash", tool_input=BACKGROUND, tool_use_id="toolu_6e1a"),
         (ToolStarted("Bash", "sleep 3", TURN),),
@@ -105,7 +111,7 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
             tool_response={**RAN, "backgroundTaskId": "bnyggtyon"},
             duration_ms=51,
         ),
-        (ToolEnded("Bash", "bnyggtyon"),),
+        (ToolEnded("Bash", "bnyggtyon", "sleep 3"),),
     ),
     ("tool ends", report("PostToolUse", tool_name="Bash", tool_input={}, tool_response=RAN), (ToolEnded("Bash"),)),
     (
@@ -156,7 +162,7 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
             last_assistant_message="started",
             background_tasks=[TASK, {**TASK, "id": "b2", "status": "completed"}],
         ),
-        (TurnEnded("started", ("bnyggtyon",), turn=TURN),),
+        (TurnEnded("started", ("bnyggtyon",), TURN, {"bnyggtyon": "sleep 3"}),),
     ),
     (
         "failure",

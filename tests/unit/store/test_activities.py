@@ -25,6 +25,9 @@ def test_the_latest_activity_is_kept_whole(activities: SqliteActivities) -> None
         turn_started_at=NOON,
         last_report_at=NOON,
         mode="acceptEdits",
+        task_names={"a b": "make"},
+        cut_off_tasks=("make (b1)",),
+        earlier_tasks=("sleep 60 (b0)", "b2"),
     )
     activities.put(full)
     stored = activities.get("s-scribe")
