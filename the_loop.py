@@ -1,6 +1,5 @@
 """The door for importers: `the_loop.connect().standing.list()`. Everything else is inside."""
 
-import getpass
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from core.config.loading import load
 from core.domain.rows import Answer, Row
 from core.domain.session import Definition, SlackBinding
 from core.errors import CoreError
+from core.process.person import user_name
 from core.standing.cancelling import cancel_message
 from core.standing.creating import create_standing
 from core.standing.deleting import delete_standing
@@ -53,7 +53,7 @@ class Loop:
     """One the-loop."""
 
     def __init__(self, system: System) -> None:
-        self.standing = Standing(system, f"cli:{getpass.getuser()}")
+        self.standing = Standing(system, f"cli:{user_name()}")
 
 
 class Standing:

@@ -4,6 +4,7 @@ import sys
 
 from benchmarks import (
     cold_list,
+    cold_say,
     death_to_event,
     drain,
     event_to_pane,
@@ -20,6 +21,7 @@ def main() -> int:
     """Run every benchmark and return the exit code."""
     modules = (
         cold_list,
+        cold_say,
         list_in_process,
         say_to_pane,
         event_to_pane,

@@ -54,8 +54,8 @@ class Pane:
 def ratios() -> Iterator[Ratio]:
     """Yield the ratio of a say to the bare paste, each until the bytes were read."""
     with stage() as here, closing(Pane(here.folder)) as pane:
-        here.configure(_document(here.folder))
-        _start(here)
+        here.configure(reading_session(here.folder))
+        start(here)
         system = here.system(persistent=True)
         try:
             yield compare(
@@ -68,7 +68,7 @@ def ratios() -> Iterator[Ratio]:
             system.close()
 
 
-def _start(here: Stage) -> None:
+def start(here: Stage) -> None:
     """Start the session, from another system: a control client is not had before the server runs, nor right after."""
     system = here.system()
     try:
@@ -79,7 +79,8 @@ def _start(here: Stage) -> None:
         raise RuntimeError(started.sessions[0].detail)
 
 
-def _document(folder: Path) -> dict[str, Any]:
+def reading_session(folder: Path) -> dict[str, Any]:
+    """Return a configuration of one session, whose program reads and tells when."""
     program = [sys.executable, "-S", str(Path(__file__).with_name("reader.py")), str(folder / TOLD)]
     return {
         "harnesses": {"reader": {"start": program, "ready": "READY", "settleMs": 0}},

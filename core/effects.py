@@ -6,7 +6,6 @@ Without the variable a point costs a comparison and does nothing.
 """
 
 import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -138,4 +137,6 @@ def current_effect() -> Effect | None:
 
 def _crash_point(name: Effect, when: str) -> None:
     if _crash_at and f"{name.value}:{when}" == _crash_at:
+        import signal
+
         os.kill(os.getpid(), signal.SIGKILL)

@@ -16,26 +16,38 @@ __all__ = ["dataclass", "field", "field_names", "replace"]
 _T = TypeVar("_T")
 
 
-class _Factory:
-    """A default that is made anew for each instance."""
+class _Field:
+    """What a class says of a field: a default, or what makes one for each instance; whether two values differ by it."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
+    def __init__(self, default: Any, make: Callable[[], Any] | None, *, compare: bool) -> None:
+        self.default = default
         self.make = make
+        self.compare = compare
+
+
+_NONE = object()  #: no default
 
 
 class _StandardFields:
     """What `dataclasses` looks for in a class; made at its first look, since that imports it."""
 
-    def __init__(self, defaults: dict[str, Any], factories: dict[str, Callable[[], Any]]) -> None:
+    def __init__(
+        self, defaults: dict[str, Any], factories: dict[str, Callable[[], Any]], compared: tuple[str, ...]
+    ) -> None:
         self._defaults = defaults
         self._factories = factories
+        self._compared = compared
 
     def __get__(self, instance: object, owner: type) -> dict[str, Any]:
         from dataclasses import field, make_dataclass
 
-        given: dict[str, Any] = {name: field(default=value) for name, value in self._defaults.items()}
-        given |= {name: field(default_factory=make) for name, make in self._factories.items()}
-        described = [(name, kind, given.get(name, field())) for name, kind in owner.__annotations__.items()]
+        compared = self._compared
+        given: dict[str, Any] = {name: field(compare=name in compared) for name in owner.__annotations__}
+        for name, value in self._defaults.items():
+            given[name] = field(default=value, compare=name in compared)
+        for name, make in self._factories.items():
+            given[name] = field(default_factory=make, compare=name in compared)
+        described = [(name, kind, given[name]) for name, kind in owner.__annotations__.items()]
         found: dict[str, Any] = make_dataclass("Described", described).__dataclass_fields__  # type: ignore[attr-defined]
         owner.__dataclass_fields__ = found  # type: ignore[attr-defined]
         return found
@@ -53,7 +65,7 @@ def _refuse(self: object, name: str, *_: object) -> None:
 
 
 def _fields(value: object) -> tuple[Any, ...]:
-    return tuple([value.__dict__[name] for name in field_names(value)])
+    return tuple([value.__dict__[name] for name in value.__compared__])  # type: ignore[attr-defined]
 
 
 def _equal(self: object, other: object) -> bool:
@@ -101,13 +113,20 @@ def _initializer(names: tuple[str, ...], defaults: dict[str, Any], factories: di
 def _prepared(cls: type[_T]) -> type[_T]:
     names = tuple(cls.__annotations__)
     defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
-    factories = {name: value.make for name, value in defaults.items() if type(value) is _Factory}
-    for name in factories:
-        delattr(cls, name)
-        del defaults[name]
+    said = {name: value for name, value in defaults.items() if type(value) is _Field}
+    factories = {name: value.make for name, value in said.items() if value.make is not None}
+    for name, value in said.items():
+        if value.default is _NONE:
+            delattr(cls, name)
+            del defaults[name]
+        else:
+            setattr(cls, name, value.default)
+            defaults[name] = value.default
+    compared = tuple(name for name in names if name not in said or said[name].compare)
     shape: dict[str, Any] = {
         "__match_args__": names,
-        "__dataclass_fields__": _StandardFields(defaults, factories),
+        "__compared__": compared,
+        "__dataclass_fields__": _StandardFields(defaults, factories, compared),
         "__init__": _initializer(names, defaults, factories),
         "__eq__": _equal,
         "__hash__": _hash,
@@ -127,9 +146,9 @@ def _dataclass(*, frozen: bool) -> Callable[[type[_T]], type[_T]]:
     return _prepared
 
 
-def _field(*, default_factory: Callable[[], Any]) -> Any:
-    """Return what stands for a default that is made anew for each instance."""
-    return _Factory(default_factory)
+def _field(*, default: Any = _NONE, default_factory: Callable[[], Any] | None = None, compare: bool = True) -> Any:
+    """Return what a class says of a field: its default, or what makes one; whether equality and hash go by it."""
+    return _Field(default, default_factory, compare=compare)
 
 
 def _replace(value: _T, /, **changes: Any) -> _T:

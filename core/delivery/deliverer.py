@@ -8,7 +8,6 @@ taken without waiting, so that nobody waits for two.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.delivery.recording import Recorder
@@ -45,6 +44,7 @@ from core.sight.evidence import LOOK as EVIDENCE_LOOK
 from core.sight.evidence import Transcripts
 from core.sight.situations import Authorized, Looker, Sight, timing_of, traits_of
 from core.system import System
+from core.values import replace
 
 _EVIDENCE_POLL = timedelta(milliseconds=50)
 _HELD_POLL = timedelta(milliseconds=500)  #: whoever ends the wait wakes us, but for its limit

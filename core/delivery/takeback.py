@@ -4,10 +4,12 @@ No hook holds such a queue (Claude Code 2.1.332). A key moves all of it into the
 text that came back, and then the line is emptied. What a turn has taken meanwhile is confirmed by the same record.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from core.clock import Deadline
 from core.domain.activity import ASKING_STATES
@@ -18,13 +20,16 @@ from core.domain.pane import Pane, Receipt, Survey, Written, interrupt_token
 from core.domain.session import SessionRecord
 from core.effects import Effect, effect
 from core.errors import Refused
-from core.ports import Transcript
-from core.session.launching import ASKING, context_of
+from core.session.place import ASKING, context_of
 from core.session.sessions import resolve_record
 from core.sight.evidence import take_in
 from core.sight.situations import opinion_of, traits_of
 from core.store.files import is_there
 from core.system import System
+from core.values import dataclass
+
+if TYPE_CHECKING:
+    from core.ports import Transcript
 
 _TOLD_SECONDS = 2.0  #: its record names what came back 0.15 s after the key; a busy machine needs more
 _POLL_SECONDS = 0.05

@@ -6,7 +6,6 @@ does not end.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.delivery.recording import Recorder
@@ -20,11 +19,12 @@ from core.domain.pane import Paste, Receipt, Written
 from core.domain.session import Phase, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, Refused, TmuxMissing, TmuxSilent
-from core.session.launching import clear_hold_file, has_hold_file
+from core.session.place import clear_hold_file, has_hold_file
 from core.sight.evidence import Transcripts
 from core.sight.situations import Looker, Sight
 from core.store.files import write_private
 from core.system import System
+from core.values import dataclass
 
 LOOK = timedelta(seconds=5)  #: how long a change that nobody told of may go unseen
 _MAY_STAND = 5  #: messages whose text may stand in an input line that is emptied

@@ -6,7 +6,6 @@ session is in flight, and none is pasted a second time without proof that the fi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -16,6 +15,7 @@ from core.domain.message import CONFIRM as CONFIRM
 from core.domain.message import TICKS, WAITING, InboxRow, Kind, MessageState
 from core.domain.pane import Receipt
 from core.domain.pasting import most_pieces
+from core.values import dataclass, field
 
 EVIDENCE_WINDOW = timedelta(seconds=1.5)  #: from a CR to the harness's own record of the text
 RECORD_WINDOW = timedelta(seconds=5)  #: from a hook's report of a text to the record of it: 0.1 s, a busy machine more

@@ -4,10 +4,10 @@ Nothing of it is configurable. A key to change it would be there only to take th
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from core.domain.framing import BOOT_POINTER, defused
 from core.domain.tools import SERVER
+from core.values import dataclass
 
 LIMITS = (
     "You own no work item: no ticket is yours to take, to work through or to close.",

@@ -5,7 +5,6 @@ search of a harness's records takes it for one.
 """
 
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from core.domain.harness import PasteStyle, Traits
@@ -13,6 +12,7 @@ from core.domain.message import Kind, NewMessage
 from core.domain.pasting import pieces_of
 from core.domain.plaintext import plain
 from core.errors import InvalidValue
+from core.values import dataclass, replace
 
 BOOT_POINTER = "Read the file "  #: how a boot prompt begins, behind its frame, whose text is in a file
 AGENT_WAY = "agent"  #: `via` of a message that another session's agent wrote

@@ -6,11 +6,11 @@ paused, then what is observed.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from core.domain.message import Kind
 from core.domain.session import HoldKind, Phase, SessionRecord
+from core.values import dataclass
 
 
 class Wake(Enum):

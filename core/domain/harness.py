@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from core.domain.activity import ActivityState
 from core.domain.failing import Failure
+from core.values import dataclass, field
 
 TOOL_SERVER = "toolbridge.py"  #: in a session's folder: serves its tools to its harness
 TOOL_LIST = "tools.json"  #: there too: what its list of tools is

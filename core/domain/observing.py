@@ -1,7 +1,6 @@
 """What is true of a session, folded from its record, tmux's word and its harness's word. No I/O."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.domain.activity import ASKING_STATES, BETWEEN_TURNS, CUT_OFF, QUEUE_LEFT, Activity, ActivityState
@@ -23,6 +22,7 @@ from core.domain.harness import (
     TurnFailed,
 )
 from core.domain.session import Live, Phase, SessionRecord, Status
+from core.values import replace
 
 WITH_ITS_SESSION = "its session ended"  #: why a background task is over that had not finished
 _LATE = timedelta(seconds=2)  #: from what a hook reports to the time stamp of its report

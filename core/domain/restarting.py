@@ -1,10 +1,10 @@
 """When a session that ended is brought back by itself: what a crash is, how long to wait, when to give up. No I/O."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.domain.session import HoldKind, LastExit, Phase, Restart, SessionRecord, Status
+from core.values import dataclass
 
 BACKOFF = tuple(
     timedelta(seconds=seconds) for seconds in (1, 5, 30, 120, 300)

@@ -1,7 +1,6 @@
 """What the adapters share: file names of a session's folder, private writes, a look at PATH, safe access to JSON."""
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,6 +50,8 @@ def make_folders(context: SessionContext) -> None:
 
 def find_executable(harness: str, executable: str, path: str | None) -> str:
     """Return the absolute path of a program that is on `path`. Raises HarnessNotInstalled."""
+    import shutil
+
     found = shutil.which(executable, path=path)
     if found is None:
         raise HarnessNotInstalled(harness, executable)

@@ -1,9 +1,11 @@
 """The adapter of the bundled agent: a program of our own that speaks Claude Code's hooks and file formats."""
 
+from __future__ import annotations
+
 import sys
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core import agent
 from core.domain.harness import (
@@ -24,7 +26,9 @@ from core.harness.events import interpret
 from core.harness.hooks.install import install_hooks
 from core.harness.status import read_opinion
 from core.harness.tools import install_tools, servers_file
-from core.ports import Transcript
+
+if TYPE_CHECKING:
+    from core.ports import Transcript
 
 _PROGRAM = Path(agent.__file__).parent  #: what `python` is given to run
 _STATE = "agent"  #: folder in the session's folder
@@ -69,6 +73,8 @@ class BundledHarness:
 
     def new_session_id(self) -> str | None:
         """Return a new UUID."""
+        import uuid
+
         return str(uuid.uuid4())
 
     def resumable(self, context: SessionContext) -> bool:

@@ -1,15 +1,16 @@
-"""Name -> adapter, spelled out."""
+"""Name -> adapter, spelled out. Each is made, and imported, when it is first asked for: a command asks for one."""
 
-from collections.abc import Mapping
-from typing import Protocol
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from core.clock import Clock
 from core.errors import UnsupportedHarness
-from core.harness.bundled import BundledHarness
-from core.harness.claude.adapter import ClaudeHarness
-from core.harness.cursor import CursorHarness
-from core.harness.generic import GenericHarness
-from core.ports import Harness
+
+if TYPE_CHECKING:
+    from core.ports import Harness
 
 
 class Declaration(Protocol):
@@ -32,18 +33,22 @@ class Declaration(Protocol):
 class Catalogue:
     """Implements the Harnesses port."""
 
-    def __init__(self, adapters: Mapping[str, Harness]) -> None:
-        self._adapters = dict(adapters)
+    def __init__(self, makers: Mapping[str, Callable[[], Harness]]) -> None:
+        self._makers = dict(makers)
+        self._made: dict[str, Harness] = {}
 
     def get(self, name: str) -> Harness:
         """Return the adapter. Raises UnsupportedHarness naming the ones there are."""
-        adapter = self._adapters.get(name)
-        if adapter is None:
+        made = self._made.get(name)
+        if made is not None:
+            return made
+        maker = self._makers.get(name)
+        if maker is None:
             raise UnsupportedHarness(
-                f"there is no harness {name!r}; there are {', '.join(sorted(self._adapters))}",
+                f"there is no harness {name!r}; there are {', '.join(sorted(self._makers))}",
                 f"choose one of them, or describe it under harnesses.{name}",
             )
-        return adapter
+        return self._made.setdefault(name, maker())  # one for all threads
 
 
 def catalogue(
@@ -59,22 +64,41 @@ def catalogue(
 
     Raises InvalidValue for a declaration that cannot be used.
     """
-    adapters: dict[str, Harness] = {
-        key: GenericHarness(
-            key,
-            block.start,
-            resume=block.resume,
-            ready=block.ready,
-            paste=block.paste,
-            settle_ms=block.settle_ms,
-            clear=block.clear,
-            path=environ.get("PATH"),
+
+    def claude() -> Harness:
+        from core.harness.claude.adapter import ClaudeHarness
+
+        return ClaudeHarness(
+            clock, environ, trust_enabled=trust_enabled, accept_bypass=accept_bypass, permission_mode=permission_mode
         )
-        for key, block in declared.items()
-    }
-    adapters["claude"] = ClaudeHarness(
-        clock, environ, trust_enabled=trust_enabled, accept_bypass=accept_bypass, permission_mode=permission_mode
+
+    described = {key: _described(key, block, environ) for key, block in declared.items()}
+    makers = {key: partial(described.__getitem__, key) for key in described}
+    return Catalogue({**makers, "claude": claude, "bundled": _bundled, "cursor": _cursor})
+
+
+def _described(key: str, block: Declaration, environ: Mapping[str, str]) -> Harness:
+    from core.harness.generic import GenericHarness
+
+    return GenericHarness(
+        key,
+        block.start,
+        resume=block.resume,
+        ready=block.ready,
+        paste=block.paste,
+        settle_ms=block.settle_ms,
+        clear=block.clear,
+        path=environ.get("PATH"),
     )
-    adapters["bundled"] = BundledHarness()
-    adapters["cursor"] = CursorHarness()
-    return Catalogue(adapters)
+
+
+def _bundled() -> Harness:
+    from core.harness.bundled import BundledHarness
+
+    return BundledHarness()
+
+
+def _cursor() -> Harness:
+    from core.harness.cursor import CursorHarness
+
+    return CursorHarness()

@@ -1,7 +1,10 @@
 """Cursor: known, and refused."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.domain.harness import (
     HarnessEvent,
@@ -15,7 +18,9 @@ from core.domain.harness import (
 )
 from core.domain.session import Definition
 from core.errors import UnsupportedHarness
-from core.ports import Transcript
+
+if TYPE_CHECKING:
+    from core.ports import Transcript
 
 
 class CursorHarness:

@@ -1,10 +1,12 @@
 """A terminal program that its operator describes in the configuration: no hooks, no evidence, no second opinion."""
 
+from __future__ import annotations
+
 import os
 import re
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.domain.harness import (
     HarnessEvent,
@@ -20,7 +22,9 @@ from core.domain.harness import (
 from core.domain.session import Definition
 from core.errors import InvalidValue, UnsupportedHarness
 from core.harness.base import find_executable, make_folders
-from core.ports import Transcript
+
+if TYPE_CHECKING:
+    from core.ports import Transcript
 
 ID = "{id}"  #: stands for the conversation's id in `start` and `resume`
 PROMPT = "{prompt}"  #: stands for the boot prompt in `start`; without it the boot prompt is pasted
@@ -80,6 +84,8 @@ class GenericHarness:
 
     def new_session_id(self) -> str | None:
         """Return a new UUID where `start` has a place for it."""
+        import uuid
+
         return str(uuid.uuid4()) if self.traits.id_policy is IdPolicy.PREASSIGNED else None
 
     def resumable(self, context: SessionContext) -> bool:

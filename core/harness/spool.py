@@ -5,13 +5,13 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from core.domain.harness import Report
 from core.plainfiles import read_plain
+from core.values import dataclass
 
 BLOCKED_SUFFIX = ".blocked.json"  #: the turn gate blocked the turn that this report is about
 BAD = "bad"  #: folder beside the reports that could not be understood

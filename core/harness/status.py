@@ -7,7 +7,6 @@ that tells of an Escape before the first token. It is removed on every exit but 
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from core.domain.activity import BETWEEN_TURNS, ActivityState
 from core.domain.harness import Opinion
 from core.harness.base import text_of
 from core.plainfiles import open_plain, read_bounded
+from core.values import replace
 
 _LONGEST = 1 << 20  #: bytes; it has some hundred
 _STATES = {

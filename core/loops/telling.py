@@ -3,7 +3,6 @@
 from core.domain.binding import CHANNEL
 from core.domain.loop import Loop
 from core.errors import RecordUnreadable
-from core.ports import NewPost, OutboundKind
 from core.session.threads import has_thread
 from core.system import System
 
@@ -45,6 +44,8 @@ def note(system: System, loop: Loop, what: str, text: str) -> None:
         return
     if record is None or record.uid != loop.uid or not has_thread(system, record):
         return
+    from core.ports import NewPost, OutboundKind
+
     key = f"loop-{loop.id}-{what}"
     post = NewPost(
         id=f"p-{key}",

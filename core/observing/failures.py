@@ -5,19 +5,24 @@ Of a turn that took nobody's message, a loop's or the boot's, the session's thre
 or fails for another reason.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from core.domain.binding import CHANNEL
 from core.domain.failing import remedy_of, what_failed
 from core.domain.harness import TurnFailed
 from core.domain.message import MessageState
 from core.domain.session import SessionRecord
-from core.ports import NewPost, OutboundKind
 from core.session.instead import attach_of
 from core.session.notes import note_for
 from core.sight.situations import traits_of
 from core.system import System
+
+if TYPE_CHECKING:
+    from core.ports import NewPost
 
 
 def note_failure(
@@ -53,6 +58,8 @@ def words_of(system: System, record: SessionRecord, event: TurnFailed) -> tuple[
 
 
 def _of_nobodys(system: System, record: SessionRecord, reason: str, remedy: str) -> NewPost:
+    from core.ports import NewPost, OutboundKind
+
     moment = int(system.clock.now().timestamp() * 1_000_000)
     return NewPost(
         id=f"p-failed-{record.instance_id}-{moment}",

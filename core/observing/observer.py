@@ -1,8 +1,13 @@
-"""Takes in what harnesses report: activity, evidence, answers. Once each, in order, in one transaction."""
+"""Takes in what harnesses report: activity, evidence, answers. Once each, in order, in one transaction.
+
+Commands look whether there is anything; what one kind of event alone needs is imported where there is one.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from core.domain.activity import Activity, ActivityState
 from core.domain.conversations import entered, had_turn
@@ -26,18 +31,16 @@ from core.domain.observing import WITH_ITS_SESSION, follow, is_of_running_turn
 from core.domain.session import HoldKind, Phase, SessionRecord
 from core.errors import LockBusy, StoreBroken
 from core.harness.spool import BadReport, Reports, discard, put_aside, read_reports
-from core.loops.turns import turn_began, turn_ended
-from core.observing.asking import went_on
-from core.observing.failures import note_failure, words_of
 from core.observing.noticing import keep_blocked, note_repeat, why_quiet
-from core.observing.prompting import asked_elsewhere
-from core.ports import Harness, NewPost, OutboundKind
 from core.session.apart import Unforeseen, apart
 from core.session.sessions import resolve_record
 from core.sight.evidence import settle_by, tell
 from core.sight.showing import note_step, turn_over
 from core.system import System
 from core.values import replace
+
+if TYPE_CHECKING:
+    from core.ports import Harness, NewPost
 
 CHANNEL = "slack"
 _LOCK_SECONDS = 1.0  #: an id change waits this long for the session's lock, then for the next ingestion
@@ -49,15 +52,15 @@ _PASSING = (OSError, MemoryError)  #: says nothing of a report
 _ENDING = frozenset({Phase.STOPPING, Phase.DELETING})
 
 
-@dataclass
 class _Taken:
     """What one ingestion came to, told once it is committed."""
 
-    rows: list[InboxRow] = field(default_factory=list)
-    suppressed: list[tuple[Report, str]] = field(default_factory=list)
-    failures: list[TurnFailed] = field(default_factory=list)
-    jobs: list[tuple[str, str, str]] = field(default_factory=list)  #: event, background task, and why it is over
-    answers: int = 0
+    def __init__(self) -> None:
+        self.rows: list[InboxRow] = []
+        self.suppressed: list[tuple[Report, str]] = []
+        self.failures: list[TurnFailed] = []
+        self.jobs: list[tuple[str, str, str]] = []  #: event, background task, and why it is over
+        self.answers = 0
 
 
 def find_record(system: System, uid: str) -> SessionRecord | None:
@@ -210,12 +213,19 @@ def _commit(system: System, record: SessionRecord, read: Read) -> None:
                 continue
             for event in events:
                 _take(system, record, report, event, silenced, taken)
+    _tell(system, record, taken)
+
+
+def _tell(system: System, record: SessionRecord, taken: _Taken) -> None:
+    """Write the events of what was taken in."""
     tell(system, taken.rows)
     for report, reason in taken.suppressed:
         system.events.emit(
             "standing.suppressed", name=record.name, instance=record.instance_id, reason=reason, detail=report.name
         )
     for failure in taken.failures:
+        from core.observing.failures import words_of
+
         reason, _ = words_of(system, record, failure)
         system.events.emit(
             "standing.turn_failed", level="warning", name=record.name, instance=record.instance_id, reason=reason,
@@ -252,13 +262,19 @@ def _take(
     if isinstance(event, PromptReported) and event.task is not None:
         note_repeat(system, record, report, event, at)
     if isinstance(event, PromptReported) and silenced is None and _has_thread(system, record):
+        from core.observing.prompting import asked_elsewhere
+
         taken.answers += sum(system.outbox.add(asked_elsewhere(system, record, report, event, CHANNEL)))
     if isinstance(event, TurnEnded | TurnFailed):
         messages = turn_over(system, record, at, failed=isinstance(event, TurnFailed))
         if isinstance(event, TurnFailed) and silenced is None and report.agent == MAIN:
+            from core.observing.failures import note_failure
+
             taken.answers += note_failure(system, record, event, messages, has_thread=_has_thread(system, record))
             taken.failures.append(event)
     if isinstance(event, _GOES_ON):
+        from core.observing.asking import went_on
+
         went_on(system, record, report.agent, at, everything=isinstance(event, Ended))
     if silenced not in (DELETED, EARLIER):
         _tell_loops(system, record, report, event, at)
@@ -286,8 +302,12 @@ def _tell_loops(system: System, record: SessionRecord, report: Report, event: Ha
     if isinstance(event, PromptReported) and not event.internal:
         activity = system.activities.get(record.uid)
         if activity is None or not is_of_running_turn(activity, event.turn):
+            from core.loops.turns import turn_began
+
             turn_began(system, record, event.prompt, at)
     elif isinstance(event, TurnEnded | TurnFailed) and report.agent == MAIN:
+        from core.loops.turns import turn_ended
+
         turn_ended(system, record, event if isinstance(event, TurnFailed) else None, at)
 
 
@@ -315,6 +335,8 @@ def _put_activity(
         after = replace(after, pending_tasks=before.pending_tasks)
     after = replace(after, mode=mode or before.mode, shown=shown_by(before, event, mode))
     if isinstance(event, TurnFailed):
+        from core.observing.failures import words_of
+
         reason, remedy = words_of(system, record, event)
         after = replace(after, detail=f"{after.detail}; its last turn failed: {reason}; {remedy}")
     system.activities.put(after)
@@ -332,6 +354,8 @@ def _has_thread(system: System, record: SessionRecord) -> bool:
 
 
 def _answer(record: SessionRecord, report: Report, event: TurnEnded) -> NewPost:
+    from core.ports import NewPost, OutboundKind
+
     stem = report.name.split(".", 1)[0]
     return NewPost(
         id=f"p-answer-{record.instance_id}-{stem}",

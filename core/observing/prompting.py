@@ -1,13 +1,19 @@
 """What was asked elsewhere than in a session's thread is shown there, since the answer will be."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from core.domain.framing import head, takes
 from core.domain.harness import MAIN, PromptReported, Report
 from core.domain.message import InboxRow, Kind, MessageState
 from core.domain.posting import asked_text
 from core.domain.session import SessionRecord
-from core.ports import NewPost, OutboundKind
 from core.session.steering import chat_of
 from core.system import System
+
+if TYPE_CHECKING:
+    from core.ports import NewPost
 
 _LOOK_BACK = 50  #: messages of the session
 AT_TERMINAL = "at the terminal"
@@ -41,6 +47,8 @@ def _who(row: InboxRow) -> str:
 
 
 def _post(record: SessionRecord, channel_kind: str, key: str, text: str) -> NewPost:
+    from core.ports import NewPost, OutboundKind
+
     return NewPost(
         id=f"p-asked-{key}".replace(".", "-"),
         key=f"asked:{key}",

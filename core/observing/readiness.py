@@ -1,6 +1,5 @@
 """Sees that a harness reads which cannot say so itself: its screen tells, also after its start gave up waiting."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 from core.domain.activity import ActivityState
@@ -8,6 +7,7 @@ from core.domain.session import Phase, SessionRecord
 from core.errors import NotRunning
 from core.session.sessions import resolve_record
 from core.system import System
+from core.values import replace
 
 _SCREEN_LINES = 60
 

@@ -1,7 +1,6 @@
 """Chats: what a channel hands to core, what it asks of core, and what core asks of it."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +12,7 @@ from core.domain.posting import OutboundKind
 from core.domain.rebinding import ThreadSeen
 from core.ports.messages import NewPost
 from core.redaction import Redactor
+from core.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Messages in and out: the inbox, the outbox, and what a person is shown of each message."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from typing import Any, Protocol
@@ -12,6 +11,7 @@ from core.domain.buttons import Button
 from core.domain.marking import Mark, MarkRow
 from core.domain.message import InboxRow, MessageState, NewMessage, ReplyAddress
 from core.domain.posting import OutboundKind, ProgressRow
+from core.values import dataclass, replace
 
 
 class Inbox(Protocol):

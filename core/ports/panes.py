@@ -1,12 +1,12 @@
 """tmux and processes."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from core.domain.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, Written
 from core.domain.session import LastExit
+from core.values import dataclass
 
 
 class Runner(Protocol):

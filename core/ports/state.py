@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
 from core.domain.session import SessionRecord
 from core.errors import RecordUnreadable
+from core.values import dataclass
 
 
 class Records(Protocol):

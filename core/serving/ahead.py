@@ -9,7 +9,13 @@ from importlib import import_module
 _MODULES = (
     "core.config.salvage",
     "core.config.validation",
+    "core.harness.bundled",
     "core.harness.catalogue",
+    "core.harness.claude.adapter",
+    "core.harness.cursor",
+    "core.harness.generic",
+    "core.observing.failures",
+    "core.observing.prompting",
     "core.process.rotating",
     "core.store.eventlog",
     "core.store.locks",

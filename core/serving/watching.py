@@ -16,7 +16,7 @@ from core.names import target_for
 from core.observing.observer import ingest_record
 from core.process.poke import Poke
 from core.session.apart import each_apart
-from core.session.launching import ASKING
+from core.session.place import ASKING
 from core.sight.evidence import give_back
 from core.sight.lookagain import ask_again, look_at_record
 from core.store.files import is_there

@@ -1,16 +1,31 @@
 """Work on many sessions in turn, each apart: what is wrong with one is told, and holds up no other."""
 
-import logging
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING
 
+from core.deferring import deferred
 from core.domain.session import SessionRecord
 from core.errors import CoreError, TmuxMissing, TmuxSilent
-from core.ports import EventLog
+from core.loggers import logger
 
-_LOG = logging.getLogger(__name__)
-_told: WeakKeyDictionary[EventLog, dict[str, type[Exception]]] = WeakKeyDictionary()  #: by session, the latest
+if TYPE_CHECKING:
+    from weakref import WeakKeyDictionary
+
+    from core.ports import EventLog
+
+_LOG = logger(__name__)
+
+
+def _nothing_told() -> WeakKeyDictionary[EventLog, dict[str, type[Exception]]]:
+    from weakref import WeakKeyDictionary
+
+    return WeakKeyDictionary()
+
+
+_told = deferred(_nothing_told)  #: by event log and session, the latest
 
 
 class Unforeseen(CoreError):

@@ -1,10 +1,15 @@
 """What is said in the place of buttons where no press arrives: the commands that do the same."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from core.domain.buttons import Button, Press
-from core.ports import NewPost
+from core.values import replace
+
+if TYPE_CHECKING:
+    from core.ports import NewPost
 
 
 def attach_of(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a start writes for the pane: folders, brief, launcher; and the small files by which a session is held."""
+"""What a start writes for the pane: folders, brief, launcher, tools."""
 
 import json
 import shlex
@@ -20,28 +20,10 @@ from core.secretnames import secret_variables as secret_variables
 from core.session.credentials import mint_token
 from core.session.given import GIVEN
 from core.session.sessions import Resolved
-from core.store.files import broken, is_there, own_folder, remove_file, write_private
+from core.store.files import broken, own_folder, write_private
 
-HOLD, ASKING, TOOL = "hold", "asking", "tool"
 LONGEST_BRIEF = 1 << 20  #: bytes
 LONGEST_OUTPUT = 1 << 26  #: bytes of what is kept of a screen and its history
-
-
-def context_of(
-    paths: StatePaths, record: SessionRecord, resolved: Resolved, instance: str, conversation: str | None = None
-) -> SessionContext:
-    """Return the instance as the harness's adapter sees it; `conversation`: in another than that of the latest pane."""
-    return SessionContext(
-        name=record.name,
-        uid=record.uid,
-        instance=instance,
-        cwd=resolved.cwd,
-        folder=paths.session(record.uid),
-        spool=paths.spool_of(instance),
-        poke=paths.poke,
-        args=resolved.args,
-        session_id=conversation or record.conversation,
-    )
 
 
 def check_cwd(resolved: Resolved) -> None:
@@ -172,28 +154,6 @@ def write_given(context: SessionContext, given: Mapping[str, str]) -> None:
     Names and fingerprints, no values.
     """
     write_private(context.folder / GIVEN, json.dumps(fingerprints(given)).encode())
-
-
-def set_hold_file(paths: StatePaths, uid: str) -> None:
-    """Make the file that blocks turns born inside the harness. Raises StoreBroken."""
-    own_folder(paths.session(uid))
-    write_private(paths.session(uid) / HOLD, b"")
-
-
-def has_hold_file(paths: StatePaths, uid: str) -> bool:
-    """Tell whether that file is there. Raises StoreBroken."""
-    return is_there(paths.session(uid) / HOLD)
-
-
-def clear_hold_file(paths: StatePaths, uid: str) -> None:
-    """Remove that file. Raises StoreBroken."""
-    remove_file(paths.session(uid) / HOLD)
-
-
-def clear_flags(paths: StatePaths, uid: str, *, held: bool) -> None:
-    """Remove what an earlier instance left: `asking`, `tool`, and `hold` where nothing holds it. Raises StoreBroken."""
-    for name in (ASKING, TOOL, *(() if held else (HOLD,))):
-        remove_file(paths.session(uid) / name)
 
 
 def output_path(paths: StatePaths, uid: str) -> Path:

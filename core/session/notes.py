@@ -1,18 +1,22 @@
 """What a message's sender is told in the thread that it came from: one note for all that share a reason."""
 
-import hashlib
+from __future__ import annotations
+
 import re
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from core.domain.binding import CHANNEL
 from core.domain.buttons import Button, Press
 from core.domain.delivering import CONFIRM
 from core.domain.gate import HoldState, Observed, held_reason, seen_reason
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
-from core.ports import NewPost, NoteWait, OutboundKind
 from core.session.steering import chat_of
 from core.system import System
 from core.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from core.ports import NewPost
 
 AGAIN = frozenset({MessageState.UNKNOWN, MessageState.EXPIRED, MessageState.REFUSED, MessageState.CANCELLED})
 #: why a message is refused that a start would help
@@ -100,6 +104,8 @@ def note_for(system: System, row: InboxRow, state: MessageState, reason: str, re
         messages = (*before.messages, message.id)[:_MOST]
         told = replace(before, edits=before.edits + 1, count=before.count + 1, messages=messages)
     if state in (MessageState.QUEUED, MessageState.UNKNOWN):
+        from core.ports import NoteWait
+
         doubtful = state is MessageState.UNKNOWN
         system.outbox.note_wait(told.id(0), NoteWait(message.id, reason, remedy, doubtful=doubtful))
     return post_of(message, address, told, *words_of(system, row, state, reason, remedy, told))
@@ -124,6 +130,8 @@ def _group(uid: str, address: ReplyAddress, state: MessageState, reason: str, *,
     """Return what such a note's key begins with. Those of no chat have their own: their buttons are others."""
     place = f"{address.channel}:{address.thread}{'' if of_chat else ':'}"
     late = CONFIRM if reason.startswith(CONFIRM) else reason
+    import hashlib  # loads OpenSSL
+
     short = hashlib.sha256(f"{place}:{state.value}:{late}".encode()).hexdigest()[:8]
     return f"{COUNTED}{uid}-{short}:"
 
@@ -186,6 +194,8 @@ def post_of(
     message: NewMessage, address: ReplyAddress, told: Told, text: str, buttons: tuple[Button, ...] = ()
 ) -> NewPost:
     """Return the post of a note, or its next edit."""
+    from core.ports import NewPost, OutboundKind
+
     return NewPost(
         id=told.id(told.edits),
         key=told.key,

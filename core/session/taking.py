@@ -4,7 +4,7 @@ from core.domain.conversations import Candidate, begun, candidates, had_turn, ta
 from core.domain.session import SessionRecord
 from core.errors import UnsupportedHarness
 from core.ports import Harness
-from core.session.launching import context_of
+from core.session.place import context_of
 from core.session.sessions import Resolved, resolve_record
 from core.system import System
 from core.values import dataclass, replace

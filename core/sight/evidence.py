@@ -1,7 +1,10 @@
 """Which messages a turn has taken, by the harness's own records: hook reports and the conversation's transcript."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from core.domain.activity import Activity
 from core.domain.delivering import by_argument
@@ -21,12 +24,14 @@ from core.domain.learning import shown_by
 from core.domain.message import IN_FLIGHT, MESSAGES, TRANSITIONS, WAITING, InboxRow, Kind, MessageState
 from core.domain.observing import follow, is_of_running_turn, without_queue
 from core.domain.session import SessionRecord
-from core.ports import Transcript
-from core.session.launching import context_of
 from core.session.notes import note_for
+from core.session.place import context_of
 from core.session.sessions import resolve_record
 from core.system import System
 from core.values import replace
+
+if TYPE_CHECKING:
+    from core.ports import Transcript
 
 _OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
 _ROUNDED = timedelta(milliseconds=10)  #: a harness tells the moment in whole milliseconds

@@ -10,7 +10,7 @@ from core.domain.observing import second_guess
 from core.domain.pane import Pane
 from core.domain.session import SessionRecord
 from core.session.dialogs import SETTLED, SILENT_TURN, drop_marker, is_over, says_none_is_open, waiting_agents
-from core.session.launching import ASKING, context_of
+from core.session.place import ASKING, context_of
 from core.session.sessions import resolve_record
 from core.sight.showing import turn_over
 from core.sight.situations import modified, opinion_of

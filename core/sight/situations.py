@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,10 +17,11 @@ from core.domain.session import Live, SessionRecord
 from core.errors import StoreBroken, TmuxMissing, TmuxSilent, UnsupportedHarness
 from core.names import target_for
 from core.session.comeback import restart_due
-from core.session.launching import ASKING, TOOL, context_of
+from core.session.place import ASKING, TOOL, context_of
 from core.session.sessions import resolve_record
 from core.store.files import is_there
 from core.system import System
+from core.values import dataclass
 
 Authorized = Callable[[InboxRow], bool | None]
 _MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.STARTING})

@@ -7,7 +7,7 @@ from core.domain.session import Outcome, Phase, SessionEvent, SessionRecord, Sta
 from core.effects import Effect, effect
 from core.errors import CoreError, DeclaredSession, ForeignPane, UnknownSession
 from core.names import check_name
-from core.session.launching import set_hold_file
+from core.session.place import set_hold_file
 from core.session.sessions import Known
 from core.standing.common import Told, lock, refuse_held_name, told_of, write_record
 from core.standing.ending import end_recorded

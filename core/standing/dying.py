@@ -29,7 +29,7 @@ from core.errors import LockBusy, StoreBroken
 from core.names import target_for
 from core.ports import NewPost, OutboundKind
 from core.session.comeback import comes_back
-from core.session.launching import set_hold_file
+from core.session.place import set_hold_file
 from core.standing.announcing import edit_root
 from core.standing.common import CHANNEL, write_record
 from core.standing.ending import keep_output

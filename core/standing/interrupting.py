@@ -21,7 +21,7 @@ from core.errors import CoreError, InvalidValue, LockBusy, NotRunning, Refused, 
 from core.names import target_for
 from core.ports import Harness, Transcript
 from core.session.dialogs import drop_marker
-from core.session.launching import ASKING, context_of
+from core.session.place import ASKING, context_of
 from core.session.sessions import resolve_record
 from core.sight.showing import turn_over
 from core.standing.admitting import running_record

@@ -10,7 +10,7 @@ from core.domain.rows import Answer
 from core.domain.session import Hold, HoldKind, Outcome, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, NotRunning, Refused, TmuxMissing, TmuxSilent
-from core.session.launching import set_hold_file
+from core.session.place import set_hold_file
 from core.standing.admitting import running_record
 from core.standing.common import Told, lock, told_of, write_record
 from core.standing.interrupting import NoTurn, Pressed, interruptible, press, settle, take_last_reports

@@ -14,7 +14,7 @@ from core.names import target_for
 from core.observing.readiness import notice_reading
 from core.session.apart import apart
 from core.session.credentials import drop_token
-from core.session.launching import clear_hold_file, has_hold_file, set_hold_file
+from core.session.place import clear_hold_file, has_hold_file, set_hold_file
 from core.session.sessions import resolve_record
 from core.session.taking import came_up, settled_conversation
 from core.standing.announcing import announce_start, announce_stop

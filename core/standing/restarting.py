@@ -5,7 +5,7 @@ from core.domain.session import HoldKind, Outcome, Phase, SessionEvent, SessionR
 from core.effects import Effect, effect
 from core.errors import CoreError, Refused, TmuxSilent
 from core.names import target_for
-from core.session.launching import set_hold_file
+from core.session.place import set_hold_file
 from core.session.sessions import Known, definition_of
 from core.standing.common import Told, lock, told_of, write_record
 from core.standing.ending import end_recorded

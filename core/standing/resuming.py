@@ -13,7 +13,7 @@ from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, NotRunning, Refused
 from core.names import target_for
 from core.process.presence import running_service
-from core.session.launching import clear_hold_file
+from core.session.place import clear_hold_file
 from core.sight.evidence import give_back
 from core.standing.admitting import running_record
 from core.standing.common import Told, foreign, lock, told_of, write_record

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -18,13 +17,14 @@ from core.errors import InvalidValue, LockBusy, NotPermitted, NotRunning, Refuse
 from core.names import new_marker, new_message_id
 from core.observing.observer import ingest_record
 from core.process.presence import running_service
-from core.session.launching import ASKING
+from core.session.place import ASKING
 from core.session.sessions import Known, definition_of
 from core.session.telling import admit
 from core.sight.lookagain import ask_again
 from core.sight.situations import Looker, Sight
 from core.store.files import is_there
 from core.system import System
+from core.values import dataclass
 
 NO_SERVICE = "no service is running"
 _POLL_SECONDS = 0.02

@@ -21,18 +21,16 @@ from core.ports import Harness
 from core.session.launching import (
     boot_argument,
     check_cwd,
-    clear_flags,
-    context_of,
     drop_spool,
     grants,
     make_folders,
     read_brief,
     secret_variables,
-    set_hold_file,
     write_given,
     write_launcher,
     write_tools,
 )
+from core.session.place import clear_flags, context_of, set_hold_file
 from core.session.sessions import Known, Resolved, resolve, resolve_record
 from core.session.taking import take_conversation
 from core.sight.evidence import give_back

@@ -20,7 +20,7 @@ from core.effects import Effect, effect
 from core.errors import CoreError, RecordUnreadable, StoreBroken, TmuxMissing, TmuxSilent
 from core.names import new_uid, target_for
 from core.session.apart import apart
-from core.session.launching import set_hold_file
+from core.session.place import set_hold_file
 from core.session.sessions import Known, definition_of, every_session
 from core.standing.cancelling import cancel_queue, hold_loops
 from core.standing.common import Told, foreign, told_of, write_record

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.clock import Clock, Deadline
 from core.errors import StoreBroken
+from core.loggers import logger
 from core.paths import StatePaths
 from core.store import queries
 from core.store.files import broken, private_folder, secure_root
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
+_LOG = logger(__name__)
 Parameters = Sequence[Any] | Mapping[str, Any]
 _SYNC = getattr(os, "fdatasync", os.fsync)  # macOS has no such call; a log's times need not be on the disk
 _WAL_POLL = 0.02  # seconds between two attempts to switch a new file to WAL
@@ -145,10 +147,8 @@ class SqliteDatabase:
     def tell_bad_row(self, place: str, told: str) -> None:
         """Keep that a row cannot be understood, and log it the first time. `place`: its table and what names it."""
         if place not in self._bad_rows:
-            import logging
-
             self._bad_rows[place] = told
-            logging.getLogger(__name__).warning("a row of the database cannot be understood", extra={"reason": told})
+            _LOG.warning("a row of the database cannot be understood", extra={"reason": told})
 
     def bad_rows(self) -> tuple[str, ...]:
         """Return the rows that were found and not understood so far, each with its remedy."""

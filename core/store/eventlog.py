@@ -9,6 +9,7 @@ from core.clock import Clock, iso
 from core.domain.events import check_event
 from core.domain.message import MessageState
 from core.errors import StoreBroken
+from core.loggers import logger
 from core.names import STANDING_PREFIX
 from core.store.logfiles import LogFiles
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from core.redaction import Redactor
 
+_LOG = logger(__name__)
 _STATES = frozenset(state.value for state in MessageState)  #: what the detail of most events is
 
 
@@ -129,7 +131,5 @@ class JsonEventLog:
 
 
 def _report(error: Exception, event: str, name: str | None) -> None:
-    import logging  # only where something went wrong
-
     extra = {"event": event, "session": name, "reason": str(error)}
-    logging.getLogger(__name__).error("event log cannot be written", extra=extra)
+    _LOG.error("event log cannot be written", extra=extra)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from core.clock import Deadline, SystemClock
 from core.errors import LockBusy
+from core.loggers import logger
 from core.names import check_name
 from core.paths import StatePaths
 from core.store.files import broken, private_folder, secure_root
 
+_LOG = logger(__name__)
 _POLL = 0.01  # seconds between two attempts
 _NOTE_BYTES = 120  # always as many, so that each note covers the one before it
 
@@ -67,10 +69,8 @@ def _note(descriptor: int, name: str, purpose: str) -> None:
     try:
         os.pwrite(descriptor, f"{os.getpid()} {purpose}".encode()[:_NOTE_BYTES].ljust(_NOTE_BYTES), 0)
     except OSError as error:
-        import logging  # only where something went wrong
-
         extra = {"session": name, "reason": str(error)}
-        logging.getLogger(__name__).warning("lock holder not noted", extra=extra)
+        _LOG.warning("lock holder not noted", extra=extra)
 
 
 def _busy(name: str, seconds: float, descriptor: int) -> LockBusy:

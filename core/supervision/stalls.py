@@ -11,7 +11,7 @@ from core.domain.session import SessionRecord
 from core.errors import CoreError
 from core.ports import Transcript
 from core.session.apart import each_apart
-from core.session.launching import context_of
+from core.session.place import context_of
 from core.session.sessions import resolve_record
 from core.system import System
 from core.values import replace

@@ -9,6 +9,7 @@ from typing import Never, TypeVar
 from core.clock import Clock, Deadline, SystemClock
 from core.domain.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, Written
 from core.errors import NotRunning, SpawnFailed, TmuxSilent
+from core.loggers import logger
 from core.tmux import guard
 from core.tmux.language import Command, Line
 from core.tmux.listing import EMPTY, LIST, Listing, read_listing
@@ -17,6 +18,7 @@ from core.tmux.transport import OLDEST, Reply, Transport, check_version, silent
 from core.values import dataclass
 
 _T = TypeVar("_T")
+_LOG = logger(__name__)
 _SCREEN_LINES = 2000  #: the most that is ever captured: the server serves nobody else meanwhile
 _END_ATTEMPTS = 5
 _TOGETHER = 16  #: panes that one line speaks of
@@ -304,9 +306,7 @@ class TmuxRunner:
         try:
             self._server.remember(pid, socket)
         except OSError as error:  # a full disk costs the way back to a swept socket, not the session that was made
-            import logging  # here, since every command pays for what stands above
-
-            logging.getLogger(__name__).warning("tmux server not noted", extra={"reason": str(error)})
+            _LOG.warning("tmux server not noted", extra={"reason": str(error)})
 
     def _write(
         self, known: _Known, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime

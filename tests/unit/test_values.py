@@ -17,6 +17,7 @@ class Light:
     name: str
     size: int = 3
     tags: Mapping[str, str] = values.field(default_factory=dict)
+    seen: int = values.field(default=0, compare=False)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Standard:
     name: str
     size: int = 3
     tags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    seen: int = dataclasses.field(default=0, compare=False)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def test_instance_has_the_fields_of_a_standard_one(given: tuple[Any, ...], named
 
 @pytest.mark.parametrize(
     ("given", "named"),
-    [((), {}), (("a", 1, {}, 2), {}), (("a",), {"name": "b"}), (("a",), {"colour": 1}), ((), {"nam": "a"})],
+    [((), {}), (("a", 1, {}, 2, 3), {}), (("a",), {"name": "b"}), (("a",), {"colour": 1}), ((), {"nam": "a"})],
 )
 @pytest.mark.parametrize("make", [Light, Standard])
 def test_wrong_arguments_are_refused(make: Callable[..., Any], given: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -74,7 +76,8 @@ def test_equality_and_hash_go_by_the_fields() -> None:
 
     assert Light("a") == Light("a") != Light("b")
     assert Light("a") != cast(object, Standard("a"))
-    assert hash(plain) == hash(Light("a", tags=()))  # type: ignore[arg-type]
+    assert Light("a", seen=1) == Light("a", seen=2)  # by a field that is not compared
+    assert hash(plain) == hash(Light("a", tags=(), seen=1))  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         hash(Light("a"))
 
@@ -98,8 +101,8 @@ def test_standard_library_sees_the_fields() -> None:
     """`dataclasses.fields` and `asdict` work, with names, defaults and factories."""
     light, standard = dataclasses.fields(Light), dataclasses.fields(Standard)
 
-    assert [(f.name, f.type, f.default, f.default_factory) for f in light] == [
-        (f.name, f.type, f.default, f.default_factory) for f in standard
+    assert [(f.name, f.type, f.default, f.default_factory, f.compare) for f in light] == [
+        (f.name, f.type, f.default, f.default_factory, f.compare) for f in standard
     ]
     assert dataclasses.asdict(Light("a")) == dataclasses.asdict(Standard("a"))
 

@@ -1,10 +1,11 @@
 """The adapter of Claude Code."""
 
+from __future__ import annotations
+
 import os
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.clock import Clock
 from core.domain.failing import Failure
@@ -34,7 +35,9 @@ from core.harness.hooks.install import install_hooks
 from core.harness.hooks.settings import merged
 from core.harness.status import read_opinion
 from core.harness.tools import allowed_tools, install_tools, servers_file
-from core.ports import Transcript
+
+if TYPE_CHECKING:
+    from core.ports import Transcript
 
 _PROGRAM = "claude"
 _ASKS = (
@@ -130,6 +133,8 @@ class ClaudeHarness:
 
     def new_session_id(self) -> str | None:
         """Return a new UUID; Claude Code takes nothing else."""
+        import uuid
+
         return str(uuid.uuid4())
 
     def resumable(self, context: SessionContext) -> bool:

@@ -3,11 +3,11 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from core.plainfiles import read_plain
+from core.values import dataclass
 
 MANAGED = Path("/etc/claude-code/managed-settings.json")  #: what the machine's owner settles for all of its users
 LONGEST = 1 << 26  #: bytes of a file of settings; the one that holds every project has some millions

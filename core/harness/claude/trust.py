@@ -9,7 +9,6 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +121,8 @@ class ClaudeTrust:
 
 def _completed(content: _Content, folder: str, api_key: str | None) -> _Content | None:
     """Return the content with what is missing, or None where nothing is."""
+    from copy import deepcopy
+
     result = deepcopy(content)
     result["hasCompletedOnboarding"] = True
     project = result.setdefault("projects", {}).setdefault(folder, {})

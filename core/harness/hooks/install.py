@@ -1,14 +1,12 @@
 """Writes the reporter and the settings that name it into a session's folder, paths baked in."""
 
 import json
-import secrets
 import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.clients import askclient
 from core.domain.harness import SessionContext
 from core.errors import TrustFailed
 from core.harness.base import CLIENT, REPORTER, SETTINGS, make_folders, write_private
@@ -38,6 +36,10 @@ def install_reporter(context: SessionContext) -> Path:
 
     By the nonce the service knows a request as the instance's own. It stands in no argument, no name and no variable.
     """
+    import secrets
+
+    from core.clients import askclient
+
     write_private(context.folder / askclient.NONCE, f"{secrets.token_urlsafe(_NONCE_BYTES)}\n")
     write_private(context.folder / CLIENT, Path(askclient.__file__).read_text(encoding="utf-8"))
     path = context.folder / REPORTER

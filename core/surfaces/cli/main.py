@@ -8,6 +8,7 @@ from pathlib import Path
 from core.commands import exact
 from core.config.location import locate
 from core.errors import CoreError
+from core.loggers import logger
 from core.surfaces.cli.printing import (
     EXIT_FAILED,
     OutputBroken,
@@ -56,9 +57,7 @@ def _answered(arguments: list[str]) -> int:
         raise
     except Exception:
         flush_output()  # click prints its help itself: then that is what cannot be written
-        import logging  # here, since every command pays for what stands above
-
-        logging.getLogger(__name__).exception("command failed")
+        logger(__name__).exception("command failed")
         return _told(arguments, Defect())
 
 

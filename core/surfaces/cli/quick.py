@@ -1,4 +1,4 @@
-"""`standing list` without the cost of the whole command line: it is what scripts and status lines call often.
+"""`standing list` and `standing say` without the cost of the whole command line: scripts and status lines use them.
 
 Only command lines that are plainly right are answered here. A wrong one, a request for help or completion, and a
 process inside an agent's pane are left to the command line proper: one place for each complaint and each right.
@@ -15,19 +15,37 @@ from core.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from core.standing.saying import Said
     from core.system import System
 
 ELSEWHERE = ("THE_LOOP_INSTANCE", "_THE_LOOP_COMPLETE")  #: an agent's process; a shell that completes a word
 TOKEN_VARIABLE = "THE_LOOP_MCP_TOKEN_FILE"  #: names the file that holds the token of the session
+SAY_SECONDS = 30.0  #: how long `say` waits unless it is told
 _FORMATS = {"text": False, "json": True}
+_VALUES = frozenset({"--text", "--file", "--actor", "--wait", "--format"})  #: options of `say` that take a value
+_FLAGS = frozenset({"--raw", "--no-wait", "--json"})
+
+
+@dataclass(frozen=True)
+class Message:
+    """What `say` is to say, as the command line has it."""
+
+    name: str
+    source: str | None = None  #: "-": standard input
+    text: str | None = None
+    file: str | None = None
+    actor: str | None = None
+    raw: bool = False
+    wait: float = SAY_SECONDS
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a command line asks for: the file that `--config` names, and whether the answer is JSON."""
+    """What a command line asks for: by which file, whether the answer is JSON, and what to say, None for a list."""
 
     config: str | None
     json: bool
+    message: Message | None = None
 
 
 def answer(arguments: list[str]) -> int | None:
@@ -42,7 +60,7 @@ def answer(arguments: list[str]) -> int | None:
         return None
     gc.disable()  # a process that lives for 40 ms spent 3 of them looking for garbage that it does not make
     try:
-        return _list(request)
+        return _list(request) if request.message is None else _say(request, request.message)
     finally:
         gc.enable()
 
@@ -66,15 +84,33 @@ def serve_tools(arguments: list[str]) -> int | None:
     return toolbridge.main([path])
 
 
-def _list(request: Request) -> int:
+# ---------------------------------------------------------------- answering
+
+
+def _system(request: Request) -> System:
     from pathlib import Path
 
     from core.config.loading import load
+    from core.loggers import before_first_line
     from core.wiring import build_system
 
+    before_first_line(_log)
     environ = dict(os.environ)
     config = None if request.config is None else Path(request.config)
-    return show_list(build_system(load(config, environ), environ), as_json=request.json)
+    return build_system(load(config, environ), environ)
+
+
+def _log() -> None:
+    """Log as the command line proper does."""
+    import logging
+
+    from core.process.logs import log_to_stderr
+
+    log_to_stderr(logging.WARNING)
+
+
+def _list(request: Request) -> int:
+    return show_list(_system(request), as_json=request.json)
 
 
 def show_list(system: System, *, as_json: bool) -> int:
@@ -91,8 +127,42 @@ def show_list(system: System, *, as_json: bool) -> int:
     return EXIT_OK
 
 
+def _say(request: Request, message: Message) -> int:
+    from pathlib import Path
+
+    from core.process.person import user_name
+    from core.standing.saying import say
+    from core.surfaces.cli.reading import message_of
+
+    text = message_of(message.source, message.text, None if message.file is None else Path(message.file))
+    actor = named_actor(user_name() if message.actor is None else message.actor)
+    said = say(_system(request), message.name, text, actor=actor, raw=message.raw, wait=message.wait)
+    return show_said(said, as_json=request.json)
+
+
+def named_actor(name: str) -> str:
+    """Return `cli:<name>`, or the name itself where it says by which way it came: `slack:U1`."""
+    return name if ":" in name else f"cli:{name}"
+
+
+def show_said(said: Said, *, as_json: bool) -> int:
+    """Print what became of a message, and return the exit code."""
+    from core.surfaces.cli.printing import print_json, print_line
+
+    told = said.to_json()
+    if as_json:
+        print_json(told)
+    else:
+        for line in told["messages"]:
+            print_line(line)
+    return int(told["exitCode"])
+
+
+# ---------------------------------------------------------------- understanding
+
+
 def understood(arguments: list[str]) -> Request | None:
-    """Read `[GLOBAL OPTIONS] standing list [--json] [--format text|json]` as click does; None for all else."""
+    """Read `[GLOBAL OPTIONS] standing list|say …` as click does; None for all else."""
     words = iter(arguments)
     config: str | None = None
     as_json = False
@@ -112,12 +182,11 @@ def understood(arguments: list[str]) -> Request | None:
                     return None
             case _:
                 return None
-    if next(words, None) != "list":
-        return None
-    given = _output_options(words)
-    if given is None:
-        return None
-    return Request(config, [as_json, *given.values()][-1])
+    verb = next(words, None)
+    if verb == "list":
+        given = _output_options(words)
+        return None if given is None else Request(config, _last(as_json, given))
+    return _understood_say(config, as_json, words) if verb == "say" else None
 
 
 def _output_options(words: Iterator[str]) -> dict[str, bool] | None:
@@ -135,3 +204,52 @@ def _output_options(words: Iterator[str]) -> dict[str, bool] | None:
         else:
             return None
     return given
+
+
+def _last(as_json: bool, given: dict[str, bool]) -> bool:
+    """Return whether the answer is JSON: of the options that say so the last one counts."""
+    return [as_json, *given.values()][-1]
+
+
+def _understood_say(config: str | None, as_json: bool, words: Iterator[str]) -> Request | None:
+    """Read `NAME [-] [OPTIONS]`; None where anything is not plainly right."""
+    plain: list[str] = []
+    given: dict[str, str] = {}
+    output: dict[str, bool] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word in _FLAGS:
+            given[word] = ""
+            if word == "--json":
+                output["json"] = True
+        elif name in _VALUES:
+            found = value if equals else next(words, None)
+            if found is None or (name == "--format" and found not in _FORMATS):
+                return None
+            given[name] = found
+            if name == "--format":
+                output["format"] = _FORMATS[found]
+        elif word == "-" or not word.startswith("-"):
+            plain.append(word)
+        else:
+            return None
+    wait = _seconds(given.get("--wait", str(SAY_SECONDS)))
+    if not 1 <= len(plain) <= 2 or not all(plain) or wait is None:
+        return None
+    message = Message(
+        name=plain[0],
+        source=plain[1] if len(plain) == 2 else None,
+        text=given.get("--text"),
+        file=given.get("--file"),
+        actor=given.get("--actor"),
+        raw="--raw" in given,
+        wait=0.0 if "--no-wait" in given else wait,
+    )
+    return Request(config, _last(as_json, output), message)
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -25,6 +25,21 @@ def content_of(file: Path) -> bytes:
         return _bounded(stream.read(_MOST_BYTES + 1), str(file))
 
 
+def message_of(source: str | None, text: str | None, file: Path | None) -> str:
+    """Return what is to be said, from the one place where it is given. Raises InvalidValue."""
+    given = [part for part in (source, text, file) if part is not None]
+    if len(given) != 1 or (source is not None and source != "-"):
+        raise InvalidValue("say takes one message", "give it by --text TEXT, --file FILE, or - for standard input")
+    if text is not None:
+        return text
+    try:
+        return (standard_input() if file is None else content_of(file)).decode("utf-8")
+    except OSError as error:
+        raise InvalidValue(f"cannot read {file}: {error.strerror}", "name a readable file") from error
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"{file or 'standard input'} is not UTF-8: {error}", "convert it first") from error
+
+
 def _bounded(content: bytes, where: str) -> bytes:
     if len(content) > _MOST_BYTES:
         raise InvalidValue(

@@ -8,13 +8,12 @@ import click
 from core.domain.rights import Verb
 from core.errors import InvalidValue
 from core.surfaces.cli.printing import EXIT_OK, print_json, print_line, print_queue
-from core.surfaces.cli.reading import content_of, standard_input
+from core.surfaces.cli.quick import SAY_SECONDS, named_actor, show_said
+from core.surfaces.cli.reading import message_of
 from core.surfaces.cli.session import Session, shared_options
 
 if TYPE_CHECKING:
     from core.domain.message import InboxRow
-
-_SAY_SECONDS = 30.0
 
 
 @click.command("say")
@@ -25,7 +24,7 @@ _SAY_SECONDS = 30.0
 @click.option("--actor", help="Who says it, where it is not the user of this terminal.")
 @click.option("--raw", is_flag=True, help="Without the frame that says who speaks.")
 @click.option(
-    "--wait", type=float, default=_SAY_SECONDS, show_default=True, help="Seconds to wait for the harness's own word."
+    "--wait", type=float, default=SAY_SECONDS, show_default=True, help="Seconds to wait for the harness's own word."
 )
 @click.option("--no-wait", is_flag=True, help="Only commit the message.")
 @shared_options
@@ -44,9 +43,9 @@ def say_command(
     """Put a message into the agent's terminal, once. `-` reads standard input. A message never starts a session."""
     from core.standing.saying import say
 
-    message = _read(source, text, file)
+    message = message_of(source, text, file)
     speaker = session.permit(session.system, Verb.SAY)
-    result = say(
+    said = say(
         session.system,
         name,
         message,
@@ -54,13 +53,7 @@ def say_command(
         raw=raw,
         wait=0.0 if no_wait else wait,
     )
-    answer = result.to_json()
-    if session.json:
-        print_json(answer)
-    else:
-        for line in answer["messages"]:
-            print_line(line)
-    return int(answer["exitCode"])
+    return show_said(said, as_json=session.json)
 
 
 def _speaker(session: Session, speaker: str, actor: str | None) -> str:
@@ -69,22 +62,7 @@ def _speaker(session: Session, speaker: str, actor: str | None) -> str:
         return speaker
     if session.instance is not None and not session.as_operator:
         raise InvalidValue("an agent speaks in its own name", "leave --actor out")
-    return actor if ":" in actor else f"cli:{actor}"
-
-
-def _read(source: str | None, text: str | None, file: Path | None) -> str:
-    """Return what is to be said, from the one place where it is given. Raises InvalidValue."""
-    given = [part for part in (source, text, file) if part is not None]
-    if len(given) != 1 or (source is not None and source != "-"):
-        raise InvalidValue("say takes one message", "give it by --text TEXT, --file FILE, or - for standard input")
-    if text is not None:
-        return text
-    try:
-        return (standard_input() if file is None else content_of(file)).decode("utf-8")
-    except OSError as error:
-        raise InvalidValue(f"cannot read {file}: {error.strerror}", "name a readable file") from error
-    except UnicodeDecodeError as error:
-        raise InvalidValue(f"{file or 'standard input'} is not UTF-8: {error}", "convert it first") from error
+    return named_actor(actor)
 
 
 @click.command("queue")

@@ -1,6 +1,5 @@
 """What every command shares: the global options, the system it acts on, who acts, and in which form it answers."""
 
-import getpass
 import os
 import signal
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from core.config.location import locate
 from core.config.settings import Settings
 from core.domain.rights import ActorKind, Verb, require
 from core.names import INSTANCE_VARIABLE
+from core.process.person import user_name
 from core.system import System
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -56,7 +56,7 @@ class Session:
     def actor(self, system: System) -> str:
         """Return `cli:<user>`, or `agent:<name>` where the command runs inside a session of ours."""
         if self.instance is None or self.as_operator:
-            return f"cli:{_user()}"
+            return f"cli:{user_name()}"
         return f"agent:{agent_name(system, self.instance)}"
 
     def permit(self, system: System, verb: Verb) -> str:
@@ -73,13 +73,6 @@ class Session:
             )
             signal.signal(signal.SIGHUP, lambda *_: None)  # a handler: what is ignored would be in what we start, too
         return actor
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # no name for the uid: Python 3.13 raises OSError, earlier ones KeyError
-        return str(os.getuid())
 
 
 def agent_name(system: System, instance: str) -> str:

@@ -17,7 +17,7 @@ from core.domain.pane import Paste, Receipt, Written
 from core.errors import InvalidValue, NotPermitted, NotRunning, Refused, UnknownSession
 from core.harness.bundled import BundledHarness
 from core.ports import Harness, Transcript
-from core.session.launching import TOOL
+from core.session.place import TOOL
 from core.standing.saying import NO_SERVICE, say
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing

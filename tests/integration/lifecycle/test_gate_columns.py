@@ -14,7 +14,7 @@ from core.domain.session import Hold, HoldKind, Live, Outcome, Phase
 from core.errors import NotRunning
 from core.names import new_marker, new_message_id
 from core.ports import OutboundKind
-from core.session.launching import set_hold_file
+from core.session.place import set_hold_file
 from core.standing.lifecycle import start_all
 from core.standing.listing import get_standing
 from core.standing.pausing import pause_standing

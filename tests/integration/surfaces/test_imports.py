@@ -1,7 +1,9 @@
-"""`the-loop standing list` imports what it uses and nothing else: four fifths of such a command's time are imports."""
+"""`standing list` and `say` import what they use and nothing else: most of such a command's time are imports."""
 
+import json
 import os
 import re
+import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -44,6 +46,24 @@ FORBIDDEN = {
     "tempfile": "nothing is written",
     "yaml": "core.config.cache keeps what was validated",
 }
+#: `say` asks the session's harness, and writes a hash of the text to the event log.
+USED_TO_SAY = {"core.harness", "hashlib"}
+FORBIDDEN_TO_SAY = {name: why for name, why in FORBIDDEN.items() if name not in USED_TO_SAY} | {
+    "core.agent": "the bundled agent's",
+    "core.clients": "programs that others run",
+    "core.harness.bundled": "another harness's: core.harness.catalogue makes them one by one",
+    "core.harness.claude": "another harness's",
+    "core.loops.turns": "core.observing.observer imports it where a turn begins",
+    "core.observing.asking": "core.observing.observer imports it where a dialog is over",
+    "core.process.controlsocket": "the service's",
+    "core.session.launching": "only a start writes for a pane",
+    "core.standing.starting": "a message starts no session",
+    "core.store.outbox": "nobody is told anything in a thread",
+    "multiprocessing": "another's",
+    "shutil": "nothing is searched or removed",
+    "socket": "nobody is asked",
+    "uuid": "only new conversations need it",
+}
 _LINE = re.compile(r"import time:\s+\d+ \|\s+\d+ \|( +)(\S+)")
 
 
@@ -71,9 +91,13 @@ def _culprits(stderr: str, forbidden: dict[str, str]) -> list[str]:
 
 
 def _list(environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return _standing(environ, "list")
+
+
+def _standing(environ: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     program = "from core.surfaces.cli.main import main; main()"
     return subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", program, "standing", "list"],
+        [sys.executable, "-X", "importtime", "-c", program, "standing", *words],
         env=environ, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
 
@@ -119,6 +143,30 @@ def test_list_of_nothing_opens_no_database(environ: dict[str, str]) -> None:
 
     assert "no standing sessions" in done.stdout
     assert _culprits(done.stderr, {**FORBIDDEN, "sqlite3": "there is no database yet"}) == []
+
+
+def test_say_imports_nothing_that_it_does_not_use(tmp_path: Path, short_path: Path, environ: dict[str, str]) -> None:
+    """A message to a program that reads its terminal, without a service: the whole way into the pane."""
+    environ["TMUX_TMPDIR"] = str(short_path)
+    socket = f"loop-test-{secrets.token_hex(4)}"
+    sink = {"start": ["sh", "-c", "stty raw -echo; echo READY; exec cat >/dev/null"], "ready": "READY", "settleMs": 0}
+    document = {
+        "harnesses": {"sink": sink},
+        "routing": {"tmux": {"socketName": socket}, "spawnWorkdir": str(tmp_path)},
+        "standingSessions": {"sessions": [{"name": "scribe", "harness": "sink"}]},
+    }
+    (tmp_path / "config" / "the-loop").mkdir(parents=True)
+    (tmp_path / "config" / "the-loop" / "cli-config.yaml").write_text(json.dumps(document))
+    try:
+        _standing(environ, "start", "scribe")
+
+        done = _standing(environ, "say", "scribe", "--text", "hello")
+    finally:
+        subprocess.run(["tmux", "-L", socket, "kill-server"], env=environ, capture_output=True, timeout=60, check=False)
+
+    assert "scribe: submitted" in done.stdout
+    assert "core.delivery.writing" in {module for module, *_ in _imports(done.stderr)}
+    assert _culprits(done.stderr, FORBIDDEN_TO_SAY) == []
 
 
 def test_culprit_is_named_with_those_that_import_it() -> None:

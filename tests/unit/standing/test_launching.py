@@ -14,17 +14,15 @@ from core.errors import InvalidValue
 from core.paths import StatePaths
 from core.session.launching import (
     boot_argument,
-    clear_flags,
     grants,
-    has_hold_file,
     launcher_text,
     make_folders,
     read_brief,
     remove_files,
     secret_variables,
-    set_hold_file,
     write_launcher,
 )
+from core.session.place import clear_flags, has_hold_file, set_hold_file
 
 
 @pytest.fixture

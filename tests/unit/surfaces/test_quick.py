@@ -1,4 +1,4 @@
-"""The quick way of `standing list` and the whole command line are one and the same to the one who asks."""
+"""The quick way of `standing list` and `say` and the whole command line are one and the same to the one who asks."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -9,14 +9,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.config.loading import load
+from core.domain.message import MessageState
 from core.domain.session import Definition, SessionRecord
 from core.errors import CoreError
 from core.paths import StatePaths
+from core.standing.saying import Said
 from core.store.records import RecordFiles
 from core.surfaces.cli import quick
 from core.surfaces.cli.app import invoke
+from core.system import System
 
 FIRST, SECOND, BROKEN, ABSENT = "first.yaml", "second.yaml", "broken.yaml", "absent.yaml"
+WORDS_FILE = "words.txt"
 
 ANSWERED = [
     ["standing", "list"],
@@ -67,6 +71,43 @@ LEFT_TO_CLICK = [
     ["", "standing", "list"],
     ["status"],
 ]
+SAID = [
+    ["standing", "say", "scribe", "--text", "hello"],
+    ["standing", "say", "--text=a=b --json", "scribe"],
+    ["standing", "say", "scribe", "--text", "-"],
+    ["standing", "say", "scribe", "--text", "--raw"],
+    ["standing", "say", "scribe", "--text", ""],
+    ["standing", "say", "scribe", "--text", "one", "--text", "two"],
+    ["standing", "say", "scribe", "--file", WORDS_FILE],
+    ["standing", "say", "scribe", f"--file={ABSENT}"],
+    ["standing", "say", "scribe"],
+    ["standing", "say", "scribe", "word"],
+    ["standing", "say", "scribe", "--text", "x", "--file", WORDS_FILE],
+    ["standing", "say", "scribe", "--text", "x", "--actor", "ann", "--raw", "--wait", "2.5"],
+    ["standing", "say", "scribe", "--text", "x", "--actor", "slack:U1", "--no-wait", "--wait=3"],
+    ["standing", "say", "scribe", "--text", "x", "--wait", "nan"],
+    ["standing", "say", "scribe", "--text", "x", "--json"],
+    ["standing", "say", "scribe", "--text", "x", "--format", "json", "--format=text", "--json"],
+    ["--json", "--as-operator", "--config", SECOND, "standing", "say", "scribe", "--text", "x"],
+    ["--json", "standing", "say", "scribe", "--text", "x", "--format", "text"],
+    ["--config", BROKEN, "standing", "say", "scribe", "--text", "x"],
+]
+UNSAID = [
+    ["standing", "say"],
+    ["standing", "say", "--text", "x"],
+    ["standing", "say", "", "--text", "x"],
+    ["standing", "say", "scribe", "-", "more"],
+    ["standing", "say", "scribe", "--text"],
+    ["standing", "say", "scribe", "--tex", "x"],
+    ["standing", "say", "scribe", "--text", "x", "--wait", "soon"],
+    ["standing", "say", "scribe", "--text", "x", "--raw=yes"],
+    ["standing", "say", "scribe", "--text", "x", "--format", "xml"],
+    ["standing", "say", "scribe", "--help"],
+    ["standing", "say", "scribe", "--", "-"],
+    ["standing", "say", "scribe", "-x"],
+    ["standing", "say", "scribe", "--text", "x", "--config", FIRST],
+    ["standing", "say", "scribe", "--text", "x", "--as-operator"],
+]
 WORDS = sorted({word for line in ANSWERED + LEFT_TO_CLICK for word in line})
 
 
@@ -107,6 +148,64 @@ def test_answer_is_the_one_of_the_whole_command_line(line: list[str], capsys: py
 
     assert quickly == wholly
     assert quickly[0] is not None  # type: ignore[index]
+
+
+class Saying:
+    """Stands for `say`: takes note of what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[object, ...]] = []
+
+    def __call__(self, system: System, name: str, text: str, *, actor: str, raw: bool, wait: float) -> Said:
+        self.asked.append((system.settings.source, name, text, actor, raw, repr(wait)))
+        return Said(name, "m-1", MessageState.SUBMITTED, (f"{name}: submitted", "1 control character"))
+
+
+@pytest.fixture
+def saying(monkeypatch: pytest.MonkeyPatch) -> Saying:
+    """Nothing is said: what the command line has understood is what is compared."""
+    found = Saying()
+    monkeypatch.setattr("core.standing.saying.say", found)
+    Path(WORDS_FILE).write_text("from a file\n")
+    return found
+
+
+@pytest.mark.parametrize("line", SAID, ids=" ".join)
+def test_what_is_said_is_what_the_whole_command_line_says(
+    line: list[str], saying: Saying, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To whom, what, by whom and how: both understand the same, print the same, and fail with the same words."""
+    quickly = _seen(quick.answer, line, capsys)
+    asked, saying.asked = saying.asked, []
+    wholly = _seen(invoke, line, capsys)
+
+    assert (quickly, asked) == (wholly, saying.asked)
+    assert quickly[0] is not None  # type: ignore[index]
+
+
+@pytest.mark.parametrize("line", UNSAID, ids=" ".join)
+def test_a_line_that_is_not_plainly_right_says_nothing(
+    line: list[str], saying: Saying, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is left to the whole command line, which knows what to complain of."""
+    seen = _seen(quick.answer, line, capsys)
+
+    assert seen == (None, ("", ""))
+    assert saying.asked == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
+@given(words=st.lists(st.sampled_from(sorted({word for line in SAID + UNSAID for word in line[2:]})), max_size=6))
+def test_nothing_is_said_that_the_whole_command_line_would_say_otherwise(
+    words: list[str], saying: Saying, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever stands behind `say`: either it is left alone, or both understand the same."""
+    line, saying.asked = ["standing", "say", *words], []
+
+    quickly = _seen(quick.answer, line, capsys)
+    asked, saying.asked = saying.asked, []
+
+    assert quickly == (None, ("", "")) or (quickly, asked) == (_seen(invoke, line, capsys), saying.asked)
 
 
 @pytest.mark.parametrize("line", LEFT_TO_CLICK, ids=" ".join)

@@ -1,0 +1,57 @@
+"""A session's folder as its harness's adapter sees it, and the small files in it by which the session is held.
+
+Every command that speaks to a session looks here, so nothing heavy is imported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.domain.harness import SessionContext
+from core.store.files import is_there, own_folder, remove_file, write_private
+
+if TYPE_CHECKING:
+    from core.domain.session import SessionRecord
+    from core.paths import StatePaths
+    from core.session.sessions import Resolved
+
+HOLD, ASKING, TOOL = "hold", "asking", "tool"
+
+
+def context_of(
+    paths: StatePaths, record: SessionRecord, resolved: Resolved, instance: str, conversation: str | None = None
+) -> SessionContext:
+    """Return the instance as the harness's adapter sees it; `conversation`: in another than that of the latest pane."""
+    return SessionContext(
+        name=record.name,
+        uid=record.uid,
+        instance=instance,
+        cwd=resolved.cwd,
+        folder=paths.session(record.uid),
+        spool=paths.spool_of(instance),
+        poke=paths.poke,
+        args=resolved.args,
+        session_id=conversation or record.conversation,
+    )
+
+
+def set_hold_file(paths: StatePaths, uid: str) -> None:
+    """Make the file that blocks turns born inside the harness. Raises StoreBroken."""
+    own_folder(paths.session(uid))
+    write_private(paths.session(uid) / HOLD, b"")
+
+
+def has_hold_file(paths: StatePaths, uid: str) -> bool:
+    """Tell whether that file is there. Raises StoreBroken."""
+    return is_there(paths.session(uid) / HOLD)
+
+
+def clear_hold_file(paths: StatePaths, uid: str) -> None:
+    """Remove that file. Raises StoreBroken."""
+    remove_file(paths.session(uid) / HOLD)
+
+
+def clear_flags(paths: StatePaths, uid: str, *, held: bool) -> None:
+    """Remove what an earlier instance left: `asking`, `tool`, and `hold` where nothing holds it. Raises StoreBroken."""
+    for name in (ASKING, TOOL, *(() if held else (HOLD,))):
+        remove_file(paths.session(uid) / name)
