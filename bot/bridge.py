@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any, TypeVar
 
 from bot.payloads import KIND
@@ -62,6 +63,14 @@ class AsyncDoor:
                 work.add_done_callback(_tell)
                 await asyncio.to_thread(self._door.sync)
                 return taken[0]
+
+    def heard(self, mark: str, until: datetime, *, durable: bool) -> bool:
+        """Take note of a request; see CoreDoor. Asked in a thread that may wait. Raises StoreBroken."""
+        return self._door.heard(KIND, mark, until, durable=durable)
+
+    def unheard(self, mark: str) -> None:
+        """Let a request that was not taken come again; asked in a thread that may wait. Raises StoreBroken."""
+        self._door.unheard(KIND, mark)
 
     async def change(self, changes: Sequence[IncomingChange]) -> None:
         """Hand edits and deletions over. Raises StoreBroken."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,7 @@ from bot.clients import async_web_client
 from bot.connection import Connection, Pace
 from bot.directory import Directory
 from bot.files import FilePace, Files
-from bot.http import HttpReader, signed
+from bot.http import HttpReader, Patience, signed
 from bot.listeners.actions import Buttons
 from bot.listeners.commands import Sessions
 from bot.messenger import Messenger
@@ -57,6 +58,7 @@ class SlackChannel:
         pace: Pace | None = None,
         sweep_pace: SweepPace | None = None,
         file_pace: FilePace | None = None,
+        http_patience: Patience | None = None,
     ) -> None:
         """Read the block `channels.slack`. Raises ConfigError with everything that is wrong in it."""
         self._settings = channel_settings(block, SlackSettings, name=KIND, source=source)
@@ -70,6 +72,8 @@ class SlackChannel:
         self._file_pace = file_pace or FilePace()
         self._runtime = environ.get("XDG_RUNTIME_DIR", "")
         self._http: HttpReader | None = None
+        self._http_patience = http_patience or Patience()
+        self._started = threading.Event()  #: set once `_http` is what answers Slack's requests, or stays None
 
     def serve(self, door: CoreDoor, stopping: Callable[[], bool]) -> None:
         """Read, as `read.mode` says, until `stopping` says so.
@@ -110,9 +114,10 @@ class SlackChannel:
         if mode == "socket":
             reader = Connection(reading, self._pace, self._runtime)
         elif mode == "http":
-            reader = self._http = HttpReader(reading, self._pace.first)
+            reader = self._http = HttpReader(reading, door, self._pace.first, self._http_patience)
         elif mode == "poll":
             reader = Poller(reading, self._settings.read.interval_seconds)
+        self._started.set()
         if reader is None:
             await files.drain()
             return
@@ -142,6 +147,7 @@ class SlackChannel:
             return WebAnswer(401, "text/plain", b"not signed by Slack")
         if path != "/events":
             return WebAnswer(404, "text/plain", b"Slack's request URL is /channels/slack/events")
+        self._started.wait(self._http_patience.connected)
         reader = self._http
         return reader.answer(body, headers) if reader else WebAnswer(503, "text/plain", b"not connected yet")
 

@@ -6,9 +6,12 @@ the body proves nothing and is not looked at.
 
 import asyncio
 import json
+import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from slack_bolt.request.async_request import AsyncBoltRequest
@@ -17,48 +20,41 @@ from slack_sdk.signature import Clock as SigningClock
 from slack_sdk.signature import SignatureVerifier
 
 from bot import payloads
+from bot.bridge import AsyncDoor
 from bot.middleware import COMMIT
 from bot.reading import Reading, pause, unless
-from core.errors import ChannelError
+from core.errors import ChannelError, StoreBroken
 from core.ports import WebAnswer
 
+log = logging.getLogger(__name__)
+
 PATH = "/channels/slack/events"
-_ANSWER_SECONDS = 10.0  #: Slack itself waits three
 _SIGNED_SECONDS = 300  #: how long a signature counts, before and after its time stamp
 _LOOK_SECONDS = 300.0  #: how often a token is looked at that nothing else tries
 
 
-class Heard:
-    """What people did that was heard already, for as long as its signature counts.
+@dataclass(frozen=True)
+class Patience:
+    """For how many seconds a request is held. Slack waits three for an answer."""
 
-    Slack repeats events, which core tells apart; what people did it sends once, so that a second sight of the same
-    signature is somebody else's.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._stamps: dict[str, int] = {}
-
-    def first(self, headers: Mapping[str, str]) -> bool:
-        """Take note of a request whose signature is good, and tell whether it is seen for the first time."""
-        signature, stamp = headers.get("x-slack-signature", ""), int(headers.get("x-slack-request-timestamp", "0"))
-        with self._lock:
-            if signature in self._stamps:
-                return False
-            self._stamps[signature] = stamp
-            oldest = max(self._stamps.values()) - 2 * _SIGNED_SECONDS
-            self._stamps = {known: at for known, at in self._stamps.items() if at >= oldest}
-            return True
+    connected: float = 2.0  #: until the service is connected: right after its start it is not
+    taken: float = 10.0  #: until the request is taken
 
 
 class HttpReader:
-    """Answers Slack's requests from any thread, on the event loop that `run` lives on."""
+    """Answers Slack's requests from any thread, on the event loop that `run` lives on.
 
-    def __init__(self, reading: Reading, retry_seconds: float) -> None:
+    Each signature counts once, over restarts: what people did Slack sends once, and an event that it repeats it signs
+    anew, so that a second sight of one is somebody else's, who has overheard it. What was not taken counts again.
+    """
+
+    def __init__(self, reading: Reading, door: AsyncDoor, retry_seconds: float, patience: Patience) -> None:
         self._reading = reading
+        self._door = door
         self._retry_seconds = retry_seconds
+        self._patience = patience
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._heard = Heard()
+        self._known = threading.Event()  #: set once it is known whether requests are taken
 
     async def run(self, stop: asyncio.Event) -> None:
         """Take requests until `stop`; return early, the reason told, where waiting cannot help."""
@@ -81,6 +77,7 @@ class HttpReader:
             await self._reading.standing.tell(False, "stopped")
         finally:
             self._loop = None
+            self._known.set()
 
     async def _listen(self) -> None:
         known = self._reading.own.identity
@@ -88,6 +85,7 @@ class HttpReader:
             return
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
+            self._known.set()
             self._reading.sweeper.listening()
             self._reading.sweeper.ask()
         await self._reading.standing.tell(True, f"HTTP as {known.name} in {known.team}: Slack calls {PATH}")
@@ -102,16 +100,35 @@ class HttpReader:
         if document.get("type") == "url_verification":
             challenge = document.get("challenge")
             return WebAnswer(200, "text/plain", (challenge if isinstance(challenge, str) else "").encode())
+        self._known.wait(self._patience.connected)
         loop = self._loop
         if loop is None:
             return WebAnswer(503, "text/plain", b"not connected yet")
-        if not document and not self._heard.first(headers):
-            return WebAnswer(200, "text/plain", b"")
-        work = asyncio.run_coroutine_threadsafe(self._dispatched(request, headers, document), loop)
         try:
-            response = work.result(_ANSWER_SECONDS)
+            if not self._is_first(headers, event=bool(document)):
+                return WebAnswer(200, "text/plain", b"")
+            answer = self._taken(loop, self._dispatched(request, headers, document))
+            if document and answer.status != 200:
+                self._door.unheard(_signature(headers))
+        except StoreBroken as error:
+            log.warning("a request cannot be taken", extra={"reason": str(error)})
+            return WebAnswer(503, "text/plain", b"not taken: the database cannot be written")
+        return answer
+
+    def _is_first(self, headers: Mapping[str, str], *, event: bool) -> bool:
+        """Take note of the signature, and return whether it is seen for the first time. Raises StoreBroken.
+
+        An event's is on the disk with what the event brings.
+        """
+        until = datetime.fromtimestamp(int(headers.get("x-slack-request-timestamp", "0")) + 2 * _SIGNED_SECONDS, UTC)
+        return self._door.heard(_signature(headers), until, durable=not event)
+
+    def _taken(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, BoltResponse]) -> WebAnswer:
+        taking = asyncio.run_coroutine_threadsafe(work, loop)
+        try:
+            response = taking.result(self._patience.taken)
         except (TimeoutError, CancelledError):
-            work.cancel()
+            taking.cancel()
             return WebAnswer(503, "text/plain", b"not taken in time")
         kind = next(iter(response.headers.get("content-type", [])), "text/plain")
         return WebAnswer(response.status, kind, (response.body or "").encode())
@@ -140,6 +157,10 @@ def signed(body: bytes, headers: Mapping[str, str], secret: str, clock: SigningC
         return SignatureVerifier(secret, clock or SigningClock()).is_valid_request(body, dict(headers))
     except (ValueError, TypeError):
         return False  # a time stamp that is no number, a body or signature that is no text
+
+
+def _signature(headers: Mapping[str, str]) -> str:
+    return headers.get("x-slack-signature", "")
 
 
 def _document(body: bytes) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from core.commands import exact_for
@@ -88,6 +89,15 @@ class Door:
         except StoreBroken as error:
             _LOG.warning("a reply is not delivered at once", extra={"reason": str(error)})
             self._committed()
+
+    def heard(self, channel_kind: str, mark: str, until: datetime, *, durable: bool) -> bool:
+        """See CoreDoor."""
+        now = self._system.clock.now()
+        return self._system.database.heard(channel_kind, mark, now, until, durable=durable)
+
+    def unheard(self, channel_kind: str, mark: str) -> None:
+        """See CoreDoor."""
+        self._system.database.unheard(channel_kind, mark)
 
     def change(self, changes: Sequence[IncomingChange]) -> None:
         """Apply edits and deletions; one that delivery was faster than is judged by how it stands then."""

@@ -1,6 +1,7 @@
 """Chats: what a channel hands to core, what it asks of core, and what core asks of it."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
@@ -152,6 +153,18 @@ class CoreDoor(Protocol):
 
     def sync(self) -> None:
         """Return once all that was taken is on the disk. Raises StoreBroken."""
+        ...
+
+    def heard(self, channel_kind: str, mark: str, until: datetime, *, durable: bool) -> bool:
+        """Take note of a request that is about to be taken; False if it was before, by this or an earlier service.
+
+        `mark` tells it from all others; it is known until that time. `durable`: a power cut does not undo it. Raises
+        StoreBroken.
+        """
+        ...
+
+    def unheard(self, channel_kind: str, mark: str) -> None:
+        """Let a request that was not taken come again. Raises StoreBroken."""
         ...
 
     def change(self, changes: Sequence[IncomingChange]) -> None:

@@ -149,6 +149,14 @@ class Database(Protocol):
         """Forget which reports of an instance were taken in, once its spool folder is gone."""
         ...
 
+    def heard(self, channel_kind: str, mark: str, now: datetime, until: datetime, *, durable: bool) -> bool:
+        """Record that a request of a chat is being taken; False if it was before. It is known until then."""
+        ...
+
+    def unheard(self, channel_kind: str, mark: str) -> None:
+        """Forget a request that was not taken: it may come again."""
+        ...
+
     def bad_rows(self) -> tuple[str, ...]:
         """Return the rows that were found and not understood so far, each with its remedy."""
         ...

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from core.clock import Clock, Deadline
+from core.clock import Clock, Deadline, iso
 from core.errors import StoreBroken
 from core.loggers import logger
 from core.paths import StatePaths
@@ -22,6 +22,7 @@ from core.store.files import broken, private_folder, secure_root
 
 if TYPE_CHECKING:
     import sqlite3
+    from datetime import datetime
     from pathlib import Path
 
 _LOG = logger(__name__)
@@ -143,6 +144,17 @@ class SqliteDatabase:
         """Forget which reports of an instance were taken in, once its spool folder is gone."""
         with self.transaction(durable=False):
             self.write(queries.FORGET_REPORTS, (instance,))
+
+    def heard(self, channel_kind: str, mark: str, now: datetime, until: datetime, *, durable: bool) -> bool:
+        """Record that a request of a chat is being taken; False if it was before. It is known until then."""
+        with self.transaction(durable=durable):
+            self.write(queries.FORGET_HEARD, (iso(now),))
+            return self.write(queries.HEAR, (channel_kind, mark, iso(until))) == 1
+
+    def unheard(self, channel_kind: str, mark: str) -> None:
+        """Forget a request that was not taken: it may come again."""
+        with self.transaction(durable=False):
+            self.write(queries.UNHEAR, (channel_kind, mark))
 
     def tell_bad_row(self, place: str, told: str) -> None:
         """Keep that a row cannot be understood, and log it the first time. `place`: its table and what names it."""

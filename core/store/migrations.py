@@ -321,6 +321,16 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE activities ADD COLUMN cut_off_tasks TEXT NOT NULL DEFAULT '[]'",
         "ALTER TABLE activities ADD COLUMN earlier_tasks TEXT NOT NULL DEFAULT '[]'",
     ),
+    (
+        """
+        CREATE TABLE requests_heard (
+            channel_kind TEXT NOT NULL,
+            mark TEXT NOT NULL,
+            until TEXT NOT NULL,
+            PRIMARY KEY (channel_kind, mark)
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 
 

@@ -270,6 +270,12 @@ FORGET_PROGRESS = "DELETE FROM progress WHERE uid = ?"
 ADD_REPORT = "INSERT INTO reports (instance, report) VALUES (?, ?) ON CONFLICT DO NOTHING"
 FORGET_REPORTS = "DELETE FROM reports WHERE instance = ?"
 
+# ---------------------------------------------------------------- which requests of a chat were heard
+
+HEAR = "INSERT INTO requests_heard (channel_kind, mark, until) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+UNHEAR = "DELETE FROM requests_heard WHERE channel_kind = ? AND mark = ?"
+FORGET_HEARD = "DELETE FROM requests_heard WHERE until < ?"
+
 # ---------------------------------------------------------------- what the supervisor remembers
 
 END = "SELECT * FROM ends WHERE instance = ?"

@@ -93,12 +93,24 @@ def test_slack_may_call_instead(talking: Product) -> None:
     body = json.dumps({"type": "event_callback", "event": event, "is_ext_shared_channel": True}).encode()
 
     unsigned = _post(talking, body, {})
-    signed = _post(talking, body, _signature(body))
+    signed = _until_taken(talking, body)
     talking.wait_reply(thread, "by HTTP")
 
     assert (unsigned, signed) == (401, 200)
     assert talking.count("by HTTP") == 1
     assert workspace.sockets_opened() == 0
+
+
+def _until_taken(running: Product, body: bytes) -> int:
+    """Send it, and again as Slack does, signed anew, while it cannot be taken; return the last answer."""
+    answers: list[int] = []
+
+    def taken() -> bool:
+        answers.append(_post(running, body, _signature(body)))
+        return answers[-1] != 503
+
+    wait_until(taken, "the request is taken", every=0.2)
+    return answers[-1]
 
 
 def _signature(body: bytes) -> dict[str, str]:

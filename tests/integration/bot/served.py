@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -13,6 +14,7 @@ from bot.backfill import SweepPace
 from bot.channel import SlackChannel
 from bot.connection import Pace
 from bot.files import FilePace
+from bot.http import Patience
 from bot.workspace.thread import WorkspaceThread
 from core.errors import CoreError, StoreBroken
 from core.ports import (
@@ -35,6 +37,7 @@ SECRET = "hunter2-and-more"  #: what the door of the tests takes out
 T = TypeVar("T")
 SWEEP_PACE = SweepPace(between=0.0, attempts=3, first=0.05, again=0.3, fresh=0.3, settled=0.0)
 FILE_PACE = FilePace(attempts=3, first=0.05, call=PATIENCE, whole=2 * PATIENCE, written=PATIENCE, ask_again=0.05)
+HTTP_PATIENCE = Patience(connected=PATIENCE, taken=PATIENCE)
 QUICK = Pace(first=0.05, most=0.2, hello=PATIENCE, end=2.0, steady=0.0, ping=0.5, lookup=0.2)
 
 
@@ -62,6 +65,7 @@ class Door:
         self.bound: list[BoundThread] = []
         self.sweeps: list[Swept] = []
         self.gaps: list[int] = []
+        self.marks: set[str] = set()
         self.kept: dict[str, bytes] = {}
         self.told: dict[str, list[Fetched]] = {}
         self.gate = threading.Event()
@@ -89,6 +93,16 @@ class Door:
         self.batches.append(list(replies))
         self._note()
         taken(tuple(Verdict.DUPLICATE if reply.ts in before else Verdict.COMMITTED for reply in replies))
+
+    def heard(self, channel_kind: str, mark: str, until: datetime, *, durable: bool) -> bool:
+        """Keep it, as core does over restarts."""
+        first = mark not in self.marks
+        self.marks.add(mark)
+        return first
+
+    def unheard(self, channel_kind: str, mark: str) -> None:
+        """Forget it."""
+        self.marks.discard(mark)
 
     def sync(self) -> None:
         """Do nothing: there is no disk."""
@@ -255,7 +269,9 @@ def channel_on(
         "THE_LOOP_SLACK_APP_TOKEN": workspace.app_token,
         **(tokens or {}),
     }
-    return SlackChannel(whole, environ, None, pace=pace, sweep_pace=sweep_pace, file_pace=FILE_PACE)
+    return SlackChannel(
+        whole, environ, None, pace=pace, sweep_pace=sweep_pace, file_pace=FILE_PACE, http_patience=HTTP_PATIENCE
+    )
 
 
 def post_of(text: str, *, id: str = "p-1", kind: OutboundKind = OutboundKind.ROOT) -> NewPost:

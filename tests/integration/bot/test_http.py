@@ -15,6 +15,7 @@ import pytest
 from bot.workspace.thread import WorkspaceThread
 from core.ports import BoundThread, WebAnswer
 from tests.integration.bot.served import Door, Served
+from tests.support.tmux import PATIENCE
 
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 FORM = "application/x-www-form-urlencoded"
@@ -50,6 +51,15 @@ def reply(workspace: WorkspaceThread, root: str, ts: str, text: str = "by HTTP")
     event |= {"thread_ts": root, "channel": workspace.channel_id("agents"), "user_team": workspace.team_id}
     payload = {"type": "event_callback", "event_id": "Ev1", "team_id": workspace.team_id, "event": event}
     return json.dumps(payload | {"is_ext_shared_channel": True}).encode()
+
+
+def edit(workspace: WorkspaceThread, root: str, ts: str, text: str) -> bytes:
+    """Return the request that tells of an edit of alice's."""
+    first = json.loads(reply(workspace, root, ts))
+    now = {**first["event"], "text": text, "edited": {"user": first["event"]["user"], "ts": "1795959999.000300"}}
+    event = {"type": "message", "subtype": "message_changed", "hidden": True, "channel": now["channel"]}
+    event |= {"message": now, "previous_message": first["event"], "ts": "1795959999.000300"}
+    return json.dumps({**first, "event": event}).encode()
 
 
 def test_a_signed_reply_is_on_the_disk_when_it_is_answered(
@@ -190,6 +200,77 @@ def test_what_a_person_did_once_counts_once(workspace: WorkspaceThread, door: Do
     assert [answer.status for answer in answers] == [200, 200, 200]
     door.wait(lambda seen: len(seen.orders) >= 2)
     assert len(door.orders) == 2
+
+
+def test_a_command_that_an_earlier_service_has_heard_is_not_carried_out_again(
+    workspace: WorkspaceThread, door: Door
+) -> None:
+    """Whoever has overheard it says it to the next service in vain; what is said anew is carried out at once."""
+    form = {"command": "/the-loop", "text": "say scribe do it", "user_id": workspace.user_id("alice")}
+    form |= {"team_id": workspace.team_id, "response_url": f"{workspace.url}/response/none"}
+    old, new = (urlencode({**form, "trigger_id": trigger}).encode() for trigger in ("1.1", "1.2"))
+    headers = signature(old, int(time.time())) | {"content-type": FORM}
+    with Served(workspace, door, tokens=VARIABLES, read={"mode": "http"}) as first:
+        taken = send(first, old, headers)
+        door.wait(lambda seen: len(seen.orders) == 1)
+    with Served(workspace, door, tokens=VARIABLES, read={"mode": "http"}) as second:
+        again = send(second, old, headers)
+        fresh = send(second, new, signature(new, int(time.time())) | {"content-type": FORM})
+        door.wait(lambda seen: len(seen.orders) >= 2)
+
+    assert (taken.status, again.status, fresh.status) == (200, 200, 200)
+    assert len(door.orders) == 2
+
+
+def test_an_event_that_was_taken_is_not_taken_again(workspace: WorkspaceThread, door: Door, http: Served) -> None:
+    """The same signature is no repetition of Slack's, which is signed anew: an old edit brings no old text back."""
+    root, now = http.thread(), int(time.time())
+    older, newer = (edit(workspace, root, "1795959999.000100", text) for text in ("older", "newer"))
+
+    answers = [send(http, body, signature(body, now)) for body in (older, newer, older)]
+
+    assert [answer.status for answer in answers] == [200, 200, 200]
+    assert [change.reply.text for change in door.changes] == ["older", "newer"]
+
+
+def test_an_event_that_could_not_be_taken_counts_again(workspace: WorkspaceThread, door: Door, http: Served) -> None:
+    """Under whatever signature it is repeated."""
+    body = reply(workspace, http.thread(), "1795959999.000100")
+    headers = signature(body, int(time.time()))
+    door.broken = True
+
+    refused = send(http, body, headers)
+    door.broken = False
+    again = send(http, body, headers)
+
+    assert (refused.status, again.status) == (503, 200)
+    assert len(door.replies) == 1
+
+
+def test_a_request_right_after_the_start_is_taken(workspace: WorkspaceThread, door: Door) -> None:
+    """It waits until the service knows who it is, which Slack refuses to tell at first."""
+    with Served(workspace, door, read={"mode": "off"}) as served:
+        root = served.thread()
+    door.states.clear()
+    workspace.fault("auth.test", "http")
+    with Served(workspace, door, tokens=VARIABLES, read={"mode": "http"}) as just_started:
+        answer = send(just_started, reply(workspace, root, "1795959999.000100"))
+
+    assert answer.status == 200
+    assert [found.text for found in door.replies] == ["by HTTP"]
+
+
+def test_a_request_that_can_never_be_taken_is_not_waited_for(workspace: WorkspaceThread, door: Door) -> None:
+    """A token that was revoked is mended by no waiting: the answer is there at once."""
+    workspace.set_revoked()
+    with Served(workspace, door, tokens=VARIABLES, read={"mode": "http"}) as served:
+        door.wait_until_down()
+        served.ended()
+        began = time.monotonic()
+        answer = send(served, reply(workspace, "1795959999.000001", "1795959999.000100"))
+
+    assert answer.status == 503
+    assert time.monotonic() - began < PATIENCE / 2
 
 
 def test_another_path_is_told_the_right_one(http: Served) -> None:

@@ -4,6 +4,8 @@ import errno
 import os
 import sqlite3
 import threading
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,26 @@ def test_a_report_is_taken_in_once(database: SqliteDatabase) -> None:
 
     assert first == [True, True, True]
     assert (again, after, other) == (False, True, False)
+
+
+def test_a_request_that_was_heard_is_known_over_a_restart_until_its_time(
+    paths: StatePaths, clock: StandingClock
+) -> None:
+    """The next service tells the second sight of it apart, unless it was not taken; after that time it is gone."""
+    now = clock.now()
+    until = now + timedelta(minutes=10)
+    with closing(SqliteDatabase(paths, clock)) as earlier:
+        first = [earlier.heard("slack", mark, now, until, durable=True) for mark in ("v0=a", "v0=b")]
+        earlier.unheard("slack", "v0=b")
+    with closing(SqliteDatabase(paths, clock)) as later:
+        again = [later.heard("slack", mark, now, until, durable=False) for mark in ("v0=a", "v0=b")]
+        late = [
+            later.heard("slack", mark, until + timedelta(seconds=1), until, durable=False) for mark in ("v0=c", "v0=a")
+        ]
+
+    assert first == [True, True]
+    assert again == [False, True]
+    assert late == [True, True]
 
 
 def test_a_report_outside_of_a_transaction_is_a_fault(database: SqliteDatabase) -> None:
