@@ -5,6 +5,7 @@ search of a harness's records takes it for one.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from core.domain.harness import PasteStyle, Traits
@@ -32,6 +33,7 @@ _FRAME = re.compile(
 _HEAD = re.compile(r"^\[[^\[\]\n]{1,120} #[a-km-np-z2-9]{6}\] ", re.MULTILINE)
 _BEGINNING = 32  #: characters of a text, blanks left out, by which a record is known to hold it
 _TOO_LONG = "This message of mine is too long for the terminal. Read all of it in"
+AS_PASTED = "its model got it marked as pasted from somewhere else, and may not take it for its sender's own words"
 _NAME_LIMIT = 40
 _UNPROVABLE = ("/", "!")  #: a harness takes these as commands of its own, and no turn takes the text
 
@@ -176,6 +178,14 @@ def takes(prompt: str, message: NewMessage) -> bool:
         if any(rest.startswith(_bare(beginning)) for beginning in beginnings):
             return True
     return False
+
+
+def is_pasted(parts: Sequence[str], message: NewMessage) -> bool:
+    """Return whether a part that a model got as pasted is of the message: its beginning, or what follows that."""
+    if not parts:
+        return False
+    whole = "".join(framed(message).split())
+    return any(takes(part, message) or (bool(_bare(part)) and _bare(part) in whole) for part in parts)
 
 
 def _expected(message: NewMessage) -> tuple[str, tuple[str, str]]:

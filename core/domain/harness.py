@@ -183,7 +183,7 @@ class PromptReported:
     internal: bool = False
     task: str | None = None
     turn: str = ""
-    wrapped: bool = False  #: its model gets the text as pasted from somewhere else, and not as typed
+    pasted: tuple[str, ...] = ()  #: parts of the text that its model gets as pasted from somewhere else, not as typed
 
 
 @dataclass(frozen=True)
@@ -199,6 +199,7 @@ class TextTaken:
     begins: bool = True
     at: datetime | None = None
     turn: str = ""
+    pasted: tuple[str, ...] = ()  #: see PromptReported
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,7 @@ class TextQueued:
 
     prompt: str
     at: datetime | None = None
+    pasted: tuple[str, ...] = ()  #: see PromptReported
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,10 @@ def shown_by(activity: Activity, event: HarnessEvent, mode: str) -> Shown:
             shown[Capability.BOOT_HOOK] = True
             if source == "resume":
                 shown[Capability.RESUME] = True
-        case PromptReported(internal=False, prompt=prompt, turn=turn, wrapped=wrapped):
+        case PromptReported(internal=False, prompt=prompt, turn=turn, pasted=pasted):
             if is_of_running_turn(activity, turn):
                 shown[Capability.QUEUE_EVIDENCE] = True
-            if wrapped or prompt.count("\n") > LONG_LINES or len(prompt) > LONG_TEXT:
-                shown[Capability.PLAIN_PASTES] = not wrapped
+            shown |= _shown_by_paste(prompt, pasted)
         case TurnEnded(pending_tasks=tasks) if activity.in_turn:
             shown[Capability.TURN_EDGES] = True
             if tasks:
@@ -44,8 +43,9 @@ def shown_by(activity: Activity, event: HarnessEvent, mode: str) -> Shown:
                 shown[Capability.MCP_APPROVAL] = True
         case TurnBlocked():
             shown[Capability.TURN_EDGES] = True
-        case TextTaken(begins=begins):
+        case TextTaken(prompt=prompt, begins=begins, pasted=pasted):
             shown[Capability.TRANSCRIPT] = True
+            shown |= _shown_by_paste(prompt, pasted)
             if not begins:
                 shown[Capability.QUEUE_EVIDENCE] = True
         case TextQueued() | TextReturned():
@@ -53,3 +53,10 @@ def shown_by(activity: Activity, event: HarnessEvent, mode: str) -> Shown:
         case _:
             pass
     return shown
+
+
+def _shown_by_paste(prompt: str, pasted: tuple[str, ...]) -> Shown:
+    """Return what a text shows that reached the model; a short one shows nothing, since it never counts as pasted."""
+    if not pasted and prompt.count("\n") <= LONG_LINES and len(prompt) <= LONG_TEXT:
+        return {}
+    return {Capability.PLAIN_PASTES: not pasted}

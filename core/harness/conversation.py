@@ -13,7 +13,7 @@ from typing import Any
 from core.domain.harness import HarnessEvent, TextQueued, TextReturned, TextTaken, TurnEnded
 from core.errors import StoreBroken, TrustFailed
 from core.harness.base import object_of, text_of
-from core.harness.events import NOTIFICATION, is_internal
+from core.harness.events import NOTIFICATION, is_internal, pasted_parts
 from core.plainfiles import open_plain, too_large, whole_lines
 
 _INTERRUPTED = "[Request interrupted by user"  #: also "… for tool use]"
@@ -150,12 +150,14 @@ def _entry_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
         if not text or is_internal(text):
             return ()
         if operation == "enqueue":
-            return (TextQueued(text, _moment(entry)),)
+            return (TextQueued(text, _moment(entry), pasted_parts(text)),)
         return (TextReturned(text, _moment(entry)),) if operation == "popAll" else ()
     if kind == "attachment":
         attachment = object_of(entry, "attachment")
         text = _flat(attachment.get("prompt")) if text_of(attachment, "type") == "queued_command" else ""
-        return (TextTaken(text, is_internal(text), begins=False, at=_moment(entry)),) if text else ()
+        if not text:
+            return ()
+        return (TextTaken(text, is_internal(text), begins=False, at=_moment(entry), pasted=pasted_parts(text)),)
     if kind == "user" and entry.get("isSidechain") is not True:
         return _user_events(entry)
     return ()
@@ -176,7 +178,8 @@ def _user_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
         return (TurnEnded(""),)
     origin = text_of(object_of(entry, "origin"), "kind")
     if origin == "human":
-        return (TextTaken(text, at=_moment(entry), turn=text_of(entry, "promptId")),)
+        turn = text_of(entry, "promptId")
+        return (TextTaken(text, at=_moment(entry), turn=turn, pasted=pasted_parts(text)),)
     if entry.get("queueTranscriptOnly") is True:
         return ()  # 2.1.332 writes at a resume what did not finish before; its model hears of it with the next prompt
     if origin == "task-notification" and text.lstrip().startswith(NOTIFICATION):

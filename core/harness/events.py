@@ -26,7 +26,8 @@ from core.harness.base import list_of, object_of, text_of
 from core.harness.spool import BLOCKED_SUFFIX
 
 NOTIFICATION = "<task-notification>"  #: begins a prompt that the harness gives itself when background work ends
-_WRAPPER = "<pasted_content id="  #: around what was pasted in one piece; the same in a text of ours is escaped
+#: Around what 2.1.332 takes for pasted from somewhere else; it escapes the same in a text (`<\\pasted_content`).
+_PASTED = re.compile(r'<pasted_content id="(\w+)">\n(.*?)\n</pasted_content id="\1">', re.DOTALL)
 _TASK_ID = re.compile(r"<task-id>\s*([^<\s]{1,80})\s*</task-id>")
 QUESTION_TOOL = "AskUserQuestion"
 _STATUS = re.compile(r"<status>\s*(killed|stopped)\s*</status>")
@@ -50,6 +51,11 @@ def task_of(prompt: str) -> str | None:
     return found[1] if found else None
 
 
+def pasted_parts(prompt: str) -> tuple[str, ...]:
+    """Return the parts of a prompt of which its model is told that they were pasted from somewhere else."""
+    return tuple(found[2] for found in _PASTED.finditer(prompt))
+
+
 def _cut_off(prompt: str) -> bool:
     """Tell whether the prompt says of a background task that it was ended before it had finished."""
     return is_internal(prompt) and _STATUS.search(prompt) is not None
@@ -64,8 +70,7 @@ def interpret(report: Report) -> tuple[HarnessEvent, ...]:
         if report.name.endswith(BLOCKED_SUFFIX):
             return (TurnBlocked(prompt, task_of(prompt), _cut_off(prompt)),)
         turn = text_of(payload, "prompt_id")
-        wrapped = _WRAPPER in prompt
-        return (PromptReported(prompt, is_internal(prompt), task_of(prompt), turn, wrapped),)
+        return (PromptReported(prompt, is_internal(prompt), task_of(prompt), turn, pasted_parts(prompt)),)
     reading = _READINGS.get(event)
     return () if reading is None else reading(payload)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from core.domain.activity import Activity
 from core.domain.delivering import by_argument
-from core.domain.framing import takes
+from core.domain.framing import AS_PASTED, is_pasted, takes
 from core.domain.gate import HoldState, hold_state
 from core.domain.harness import (
     HarnessEvent,
@@ -54,14 +54,14 @@ def settle_by(
     moved: list[InboxRow] = []
     for event in events:
         match event:
-            case PromptReported(internal=False, prompt=prompt, turn=turn):
+            case PromptReported(internal=False, prompt=prompt, turn=turn, pasted=pasted):
                 activity = _activity(system, record)
                 queued = activity is not None and is_of_running_turn(activity, turn)
-                moved += _accepted(system, record, prompt, at, at if queued else None)
-            case TextQueued(prompt=prompt, at=since):
-                moved += _accepted(system, record, prompt, since, since or system.clock.now())
-            case TextTaken(internal=False, prompt=prompt):
-                moved += _confirmed(system, _holding(system, record.uid, prompt))
+                moved += _accepted(system, record, prompt, at, at if queued else None, pasted)
+            case TextQueued(prompt=prompt, at=since, pasted=pasted):
+                moved += _accepted(system, record, prompt, since, since or system.clock.now(), pasted)
+            case TextTaken(internal=False, prompt=prompt, pasted=pasted):
+                moved += _confirmed(system, _holding(system, record.uid, prompt), pasted)
             case ToolStarted(turn=turn) | TurnEnded(turn=turn) | TurnFailed(turn=turn) if turn:
                 moved += _confirmed(system, _reported_in(system, record, turn))
             case TextReturned(prompt=prompt, at=since):
@@ -79,7 +79,12 @@ def _activity(system: System, record: SessionRecord) -> Activity | None:
 
 
 def _accepted(
-    system: System, record: SessionRecord, prompt: str, at: datetime | None, queued_at: datetime | None
+    system: System,
+    record: SessionRecord,
+    prompt: str,
+    at: datetime | None,
+    queued_at: datetime | None,
+    pasted: tuple[str, ...] = (),
 ) -> list[InboxRow]:
     """Note that the harness has the text; `queued_at`: since when its own queue is known to hold it."""
     moved: list[InboxRow] = []
@@ -89,17 +94,23 @@ def _accepted(
         if row.state is MessageState.ACCEPTED and (row.queued_at is not None or queued_at is None):
             continue  # that much is known
         again = at if row.queued_at is not None else None  # it came back once: what is told of that is past by now
-        after = system.inbox.advance(row, MessageState.ACCEPTED, queued_at=queued_at or again)
+        detail = _told_as(row, pasted)
+        after = system.inbox.advance(row, MessageState.ACCEPTED, detail, queued_at=queued_at or again)
         moved += [after] if queued_at is not None else []  # a receipt alone is not told of: more is known in a moment
         _touch(system, row)
     return moved
 
 
-def _confirmed(system: System, rows: Iterable[InboxRow]) -> list[InboxRow]:
+def _told_as(row: InboxRow, pasted: tuple[str, ...]) -> str:
+    """Return what is to be said of a text that its model gets, or gets soon, as pasted; "" for all others."""
+    return AS_PASTED if row.detail == AS_PASTED or is_pasted(pasted, row.message) else ""
+
+
+def _confirmed(system: System, rows: Iterable[InboxRow], pasted: tuple[str, ...] = ()) -> list[InboxRow]:
     moved: list[InboxRow] = []
     for row in rows:
         if MessageState.CONFIRMED in TRANSITIONS[row.state]:
-            moved.append(system.inbox.advance(row, MessageState.CONFIRMED))
+            moved.append(system.inbox.advance(row, MessageState.CONFIRMED, _told_as(row, pasted)))
             _touch(system, row)
     return moved
 
@@ -164,6 +175,7 @@ def tell(system: System, rows: Iterable[InboxRow]) -> None:
             instance=row.instance,
             generation=row.message.generation,
             message=row.message.id,
+            reason=row.detail or None,
             detail=row.state.value,
         )
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from core.agent import session as agent
+from core.agent.answers import Steps, answer
 from core.agent.conversation import Conversation
 from core.agent.dialog import Dialog
 from core.agent.keyboard import Key, Press
@@ -32,6 +33,7 @@ from core.agent.terminal import Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = "99.0.0"  #: nobody has tried it, so that nothing is taken for granted
+_OPENS, _CLOSES = '<pasted_content id="3770">', '</pasted_content id="3770">'
 _VALUED = ("--session-id", "--resume", "--settings", "--mcp-config")
 
 
@@ -46,6 +48,7 @@ class Behaviour:
     bounces: bool = False  #: what a hook blocks comes back into the input line
     forgets: bool = False  #: its queue is gone after an Escape
     stays_busy: bool = False  #: its status file calls it busy while a dialog is open
+    wraps: bool = False  #: what is typed or pasted into it reaches its model as pasted from somewhere else
     transcript: str = "usual"  #: renamed | gone | foreign: another file, none, or lines of another form
 
 
@@ -66,6 +69,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     "transcript of another form": Behaviour(transcript="foreign"),
     "blocked prompts bounce": Behaviour(bounces=True),
     "queue dropped at an escape": Behaviour(forgets=True),
+    "pastes are wrapped": Behaviour(wraps=True),
 }
 
 
@@ -136,6 +140,8 @@ class ClaudeSession(agent.Session):
     # ---- prompts
 
     def _submit(self, message: str) -> None:
+        if self._behaviour.wraps and message.strip():
+            message = f"\n\n{_OPENS}\n{message.rstrip()}\n{_CLOSES}\n"
         text = message.rstrip()
         if text.strip():
             self._truth.tell("received", text)
@@ -249,13 +255,20 @@ def run(argv: Sequence[str]) -> int:
     unheard = set(options.hooks) if "*" in behaviour.unheard else set(behaviour.unheard)
     options = replace(options, hooks={event: each for event, each in options.hooks.items() if event not in unheard})
     ClaudeConversation.form = behaviour.transcript
-    vars(agent).update(Conversation=ClaudeConversation, Dialog=ClaudeDialog)  # of this process alone
+    changes = {"Conversation": ClaudeConversation, "Dialog": ClaudeDialog, "answer": _answer}
+    vars(agent).update(changes)  # of this process alone
     conversation = ClaudeConversation(home, options.session_id)
     if options.resume:
         with suppress(OSError):  # it remembers by other means
             conversation.load()
     with Terminal() as terminal:
         return ClaudeSession(options, conversation, terminal, behaviour, truth).run()
+
+
+def _answer(prompts: Sequence[str], earlier: Sequence[str], *, boot: bool = False) -> Steps:
+    """Answer what stands in the prompts, whatever is around it."""
+    plain = [prompt.replace(_OPENS, "").replace(_CLOSES, "").strip() for prompt in prompts]
+    return answer(plain, earlier, boot=boot)
 
 
 def _given(argv: Sequence[str]) -> tuple[dict[str, str], str | None]:

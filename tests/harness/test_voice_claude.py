@@ -4,9 +4,14 @@ import json
 
 import pytest
 
-from tests.fakes.model import Request
+from core.domain.framing import PASTE_END, PASTE_START, SUBMIT
+from core.domain.harness import PromptReported, TextTaken
+from tests.fakes.model import ModelServer, Request
 from tests.harness.claude_product import ClaudeProduct
+from tests.harness.program import before
+from tests.integration.harness.stage import Stage
 from tests.support.product import NAME
+from tests.support.tmux import wait_until
 
 WRAPPED = "<pasted_content"  #: 2.1.332 tells its model so that a text may not be the user's own words
 
@@ -70,3 +75,25 @@ def test_a_long_tick_arrives_as_the_operators_own(alone: ClaudeProduct) -> None:
 
     assert all(line in request.user for line in instruction.splitlines())
     assert not wrapped(request)
+
+
+@pytest.mark.capability("pasting")
+def test_what_its_model_gets_as_pasted_is_told_by_its_records(stage: Stage, model: ModelServer) -> None:
+    """A text that goes in as one paste is marked as such by newer versions, and then hook and conversation say so."""
+    stage.start_ready()
+    stage.say("first1", "hello")  # what it takes for pasted is settled some moments after its start
+    stage.expect_turns(1)
+    text = "[ann #echo1] one\n" + "\n".join(f"line {number}" for number in range(8))
+
+    stage.keys(PASTE_START + text.encode() + PASTE_END)
+    wait_until(lambda: "[Pasted text #1" in stage.screen(), "it shows that it has the paste")
+    stage.keys(SUBMIT)
+    stage.expect_turns(2)
+
+    [request] = model.requests("line 7")
+    [taken] = [event for event in stage.of(TextTaken) if "#echo1" in event.prompt]
+    parts = (text,) if wrapped(request) else ()
+    [reported] = [event for event in stage.of(PromptReported) if "#echo1" in event.prompt]
+    assert taken.pasted == parts
+    assert reported.pasted == parts
+    assert wrapped(request) is not before("2.1.332")

@@ -17,6 +17,8 @@ from typing import Any
 
 from bot.workspace.thread import WorkspaceThread
 from core.config.loading import load
+from core.domain.capability import Capability, Grade
+from core.domain.framing import AS_PASTED
 from core.domain.message import MessageState
 from core.domain.rows import Row
 from core.domain.session import Outcome
@@ -61,6 +63,7 @@ class Told:
     ended: float
     outcome: str
     detail: str = ""
+    words: str = ""  #: of a say
 
 
 @dataclass
@@ -87,7 +90,7 @@ class Case:
         except CoreError as error:
             self.told.append(Told("say", began, time.time(), "refused", f"{text}: {error}"))
         else:
-            self.told.append(Told("say", began, time.time(), said.state.value, text))
+            self.told.append(Told("say", began, time.time(), said.state.value, text, " ".join(said.messages)))
 
     def reply(self, text: str) -> None:
         """Say it in the thread."""
@@ -165,9 +168,16 @@ def _of_messages(case: Case, events: Sequence[Mapping[str, Any]]) -> Iterator[st
             if event["event"] != "standing.confirmed" or event["message"] != row.message.id:
                 continue
             proof = taken if event["detail"] == "confirmed" else has
+            if is_wrapped(proof) is not (event.get("reason") == AS_PASTED):
+                yield f"the event of {text!r} told whether its model gets it as pasted, and it is not so"
             if not any(deed.at <= _epoch(event["ts"]) + TICK for deed in proof):
                 yield f"{text!r} was told as {event['detail']} before it was so"
     yield from _of_states(case)
+
+
+def is_wrapped(deeds: Sequence[Deed]) -> bool:
+    """Return whether a model gets what these tell of as pasted from somewhere else."""
+    return any("<pasted_content id=" in deed.text for deed in deeds)
 
 
 def _of_states(case: Case) -> Iterator[str]:
@@ -214,8 +224,11 @@ def of_answers(case: Case) -> Iterator[str]:
     for told in case.told:
         if told.verb == "say" and told.outcome in ("confirmed", "accepted"):
             wanted = "taken" if told.outcome == "confirmed" else "received"
-            if not any(told.detail in deed.text and deed.at <= told.ended + TICK for deed in case.deeds(wanted)):
+            had = [deed for deed in case.deeds(wanted) if told.detail in deed.text and deed.at <= told.ended + TICK]
+            if not had:
                 yield f"say answered {told.outcome} for {told.detail!r}, and it was not so"
+            elif is_wrapped(had) is not (AS_PASTED in told.words):
+                yield f"say told of {told.detail!r} whether its model gets it as pasted, and it is not so"
         if told.verb == "interrupt" and told.outcome == Outcome.INTERRUPTED.value:
             over = [deed for deed in case.deeds("over") if told.began <= deed.at <= told.ended + TICK]
             if not over:
@@ -390,8 +403,16 @@ def _now_false(case: Case) -> list[str]:
     """Return what is said that is not so, once all is quiet: of the row, and of where messages stand."""
     began = time.time()
     row = get_standing(case.system, case.name)
-    claim = of_row(case, began, time.time(), row, latency=0.0)
-    return [*_of_states(case), *([claim] if claim else [])]
+    claims = (of_row(case, began, time.time(), row, latency=0.0), _of_pasting(case, row))
+    return [*_of_states(case), *(claim for claim in claims if claim)]
+
+
+def _of_pasting(case: Case, row: Row) -> str:
+    """Judge what the row says of how texts reach the model of the program that runs now."""
+    ends = [deed.at for deed in case.deeds("left")]
+    wrapped = is_wrapped([deed for deed in case.deeds("taken") if not ends or deed.at > ends[-1]])
+    said = (row.capabilities or {}).get(Capability.PLAIN_PASTES.value) == Grade.MISSING.value
+    return "" if said is wrapped else "the row says otherwise how texts reach its model"
 
 
 def _wait_quiet(case: Case) -> None:

@@ -26,6 +26,7 @@ from tests.support.talking import settings_of
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, definition, events, recorded
 
+WRAPPED = '\n\n<pasted_content id="3770">\none\ntwo\n</pasted_content id="3770">\n'
 UNFINISHED = "had not finished when its program ended before"
 
 
@@ -405,7 +406,7 @@ def test_a_file_that_changed_is_read_again(scribe: System, world: World, tmp_pat
 
 def test_the_row_tells_what_the_program_has_shown_of_itself(scribe: System) -> None:
     """Proven is what this instance has shown; the rest is guessed, and what it lacks says what follows."""
-    report(scribe, "UserPromptSubmit", prompt="\n\n<pasted_content id=1>", prompt_id="t-7", permission_mode="plan")
+    report(scribe, "UserPromptSubmit", prompt=WRAPPED, prompt_id="t-7", permission_mode="plan")
     report(scribe, "Stop", last_assistant_message="done", prompt_id="t-7")
 
     row = get_standing(scribe, "scribe")

@@ -19,6 +19,7 @@ from core.domain.framing import (
     defused,
     frame_name,
     framed,
+    is_pasted,
     provable,
     takes,
 )
@@ -356,3 +357,21 @@ def test_a_program_that_reads_lines_gets_no_markers() -> None:
     assert at_terminal(blind, None, False).paste is PasteStyle.PLAIN
     assert at_terminal(blind, None, True) == at_terminal(blind, None, None) == blind
     assert at_terminal(BRACKETED, 4095, False) == BRACKETED
+
+
+@pytest.mark.parametrize(
+    ("parts", "found"),
+    [
+        ((), False),
+        (("[alice via slack #k3f9x2] go on with the tests",), True),
+        (("with the tests",), True),
+        (("go\n  on",), True),
+        (("[bob via slack #aaaaaa] something else",), False),
+        (("somebody's own paste", "on with"), True),
+        (("  \n ",), False),
+    ],
+    ids=["none", "the whole", "its end", "in other lines", "another's", "one of two", "nothing"],
+)
+def test_a_message_is_pasted_where_a_part_of_it_is(parts: tuple[str, ...], found: bool) -> None:
+    """Also where a harness has marked its end alone; what else its model got as pasted says nothing of it."""
+    assert is_pasted(parts, message("go on with the tests")) is found

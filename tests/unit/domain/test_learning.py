@@ -32,7 +32,7 @@ RUNNING = Activity("s-1", "i-1", ActivityState.BUSY, T0, turn_started_at=T0, tur
         (IDLE, PromptReported("hi", turn="t-2"), "", {}),
         (RUNNING, PromptReported("hi", turn="t-1"), "", {C.QUEUE_EVIDENCE: True}),
         (IDLE, PromptReported("one\ntwo\nthree\nfour\nfive"), "", {C.PLAIN_PASTES: True}),
-        (IDLE, PromptReported("\n\n<pasted_content", wrapped=True), "", {C.PLAIN_PASTES: False}),
+        (IDLE, PromptReported("go", pasted=("go",)), "", {C.PLAIN_PASTES: False}),
         (RUNNING, TurnEnded("done"), "", {C.TURN_EDGES: True}),
         (RUNNING, TurnEnded("done", ("b1",)), "", {C.TURN_EDGES: True, C.BACKGROUND_TASKS: True}),
         (IDLE, TurnEnded("done"), "", {}),
@@ -54,7 +54,7 @@ def test_what_was_shown_is_kept_and_the_latest_counts() -> None:
     """A capability that stops working is missing from then on."""
     before = Activity("s-1", "i-1", ActivityState.IDLE, T0, shown={C.PLAIN_PASTES: True, C.MODE: True})
 
-    after = shown_by(before, PromptReported("<pasted_content", wrapped=True), "")
+    after = shown_by(before, PromptReported("go", pasted=("go",)), "")
 
     assert after == {C.PLAIN_PASTES: False, C.MODE: True}
 

@@ -20,11 +20,18 @@ def user(content: Any, **fields: Any) -> dict[str, Any]:
     return {"type": "user", "isSidechain": False, "message": {"role": "user", "content": content}, **fields}
 
 
+PASTED = '\n\n<pasted_content id="3770">\n[ann #k3] hi\nthere\n</pasted_content id="3770">\n'
 HUMAN = {"origin": {"kind": "human"}, "promptSource": "typed"}
 RESULT = [{"tool_use_id": "toolu_1", "type": "tool_result", "content": "ok", "is_error": False}]
 CASES: list[tuple[str, dict[str, Any], tuple[HarnessEvent, ...]]] = [
     ("typed", user("[ann #k3] hi", **HUMAN), (TextTaken("[ann #k3] hi"),)),
     ("typed, as blocks", user([{"type": "text", "text": "hi"}, {"type": "image"}], **HUMAN), (TextTaken("hi"),)),
+    ("pasted", user(PASTED, **HUMAN), (TextTaken(PASTED, pasted=("[ann #k3] hi\nthere",)),)),
+    (
+        "slipped in, pasted",
+        {"type": "attachment", "attachment": {"type": "queued_command", "prompt": PASTED}},
+        (TextTaken(PASTED, begins=False, pasted=("[ann #k3] hi\nthere",)),),
+    ),
     ("notification", user(NOTE, origin={"kind": "task-notification"}), (TextTaken(NOTE, internal=True),)),
     (
         "what did not finish before a resume, which begins no turn",

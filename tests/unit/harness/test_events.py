@@ -33,6 +33,10 @@ COMMON = {
     "permission_mode": "default",
 }
 NOTE = "<task-notification>\n<task-id>bnyggtyon</task-id>\n<status>completed</status>\n</task-notification>"
+WRAPPED = "".join(
+    f'look at\n\n<pasted_content id="3770">\n{text}\n</pasted_content id="3770">\n'
+    for text in ("a\nb", "<\\pasted_content> c")
+)
 KILLED = NOTE.replace("completed", "killed")
 BACKGROUND = {"command": "sleep 3", "description": "run a command", "run_in_background": True}
 RAN = {"stdout": "", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False}
@@ -82,6 +86,11 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
     ),
     ("start after clear", report("SessionStart", source="clear"), (Ready(COMMON["session_id"], "clear"),)),
     ("prompt", report("UserPromptSubmit", prompt="[boot #b0] hi"), (PromptReported("[boot #b0] hi", turn=TURN),)),
+    (
+        "prompt with pasted parts",
+        report("UserPromptSubmit", prompt=WRAPPED),
+        (PromptReported(WRAPPED, turn=TURN, pasted=("a\nb", "<\\pasted_content> c")),),
+    ),
     (
         "notification",
         report("UserPromptSubmit", prompt=NOTE),
