@@ -56,16 +56,16 @@ class Stage:
         """Return the words of a tmux command on the stage's server."""
         return ["tmux", "-L", self.socket, *words]
 
-    def record_all(self) -> None:
-        """Record every declared session as started, each with a live pane whose program sleeps."""
+    def record_all(self, program: str = "exec sleep 2147483647\n") -> None:
+        """Record every declared session as started, each with a live pane that runs this shell script."""
         system = self.system()
         launcher = self.folder / "sleeping"
-        launcher.write_text("#!/bin/sh\nexec sleep 2147483647\n")
+        launcher.write_text(f"#!/bin/sh\n{program}")
         launcher.chmod(0o700)
         now = system.clock.now()
         for definition in system.settings.standing.sessions:
             instance = new_instance()
-            deadline = system.clock.now() + timedelta(seconds=10)
+            deadline = system.clock.now() + timedelta(seconds=60)
             system.runner.spawn(Spawn(target_for(definition.name), instance, launcher, self.folder, {}, deadline))
             record = SessionRecord(definition.name, new_uid(), definition, now, instance_id=instance)
             system.records.write(replace(record, status=Status.RUNNING, started_at=now))

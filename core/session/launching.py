@@ -162,9 +162,9 @@ def output_path(paths: StatePaths, uid: str) -> Path:
 
 
 def save_output(paths: StatePaths, uid: str, text: str) -> None:
-    """Keep the last of a screen. Raises StoreBroken."""
+    """Keep the last of a screen; a stop of many sessions does not wait for the disk for it. Raises StoreBroken."""
     own_folder(paths.session(uid))
-    write_private(output_path(paths, uid), text.encode("utf-8", "replace"))
+    write_private(output_path(paths, uid), text.encode("utf-8", "replace"), durable=False)
 
 
 def remove_files(paths: StatePaths, uid: str, instance: str | None) -> None:

@@ -1,5 +1,6 @@
 """A session's folder as its harness's adapter sees it, and the small files in it by which the session is held.
 
+They concern a program that lives: after a crash of the machine none does, so that they are not synced to the disk.
 Every command that speaks to a session looks here, so nothing heavy is imported.
 """
 
@@ -38,7 +39,7 @@ def context_of(
 def set_hold_file(paths: StatePaths, uid: str) -> None:
     """Make the file that blocks turns born inside the harness. Raises StoreBroken."""
     own_folder(paths.session(uid))
-    write_private(paths.session(uid) / HOLD, b"")
+    write_private(paths.session(uid) / HOLD, b"", durable=False)
 
 
 def has_hold_file(paths: StatePaths, uid: str) -> bool:
@@ -48,10 +49,10 @@ def has_hold_file(paths: StatePaths, uid: str) -> bool:
 
 def clear_hold_file(paths: StatePaths, uid: str) -> None:
     """Remove that file. Raises StoreBroken."""
-    remove_file(paths.session(uid) / HOLD)
+    remove_file(paths.session(uid) / HOLD, durable=False)
 
 
 def clear_flags(paths: StatePaths, uid: str, *, held: bool) -> None:
     """Remove what an earlier instance left: `asking`, `tool`, and `hold` where nothing holds it. Raises StoreBroken."""
     for name in (ASKING, TOOL, *(() if held else (HOLD,))):
-        remove_file(paths.session(uid) / name)
+        remove_file(paths.session(uid) / name, durable=False)

@@ -124,28 +124,31 @@ def _make_missing(folder: Path) -> None:
             raise NotADirectoryError(errno.ENOTDIR, "a file of that name is there", str(folder)) from None
 
 
-def write_private(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+def write_private(path: Path, data: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
     """Replace the file in one step and sync it: a crash leaves the old content or the new. Raises StoreBroken.
 
-    `mode` is 0600, or 0700 for what is to be run. The folder must exist.
+    `mode` is 0600, or 0700 for what is to be run. The folder must exist. What is not `durable` outlives a crash of
+    ours, and may be empty after one of the machine.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
-        _write_new(temporary, data, mode)
+        _write_new(temporary, data, mode, durable=durable)
         temporary.replace(path)
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
     except OSError as error:
         with suppress(OSError):  # the first error is the one to tell, and the next write of this name clears the rest
             temporary.unlink(missing_ok=True)
         raise broken(error, path, "write the file") from error
 
 
-def _write_new(path: Path, data: bytes, mode: int) -> None:
+def _write_new(path: Path, data: bytes, mode: int, *, durable: bool) -> None:
     path.unlink(missing_ok=True)  # a process with our id died here
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         write_all(descriptor, data)
-        os.fsync(descriptor)
+        if durable:
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -166,11 +169,12 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def remove_file(path: Path) -> None:
-    """Remove the file durably; absent is fine. Raises StoreBroken."""
+def remove_file(path: Path, *, durable: bool = True) -> None:
+    """Remove the file, and sync that if it is to be `durable`; absent is fine. Raises StoreBroken."""
     try:
-        path.unlink(missing_ok=True)
-        sync_folder(path.parent)
+        path.unlink()
+        if durable:
+            sync_folder(path.parent)
     except FileNotFoundError:
         return
     except OSError as error:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,30 +36,21 @@ def all_idle(ten: Product) -> bool:
 
 
 def test_ten_sessions_outlive_their_service(ten: Product) -> None:
-    """The first list has all ten, with activity and tasks, in the same panes; each is watched again.
-
-    That list, and the service behind it, take two seconds: or no more than a few of the lists that it costs here.
-    """
+    """The first list has all ten, with activity and tasks, in the same panes; each is watched again."""
     service = ten.serve().wait_swept()
     wait_until(lambda: all_idle(ten), "all are idle")
     said = ten.cli("standing", "say", NAMES[0], "--text", "background 300", "--json")
     wait_until(lambda: rows(ten)[0]["pendingTasks"], "the task is listed")
-    begun = time.monotonic()
-    rows(ten)
-    usual = time.monotonic() - begun
     panes = ten.panes()
     started = len(ten.events("standing.started", "standing.resumed"))
 
     service.kill()
     killed = ten.panes()
-    begun = time.monotonic()
     ten.serve()
     listed = rows(ten)
-    took = time.monotonic() - begun
 
     assert said.code == 0
     assert killed == panes
-    assert took < max(2.0, 8 * usual)
     assert [row["running"] for row in listed] == [True] * COUNT
     assert [row["activity"] for row in listed] == ["busy", *["idle"] * (COUNT - 1)]
     assert len(listed[0]["pendingTasks"]) == 1

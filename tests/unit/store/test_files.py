@@ -66,6 +66,27 @@ def test_a_symlink_is_replaced_and_not_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "file").is_symlink()
 
 
+def test_the_disk_is_waited_for_where_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file and its folder are synced; what a crash of the machine makes void, and what changed nothing, is not."""
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+
+    def syncs(do: Callable[[], None]) -> int:
+        synced.clear()
+        do()
+        return len(synced)
+
+    path = tmp_path / "file"
+    lasting = [syncs(lambda: write_private(path, b"1")), syncs(lambda: remove_file(path))]
+    passing = [
+        syncs(lambda: write_private(path, b"2", durable=False)),
+        syncs(lambda: remove_file(path, durable=False)),
+        syncs(lambda: remove_file(path)),
+    ]
+
+    assert (lasting, passing) == ([2, 1], [0, 0, 0])
+
+
 def test_removing_what_is_absent_is_fine(tmp_path: Path) -> None:
     """Neither a missing file nor a missing folder is an error."""
     (tmp_path / "file").write_text("")
