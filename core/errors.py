@@ -162,6 +162,19 @@ class StoreBroken(CoreError):
     code = "store_broken"
 
 
+class StoreGone(StoreBroken):
+    """The database's file is not the one any more that was worked with: nothing more can be kept in it."""
+
+    code = "store_gone"
+
+    def __init__(self, path: object, what: str) -> None:
+        super().__init__(
+            f"{path}: the database {what}",
+            "put it back while nothing runs, if you have it; else `the-loop start` begins a new one: what waited in "
+            "the old one is lost, and each thread is told",
+        )
+
+
 class RowBroken(StoreBroken):
     """One row of the database cannot be understood; the message names table, row and value."""
 

@@ -55,7 +55,13 @@ def build_system(
     What a mere listing does not use is made, and imported, at its first use. Without a `clock` it is the machine's.
     """
     clock, paths = clock or SystemClock(), StatePaths(settings.state_root)
-    database = SqliteDatabase(paths, clock)
+
+    def begun() -> None:
+        from core.session.sessions import tell_database_begun
+
+        tell_database_begun(system)
+
+    database = SqliteDatabase(paths, clock, begun=begun)
     tmux = settings.routing.tmux
     server = _tmux_server(settings, environ)
     clean = server.environ

@@ -67,9 +67,7 @@ def _note(binding: Binding, done: Swept) -> NewPost:
         uid=binding.uid,
         name=binding.name,
         channel_kind=binding.channel_kind,
-        text=f"{_what(done)}: nobody was listening when they were sent."
-        if done.caught_up > 1
-        else f"{_what(done)}: nobody was listening when it was sent.",
+        text=f"{_what(done)}: {'they were' if done.caught_up > 1 else 'it was'} not taken in when sent.",
         channel=binding.channel,
         thread=binding.thread,
     )

@@ -77,6 +77,8 @@ class Event(StrEnum):
 
     SERVICE_STARTED = "service.started"
     SERVICE_STOPPED = "service.stopped"
+    SERVICE_DATABASE_BEGUN = "service.database_begun"  #: a new one, though sessions had run
+    SERVICE_FILE_GONE = "service.file_gone"  #: what the service works with was removed or replaced, which ends it
     SERVICE_WORKER_FAILED = "service.worker_failed"
     SERVICE_OPERATOR_OVERRIDE = "service.operator_override"  #: an agent's process used --as-operator
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 from core.domain.session import SessionRecord
@@ -129,6 +130,11 @@ class Retention(Protocol):
 class Database(Protocol):
     """Transactions over inbox, outbox, bindings, loops and activities."""
 
+    @property
+    def path(self) -> Path:
+        """Return its file."""
+        ...
+
     def transaction(self, *, durable: bool) -> AbstractContextManager[None]:
         """Run the calls of this thread's block as one transaction; `durable` syncs it to the disk before it returns."""
         ...
@@ -139,6 +145,22 @@ class Database(Protocol):
 
     def sync(self) -> None:
         """Return once all that was committed is on the disk. Callable from every thread. Raises StoreBroken."""
+        ...
+
+    def open(self) -> None:
+        """Make the database where there is none. Raises StoreBroken."""
+        ...
+
+    def is_there(self) -> bool:
+        """Tell whether there is one that holds anything. Raises StoreBroken where that cannot be seen."""
+        ...
+
+    def same_file(self) -> None:
+        """Raise StoreGone where the file was removed, replaced or emptied since this process has opened it."""
+        ...
+
+    def check(self) -> None:
+        """Raise StoreBroken where what is in it is damaged, as far as a second of looking shows."""
         ...
 
     def ingested(self, instance: str, report: str) -> bool:

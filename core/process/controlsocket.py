@@ -132,6 +132,7 @@ class ControlSocket:
         self._answered = threading.Condition()
         self._unheard: dict[int, socket.socket] = {}  #: by descriptor, in the order of their coming
         self._accepts = True
+        self._bound: tuple[int, int] | None = None  #: device and inode of the socket's file
 
     def open(self) -> None:
         """Bind the socket, 0600. The caller holds the service lock, so a socket that is there is a dead one's."""
@@ -152,7 +153,18 @@ class ControlSocket:
             ) from error
         server.listen(_BACKLOG)
         server.settimeout(0.5)
-        self._server = server
+        self._server, self._bound = server, self._found()
+
+    def same_file(self) -> bool:
+        """Tell whether our socket is still the one under its name. Raises OSError where that cannot be seen."""
+        return self._bound is not None and self._found() == self._bound
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            found = os.lstat(self._path)
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
     def run(self, stopping: threading.Event) -> None:
         """Answer until `stopping` is set; then nobody new is heard, and what is being answered is finished.
@@ -179,11 +191,12 @@ class ControlSocket:
             self._answered.wait_for(lambda: not self._answering, _FINISH_SECONDS)
 
     def close(self) -> None:
-        """Stop listening and remove the socket."""
+        """Stop listening and remove the socket, unless it is another's by now."""
         if self._server is not None:
             self._server.close()
             self._server = None
-            self._path.unlink(missing_ok=True)
+            if self.same_file():
+                self._path.unlink(missing_ok=True)
 
     def _hear(self, connection: socket.socket) -> None:
         """Answer a caller in a thread of its own. Raises OSError where there is none to be had."""

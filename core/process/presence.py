@@ -33,6 +33,16 @@ def running_service(lock: Path) -> int | None:
     return None
 
 
+def is_open_file(descriptor: int, path: Path) -> bool:
+    """Tell whether the open file stands under that name. Raises OSError where that cannot be seen."""
+    opened = os.fstat(descriptor)
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return False
+    return (found.st_dev, found.st_ino) == (opened.st_dev, opened.st_ino)
+
+
 class ServiceLock:
     """Held by the one service of a state root."""
 
@@ -76,6 +86,10 @@ class ServiceLock:
                         "`the-loop stop` ends it, `the-loop status` looks at it",
                     ) from None
             self._clock.pause(_ASKER_SECONDS)
+
+    def same_file(self) -> bool:
+        """Tell whether the lock's file is still the one that is held; whoever locks another has a lock as well."""
+        return self._descriptor is not None and is_open_file(self._descriptor, self._lock)
 
     def release(self) -> None:
         """Let go; the file stays."""

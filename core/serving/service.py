@@ -14,9 +14,9 @@ from typing import Any
 from core.clock import Deadline, SystemClock
 from core.config.digest import digest_of
 from core.domain.services import ServiceRow
-from core.errors import CoreError
+from core.errors import CoreError, Refused, StoreBroken, StoreGone
 from core.process.connections import Connections
-from core.process.controlsocket import ControlSocket, Talk
+from core.process.controlsocket import ControlSocket, NoAnswer, Talk, ask
 from core.process.logs import bound_log
 from core.process.poke import Poke
 from core.process.presence import ServiceLock
@@ -28,6 +28,8 @@ _STAGE_SECONDS = 10.0  # for all workers of one stage together
 STOP_SECONDS = 4 * _STAGE_SECONDS  #: what a stop takes at most, by the stages that Worker names
 _PASSING = (OSError, MemoryError, ImportError, CoreError)  #: no descriptor, no memory, a disk that fails: it may pass
 _LONGEST_PAUSE = 60.0
+_LOOK_SECONDS = 2.0  #: between two looks at the files that nobody may take away
+_PING_SECONDS = 1.0
 _STEADY_SECONDS = 30.0  #: a worker that works for so long is well again
 
 Run = Callable[[threading.Event], None]
@@ -112,12 +114,11 @@ class Bell:
         with suppress(BlockingIOError):  # full: it rings already
             os.write(self._clapper, b"\0")
 
-    def wait(self) -> None:
-        """Return once it rang."""
+    def wait(self, seconds: float) -> bool:
+        """Wait so long for a ring, and tell whether it rang."""
         poll = select.poll()
         poll.register(self._ear, select.POLLIN)
-        while not poll.poll():
-            continue
+        return bool(poll.poll(1000 * seconds))
 
     def close(self) -> None:
         """Give the signals back to whom they belonged."""
@@ -151,6 +152,7 @@ class Service:
         self._lock = ServiceLock(system.paths.service_lock, system.clock)
         self._swept = threading.Event()
         self._sweep_report: Mapping[str, Any] = {}
+        self._gone = ""  #: what of its own files is not the one any more that it works with
         self._bell = Bell()
         socket = ControlSocket(
             system.paths.service_socket,
@@ -167,7 +169,7 @@ class Service:
         return self._bell.signal
 
     def run(self, ready: Callable[[], None] = lambda: None) -> int:
-        """Serve until SIGTERM or SIGINT, or until a worker dies: then the exit code is not 0.
+        """Serve until SIGTERM or SIGINT, or until a worker dies or a file of its own is gone: then the code is not 0.
 
         Raises Refused if another service holds the state root, StoreBroken if the state cannot be used.
         """
@@ -175,6 +177,7 @@ class Service:
         private_folder(self._system.paths.local)
         self._lock.take()
         try:
+            self._refuse_second()
             bound_log(self._system.paths.service_log)
             self._bell.listen(signal.SIGTERM, signal.SIGINT)
             self._socket.open()
@@ -182,7 +185,10 @@ class Service:
             for worker in self._workers:
                 worker.start(self._bell.ring)
             ready()
-            self._bell.wait()
+            while not self._bell.wait(_LOOK_SECONDS):
+                self._gone = self._missed()
+                if self._gone:
+                    break
             return self._stop()
         finally:
             self._socket.close()
@@ -190,18 +196,48 @@ class Service:
             self._bell.close()
             self._lock.release()
 
+    def _refuse_second(self) -> None:
+        """Raise Refused where a service answers whose lock's file was removed: the one that is held is new."""
+        try:
+            pid = ask(self._system.paths.service_socket, "ping", _PING_SECONDS).get("pid")
+        except NoAnswer:
+            return
+        raise Refused(
+            f"a service runs already for this state root (pid {pid}), whose lock was removed",
+            f"it ends by itself within seconds, else `kill {pid}`; then start again",
+        )
+
+    def _missed(self) -> str:
+        """Return what is wrong with the files that the service works with, "" where nothing is.
+
+        It would go on alone: another service could start beside it, and what it keeps would be found by nobody.
+        """
+        paths = self._system.paths
+        try:
+            self._system.database.same_file()
+            mine = ((self._lock.same_file, paths.service_lock), (self._socket.same_file, paths.service_socket))
+            return next((f"{path} was removed or replaced" for same, path in mine if not same()), "")
+        except StoreGone as error:
+            return str(error)
+        except (OSError, StoreBroken) as error:
+            _LOG.warning("cannot look at the service's own files", extra={"reason": str(error)})
+            return ""
+
     def _stop(self) -> int:
+        if self._gone:
+            _LOG.error("the service ends: a file of its own is gone", extra={"reason": self._gone})
+            self._system.events.emit("service.file_gone", level="error", detail=self._gone)
         failed = [worker for worker in self._workers if worker.failure]
         for worker in failed:
             self._system.events.emit("service.worker_failed", level="error", reason=worker.name, detail=worker.failure)
         late = [name for stage in sorted({w.stage for w in self._workers}) for name in self._stop_stage(stage)]
         self._system.events.emit(
             "service.stopped",
-            level="error" if failed else "info",
-            reason=self._bell.signal or "a worker died",
+            level="error" if failed or self._gone else "info",
+            reason=self._bell.signal or ("a file of its own is gone" if self._gone else "a worker died"),
             detail=f"did not stop in time: {', '.join(late)}" if late else None,
         )
-        return 1 if failed else 0
+        return 1 if failed or self._gone else 0
 
     def _stop_stage(self, stage: int) -> list[str]:
         workers = [worker for worker in self._workers if worker.stage == stage]

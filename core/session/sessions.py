@@ -69,6 +69,22 @@ def record_of_instance(system: System, instance: str) -> SessionRecord | None:
     return next((record for record in records if record.instance_id == instance), None)
 
 
+def has_run(system: System) -> bool:
+    """Tell whether any session was ever started: each start makes a database first. Raises StoreBroken."""
+    records = (entry for entry in system.records.all() if isinstance(entry, SessionRecord))
+    return any(record.instance_id is not None for record in records)
+
+
+def tell_database_begun(system: System) -> None:
+    """Tell that a database was begun anew, where that means that an earlier one was lost."""
+    if has_run(system):
+        system.events.emit(
+            "service.database_begun",
+            level="warning",
+            detail=f"{system.database.path} was gone or empty, and sessions had run: what waited in it is lost",
+        )
+
+
 def _from_entry(settings: Settings, name: str, entry: SessionRecord | RecordUnreadable | None) -> Known:
     if isinstance(entry, RecordUnreadable):
         return _known(settings, name, None, entry)

@@ -10,10 +10,10 @@ from core.domain.restarting import ended_unasked
 from core.domain.rows import Answer, Row, StatusReport
 from core.domain.services import HarnessRow, ServiceRow
 from core.domain.session import HoldKind, Live, Outcome, Phase
-from core.errors import StoreBroken, UnsupportedHarness
+from core.errors import StoreBroken, StoreGone, UnsupportedHarness
 from core.session.ahead import trouble_ahead
 from core.session.apart import Unforeseen, apart
-from core.session.sessions import Known, every_session, resolve, resolve_record
+from core.session.sessions import Known, every_session, has_run, resolve, resolve_record
 from core.standing.common import Told, foreign, told_of
 from core.standing.dying import tell_server_lost
 from core.standing.listing import Glance, glance, row_of, rows_told
@@ -22,6 +22,7 @@ from core.standing.spawning import Opened, StartOrder
 from core.standing.starting import begin_each, finish_all
 from core.standing.stopping import stop_standing
 from core.standing.together import Tmux
+from core.store.files import check_room, is_there
 from core.system import System
 from core.values import replace
 
@@ -109,10 +110,15 @@ def _with_trouble(system: System, known: Known, row: Row) -> Row:
 
 
 def _database_rows(system: System, view: Glance) -> tuple[ServiceRow, ...]:
-    """Return a row for the database where it, or a row of it, cannot be read; else it is taken for granted."""
+    """Return a row for the database where it, or a row of it, cannot be used; else it is taken for granted."""
     if view.queued is None:
         return (ServiceRow("database", False, None, "; ".join(view.trouble)),)
     try:
+        if not system.database.is_there() and has_run(system):
+            raise StoreGone(system.database.path, "is not there any more, or is empty")
+        if is_there(system.paths.local):
+            check_room(system.paths.local)
+        system.database.check()
         system.inbox.check()
         system.outbox.check()
     except StoreBroken as error:

@@ -178,6 +178,7 @@ def _check_place(system: System, checked: Checked, ended: Mapping[str, Ended]) -
 
 
 def _mark_starting(system: System, before: SessionRecord, known: Known, order: StartOrder) -> SessionRecord:
+    system.database.open()  # else whoever finds a session that has run, and none, takes it for lost
     kept = before.hold if before.hold and (before.hold.kind is HoldKind.PAUSED or not order.clear_holds) else None
     record = replace(
         before.moved(SessionEvent.START),

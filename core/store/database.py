@@ -1,20 +1,25 @@
 """The SQLite database: connections, transactions, and which spool reports were taken in.
 
+A file that is removed or replaced while it is open goes on taking what is written, and nobody ever sees it again. So
+each transaction asks, before it begins and once it is committed, whether the file is still the one under that name.
+
 Imported by every command, so nothing heavy is imported here: sqlite3 comes with the first connection. Nothing is
 opened before it is used, and reading a database that was never written makes none.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from core.clock import Clock, Deadline, iso
-from core.errors import StoreBroken
+from core.errors import StoreBroken, StoreGone
 from core.loggers import logger
 from core.paths import StatePaths
 from core.store import queries
@@ -29,6 +34,8 @@ _LOG = logger(__name__)
 Parameters = Sequence[Any] | Mapping[str, Any]
 _SYNC = getattr(os, "fdatasync", os.fsync)  # macOS has no such call; a log's times need not be on the disk
 _WAL_POLL = 0.02  # seconds between two attempts to switch a new file to WAL
+_CHECK_SECONDS = 1.0  #: of looking for damage
+_CHECK_STEPS = 20_000  #: of SQLite's between two looks at the clock
 
 
 class _Session:
@@ -44,10 +51,12 @@ class _Session:
 class SqliteDatabase:
     """Implements Database. Threads may share it: each gets its own connection.
 
-    `busy_seconds` bounds the wait for another writer.
+    `busy_seconds` bounds the wait for another writer. `begun` is called once a database was made where none was.
     """
 
-    def __init__(self, paths: StatePaths, clock: Clock, busy_seconds: float = 5.0) -> None:
+    def __init__(
+        self, paths: StatePaths, clock: Clock, busy_seconds: float = 5.0, begun: Callable[[], None] = lambda: None
+    ) -> None:
         self._root = paths.root
         self._path = paths.database
         self._clock = clock
@@ -56,6 +65,10 @@ class SqliteDatabase:
         self._opening = threading.Lock()
         self._sessions: dict[threading.Thread, _Session] = {}
         self._bad_rows: dict[str, str] = {}
+        self._begun = begun
+        self._log = self._path.with_name(self._path.name + "-wal")
+        self._files: dict[Path, tuple[int, int]] = {}  #: device and inode of what is open
+        self._gone: tuple[Path, str] | None = None
 
     @property
     def path(self) -> Path:
@@ -98,21 +111,23 @@ class SqliteDatabase:
 
         What a checkpoint has moved out of the log since is there already: it syncs the log first (SQLite, WAL mode).
         """
-        log = self._path.with_name(self._path.name + "-wal")
+        self.same_file()
         try:
-            descriptor = os.open(log, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self._log, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 _SYNC(descriptor)
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise broken(error, log, "sync the file") from error
+            raise broken(error, self._log, "sync the file") from error
 
     def read(self, query: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """Return all rows of a query; none where no database was made yet. Raises StoreBroken."""
         if not self._exists():
             return []
         session = self._session()
+        if session.depth == 0:
+            self.same_file()
         with self._translated:
             return session.connection.execute(query, parameters).fetchall()
 
@@ -166,6 +181,67 @@ class SqliteDatabase:
         """Return the rows that were found and not understood so far, each with its remedy."""
         return tuple(self._bad_rows.values())
 
+    def open(self) -> None:
+        """See Database."""
+        self._session()
+
+    def is_there(self) -> bool:
+        """See Database. An empty file without a log beside it holds nothing: it was just made, or was emptied."""
+        try:
+            found = os.stat(self._path)
+            return found.st_size > 0 or not stat.S_ISREG(found.st_mode) or os.path.lexists(self._log)
+        except FileNotFoundError:
+            if not self._path.is_symlink():
+                return False
+            error = OSError(errno.ELOOP, "it is a symbolic link that leads nowhere")
+            raise broken(error, self._path, "use the file") from None
+        except OSError as error:
+            raise broken(error, self._path, "look for the file") from error
+
+    def same_file(self) -> None:
+        """See Database. Once it was not, it never is again: others may have begun another one meanwhile."""
+        for path, known in self._files.items():
+            self._gone = self._gone or self._missed(path, known)
+        if self._gone:
+            raise StoreGone(*self._gone)
+
+    def _missed(self, path: Path, known: tuple[int, int]) -> tuple[Path, str] | None:
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            what = "was removed"
+        except OSError as error:
+            raise broken(error, path, "look for the file") from error
+        else:
+            if (found.st_dev, found.st_ino) != known:
+                what = "was replaced by another file"
+            elif path == self._path and not found.st_size:
+                what = "was emptied"
+            else:
+                return None
+        return path, f"{what} while it was in use"
+
+    def check(self) -> None:
+        """See Database."""
+        if not self._exists():
+            return
+        connection = self._session().connection
+        deadline = Deadline(self._clock, _CHECK_SECONDS)
+        connection.set_progress_handler(deadline.passed, _CHECK_STEPS)
+        try:
+            with self._translated:
+                found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        except StoreBroken:
+            if not deadline.passed():
+                raise
+            return
+        finally:
+            connection.set_progress_handler(None, 0)
+        if found != "ok":
+            from core.store.sqlerrors import damaged
+
+            raise damaged(self._path, found)
+
     def close(self) -> None:
         """Close every thread's connection. No thread may be inside a call."""
         with self._opening, self._translated:
@@ -173,12 +249,14 @@ class SqliteDatabase:
                 _, session = self._sessions.popitem()
                 session.connection.close()
             self._local = threading.local()
+            self._files.clear()
 
     # ------------------------------------------------------------ transactions
 
     @contextmanager
     def _outermost(self, session: _Session, durable: bool) -> Iterator[None]:
         connection = session.connection
+        self.same_file()
         with self._translated:
             self._set_synchronous(session, "FULL" if durable else "NORMAL")
             connection.execute("BEGIN IMMEDIATE")
@@ -186,6 +264,7 @@ class SqliteDatabase:
         try:
             yield
             self._commit(session)
+            self.same_file()
         except BaseException:
             self._undo(session, "ROLLBACK")
             raise
@@ -234,20 +313,15 @@ class SqliteDatabase:
     # ------------------------------------------------------------ connections
 
     def _exists(self) -> bool:
-        """Tell whether there is a database. Raises StoreBroken where that cannot be seen."""
-        if getattr(self._local, "session", None) is not None:
-            return True
-        try:
-            return self._path.exists()
-        except OSError as error:
-            raise broken(error, self._path, "look for the file") from error
+        """Tell whether there is one to read. Raises StoreBroken where that cannot be seen."""
+        return getattr(self._local, "session", None) is not None or self.is_there()
 
     def _session(self) -> _Session:
         session: _Session | None = getattr(self._local, "session", None)
         if session is None:
             with self._opening:
-                self._close_dead_threads()
                 session = _Session(self._open())
+                self._close_dead_threads()  # after that: SQLite removes the log with its last connection
                 self._sessions[threading.current_thread()] = session
             self._local.session = session
         return session
@@ -261,7 +335,9 @@ class SqliteDatabase:
 
         from core.store.migrations import migrate
 
+        self.same_file()
         self._make_private_file()
+        begun = False
         with self._translated:
             connection = sqlite3.connect(
                 self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
@@ -269,11 +345,27 @@ class SqliteDatabase:
             try:
                 connection.row_factory = sqlite3.Row
                 self._use_wal(connection)
-                migrate(connection, str(self._path))
+                begun = migrate(connection, str(self._path))
             except BaseException:
                 connection.close()
                 raise
+        try:
+            self._know_files()
+        except BaseException:
+            connection.close()
+            raise
+        if begun:
+            self._begun()
         return connection
+
+    def _know_files(self) -> None:
+        """Keep which files are open. Raises StoreGone where the threads' connections are not to the same one."""
+        if self._files:
+            self.same_file()
+        for path in (self._path, self._log):
+            with suppress(FileNotFoundError):  # a file system on which SQLite keeps no log of its own
+                found = os.stat(path)
+                self._files.setdefault(path, (found.st_dev, found.st_ino))
 
     def _make_private_file(self) -> None:
         """Make the file 0600 before SQLite would make it by the umask; its -wal and -shm take over the mode.
@@ -283,14 +375,18 @@ class SqliteDatabase:
         secure_root(self._root)
         private_folder(self._path.parent)
         try:
-            if not self._path.exists():
+            if not os.path.lexists(self._path):
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-            elif self._path.stat().st_mode & 0o077:
+                return
+            mode = self._path.stat().st_mode
+            if not stat.S_ISREG(mode):
+                raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "it is no plain file")
+            if mode & 0o077:
                 self._path.chmod(0o600)
         except FileExistsError:
             return  # another process was first
         except OSError as error:
-            raise broken(error, self._path, "make the file") from error
+            raise broken(error, self._path, "use the file") from error
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """Switch to WAL, which lasts. SQLite does not wait where two processes do this at once, so we do."""
@@ -302,6 +398,12 @@ class SqliteDatabase:
                 connection.execute("PRAGMA journal_mode = WAL")
                 return
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or deadline.passed():
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                if deadline.passed():
+                    if not self._path.stat().st_size:  # it cannot become one while another process has it open
+                        from core.store.sqlerrors import damaged
+
+                        raise damaged(self._path, "it was emptied while a process has it open") from error
                     raise
             self._clock.pause(min(_WAL_POLL, deadline.remaining()))

@@ -10,6 +10,7 @@ from pathlib import Path
 from core.errors import StoreBroken
 
 _LONGEST_TOKEN = 4096  # bytes
+_ROOM = 1 << 16  # bytes, without which no session can be started
 _REMEDIES = {
     errno.ENOSPC: "free some space on that disk, then try again",
     errno.EDQUOT: "free some of your quota on that disk, then try again",
@@ -151,6 +152,24 @@ def _write_new(path: Path, data: bytes, mode: int, *, durable: bool) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def check_room(folder: Path) -> None:
+    """Raise StoreBroken where a few pages cannot be written into the folder.
+
+    They are written: neither a quota nor a limit on the size of files shows in what the disk says of its free space.
+    """
+    path = folder / f".room.{os.getpid()}.tmp"
+    try:
+        path.unlink(missing_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            path.unlink()
+            write_all(descriptor, bytes(_ROOM))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise broken(error, folder, "write into the folder") from error
 
 
 def write_all(descriptor: int, data: bytes) -> None:

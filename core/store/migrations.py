@@ -334,16 +334,19 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 
 
-def migrate(connection: sqlite3.Connection, place: str, steps: Sequence[Sequence[str]] = MIGRATIONS) -> None:
-    """Bring the database to the latest layout, each missing step once, all in one transaction.
+def migrate(connection: sqlite3.Connection, place: str, steps: Sequence[Sequence[str]] = MIGRATIONS) -> bool:
+    """Bring the database to the latest layout, each missing step once, all in one transaction; tell if it was empty.
 
     `connection` is in autocommit mode; `place` names the file in messages. Raises sqlite3.Error, and StoreBroken for a
-    database that a newer release has changed, which is left as it is.
+    database that a newer release has changed, or that is somebody else's: it is left as it is.
     """
     if _version(connection, place, len(steps)) == len(steps):
-        return
+        return False
     connection.execute("BEGIN IMMEDIATE")
     try:
+        begins = _version(connection, place, len(steps)) == 0
+        if begins and connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+            raise StoreBroken(f"{place}: this is no database of the-loop: it has other tables", "move it away")
         for step in steps[
             _version(connection, place, len(steps)) :
         ]:  # asked again: another process may have been first
@@ -351,6 +354,7 @@ def migrate(connection: sqlite3.Connection, place: str, steps: Sequence[Sequence
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {len(steps)}")
         connection.execute("COMMIT")
+        return begins
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")

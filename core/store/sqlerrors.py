@@ -4,12 +4,17 @@ import sqlite3
 from pathlib import Path
 
 from core.errors import StoreBroken
+from core.store.files import check_room
 
 _SPACE = "free some space on that disk, then try again"
 _DAMAGED = (
     "stop the service, move the file aside together with its -wal and -shm files, and restore a copy if there is one"
 )
 _RIGHTS = "make that file and its folder writable for you, or point state.root elsewhere"
+_OPENED = (
+    "see to it that only plain files of yours stand under that name and the same with -wal and -shm, in a folder that "
+    "you may write to"
+)
 _LOCKED = "find the process that holds it (`fuser`), or try again"
 
 # Primary result codes: https://www.sqlite.org/rescode.html
@@ -21,9 +26,10 @@ _KNOWN: dict[int, tuple[str, str]] = {
     sqlite3.SQLITE_NOTADB: ("the database is damaged", _DAMAGED),
     sqlite3.SQLITE_READONLY: ("the database is read-only", _RIGHTS),
     sqlite3.SQLITE_PERM: ("the database may not be used", _RIGHTS),
-    sqlite3.SQLITE_CANTOPEN: ("the database cannot be opened", _RIGHTS),
+    sqlite3.SQLITE_CANTOPEN: ("the database cannot be opened", _OPENED),
     sqlite3.SQLITE_IOERR: ("the disk failed, or is full", "look at that disk and its free space, then try again"),
 }
+_LACKS = ("no such table", "no such column")  #: what SQLite says of a database that is not what it was
 _OTHER = ("the database refused", "this is a fault of the-loop: please report it with this message")
 
 
@@ -31,8 +37,20 @@ def broken(error: sqlite3.Error, path: Path) -> StoreBroken:
     """Return the error that names the file, what SQLite said and what helps."""
     code = getattr(error, "sqlite_errorcode", None)
     reason, remedy = _KNOWN.get(code & 0xFF, _OTHER) if code is not None else _OTHER
+    if str(error).startswith(_LACKS):
+        reason, remedy = "the database lacks what it should hold", _DAMAGED
     name = getattr(error, "sqlite_errorname", type(error).__name__)
+    if code is not None and code & 0xFF == sqlite3.SQLITE_IOERR:  # also of a disk that has no room for its files
+        try:
+            check_room(path.parent)
+        except StoreBroken as no_room:
+            return StoreBroken(f"{path}: {no_room.message} ({name}: {error})", no_room.remedy)
     return StoreBroken(f"{path}: {reason} ({name}: {error})", remedy)
+
+
+def damaged(path: Path, told: str) -> StoreBroken:
+    """Return the error for a database in which SQLite finds faults of this kind, or whose file tells of one."""
+    return StoreBroken(f"{path}: the database is damaged ({' '.join(told.split())})", _DAMAGED)
 
 
 class Translated:

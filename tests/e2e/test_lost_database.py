@@ -7,7 +7,7 @@ from tests.support.tmux import wait_until
 
 
 def lose_database(product: Product) -> None:
-    """Remove the database and what belongs to it, which nothing has open."""
+    """Remove the database and what belongs to it."""
     files = list(product.paths.local.glob("the-loop.db*"))
     assert files
     for file in files:
@@ -40,6 +40,30 @@ def test_the_thread_is_the_sessions_again_and_nothing_is_taken_twice(talking: Pr
     assert opened(talking) == 1
     assert [event["reason"] for event in talking.events("channel.rebound")] == ["database-lost"]
     assert talking.record()["slackThread"] == thread
+
+
+def test_a_service_whose_database_is_taken_away_ends_and_the_next_one_goes_on(talking: Product) -> None:
+    """It says which file is gone and writes into nothing that nobody finds; no reply is typed twice, none is lost."""
+    workspace, service = talking.workspace, talking.serve().wait_swept()
+    thread = talking.root()
+    workspace.say("alice", "agents", "before the loss", thread)
+    talking.wait_reply(thread, "before the loss")
+    lose_database(talking)
+
+    code = service.ended()
+    status = talking.cli("status", "--json")
+    talking.serve().wait_swept()
+    talking.wait_reply(thread, "The database of the-loop was lost")
+    workspace.say("alice", "agents", "after the loss", thread)
+    talking.wait_reply(thread, "after the loss")
+
+    [gone] = talking.events("service.file_gone")
+    assert code == 1
+    assert str(talking.paths.database) in gone["detail"]
+    assert (status.code, status.services["database"]["running"]) == (1, False)
+    assert "not there any more" in status.services["database"]["detail"]
+    assert (talking.count("before the loss"), talking.count("after the loss")) == (1, 1)
+    assert opened(talking) == 1
 
 
 def test_no_second_thread_while_slack_cannot_be_asked(talking: Product) -> None:

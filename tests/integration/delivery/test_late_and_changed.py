@@ -455,7 +455,7 @@ def test_a_sweep_moves_the_cursor_forward_only_and_tells_once(door: Door, bound:
     [after] = door.threads("slack", TEAM)
     assert (thread.name, thread.cursor, thread.shared) == ("scribe", THREAD, None)
     assert (after.cursor, after.shared) == ("1700.000300", False)
-    assert notes(bound) == ["3 replies caught up, the oldest 14 min old: nobody was listening when they were sent."]
+    assert notes(bound) == ["3 replies caught up, the oldest 14 min old: they were not taken in when sent."]
     assert '"channel.backfilled"' in bound.paths.events.read_text()
     assert door.threads("slack", "T9") == ()
 

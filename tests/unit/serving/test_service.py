@@ -231,3 +231,40 @@ def test_connection_that_is_shut_out_is_down_however_it_reads() -> None:
 
     assert [(row.running, row.detail) for row in shut] == [(False, "token_revoked")]
     assert [(row.running, row.detail) for row in (*taken, *connections.rows())] == [(True, "connected")] * 2
+
+
+@pytest.mark.parametrize("name", ["the-loop.db", "the-loop.db-wal", "service.lock", "service.sock"])
+def test_a_service_ends_where_a_file_of_its_own_is_taken_away(system: System, name: str) -> None:
+    """It would work on alone, and another could begin beside it: it says which file is gone, and exits with 1."""
+
+    def lose() -> None:
+        system.database.open()
+        (system.paths.local / name).unlink()
+
+    code = service(system, Worker("delivery", 1, until_told)).run(ready=lose)
+
+    [gone] = events(system, "service.file_gone")
+    [stopped] = events(system, "service.stopped")
+    assert code == 1
+    assert f"{system.paths.local / name}" in gone["detail"]
+    assert "removed" in gone["detail"]
+    assert (stopped["level"], stopped["reason"]) == ("error", "a file of its own is gone")
+
+
+def test_no_second_service_begins_beside_one_whose_lock_was_removed(system: System) -> None:
+    """It answers its socket, which says more than a lock's file that is new; and its socket is left alone."""
+    told: list[str] = []
+
+    def begin_another() -> None:
+        system.paths.service_lock.unlink()
+        other = World(system.paths.root.parent, "loop-test-none", system.paths.root.parent).system()
+        with pytest.raises(Refused) as error:
+            service(other).run(ready=terminate)
+        told.append(str(error.value))
+        told.append(str(ask(system.paths.service_socket, "ping", 5.0)["pid"]))
+
+    code = service(system, Worker("delivery", 1, until_told)).run(ready=begin_another)
+
+    assert code == 1
+    assert told == [told[0], str(os.getpid())]
+    assert "a service runs already" in told[0]

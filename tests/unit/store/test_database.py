@@ -4,13 +4,15 @@ import errno
 import os
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from core.errors import Refused, StoreBroken
+from core.clock import SystemClock
+from core.errors import Refused, StoreBroken, StoreGone
 from core.paths import StatePaths
 from core.store import queries
 from core.store.database import SqliteDatabase
@@ -273,3 +275,181 @@ def test_a_folder_in_place_of_the_database_is_said(paths: StatePaths, database: 
 
     with pytest.raises(StoreBroken, match=r"the-loop\.db"):
         database.read("SELECT 1")
+
+
+def removed(path: Path) -> None:
+    """Take the database away, as somebody does who wants to begin anew."""
+    path.unlink()
+
+
+def replaced(path: Path) -> None:
+    """Put a copy in its place, as a restore does."""
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
+def emptied(path: Path) -> None:
+    """Cut it to nothing."""
+    os.truncate(path, 0)
+
+
+def without_log(path: Path) -> None:
+    """Take away the log, which holds what was committed last."""
+    path.with_name(path.name + "-wal").unlink()
+
+
+LOSSES = pytest.mark.parametrize("lose", [removed, replaced, emptied, without_log])
+
+
+@LOSSES
+def test_nothing_is_kept_in_a_file_that_is_not_the_databases_any_more(
+    paths: StatePaths, database: SqliteDatabase, inbox: SqliteInbox, lose: Callable[[Path], None]
+) -> None:
+    """Neither a read nor a write, in whichever thread, works on; what stands in its place is not touched."""
+    inbox.add([a_message(1)])
+    lose(paths.database)
+    place = paths.database.read_bytes() if paths.database.exists() else None
+    errors: list[str] = []
+
+    def elsewhere() -> None:
+        with pytest.raises(StoreGone) as told:
+            inbox.add([a_message(2)])
+        errors.append(str(told.value))
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+
+    for attempt in (lambda: inbox.add([a_message(3)]), lambda: inbox.unsettled("s-scribe"), database.sync):
+        with pytest.raises(StoreGone, match=r"the-loop\.db.* while it was in use; put it back"):
+            attempt()
+    assert len(errors) == 1
+    assert (paths.database.read_bytes() if paths.database.exists() else None) == place
+
+
+@LOSSES
+def test_what_was_lost_while_it_was_written_is_not_told_as_kept(
+    paths: StatePaths, database: SqliteDatabase, lose: Callable[[Path], None]
+) -> None:
+    """The commit went into a file that nobody finds: whoever asked for it is told that nothing is stored."""
+    database.open()
+
+    def write() -> None:
+        with database.transaction(durable=False):
+            database.ingested("i-1", "r-1")
+            lose(paths.database)
+
+    with pytest.raises(StoreGone):
+        write()
+
+
+def test_a_file_that_has_come_back_is_not_worked_with_any_more(paths: StatePaths, database: SqliteDatabase) -> None:
+    """Others may have begun another one meanwhile: only a new process begins with what is there."""
+    database.open()
+    aside = paths.database.with_name("aside")
+    paths.database.rename(aside)
+    with pytest.raises(StoreGone):
+        database.same_file()
+    aside.rename(paths.database)
+
+    with pytest.raises(StoreGone):
+        database.read("SELECT 1")
+
+
+def test_an_emptied_file_is_not_called_locked(paths: StatePaths, database: SqliteDatabase) -> None:
+    """A process that has it open keeps it from becoming a database again; the reason is that it is empty."""
+    database.open()
+    os.truncate(paths.database, 0)
+    other = SqliteDatabase(paths, SystemClock(), busy_seconds=0.1)
+
+    with pytest.raises(StoreBroken, match=r"the database is damaged \(it was emptied.*move the file aside"):
+        other.read("SELECT 1")
+
+
+def test_an_empty_file_is_no_database_to_read(paths: StatePaths, database: SqliteDatabase) -> None:
+    """Whoever looks makes none of it: what is lost shows until somebody begins anew."""
+    paths.local.mkdir(parents=True)
+    paths.database.touch()
+
+    found = database.read("SELECT * FROM inbox")
+
+    assert (found, database.is_there(), paths.database.stat().st_size) == ([], False, 0)
+
+
+def test_a_database_of_something_else_is_left_alone(paths: StatePaths, database: SqliteDatabase) -> None:
+    """Tables of ours are no gift to it."""
+    paths.local.mkdir(parents=True)
+    with sqlite3.connect(paths.database) as theirs:
+        theirs.execute("CREATE TABLE theirs (word TEXT)")
+    theirs.close()
+
+    with pytest.raises(StoreBroken, match=r"no database of the-loop.*move it away"):
+        database.open()
+
+    with sqlite3.connect(paths.database) as theirs:
+        assert [row[0] for row in theirs.execute("SELECT name FROM sqlite_schema")] == ["theirs"]
+    theirs.close()
+
+
+def test_a_database_that_lacks_a_table_is_damaged(paths: StatePaths, database: SqliteDatabase) -> None:
+    """It is not told as a fault of the-loop, which nobody could do anything about."""
+    database.open()
+    with sqlite3.connect(paths.database) as other:
+        other.execute("DROP TABLE inbox")
+    other.close()
+
+    with pytest.raises(StoreBroken, match=r"lacks what it should hold.*move the file aside"):
+        database.read("SELECT * FROM inbox")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/nowhere/at-all")], ids=["FIFO", "link"])
+def test_what_is_no_file_is_not_taken_for_a_database(
+    paths: StatePaths, database: SqliteDatabase, make: Callable[[Path], None]
+) -> None:
+    """It is named, with what helps; it holds nobody up, and is not read as "there is none"."""
+    paths.local.mkdir(parents=True)
+    make(paths.database)
+
+    with pytest.raises(StoreBroken, match=r"the-loop\.db: cannot use the file: it is .*; move "):
+        database.read("SELECT 1")
+
+
+def test_damage_where_nothing_reads_is_found_by_the_check(
+    paths: StatePaths, database: SqliteDatabase, inbox: SqliteInbox
+) -> None:
+    """A page that no look at a session needs is looked at as well."""
+    inbox.add([a_message(number, text="x" * 3000) for number in range(40)])
+    database.check()
+    database.close()
+    whole = bytearray(paths.database.read_bytes())
+    page = whole.index(b"x" * 2000) // 4096 * 4096
+    whole[page : page + 4096] = b"\x55" * 4096
+    paths.database.write_bytes(whole)
+
+    with pytest.raises(StoreBroken, match=r"the database is damaged .*move the file aside"):
+        database.check()
+
+
+def test_a_check_of_a_large_database_ends_in_time(
+    paths: StatePaths, inbox: SqliteInbox, database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could not be looked at in time is not called damaged."""
+    inbox.add([a_message(number) for number in range(40)])
+    monkeypatch.setattr("core.store.database._CHECK_SECONDS", 0.0)
+    monkeypatch.setattr("core.store.database._CHECK_STEPS", 1)
+
+    database.check()
+
+    assert inbox.unsettled("s-scribe")
+
+
+def test_a_database_that_is_begun_is_told(paths: StatePaths, clock: StandingClock) -> None:
+    """Once, by whoever made it."""
+    told: list[str] = []
+    for _ in range(2):
+        database = SqliteDatabase(paths, clock, begun=lambda: told.append("begun"))
+        database.open()
+        database.close()
+
+    assert told == ["begun"]

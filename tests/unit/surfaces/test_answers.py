@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import resource
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -14,6 +16,7 @@ from core.harness.claude import versions
 from core.harness.claude.versions import TRIED
 from core.surfaces.cli.main import run
 from core.surfaces.cli.printing import print_logs, print_row, print_rows
+from core.system import System
 from core.wiring import build_system
 from tests.unit.surfaces.conftest import Terminal
 
@@ -476,3 +479,93 @@ def test_no_text_of_a_row_makes_a_row_of_its_own(capsys: pytest.CaptureFixture[s
 
     assert [line.split()[0] for line in shown] == ["NAME", "scribe", "name", "description"]
     assert all("first scribe  running" in line for line in (shown[1], shown[3]))
+
+
+def recorded(terminal: Terminal) -> System:
+    """Return the terminal's ports, with a session that has run, and a database."""
+    system = build_system(load(terminal.config, dict(os.environ)), dict(os.environ))
+    system.database.open()
+    system.records.write(SessionRecord("scribe", "u-1", Definition("scribe"), system.clock.now(), instance_id="i-1"))
+    system.close()
+    return system
+
+
+def no_database(system: System) -> None:
+    """Remove it with all that belongs to it."""
+    for file in system.paths.local.glob("the-loop.db*"):
+        file.unlink()
+
+
+def empty_database(system: System) -> None:
+    """Cut it to nothing."""
+    no_database(system)
+    system.paths.database.touch()
+
+
+def damaged_database(system: System) -> None:
+    """Write over what no command but a check reads."""
+    whole = system.paths.database.read_bytes()
+    system.paths.database.write_bytes(whole[: len(whole) // 2] + b"\x55" * (len(whole) - len(whole) // 2))
+
+
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [(no_database, "not there any more"), (empty_database, "is empty"), (damaged_database, "the database is damaged")],
+)
+def test_status_tells_of_a_database_that_was_lost_or_damaged(
+    terminal: Terminal, harm: Callable[[System], None], told: str
+) -> None:
+    """In a row of its own that names the file and the remedy; asking twice changes nothing."""
+    harm(recorded(terminal))
+
+    for _ in range(2):
+        assert terminal.run("status", "--json") == 1
+        [row] = [row for row in terminal.json["services"] if row["name"] == "database"]
+        assert row["running"] is False
+        assert str(terminal.paths.database) in row["detail"]
+        assert told in row["detail"]
+        assert "put it back" in row["detail"] or "move the file aside" in row["detail"]
+
+
+def test_status_asks_for_no_database_where_no_session_ever_ran(terminal: Terminal) -> None:
+    """Nothing is lost there."""
+    terminal.run("status", "--json")
+
+    assert [row["name"] for row in terminal.json["services"]] == ["service"]
+
+
+def test_a_database_that_is_begun_anew_is_told_in_the_event_log(terminal: Terminal) -> None:
+    """Whatever makes it: what waited in the old one is lost."""
+    no_database(recorded(terminal))
+
+    terminal.run("standing", "stop", "scribe")
+    terminal.run("events", "--json")
+
+    found = [json.loads(line) for line in terminal.out.splitlines()]
+    [begun] = [event for event in found if event["event"] == "service.database_begun"]
+    assert str(terminal.paths.database) in begun["detail"]
+
+
+@contextmanager
+def no_room() -> Iterator[None]:
+    """Let no file of this process grow, as a full disk does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_status_tells_that_nothing_can_be_written(terminal: Terminal) -> None:
+    """Looking needs no room, but nothing else works: the row names the folder, the reason and what helps."""
+    recorded(terminal)
+
+    with no_room():
+        code = terminal.run("status", "--json")
+
+    [row] = [row for row in terminal.json["services"] if row["name"] == "database"]
+    assert (code, row["running"]) == (1, False)
+    assert f"{terminal.paths.local}: cannot write into the folder: File too large" in row["detail"]
+    assert "raise the limit" in row["detail"]
+    assert not list(terminal.paths.local.glob(".room*"))
