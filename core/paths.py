@@ -68,9 +68,9 @@ class StatePaths:
         return self.local / "api-token"
 
     @property
-    def http_address(self) -> Path:
-        """Where the service listens for HTTP: `{"url", "pid"}`, there while it does."""
-        return self.local / "http.json"
+    def http_socket(self) -> Path:
+        """Where the service listens for HTTP besides its port: nobody else can stand there."""
+        return self.local / "http.sock"
 
     @property
     def tmux_conf(self) -> Path:

@@ -285,9 +285,7 @@ class ServiceBlock(Block):
         _SERVICE.host,
         description="Address or name to listen on; one that is not of this machine alone is warned of by `status`",
     )
-    port: int = Field(
-        _SERVICE.port, ge=0, le=65_535, description="TCP port; 0: a free one, which `status` and local/http.json name"
-    )
+    port: int = Field(_SERVICE.port, ge=0, le=65_535, description="TCP port; 0: a free one, which `status` names")
     token_env: VariableName = Field(
         _SERVICE.token_env,
         description="Variable that holds the token; where it is not set one is made, in local/api-token",

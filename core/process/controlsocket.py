@@ -67,6 +67,27 @@ def ask(path: Path, operation: str, seconds: float) -> Mapping[str, Any]:
     return answer
 
 
+def listening(path: Path) -> socket.socket:
+    """Return a socket that listens under that name, for us alone; what stands there is removed. Raises StoreBroken."""
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        path.unlink(missing_ok=True)
+        previous = os.umask(0o177)
+        try:
+            with _address(path) as address:
+                server.bind(address)
+        finally:
+            os.umask(previous)
+    except OSError as error:
+        server.close()
+        raise StoreBroken(
+            f"cannot listen on {path}: {error}",
+            "set state.root to a shorter path on a local disk, and see what stands there",
+        ) from error
+    server.listen(_BACKLOG)
+    return server
+
+
 def _connect(connection: socket.socket, address: str, seconds: float) -> None:
     """Connect. A socket with a time-out does not wait for place in the other's backlog (connect(2)): this does."""
     clock = SystemClock()
@@ -136,22 +157,7 @@ class ControlSocket:
 
     def open(self) -> None:
         """Bind the socket, 0600. The caller holds the service lock, so a socket that is there is a dead one's."""
-        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            self._path.unlink(missing_ok=True)
-            previous = os.umask(0o177)
-            try:
-                with _address(self._path) as address:
-                    server.bind(address)
-            finally:
-                os.umask(previous)
-        except OSError as error:
-            server.close()
-            raise StoreBroken(
-                f"cannot listen on {self._path}: {error}",
-                "set state.root to a shorter path on a local disk, and see what stands there",
-            ) from error
-        server.listen(_BACKLOG)
+        server = listening(self._path)
         server.settimeout(0.5)
         self._server, self._bound = server, self._found()
 

@@ -120,8 +120,7 @@ def _signature(body: bytes) -> dict[str, str]:
 
 
 def _post(running: Product, body: bytes, headers: dict[str, str]) -> int:
-    wait_until(running.paths.http_address.exists, "the service listens for HTTP")
-    parts = urlsplit(json.loads(running.paths.http_address.read_text())["url"])
+    parts = urlsplit(running.http_url())
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
     try:
         own = {"Host": "loop.example.org", "Content-Type": "application/json", "Origin": "https://slack.com"}

@@ -234,6 +234,16 @@ class Product:
         process, output = self.begin("--config", str(self.config), "serve", env=environ, within=within)
         return Serving(self, process, output).wait_up()
 
+    def http_url(self) -> str:
+        """Return where the service listens for HTTP, once it does."""
+
+        def rows() -> list[str]:
+            answer = ask(self.paths.service_socket, "status", PATIENCE)["services"]
+            return [row["detail"].split(": ")[0] for row in answer if row["name"] == "http" and row["running"]]
+
+        wait_until(rows, "the service listens for HTTP")
+        return rows()[0]
+
     def answers(self, pid: int) -> bool:
         """Tell whether the service with that pid answers its socket."""
         try:

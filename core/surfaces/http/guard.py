@@ -16,6 +16,7 @@ from core.surfaces.http.addresses import allowed_hosts
 from core.surfaces.http.answers import refusal
 
 OPEN_PATHS = frozenset({"/health"})  #: what may be asked without a token
+UNIX_HOSTS = frozenset({"localhost"})  #: what a client of the Unix socket may call us
 AGENTS_PATH = "/mcp"  #: what is asked with a session's token, which whoever answers there looks at
 _TRUSTED = "trusted"
 
@@ -42,7 +43,10 @@ class Guard:
             return None
         hosts = _values(scope, b"host")
         server = scope.get("server")
-        allowed = allowed_hosts(self._host, self._port, server[0] if server else None)
+        if server is not None and server[1] is None:  # our Unix socket, which no page can reach
+            allowed = UNIX_HOSTS
+        else:
+            allowed = allowed_hosts(self._host, self._port, server[0] if server else None)
         if len(hosts) != 1 or hosts[0].lower() not in allowed:
             return refusal(
                 403,

@@ -1,20 +1,20 @@
 """The HTTP host: one worker of the service that listens, serves, and ends in time.
 
-A port that is taken stops nobody's session: the service goes on, and `status` says what is wrong.
+A port that is taken stops nobody's session: the service goes on, and `status` says what is wrong. Besides the port
+there is a Unix socket in the state folder, where nobody else can stand: who asks there hands the token to us alone.
 """
 
 import errno
-import json
 import logging
-import os
 import select
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from core.config.settings import ServiceSettings
 from core.errors import CoreError, StoreBroken
-from core.store.files import remove_file, write_private
+from core.process.controlsocket import listening
+from core.store.files import remove_file
 from core.surfaces.http.addresses import bracketed, is_loopback
 from core.surfaces.http.facts import HTTP_ROW, Facts
 from core.surfaces.http.token import api_token
@@ -63,22 +63,24 @@ class HttpHost:
         paths, port = self._facts.system.paths, int(listener.getsockname()[1])
         url = url_of(self._settings.host, port)
         token = api_token(paths.api_token, self._settings.token_env, self._facts.system.environ)
-        write_private(paths.http_address, json.dumps({"url": url, "pid": os.getpid()}).encode() + b"\n")
+        remove_file(paths.local / "http.json")  # named the port of a service that may have been killed long ago
         try:
-            self._tell(HTTP_ROW, True, url if is_loopback(self._settings.host) else f"{url}: {_EXPOSED}")
-            if _asked(listener, stopping):
-                _run_server(self._facts, listener, self._settings.host, port, token, stopping)
+            with listening(paths.http_socket) as own:
+                self._tell(HTTP_ROW, True, url if is_loopback(self._settings.host) else f"{url}: {_EXPOSED}")
+                if _asked((listener, own), stopping):
+                    _run_server(self._facts, [listener, own], self._settings.host, port, token, stopping)
         finally:
-            remove_file(paths.http_address)
+            remove_file(paths.http_socket)
 
 
-def _asked(listener: socket.socket, stopping: threading.Event) -> bool:
+def _asked(listeners: Sequence[socket.socket], stopping: threading.Event) -> bool:
     """Wait for the first connection, which then waits to be accepted; False if the service ends before one comes.
 
     The web framework takes 11 to 16 MiB and the better part of a second: where nobody asks, nobody pays for it.
     """
     poll = select.poll()
-    poll.register(listener, select.POLLIN)
+    for listener in listeners:
+        poll.register(listener, select.POLLIN)
     while not stopping.is_set():
         if poll.poll(1000 * _LOOK_SECONDS):
             return True
@@ -86,7 +88,7 @@ def _asked(listener: socket.socket, stopping: threading.Event) -> bool:
 
 
 def _run_server(
-    facts: Facts, listener: socket.socket, host: str, port: int, token: str, stopping: threading.Event
+    facts: Facts, listeners: list[socket.socket], host: str, port: int, token: str, stopping: threading.Event
 ) -> None:
     import uvicorn
 
@@ -113,7 +115,7 @@ def _run_server(
         server_header=False,
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
-    Server(config).run(sockets=[listener])
+    Server(config).run(sockets=listeners)
 
 
 def listen(settings: ServiceSettings) -> socket.socket:

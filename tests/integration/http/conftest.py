@@ -11,7 +11,6 @@ import pytest
 
 from bot.workspace.thread import WorkspaceThread
 from tests.support.product import Product, product
-from tests.support.tmux import wait_until
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,7 @@ class Web:
     @property
     def url(self) -> str:
         """Return where the service listens, once it does."""
-        wait_until(self._product.paths.http_address.exists, "the service listens for HTTP")
-        return str(json.loads(self._product.paths.http_address.read_text())["url"])
+        return self._product.http_url()
 
     @property
     def token(self) -> str:

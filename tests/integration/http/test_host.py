@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -155,17 +157,59 @@ def test_the_operators_own_token_comes_from_the_environment_and_reaches_no_pane(
     assert "token-of-the-operator" not in alone.tmux("show-environment", "-g")
 
 
-def test_where_it_listens_is_in_status_and_in_a_file_while_it_does(alone: Product, web: Web) -> None:
-    """With port 0 both name the real port; the file is private and goes with the service."""
+def test_where_it_listens_is_in_status(alone: Product, web: Web) -> None:
+    """With port 0 it names the real port; its socket is private and goes with the service."""
     service = alone.serve().wait_swept()
 
-    row, address = http_row(alone), json.loads(alone.paths.http_address.read_text())
+    row = http_row(alone)
 
     assert (row["running"], row["detail"]) == (True, web.url)
-    assert address == {"url": web.url, "pid": service.pid}
-    assert alone.paths.http_address.stat().st_mode & 0o777 == 0o600
+    assert alone.paths.http_socket.stat().st_mode & 0o777 == 0o600
     assert service.stop() == 0
-    assert not alone.paths.http_address.exists()
+    assert not alone.paths.http_socket.exists()
+
+
+def over_socket(alone: Product, path: str, *headers: str) -> str:
+    """Ask as docs/operations.md says, and return the status and the body."""
+    given = [word for header in headers for word in ("-H", header)]
+    url = ["--unix-socket", "http.sock", *given, f"http://localhost{path}"]
+    words = ["curl", "-s", "-w", "%{http_code}", *url]
+    return subprocess.run(words, cwd=alone.paths.local, capture_output=True, text=True, timeout=60, check=False).stdout
+
+
+def test_the_socket_answers_as_the_port_does(alone: Product, web: Web) -> None:
+    """With the token, under the name that curl gives; a foreign name and a missing token are refused there as well."""
+    alone.serve().wait_swept()
+    token = f"Authorization: Bearer {web.token}"
+
+    assert over_socket(alone, "/metrics", token).endswith("200")
+    assert over_socket(alone, "/health").endswith("200")
+    assert over_socket(alone, "/metrics").endswith("401")
+    assert over_socket(alone, "/metrics", token, "Host: evil.example").endswith("403")
+
+
+def test_whoever_takes_the_port_of_a_killed_service_is_handed_no_token(alone: Product, web: Web) -> None:
+    """Nothing in the state folder leads to the port; its socket reaches nobody, until the next service is there."""
+    service = alone.serve().wait_swept()
+    address, token = urlsplit(web.url), web.token
+    service.kill()
+    with socket.create_server((LOCAL, address.port or 0)) as thief:
+        thief.settimeout(1)
+
+        answered = over_socket(alone, "/metrics", f"Authorization: Bearer {token}")
+        row = [row for row in alone.cli("status", "--json").json["services"] if row["name"] == "http"]
+
+        assert answered.endswith("000")
+        assert row == []
+        assert not [file for file in alone.paths.local.glob("*") if file.is_file() and "127.0.0.1" in _text(file)]
+        with pytest.raises(TimeoutError):
+            thief.accept()
+    alone.serve().wait_swept()
+    wait_until(lambda: over_socket(alone, "/health").endswith("200"), "the next service answers there")
+
+
+def _text(file: Path) -> str:
+    return file.read_bytes().decode("utf-8", "replace")
 
 
 def test_a_port_that_is_taken_stops_no_session(alone: Product) -> None:
@@ -196,7 +240,7 @@ def test_a_token_that_others_may_read_is_not_served_with(alone: Product) -> None
     wait_until(lambda: str(alone.paths.api_token) in str(http_row(alone)["detail"]), "the file is named")
 
     assert http_row(alone)["running"] is False
-    assert not alone.paths.http_address.exists()
+    assert not alone.paths.http_socket.exists()
 
 
 def test_listening_on_every_address_is_warned_of(alone: Product, web: Web) -> None:
