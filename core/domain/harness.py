@@ -140,6 +140,7 @@ class Report:
     instance: str
     name: str
     payload: Mapping[str, Any]
+    by_record: bool = False  #: no hook wrote it: the conversation's own record tells the same
 
     @property
     def mode(self) -> str:
@@ -240,6 +241,36 @@ class TurnFailed:
     message: str
     failure: Failure = Failure.OTHER
     turn: str = ""  #: the turn's id, "" where it is not told
+
+
+@dataclass(frozen=True)
+class TurnSeen:
+    """A turn as the conversation's own record shows it so far. Times are those of its lines (UTC)."""
+
+    began_at: datetime
+    turns: tuple[str, ...]  #: its ids: one for each text that it took together, or one for all; "" where none is told
+    prompts: tuple[str, ...]  #: the texts that it began with
+    internal: bool = False  #: nobody typed them
+    answered: bool = False  #: the model has said something, or failed to
+    answer: str = ""  #: the last thing that it said
+    over_at: datetime | None = None
+    failed: TurnFailed | None = None
+    cut_off: bool = False  #: it was ended in the terminal
+    hook_trouble: str = ""  #: why a hook of it could not run, in the harness's words
+
+    @property
+    def turn(self) -> str:
+        """The id that its end is told with."""
+        return self.turns[-1]
+
+
+@dataclass(frozen=True)
+class Retry:
+    """What a harness shows while it tries a request again by itself."""
+
+    reason: str  #: in its words, "" where it has none
+    attempt: int
+    most: int
 
 
 @dataclass(frozen=True)

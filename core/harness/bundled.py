@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,20 +16,21 @@ from core.domain.harness import (
     Launch,
     Opinion,
     Report,
+    Retry,
     SessionContext,
     Traits,
 )
 from core.domain.session import Definition
 from core.errors import InvalidValue
 from core.harness.base import SETTINGS
-from core.harness.conversation import ConversationFile, has_answer, has_turn, untaken
+from core.harness.conversation import ConversationFile, TurnsFile, has_answer, has_turn, untaken
 from core.harness.events import interpret
 from core.harness.hooks.install import install_hooks
 from core.harness.status import read_opinion
 from core.harness.tools import install_tools, servers_file
 
 if TYPE_CHECKING:
-    from core.ports import Transcript
+    from core.ports import Transcript, TurnRecord
 
 _PROGRAM = Path(agent.__file__).parent  #: what `python` is given to run
 _STATE = "agent"  #: folder in the session's folder
@@ -114,12 +116,20 @@ class BundledHarness:
             return None
         return ConversationFile(_conversation(context, context.session_id), from_start=from_start)
 
+    def turns(self, context: SessionContext, since: datetime) -> TurnRecord | None:
+        """Open the conversation's file, which need not be there yet; None without an id."""
+        return TurnsFile(_conversation(context, context.session_id), since=since) if context.session_id else None
+
     def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
         """Read the agent's status file."""
         return read_opinion(context.folder / _STATE / "sessions" / f"{pane_pid}.json")
 
     def screen_ready(self, screen: str) -> bool | None:
         """Return None: a hook tells when it reads."""
+        return None
+
+    def retry_shown(self, screen: str) -> Retry | None:
+        """Return None: it tries nothing again."""
         return None
 
 

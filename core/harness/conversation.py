@@ -5,49 +5,64 @@ The bundled agent writes the same.
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from core.domain.harness import HarnessEvent, TextQueued, TextReturned, TextTaken, TurnEnded
+from core.domain.harness import (
+    HarnessEvent,
+    TextQueued,
+    TextReturned,
+    TextTaken,
+    TurnEnded,
+    TurnFailed,
+    TurnSeen,
+)
 from core.errors import StoreBroken, TrustFailed
 from core.harness.base import object_of, text_of
-from core.harness.events import NOTIFICATION, is_internal, pasted_parts
+from core.harness.events import NOTIFICATION, failure_of, is_internal, pasted_parts
 from core.plainfiles import open_plain, too_large, whole_lines
+from core.values import replace
 
 _INTERRUPTED = "[Request interrupted by user"  #: also "… for tool use]"
 _CHUNK = 1 << 16
+_LATEST = 1 << 25  #: bytes of a conversation in which turns are looked for that nobody has told of
+_TROUBLE = 300  #: characters of why a hook could not run
+_SAYS = re.compile(rb'"type": ?"(?:user|assistant|system|attachment)"')  #: of a line that is worth parsing
 _LONGEST_LINE = 1 << 26  #: bytes; one that holds pictures has some millions
 _MOST_UNREAD = 1 << 30  #: bytes; a conversation of weeks has some hundred millions
 
 
-class ConversationFile:
-    """Evidence of which texts the harness has queued and taken. Implements the Transcript port."""
+class _Lines:
+    """The lines of a conversation's file that are new since the last look."""
 
-    def __init__(self, path: Path, *, from_start: bool) -> None:
-        """Begin at its start, or behind what it holds now. Raises StoreBroken where that cannot be read."""
-        self._path = path
+    def __init__(self, path: Path, *, from_start: bool, latest: int = _MOST_UNREAD) -> None:
+        """Begin at its start, or behind what it holds now. Raises StoreBroken where that cannot be read.
+
+        From its start on no more is read than the `latest` so many bytes; what is cut off there is no whole line.
+        """
+        self.path = path
         try:
-            self._offset = 0 if from_start else _end_of_last_line(path)
+            self._offset = _start(path, latest) if from_start else _end_of_last_line(path)
         except OSError as error:
             raise _unreadable(path, error) from error
 
-    def new_events(self) -> tuple[HarnessEvent, ...]:
-        """Return what whole lines were added since the last call; a file that is not there yet has none.
+    def new(self) -> Iterator[bytes]:
+        """Yield the whole lines that were added since the last call; a file that is not there yet has none.
 
         Raises StoreBroken where the file is there and cannot be read.
         """
         try:
-            return self._read_on()
+            yield from self._read_on()
         except FileNotFoundError:
-            return ()
+            return
         except OSError as error:
-            raise _unreadable(self._path, error) from error
+            raise _unreadable(self.path, error) from error
 
-    def _read_on(self) -> tuple[HarnessEvent, ...]:
-        events: list[HarnessEvent] = []
-        with open_plain(self._path) as stream:
+    def _read_on(self) -> Iterator[bytes]:
+        with open_plain(self.path) as stream:
             end = stream.seek(0, os.SEEK_END)
             if end < self._offset:  # a new file under the old name
                 self._offset = 0
@@ -56,8 +71,119 @@ class ConversationFile:
             stream.seek(self._offset)
             for offset, line in whole_lines(stream, _LONGEST_LINE, _MOST_UNREAD):
                 self._offset = offset
-                events += line_events(line)
-        return tuple(events)
+                yield line
+
+
+class ConversationFile:
+    """Evidence of which texts the harness has queued and taken. Implements the Transcript port."""
+
+    def __init__(self, path: Path, *, from_start: bool) -> None:
+        """Begin at its start, or behind what it holds now. Raises StoreBroken where that cannot be read."""
+        self._lines = _Lines(path, from_start=from_start)
+
+    def new_events(self) -> tuple[HarnessEvent, ...]:
+        """Return what was added since the last call. Raises StoreBroken where the file is there and cannot be read."""
+        return tuple(event for line in self._lines.new() for event in line_events(line))
+
+
+class TurnsFile:
+    """The turns that a conversation's file shows. Implements the TurnRecord port."""
+
+    def __init__(self, path: Path, *, since: datetime) -> None:
+        """Begin with what was written after that moment. Raises StoreBroken where the file cannot be read."""
+        self._since = since
+        self._turn: TurnSeen | None = None  #: the latest one
+        self._message = ""  #: the id of the message that its answer stands in
+        self._lines = _Lines(path, from_start=_written_after(path, since), latest=_LATEST)
+
+    def new_turns(self) -> tuple[TurnSeen, ...]:
+        """Return the turns of which something new was written, each as it stands now, in their order.
+
+        Raises StoreBroken where the file is there and cannot be read.
+        """
+        changed: dict[datetime, TurnSeen] = {}
+        for line in self._lines.new():
+            entry = _entry(line) if _SAYS.search(line) else None
+            if entry is None or entry.get("isSidechain") is True:
+                continue
+            at = _moment(entry)
+            if at is not None and at > self._since and self._follow(entry, at) and self._turn is not None:
+                changed[self._turn.began_at] = self._turn
+        return tuple(changed.values())
+
+    def _follow(self, entry: Mapping[str, Any], at: datetime) -> bool:
+        """Take in a line, and return whether it says something of a turn."""
+        kind = text_of(entry, "type")
+        if kind == "user":
+            return self._user(entry, at)
+        if self._turn is None:
+            return False
+        if kind == "assistant":
+            self._turn = self._assistant(self._turn, entry, at)
+        elif kind == "system" and text_of(entry, "subtype") == "turn_duration":
+            self._turn = replace(self._turn, over_at=self._turn.over_at or at)
+        elif kind == "attachment" and text_of(object_of(entry, "attachment"), "type") == "hook_non_blocking_error":
+            self._turn = replace(self._turn, hook_trouble=_trouble(object_of(entry, "attachment")))
+        else:
+            return False
+        return True
+
+    def _user(self, entry: Mapping[str, Any], at: datetime) -> bool:
+        events = _user_events(entry)
+        if events and isinstance(events[0], TextTaken):
+            self._begin(events[0], at)
+            return True
+        if events and self._turn is not None and self._turn.over_at is None:
+            self._turn = replace(self._turn, over_at=at, cut_off=True)
+            return True
+        return False
+
+    def _begin(self, taken: TextTaken, at: datetime) -> None:
+        """A text was taken: by a new turn, or together with the one before it."""
+        before = self._turn
+        if before is not None and before.over_at is None and not before.answered:
+            turns = before.turns if taken.turn in before.turns else (*before.turns, taken.turn)
+            self._turn = replace(before, turns=turns, prompts=(*before.prompts, taken.prompt))
+        else:
+            self._turn = TurnSeen(at, (taken.turn,), (taken.prompt,), taken.internal)
+            self._message = ""
+
+    def _assistant(self, turn: TurnSeen, entry: Mapping[str, Any], at: datetime) -> TurnSeen:
+        """Return the turn with what the line adds. Each block of a message has a line of its own, with its id."""
+        message = object_of(entry, "message")
+        text = _flat(message.get("content"))
+        if entry.get("isApiErrorMessage") is True:
+            error = text_of(entry, "error") or "unknown"
+            failed = TurnFailed(error, text, failure_of(error, text), turn.turn)
+            return replace(turn, answered=True, over_at=at, failed=failed)  # newer versions write no end of it
+        same = self._message == text_of(message, "id") and bool(self._message)
+        self._message = text_of(message, "id")
+        answer = "\n".join(part for part in (turn.answer if same else "", text) if part)
+        over_at = None if turn.failed is not None else turn.over_at  # it was tried once more, and went on
+        return replace(turn, answered=True, answer=answer, over_at=over_at, failed=None)
+
+
+def _trouble(attachment: Mapping[str, Any]) -> str:
+    """Return in a line why a hook could not run."""
+    return " ".join((text_of(attachment, "stderr") or text_of(attachment, "hookEvent")).split())[:_TROUBLE]
+
+
+def _start(path: Path, latest: int) -> int:
+    """Return where the file's latest so many bytes begin; 0 where it has no more, or is not there. Raises OSError."""
+    try:
+        return max(0, path.stat().st_size - latest) if latest < _MOST_UNREAD else 0
+    except FileNotFoundError:
+        return 0
+
+
+def _written_after(path: Path, moment: datetime) -> bool:
+    """Return whether the file was written after that moment; False where there is none yet. Raises StoreBroken."""
+    try:
+        return path.stat().st_mtime > moment.timestamp()
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def _unreadable(path: Path, error: OSError) -> StoreBroken:

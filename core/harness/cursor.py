@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from core.domain.harness import (
     Launch,
     Opinion,
     Report,
+    Retry,
     SessionContext,
     Traits,
 )
@@ -20,7 +22,7 @@ from core.domain.session import Definition
 from core.errors import UnsupportedHarness
 
 if TYPE_CHECKING:
-    from core.ports import Transcript
+    from core.ports import Transcript, TurnRecord
 
 
 class CursorHarness:
@@ -77,11 +79,19 @@ class CursorHarness:
         """Return None."""
         return None
 
+    def turns(self, context: SessionContext, since: datetime) -> TurnRecord | None:
+        """Return None."""
+        return None
+
     def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
         """Return None."""
         return None
 
     def screen_ready(self, screen: str) -> bool | None:
+        """Return None."""
+        return None
+
+    def retry_shown(self, screen: str) -> Retry | None:
         """Return None."""
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from core.domain.harness import (
     Opinion,
     PasteStyle,
     Report,
+    Retry,
     SessionContext,
     Traits,
 )
@@ -24,7 +26,7 @@ from core.errors import InvalidValue, UnsupportedHarness
 from core.harness.base import find_executable, make_folders
 
 if TYPE_CHECKING:
-    from core.ports import Transcript
+    from core.ports import Transcript, TurnRecord
 
 ID = "{id}"  #: stands for the conversation's id in `start` and `resume`
 PROMPT = "{prompt}"  #: stands for the boot prompt in `start`; without it the boot prompt is pasted
@@ -130,6 +132,10 @@ class GenericHarness:
         """Return None: we know of no record."""
         return None
 
+    def turns(self, context: SessionContext, since: datetime) -> TurnRecord | None:
+        """Return None: we know of no record."""
+        return None
+
     def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
         """Return None."""
         return None
@@ -137,6 +143,10 @@ class GenericHarness:
     def screen_ready(self, screen: str) -> bool | None:
         """Tell whether the screen shows the declared ready sign; None where none is declared."""
         return None if self._ready is None else self._ready.search(screen) is not None
+
+    def retry_shown(self, screen: str) -> Retry | None:
+        """Return None: nothing is known of what it shows."""
+        return None
 
 
 def _with_arguments(command: tuple[str, ...], args: tuple[str, ...]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from core.ports.channels import WebHook as WebHook
 from core.ports.harnesses import Harness as Harness
 from core.ports.harnesses import Harnesses as Harnesses
 from core.ports.harnesses import Transcript as Transcript
+from core.ports.harnesses import TurnRecord as TurnRecord
 from core.ports.messages import MOVED as MOVED
 from core.ports.messages import Inbox as Inbox
 from core.ports.messages import Marks as Marks

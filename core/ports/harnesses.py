@@ -1,10 +1,21 @@
 """Agent programs."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from core.domain.harness import HarnessEvent, Installed, Launch, Opinion, Report, SessionContext, Traits
+from core.domain.harness import (
+    HarnessEvent,
+    Installed,
+    Launch,
+    Opinion,
+    Report,
+    Retry,
+    SessionContext,
+    Traits,
+    TurnSeen,
+)
 from core.domain.session import Definition
 
 
@@ -13,6 +24,17 @@ class Transcript(Protocol):
 
     def new_events(self) -> tuple[HarnessEvent, ...]:
         """Return what was added since the last call. Raises StoreBroken where it cannot be read."""
+        ...
+
+
+class TurnRecord(Protocol):
+    """The turns of one conversation, by the harness's own record of it."""
+
+    def new_turns(self) -> tuple[TurnSeen, ...]:
+        """Return the turns of which something new was written since the last call, each as it stands now.
+
+        In their order. Raises StoreBroken where the record cannot be read.
+        """
         ...
 
 
@@ -73,12 +95,23 @@ class Harness(Protocol):
         """Open the conversation's record; None where the harness keeps none."""
         ...
 
+    def turns(self, context: SessionContext, since: datetime) -> TurnRecord | None:
+        """Open the record of the turns that were written down after that moment; None where none is kept.
+
+        Raises StoreBroken where it cannot be read.
+        """
+        ...
+
     def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
         """Ask a source other than the hooks what the live harness does; None where none knows."""
         ...
 
     def screen_ready(self, screen: str) -> bool | None:
         """Tell from the screen whether a harness without a boot signal reads; None where it has no ready sign."""
+        ...
+
+    def retry_shown(self, screen: str) -> Retry | None:
+        """Return what the screen tells of a request that is tried again by itself; None where there is none."""
         ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from core.domain.harness import (
     Launch,
     Opinion,
     Report,
+    Retry,
     SessionContext,
     Traits,
 )
@@ -25,11 +27,12 @@ from core.errors import HarnessNotInstalled, InvalidValue
 from core.harness.base import SETTINGS, find_executable
 from core.harness.claude.arguments import asks_for_bypass, mode_arguments, refuse_owned, take_settings
 from core.harness.claude.files import MANAGED, ClaudeFiles, read_settings
+from core.harness.claude.retries import retry_of
 from core.harness.claude.servers import undecided
 from core.harness.claude.silence import hooks_off
 from core.harness.claude.trust import ClaudeTrust
 from core.harness.claude.versions import TRIED, ask_version
-from core.harness.conversation import ConversationFile, has_answer, has_turn, untaken
+from core.harness.conversation import ConversationFile, TurnsFile, has_answer, has_turn, untaken
 from core.harness.events import interpret
 from core.harness.hooks.install import install_hooks
 from core.harness.hooks.settings import merged
@@ -37,7 +40,7 @@ from core.harness.status import read_opinion
 from core.harness.tools import allowed_tools, install_tools, servers_file
 
 if TYPE_CHECKING:
-    from core.ports import Transcript
+    from core.ports import Transcript, TurnRecord
 
 _PROGRAM = "claude"
 _ASKS = (
@@ -197,6 +200,12 @@ class ClaudeHarness:
             return None
         return ConversationFile(self._conversation(context, context.session_id), from_start=from_start)
 
+    def turns(self, context: SessionContext, since: datetime) -> TurnRecord | None:
+        """Open the conversation's file, which need not be there yet; None without an id."""
+        if context.session_id is None:
+            return None
+        return TurnsFile(self._conversation(context, context.session_id), since=since)
+
     def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
         """Read the status file of the pane's process, or of the one that runs below it."""
         own = read_opinion(self._files.status(pane_pid))
@@ -207,6 +216,10 @@ class ClaudeHarness:
     def screen_ready(self, screen: str) -> bool | None:
         """Return None: a hook tells when it reads."""
         return None
+
+    def retry_shown(self, screen: str) -> Retry | None:
+        """Return what it says above its input line of a request that failed."""
+        return retry_of(screen)
 
     def _mode(self, args: Sequence[str], cwd: Path) -> tuple[str, ...]:
         """Return the arguments that name the permission mode, at a start and at a resume alike.
