@@ -182,6 +182,8 @@ def _status_line(row: Row) -> str:
     parts = [f"{mark} *{_value(row, 'name')}* {_state(row)}"]
     if (mode := _value(row, "permissionMode")) and mode != _USUAL_MODE:
         parts.append(f"in {mode} mode")
+    if row.get("hooks") == "silent":
+        parts.append("hooks-silent")
     if isinstance(queued, int) and queued > 0:
         parts.append(f"{queued} queued")
     return ", ".join(parts)

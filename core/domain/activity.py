@@ -37,6 +37,16 @@ def unfinished_text(tasks: tuple[str, ...]) -> str:
 
 
 _TASKS_SHOWN = 5
+
+
+class Silence(Enum):
+    """What a session's hooks did not tell, though it was so. Until they do, other sources are asked."""
+
+    START = "start"  #: that it reads: another source shows it
+    UNTOLD = "untold"  #: that it reads, and no other source tells
+    TURNS = "turns"  #: the end of a turn
+
+
 _IN_TURN = ASKING_STATES | {ActivityState.BUSY}
 
 
@@ -64,6 +74,10 @@ class Activity:
     composer_at: datetime | None = None  #: since when a text that no turn took may stand in its input line
     cut_off_tasks: tuple[str, ...] = ()  #: in words, the background tasks that ran when it ended, and ended with it
     earlier_tasks: tuple[str, ...] = ()  #: the same of the instance before it, until somebody has spoken to this one
+    silence: Silence | None = None  #: its hooks are silent
+    silent_since: datetime | None = None
+    silent_why: str = ""  #: why, and what a person can do
+    retrying: str = ""  #: what its program meets and tries again by itself, "" where it shows no such thing
 
     @property
     def between_turns(self) -> bool:

@@ -34,7 +34,7 @@ class Grade(Enum):
 #: What follows for people where a capability is missing.
 CONSEQUENCES: Mapping[Capability, str] = {
     Capability.BOOT_HOOK: "messages wait until its screen or another source shows that it reads",
-    Capability.TURN_EDGES: "what it does is told by its status file alone, and its answers come late or not at all",
+    Capability.TURN_EDGES: "its turns are told by its conversation's record and its status file, some seconds late",
     Capability.QUEUE_EVIDENCE: "a message in a running turn is `accepted`, and its way into a turn is not followed",
     Capability.PERMISSION_HOOK: "permission dialogs are recognised on its screen only, or answered in its terminal",
     Capability.MODE: "the permission mode that runs is not known",

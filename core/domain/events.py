@@ -35,6 +35,9 @@ class Event(StrEnum):
     STANDING_PASSED_OVER = "standing.passed_over"  #: work on it fails in a way that nobody foresaw; others go on
     STANDING_COLLECTED = "standing.collected"
     STANDING_TURN_FAILED = "standing.turn_failed"  #: on the model's side; `reason` tells why
+    STANDING_RETRYING = "standing.retrying"  #: its program tries a failed request again by itself, `reason` tells which
+    STANDING_HOOKS_SILENT = "standing.hooks_silent"  #: its hooks do not report; `reason` tells why, and the remedy
+    STANDING_HOOKS_BACK = "standing.hooks_back"
     STANDING_STALLED = "standing.stalled"  #: a turn that has shown no sign of life for long; nothing is done to it
     STANDING_DRIFT = "standing.drift"
     STANDING_ANNOUNCED = "standing.announced"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from core.domain.activity import ASKING_STATES, BETWEEN_TURNS, CUT_OFF, QUEUE_LEFT, Activity, ActivityState
+from core.domain.activity import ASKING_STATES, BETWEEN_TURNS, CUT_OFF, QUEUE_LEFT, Activity, ActivityState, Silence
 from core.domain.gate import Observed
 from core.domain.harness import (
     Asked,
@@ -118,6 +118,15 @@ def follow(
             return _between_turns(told, left, at) if told.between_turns else replace(told, pending_tasks=left)
         case TextQueued() | TextReturned():
             return told
+
+
+def hears(before: Activity, event: HarnessEvent) -> bool:
+    """Return whether a hook's event shows that hooks report again, of which the session's were silent."""
+    if before.silence is None:
+        return False
+    if isinstance(event, TurnEnded | TurnFailed | Ready):
+        return True
+    return before.silence is not Silence.TURNS and isinstance(event, PromptReported | ToolStarted)
 
 
 def is_of_running_turn(activity: Activity, turn: str) -> bool:

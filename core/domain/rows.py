@@ -33,6 +33,7 @@ class Row:
     phase: Phase | None = None
     hold: Hold | None = None
     activity: ActivityState | None = None
+    hooks: str | None = None  #: "reporting" or "silent"; None: nothing shows it yet
     permission_mode: str | None = None
     harness_version: str | None = None
     capabilities: Mapping[str, str] | None = None

@@ -27,7 +27,7 @@ from core.domain.harness import (
 )
 from core.domain.learning import shown_by
 from core.domain.message import InboxRow, Kind, MessageState
-from core.domain.observing import WITH_ITS_SESSION, follow, is_of_running_turn
+from core.domain.observing import WITH_ITS_SESSION, follow, hears, is_of_running_turn
 from core.domain.session import HoldKind, Phase, SessionRecord
 from core.errors import LockBusy, StoreBroken
 from core.harness.spool import BadReport, Reports, discard, put_aside, read_reports
@@ -60,7 +60,11 @@ class _Taken:
         self.suppressed: list[tuple[Report, str]] = []
         self.failures: list[TurnFailed] = []
         self.jobs: list[tuple[str, str, str]] = []  #: event, background task, and why it is over
+        self.heard = False  #: its hooks were silent, and report again
         self.answers = 0
+
+
+Read = Sequence[tuple[Report, tuple[HarnessEvent, ...]]]
 
 
 def find_record(system: System, uid: str) -> SessionRecord | None:
@@ -156,12 +160,21 @@ def _take_all(system: System, record: SessionRecord, harness: Harness, reports: 
     return True
 
 
+def over_key(turn: str) -> str:
+    """Return the key under which it is kept, once an instance, that the end of that turn was told."""
+    return f"over:{turn}"
+
+
+def take_told(system: System, record: SessionRecord, read: Read) -> None:
+    """Take in what the conversation's own record tells in the place of hooks. Raises StoreBroken."""
+    _commit(system, record, read)
+    if record.fresh is not None and any(_ends_turn(report, event) for report, events in read for event in events):
+        _note_turn(system, record)
+
+
 def _ends_turn(report: Report, event: HarnessEvent) -> bool:
     """Tell whether the event is the good end of a turn of the session's own agent: a subagent's end is no turn's."""
     return isinstance(event, TurnEnded) and report.agent == MAIN
-
-
-Read = Sequence[tuple[Report, tuple[HarnessEvent, ...]]]
 
 
 def _with_current_id(system: System, record: SessionRecord, read: Read) -> SessionRecord | None:
@@ -231,6 +244,8 @@ def _tell(system: System, record: SessionRecord, taken: _Taken) -> None:
             "standing.turn_failed", level="warning", name=record.name, instance=record.instance_id, reason=reason,
             detail=failure.failure.value,
         )  # fmt: skip
+    if taken.heard:
+        system.events.emit("standing.hooks_back", name=record.name, instance=record.instance_id)
     for job, task, reason in taken.jobs:
         system.events.emit(job, name=record.name, instance=record.instance_id, detail=task, reason=reason or None)
     if taken.answers:
@@ -266,6 +281,8 @@ def _take(
 
         taken.answers += sum(system.outbox.add(asked_elsewhere(system, record, report, event, CHANNEL)))
     if isinstance(event, TurnEnded | TurnFailed):
+        if event.turn and report.agent == MAIN:
+            system.database.ingested(record.instance_id or "", over_key(event.turn))
         messages = turn_over(system, record, at, failed=isinstance(event, TurnFailed))
         if isinstance(event, TurnFailed) and silenced is None and report.agent == MAIN:
             from core.observing.failures import note_failure
@@ -278,8 +295,7 @@ def _take(
         went_on(system, record, report.agent, at, everything=isinstance(event, Ended))
     if silenced not in (DELETED, EARLIER):
         _tell_loops(system, record, report, event, at)
-        mode = report.mode if report.agent == MAIN else ""
-        taken.jobs += _put_activity(system, record, event, at, mode, ending=silenced is not None)
+        _put_activity(system, record, report, event, at, taken, ending=silenced is not None)
     if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
         note_step(system, record, event)
     if isinstance(event, Ended) and event.by_person:
@@ -312,9 +328,16 @@ def _tell_loops(system: System, record: SessionRecord, report: Report, event: Ha
 
 
 def _put_activity(
-    system: System, record: SessionRecord, event: HarnessEvent, at: datetime, mode: str, *, ending: bool
-) -> list[tuple[str, str, str]]:
-    """Store what the session does now, and return the background tasks that began and ended by it, as events.
+    system: System,
+    record: SessionRecord,
+    report: Report,
+    event: HarnessEvent,
+    at: datetime,
+    taken: _Taken,
+    *,
+    ending: bool,
+) -> None:
+    """Store what the session does now; the background tasks that began and ended by it are to be told, as events.
 
     `ending`: it is being stopped. A task that is ended with it counts as open until its program is gone.
     """
@@ -333,7 +356,13 @@ def _put_activity(
     after = follow(before, event, at, boot_coming=coming, queue_left=left)
     if isinstance(event, TurnBlocked) and event.cut_off and ending:
         after = replace(after, pending_tasks=before.pending_tasks)
-    after = replace(after, mode=mode or before.mode, shown=shown_by(before, event, mode))
+    mode = report.mode if report.agent == MAIN else ""
+    shown = before.shown if report.by_record else shown_by(before, event, mode)
+    after = replace(after, mode=mode or before.mode, shown=shown)
+    if not report.by_record and report.agent == MAIN and hears(before, event):
+        from core.observing.silence import heard_again
+
+        after, taken.heard = heard_again(system, record, before, after), True
     if isinstance(event, TurnFailed):
         from core.observing.failures import words_of
 
@@ -341,9 +370,8 @@ def _put_activity(
         after = replace(after, detail=f"{after.detail}; its last turn failed: {reason}; {remedy}")
     system.activities.put(after)
     why = WITH_ITS_SESSION if isinstance(event, Ended) else ""
-    began = [("job.started", task, "") for task in after.pending_tasks if task not in before.pending_tasks]
-    over = [("job.finished", task, why) for task in before.pending_tasks if task not in after.pending_tasks]
-    return began + over
+    taken.jobs += [("job.started", task, "") for task in after.pending_tasks if task not in before.pending_tasks]
+    taken.jobs += [("job.finished", task, why) for task in before.pending_tasks if task not in after.pending_tasks]
 
 
 def _has_thread(system: System, record: SessionRecord) -> bool:
@@ -356,10 +384,15 @@ def _has_thread(system: System, record: SessionRecord) -> bool:
 def _answer(record: SessionRecord, report: Report, event: TurnEnded) -> NewPost:
     from core.ports import NewPost, OutboundKind
 
-    stem = report.name.split(".", 1)[0]
+    stem, key = report.name.split(".", 1)[0], report.name
+    if event.turn:  # whoever tells it, a hook or the conversation's record: it is posted once
+        from hashlib import sha256
+
+        digest = sha256("".join(event.answer.split()).encode()).hexdigest()[:16]
+        key = f"{event.turn}:{digest}"
     return NewPost(
         id=f"p-answer-{record.instance_id}-{stem}",
-        key=f"answer:{record.instance_id}:{report.name}",
+        key=f"answer:{record.instance_id}:{key}",
         kind=OutboundKind.ANSWER,
         uid=record.uid,
         name=record.name,

@@ -13,7 +13,9 @@ from core.domain.session import Live, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
 from core.harness.spool import awaits_reading
 from core.names import target_for
+from core.observing.hearing import Hearing
 from core.observing.observer import ingest_record
+from core.observing.retrying import Retries
 from core.process.poke import Poke
 from core.session.apart import each_apart
 from core.session.place import ASKING
@@ -50,6 +52,8 @@ class ObserverWorker:
         self._wake = wake
         self._tell_ended = ended
         self._ends = Ends(system, swept, self._one_ended)
+        self._hearing = Hearing(system)
+        self._retries = Retries(system)
         self._soon = False
         self._watched: dict[str, Callable[[], None]] = {}
         self._looked_at: set[str | None] = set()
@@ -69,8 +73,8 @@ class ObserverWorker:
                 self._guarded(self.take_in)
                 deadline = Deadline(self._system.clock, _SOON_SECONDS if self._soon else _SURVEY_SECONDS)
                 while not stopping.is_set() and not self._died.is_set() and not deadline.passed():
-                    open_dialogs = self._guarded(self.look_at_dialogs)
-                    if poke.wait(min(deadline.remaining(), _DIALOG_SECONDS if open_dialogs else _SURVEY_SECONDS)):
+                    closely = [self._guarded(self.look_at_dialogs), self._guarded(self.look_at_unheard)]
+                    if poke.wait(min(deadline.remaining(), _DIALOG_SECONDS if any(closely) else _SURVEY_SECONDS)):
                         self._guarded(self.take_in)
         finally:
             for instance in list(self._watched):
@@ -128,7 +132,10 @@ class ObserverWorker:
         settled = [record for record in records if record.phase is Phase.SETTLED]  # a verb is at work on the others
         running = [record for record in settled if record.status is Status.RUNNING]
         self._soon = self._ends.look([record for record in running if not _lives(record, survey)], survey)
+        self._hearing.forget(frozenset(record.uid for record in running))
+        self._hear_each(running, survey)
         self._ask_each(running, survey)
+        self._retries.look(running, survey)
         each_apart(self._system.events, settled, lambda record: self._give_back(record, survey))
 
     def look_at_dialogs(self) -> bool:
@@ -144,6 +151,22 @@ class ObserverWorker:
         if survey is not None:
             self._ask_each(asking, survey)
         return bool(asking)
+
+    def look_at_unheard(self) -> bool:
+        """Ask other sources about each session whose hooks may be silent, and tell whether there is one."""
+        survey, activities = self._survey, self._system.activities.all()
+        records = [record for record in self._records() if record.phase is Phase.SETTLED]
+        unheard = [record for record in records if self._hearing.suspects(record, activities.get(record.uid))]
+        if survey is not None:
+            self._hear_each(unheard, survey)
+        return bool(unheard)
+
+    def _hear_each(self, records: Iterable[SessionRecord], survey: Survey) -> None:
+        def hear(record: SessionRecord) -> None:
+            if self._hearing.follow(record, survey.of_instance(record.instance_id or "")):
+                self._wake(record.uid)
+
+        each_apart(self._system.events, records, hear)
 
     def _asks(self, record: SessionRecord, activity: Activity | None) -> bool:
         if record.phase is not Phase.SETTLED or record.status is not Status.RUNNING:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from core.session.sessions import Resolved
 
 HOLD, ASKING, TOOL = "hold", "asking", "tool"
+REPORTER = "report"  #: the program that the hooks run
 
 
 def context_of(

@@ -30,7 +30,8 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
         return False
     before, now = system.activities.get(record.uid), system.clock.now()
     known = before if before is not None and before.instance == record.instance_id else None
-    silent = known is not None and known.state in _AT_WORK and _silent_for(known, now) >= _patience(known)
+    heard = known is not None and known.silence is None  # else another source is asked all the time
+    silent = known is not None and heard and known.state in _AT_WORK and _silent_for(known, now) >= _patience(known)
     told = known is not None and known.state in ASKING_STATES
     marker = system.paths.session(record.uid) / ASKING
     marked_at = modified(marker, now)
@@ -44,7 +45,7 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
     if over and marked_at is not None:
         drop_marker(marker, marked_at + _ROUNDED)
     if known is not None and (silent or (over and told)):
-        return _replace(system, record, known, second_guess(known, opinion, now)) or over
+        return replace_activity(system, record, known, second_guess(known, opinion, now)) or over
     return over
 
 
@@ -63,7 +64,7 @@ def look_at_record(system: System, record: SessionRecord) -> None:
     if harness.traits.evidence:
         context = context_of(system.paths, record, resolved, record.instance_id or "")
         shown = {**activity.shown, Capability.TRANSCRIPT: harness.resumable(context)}
-        _replace(system, record, activity, replace(activity, shown=shown))
+        replace_activity(system, record, activity, replace(activity, shown=shown))
 
 
 def _patience(activity: Activity) -> timedelta:
@@ -82,7 +83,7 @@ def _background_asks(system: System, record: SessionRecord) -> bool:
     return any(request.instance == record.instance_id and request.agent != MAIN for request in opened)
 
 
-def _replace(system: System, record: SessionRecord, before: Activity, after: Activity) -> bool:
+def replace_activity(system: System, record: SessionRecord, before: Activity, after: Activity) -> bool:
     """Store the activity, unless nothing changes or a report has told more meanwhile.
 
     With it that a turn which was cut off is over, before another one can begin.

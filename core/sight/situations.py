@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from core.domain.activity import ASKING_STATES, Activity, ActivityState
+from core.domain.activity import ASKING_STATES, Activity, ActivityState, Silence
 from core.domain.delivering import PaneState, Situation, Timing
 from core.domain.framing import provable
 from core.domain.gate import Decision, GateContext, HoldState, Observed, Wake, decide, hold_state, wake_of
@@ -104,6 +104,8 @@ class Looker:
         activity = self._system.activities.get(record.uid) if record else None
         observed = observe(record, live, activity)
         opinion = self._opinion(record, survey) if record is not None and live is Live.LIVE else None
+        if activity is not None and activity.silence is not None and observed in (Observed.IDLE, Observed.UNKNOWN):
+            observed = _unheard(activity, opinion, observed)
         asking = record is not None and live is Live.LIVE and self._may_ask(record, opinion)
         if asking and observed in _MASKABLE:
             observed = Observed.PERMISSION
@@ -126,13 +128,18 @@ class Looker:
         """
         context = GateContext(
             name=name,
-            queues_input=record is not None and traits_of(self._system, record).queues_input,
+            queues_input=record is not None and self._queues_input(record, sight),
             restart_due=record is not None and sight.observed in _GONE and restart_due(self._system, record),
             ahead=ahead,
             kept=kept,
         )
         observed = Observed.IDLE if wake is Wake.NOTICE and sight.between_turns else sight.observed
         return decide(wake, hold_state(record), observed, context)
+
+    def _queues_input(self, record: SessionRecord, sight: Sight) -> bool:
+        """Return whether it takes messages in a turn. While its hooks are silent no marker tells of a tool call."""
+        silent = sight.activity is not None and sight.activity.silence is not None
+        return traits_of(self._system, record).queues_input and not silent
 
     def situation(self, row: InboxRow, record: SessionRecord, sight: Sight, *, durable: bool) -> Situation:
         """Return how things stand for a row of the record's session. `durable`: see Situation."""
@@ -252,6 +259,13 @@ class Looker:
         cut_off = interrupted_at(pane.receipts) if pane else None
         left = activity.composer_at if activity and activity.instance == record.instance_id else None
         return max([*since, *(at for at in (cut_off, left) if at is not None)], default=None)
+
+
+def _unheard(activity: Activity, opinion: Opinion | None, observed: Observed) -> Observed:
+    """Return what is observed of a session whose hooks are silent, by its second source at this moment."""
+    if activity.silence is Silence.UNTOLD:
+        return Observed.STARTING
+    return Observed.BUSY if opinion is not None and opinion.state is ActivityState.BUSY else observed
 
 
 def modified(path: Path, now: datetime) -> datetime | None:

@@ -5,6 +5,8 @@ from enum import Enum
 
 from core.domain.activity import ActivityState
 from core.errors import CoreError, TmuxSilent
+from core.observing.hearing import notice_start
+from core.sight.situations import opinion_of
 from core.standing.spawning import Opened
 from core.store.files import holds_files
 from core.system import System
@@ -38,7 +40,7 @@ class Looks:
 
     def _reads(self, opened: Opened) -> bool:
         if opened.harness.traits.boot_signal:
-            return _said_so(self._system, opened)
+            return _said_so(self._system, opened) or _is_shown(self._system, opened)
         shown = self._screens().get(opened.context.instance)
         if shown is None:
             return False  # looked at again until the deadline; the process is watched besides
@@ -54,13 +56,27 @@ class Looks:
         return self._shown
 
 
+def _is_shown(system: System, opened: Opened) -> bool:
+    """Return whether another source shows that it reads, while its hooks are silent."""
+    try:
+        opinion = opinion_of(system, opened.record, opened.pane.pid)
+        notice_start(system, opened.record, opinion)
+    except CoreError:
+        return False  # looked at again until the deadline
+    return _moved_on(system, opened)
+
+
 def _said_so(system: System, opened: Opened) -> bool:
     try:
         if holds_files(str(opened.context.spool)):
             system.ingest(opened.record.uid)
-        activity = system.activities.get(opened.record.uid)
+        return _moved_on(system, opened)
     except CoreError:
         return False  # looked at again until the deadline; the process is watched besides
+
+
+def _moved_on(system: System, opened: Opened) -> bool:
+    activity = system.activities.get(opened.record.uid)
     return (
         activity is not None
         and activity.instance == opened.context.instance

@@ -106,6 +106,7 @@ def of_the_file(known: Known) -> bool:
 def _with_trouble(system: System, known: Known, row: Row) -> Row:
     """Add to the row what its next start would run into. That is a warning: it changes nobody's health."""
     ahead = "" if known.unreadable else trouble_ahead(system, known)
+    ahead = "" if ahead in row.detail else ahead  # it stands at it already
     return replace(row, detail="; ".join(text for text in (row.detail, ahead) if text)) if ahead else row
 
 
@@ -134,7 +135,7 @@ def _well(row: Row, *, boots: bool) -> bool:
         return True
     if row.hold is not None:
         return row.hold.kind is not HoldKind.FAILED
-    return row.running is True
+    return row.running is True and row.hooks != "silent"
 
 
 def _sleeps(known: Known, view: Glance) -> bool:

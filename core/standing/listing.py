@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from core.commands import exact_for
 from core.domain.activity import CUT_OFF, unfinished_text
 from core.domain.binding import CHANNEL
-from core.domain.capability import consequences, graded
+from core.domain.capability import Capability, consequences, graded
 from core.domain.rows import Row, drift
 from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from core.config.settings import Settings
     from core.domain.activity import Activity
     from core.domain.binding import Binding
+    from core.domain.capability import Shown
     from core.domain.pane import Survey
     from core.standing.common import Told
     from core.system import System
@@ -181,10 +182,12 @@ def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity |
     says = activity.detail.removeprefix(CUT_OFF).lstrip("; ") if activity else ""  # what whoever cut it off knows
     asleep = _ASLEEP.format(name=known.name) if record.instance_id in view.asleep else ""
     ended, thread = _how_it_ended(row, record, view), _no_thread(known, record, view)
-    lacks = consequences(activity.shown) if activity else ()
+    lacks = consequences(_of_version(activity)) if activity else ()
     untried = f"its program's version {activity.version} is {activity.untried}" if activity and activity.untried else ""
     unfinished = unfinished_text(activity.earlier_tasks) if activity else ""
-    return (says, asleep, _new_conversation(record), unfinished, ended, thread, orphaned, *lacks, untried)
+    mute = f"its hooks are silent: {activity.silent_why}" if activity and activity.silence else ""
+    told = (says, mute, activity.retrying if activity else "", asleep, _new_conversation(record), unfinished)
+    return (*told, ended, thread, orphaned, *lacks, untried)
 
 
 def _capabilities(activity: Activity | None) -> dict[str, str] | None:
@@ -192,6 +195,24 @@ def _capabilities(activity: Activity | None) -> dict[str, str] | None:
     if activity is None or not (activity.shown or activity.version):
         return None
     return {each.value: grade.value for each, grade in graded(activity.shown).items()}
+
+
+def _of_version(activity: Activity) -> Shown:
+    """Return what an instance has shown, without what follows from hooks that are silent: that is told by itself."""
+    if activity.silence is None:
+        return activity.shown
+    edges = (Capability.BOOT_HOOK, Capability.TURN_EDGES)
+    return {each: has for each, has in activity.shown.items() if each not in edges}
+
+
+def _hooks(activity: Activity | None) -> str | None:
+    """Return whether its hooks report; None where nothing has shown it, or nothing runs."""
+    if activity is None:
+        return None
+    if activity.silence is not None:
+        return "silent"
+    heard = activity.shown.get(Capability.BOOT_HOOK) or activity.shown.get(Capability.TURN_EDGES)
+    return "reporting" if heard else None
 
 
 def _new_conversation(record: SessionRecord) -> str:
@@ -243,6 +264,7 @@ def _with_record(system: System, row: Row, known: Known, record: SessionRecord, 
         phase=record.phase,
         hold=record.hold,
         activity=current.state if current else None,
+        hooks=_hooks(current),
         permission_mode=(current.mode or None) if current else None,
         harness_version=(current.version or None) if current else None,
         capabilities=_capabilities(current),

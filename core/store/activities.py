@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from core.clock import from_iso, iso
-from core.domain.activity import Activity, ActivityState
+from core.domain.activity import Activity, ActivityState, Silence
 from core.domain.capability import Capability
 from core.store import queries
 from core.store.columns import from_column, to_column
@@ -62,6 +62,10 @@ class SqliteActivities:
             "composer_at": to_column(activity.composer_at),
             "cut_off_tasks": json.dumps(activity.cut_off_tasks),
             "earlier_tasks": json.dumps(activity.earlier_tasks),
+            "silence": activity.silence.value if activity.silence is not None else "",
+            "silent_since": to_column(activity.silent_since),
+            "silent_why": activity.silent_why,
+            "retrying": activity.retrying,
         }
         with self._database.transaction(durable=False):
             self._database.write(queries.PUT_ACTIVITY, columns)
@@ -91,6 +95,10 @@ def _shown(text: str) -> Mapping[Capability, bool]:
     return {known[name]: bool(has) for name, has in json.loads(text).items() if name in known}
 
 
+def _silence(text: str) -> Silence | None:
+    return Silence(text) if text else None
+
+
 def _activity(found: sqlite3.Row) -> Activity:
     return Activity(
         uid=found["uid"],
@@ -113,4 +121,8 @@ def _activity(found: sqlite3.Row) -> Activity:
         composer_at=column(found, "composer_at", from_column),
         cut_off_tasks=tuple(column(found, "cut_off_tasks", json.loads)),
         earlier_tasks=tuple(column(found, "earlier_tasks", json.loads)),
+        silence=column(found, "silence", _silence),
+        silent_since=column(found, "silent_since", from_column),
+        silent_why=found["silent_why"],
+        retrying=found["retrying"],
     )

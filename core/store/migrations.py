@@ -331,6 +331,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) WITHOUT ROWID
         """,
     ),
+    (
+        "ALTER TABLE activities ADD COLUMN silence TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE activities ADD COLUMN silent_since TEXT",
+        "ALTER TABLE activities ADD COLUMN silent_why TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE activities ADD COLUMN retrying TEXT NOT NULL DEFAULT ''",
+    ),
 )
 
 

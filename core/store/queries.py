@@ -192,10 +192,11 @@ ACTIVITIES = "SELECT * FROM activities"
 PUT_ACTIVITY = """
     INSERT OR REPLACE INTO activities
         (uid, instance, state, since, pending_tasks, detail, turn_started_at, last_report_at, mode, turn, turn_ended_at,
-        ended_turn, shown, version, untried, failed, composer_at, task_names, cut_off_tasks, earlier_tasks)
+        ended_turn, shown, version, untried, failed, composer_at, task_names, cut_off_tasks, earlier_tasks, silence,
+        silent_since, silent_why, retrying)
     VALUES (:uid, :instance, :state, :since, :pending_tasks, :detail, :turn_started_at, :last_report_at, :mode, :turn,
         :turn_ended_at, :ended_turn, :shown, :version, :untried, :failed, :composer_at, :task_names, :cut_off_tasks,
-        :earlier_tasks)
+        :earlier_tasks, :silence, :silent_since, :silent_why, :retrying)
 """
 FORGET_ACTIVITY = "DELETE FROM activities WHERE uid = ?"
 TOUCH_MESSAGE = """

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from core.domain.activity import Activity
+from core.domain.activity import Activity, ActivityState
 from core.domain.collecting import Announce, Collect, Decision, Facts, Keep, decide_idle
 from core.domain.ending import collected_text, idle_detail, idle_text
 from core.domain.pane import Survey
@@ -70,7 +70,9 @@ class Collector:
         return Facts(
             stop_after=record.definition.idle.stop_after,
             runs=may_be_brought_back(record) and survey.live(target_for(record.name), instance) is Live.LIVE,
-            activity=activity.state,
+            activity=activity.state
+            if activity.silence is None
+            else ActivityState.UNKNOWN,  # idle by no word of its own
             idle_since=since,
             pending_tasks=bool(activity.pending_tasks),
             attached=instance in survey.viewed,

@@ -7,7 +7,7 @@ in its spool, when its turns begin and end.
 import itertools
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -46,6 +46,7 @@ class Played:
     prompts: list[str] = field(default_factory=list)  #: that turns took
     numbers: Any = field(default_factory=itertools.count)
     turn: str = ""  #: the id of the turn that began last
+    shown: str = ""  #: on its screen
 
     def take(self, data: bytes, receipt: Receipt, token: str) -> Written:
         """Do what the agent does with what is typed."""
@@ -149,6 +150,14 @@ class PlayedTmux:
     def screen(self, instance: str, lines: int) -> str:
         """See Runner."""
         return ""
+
+    def screens(self, instances: Collection[str], lines: int, within: float | None = None) -> Mapping[str, str]:
+        """See Runner."""
+        return {instance: self.panes[instance].shown for instance in instances if instance in self.panes}
+
+    def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:
+        """See Runner."""
+        return ("tmux", "attach-session", "-t", target)
 
     def close(self) -> None:
         """See the adapter."""

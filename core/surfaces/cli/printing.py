@@ -132,6 +132,8 @@ def _cell(row: Mapping[str, Any], column: str) -> str:
     value = row.get(column)
     if column == "status" and value == "running" and row.get("live") in _NOT_THERE:
         value = "should run"
+    if column == "activity" and row.get("hooks") == "silent":
+        value = f"{value}, hooks-silent"
     if column == "status" and row.get("hold"):
         return f"{value} ({_held(row['hold'], value)})"
     return "" if value in (None, 0, "") else _in_one_line(str(value))

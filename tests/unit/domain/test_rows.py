@@ -7,7 +7,7 @@ from core.domain.session import Definition, Hold, HoldKind, Live, Outcome, Statu
 
 KEYS = {
     "name", "uid", "declared", "description", "autoStart", "harness", "cwd", "tmuxTarget", "attach", "ref", "status",
-    "running", "live", "phase", "hold", "activity", "permissionMode", "harnessVersion", "capabilities",
+    "running", "live", "phase", "hold", "activity", "hooks", "permissionMode", "harnessVersion", "capabilities",
     "pendingTasks", "queued", "loops",
     "harnessSessionId",
     "slackChannel", "slackThread", "startedAt", "lastMessageAt", "drift", "outcome", "detail",

@@ -29,6 +29,7 @@ ROW_KEYS = {
         "phase",
         "hold",
         "activity",
+        "hooks",
         "permissionMode",
         "harnessVersion",
         "capabilities",

@@ -1,0 +1,512 @@
+"""Hooks that are silent: another source tells what they do not, once, and everybody is told that it is so."""
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.domain.activity import CUT_OFF, Activity, ActivityState, Silence
+from core.domain.message import MessageState
+from core.domain.session import SessionRecord, Status
+from core.observing.hearing import BOOT, GRACE, UNKNOWN_END, Hearing
+from core.observing.retrying import AFTER, Retries
+from core.ports import NewPost, OutboundKind
+from core.session.place import REPORTER
+from core.standing.listing import get_standing
+from core.standing.saying import say
+from core.system import System
+from core.values import replace
+from tests.support.simulated import Played, Simulation, settings_of, simulated
+from tests.support.world import definition, events
+from tests.unit.store.samples import a_record
+
+ANSWER = "the swallows are back"
+NOTE_BEGINS = "The hooks of `scribe` are silent"
+FRAME = "─" * 40
+
+
+def written(system: System, record: SessionRecord, **changes: Any) -> SessionRecord:
+    """Write the record with these changes, and return it."""
+    changed = replace(record, **changes)
+    system.records.write(changed)
+    return changed
+
+
+class Claude:
+    """A session of Claude Code that is played: its pane, its hooks where they report, and its own files."""
+
+    def __init__(self, simulation: Simulation, home: Path) -> None:
+        self.simulation, self.system = simulation, simulation.system
+        self.folder = home / ".claude"
+        record = a_record(instance_id="i-scribe", harness_session_id="c-1", definition=definition("scribe", slack=True))
+        started = self.system.clock.now() - timedelta(seconds=1)
+        self.record = written(self.system, record, started_at=started, status=Status.RUNNING)
+        folder = self.system.paths.session(record.uid)
+        folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        (folder / REPORTER).touch(mode=0o700)
+        started_as = Activity(record.uid, "i-scribe", ActivityState.STARTING, self.system.clock.now())
+        self.system.activities.put(started_as)
+        self.pane: Played = simulation.pane(self.record)
+        self.hearing, self.retries = Hearing(self.system), Retries(self.system)
+
+    # ---- what the program does
+
+    def boots(self) -> None:
+        """Say by its hook that it reads."""
+        self.pane.read()
+        self.system.ingest(self.record.uid)
+
+    def says(self, status: str) -> None:
+        """Write its status file."""
+        path = self.folder / "sessions" / f"{self.pane.pid}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"status": status}))
+        moment = self.system.clock.now().timestamp()
+        os.utime(path, (moment, moment))
+
+    def writes(self, *entries: dict[str, Any]) -> None:
+        """Append lines to the conversation, a tenth of a second apart."""
+        cwd = os.path.realpath(self.system.settings.routing.spawn_workdir)
+        name = "".join(each if each.isascii() and each.isalnum() else "-" for each in cwd)
+        path = self.folder / "projects" / name / "c-1.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for entry in entries:
+            self.simulation.clock.pause(0.1)
+            with path.open("a") as stream:
+                stream.write(json.dumps({**entry, "timestamp": self.system.clock.now().isoformat()}) + "\n")
+
+    def begins(self, text: str = "count them", turn: str = "t-1") -> None:
+        """Write that a turn took this."""
+        self.writes({"type": "user", "message": {"content": text}, "promptId": turn, "origin": {"kind": "human"}})
+
+    def answers(self, text: str = ANSWER) -> None:
+        """Write the answer, and that the turn is over."""
+        self.writes(
+            {"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": text}]}},
+            {"type": "system", "subtype": "turn_duration"},
+        )
+
+    def fails(self, error: str, text: str) -> None:
+        """Write an error in the place of an answer."""
+        message = {"id": "e", "content": [{"type": "text", "text": text}]}
+        self.writes({"type": "assistant", "message": message, "error": error, "isApiErrorMessage": True})
+
+    # ---- what is seen
+
+    def after(self, seconds: float | timedelta = 0.0) -> Activity:
+        """Let so much time pass, look, and return what is known then."""
+        span = seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
+        self.simulation.clock.pause(span.total_seconds())
+        survey = self.simulation.tmux.survey()
+        self.hearing.follow(self.record, survey.of_instance("i-scribe"))
+        self.retries.look([self.record], survey)
+        return self.activity
+
+    @property
+    def activity(self) -> Activity:
+        """What is known of it."""
+        found = self.system.activities.get(self.record.uid)
+        assert found is not None
+        return found
+
+    def posts(self, kind: OutboundKind) -> list[NewPost]:
+        """Return what its thread is to be told, of that kind, in order."""
+        with closing(sqlite3.connect(self.system.paths.database)) as database:
+            found = database.execute("SELECT id FROM outbox WHERE kind = ? ORDER BY seq", (kind.value,)).fetchall()
+        rows = [self.system.outbox.get(post_id) for (post_id,) in found]
+        return [row.post for row in rows if row is not None]
+
+    def told(self, event: str) -> list[str | None]:
+        """Return the reasons of these events."""
+        return [each.get("reason") for each in events(self.system, event)]
+
+
+@pytest.fixture
+def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Claude]:
+    """Give a session of Claude Code whose start is recorded, at noon."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    root = tmp_path / "state"
+    root.mkdir()
+    settings = settings_of(root, slack=True)
+    settings = settings._replace(routing=settings.routing._replace(default_harness="claude"))
+    simulation = simulated(root, settings=settings)
+    yield Claude(simulation, home)
+    simulation.system.close()
+
+
+@pytest.fixture
+def reading(claude: Claude) -> Claude:
+    """Give one whose hook has said that it reads."""
+    claude.boots()
+    claude.says("idle")
+    return claude
+
+
+@pytest.fixture
+def silent(reading: Claude) -> Claude:
+    """Give one whose hooks have said nothing of its first turn."""
+    reading.begins()
+    reading.answers("first")
+    reading.after(GRACE)
+    assert reading.activity.silence is Silence.TURNS
+    return reading
+
+
+# ---------------------------------------------------------------- turns
+
+
+def test_a_turn_that_no_hook_told_of_is_answered_from_the_record(reading: Claude) -> None:
+    """Once, after the moment in which its hook may still report, and the thread is told why it comes late."""
+    reading.begins()
+    reading.answers()
+    early = reading.after(GRACE - timedelta(seconds=1)).silence
+    after = reading.after(GRACE)
+    reading.after(10)
+
+    assert (early, after.silence, after.state) == (None, Silence.TURNS, ActivityState.IDLE)
+    assert [post.text for post in reading.posts(OutboundKind.ANSWER)] == [ANSWER]
+    [note] = [post for post in reading.posts(OutboundKind.NOTE) if post.text.startswith(NOTE_BEGINS)]
+    assert "its hooks told nothing of the end of a turn" in note.text
+    assert len(reading.told("standing.hooks_silent")) == 1
+
+
+def test_a_turn_that_hooks_told_of_is_told_by_them_alone(reading: Claude) -> None:
+    """What the record shows besides is nothing new."""
+    reading.pane.turn = "t-1"
+    reading.pane.report({"hook_event_name": "UserPromptSubmit", "prompt": "count them"})
+    reading.begins()
+    reading.answers()
+    reading.pane.report({"hook_event_name": "Stop", "last_assistant_message": ANSWER})
+    after = reading.after(10)
+
+    assert (after.silence, after.state) == (None, ActivityState.IDLE)
+    assert [post.text for post in reading.posts(OutboundKind.ANSWER)] == [ANSWER]
+    assert reading.posts(OutboundKind.NOTE) == []
+
+
+def test_a_hooks_late_word_posts_no_second_answer_and_ends_the_silence(reading: Claude) -> None:
+    """Whoever tells of it, one turn's answer has one key; the note says that hooks report again."""
+    reading.begins()
+    reading.answers(f"{ANSWER}\n\n- and here")
+    reading.after(10)
+    reading.pane.turn = "t-1"
+    reading.pane.report({"hook_event_name": "Stop", "last_assistant_message": f"{ANSWER}\n- and here"})
+    reading.system.ingest(reading.record.uid)
+
+    assert reading.activity.silence is None
+    assert len(reading.posts(OutboundKind.ANSWER)) == 1
+    note, edit = (post for post in reading.posts(OutboundKind.NOTE) if post.text.startswith(NOTE_BEGINS))
+    assert (edit.edits, "They report again" in edit.text) == (note.id, True)
+    assert reading.told("standing.hooks_back") == [None]
+
+
+def test_a_failed_turn_that_no_hook_told_of_is_told_as_failed(reading: Claude) -> None:
+    """With the reason, the remedy, and the event."""
+    reading.begins()
+    reading.fails("authentication_failed", "Please run /login")
+    after = reading.after(GRACE)
+
+    assert after.failed == "not-logged-in"
+    assert reading.posts(OutboundKind.ANSWER) == []
+    assert any("run `claude` and `/login`" in post.text for post in reading.posts(OutboundKind.NOTE))
+    assert len(reading.told("standing.turn_failed")) == 1
+
+
+def test_a_message_is_done_when_its_turn_is_over_though_no_hook_says_so(reading: Claude) -> None:
+    """The row is confirmed by the record, and its mark is settled at the end of its turn."""
+    system, reading.pane.reports = reading.system, False
+    message = say(system, "scribe", "count them", actor="cli:ann", wait=0).message_id
+    reading.simulation.deliver()
+    reading.begins(reading.pane.prompts[-1])
+    reading.simulation.deliver()
+    row = system.inbox.get(message)
+    reading.answers()
+    reading.after(GRACE)
+    began = reading.record.started_at or reading.system.clock.now()
+    left = system.marks.over(reading.record.uid, "i-scribe", began, failed=True)
+
+    assert row is not None
+    assert (row.state, left) == (MessageState.CONFIRMED, ())
+
+
+def test_a_turn_that_was_cut_off_is_no_silence(reading: Claude) -> None:
+    """No hook tells of Escape, in any version."""
+    reading.begins()
+    reading.writes({"type": "user", "message": {"content": "[Request interrupted by user]"}})
+
+    assert reading.after(10).silence is None
+
+
+def test_what_a_turn_did_while_no_service_ran_is_told_by_the_next_one(silent: Claude) -> None:
+    """From the record, once; what was told before is not told again."""
+    silent.begins("more", "t-2")
+    silent.answers()
+    silent.hearing = Hearing(silent.system)
+    silent.after(1)
+    silent.hearing = Hearing(silent.system)
+    silent.after(1)
+
+    assert [post.text for post in silent.posts(OutboundKind.ANSWER)] == ["first", ANSWER]
+
+
+def test_a_turn_that_runs_over_a_restart_of_the_service_is_followed_on(silent: Claude) -> None:
+    """Its beginning was told by the one before."""
+    silent.begins("more", "t-2")
+    begun = silent.after(1)
+    silent.hearing = Hearing(silent.system)
+    silent.after(1)
+    silent.answers()
+    after = silent.after(1)
+
+    assert (begun.state, begun.turn, after.state) == (ActivityState.BUSY, "t-2", ActivityState.IDLE)
+    assert [post.text for post in silent.posts(OutboundKind.ANSWER)] == ["first", ANSWER]
+
+
+def test_one_hook_alone_ends_no_silence_about_turns(silent: Claude) -> None:
+    """That a prompt was reported does not show that the end of a turn will be."""
+    silent.pane.report({"hook_event_name": "UserPromptSubmit", "prompt": "more"})
+    silent.system.ingest(silent.record.uid)
+
+    assert silent.activity.silence is Silence.TURNS
+
+
+# ---------------------------------------------------------------- why
+
+
+def test_a_folder_that_is_gone_is_named_as_the_reason(reading: Claude) -> None:
+    """With what brings the hooks back."""
+    cwd = Path(reading.system.settings.routing.spawn_workdir)
+    gone = cwd / "gone"
+    reading.record = written(reading.system, reading.record, definition=definition("scribe", slack=True, cwd=str(gone)))
+    name = "".join(each if each.isascii() and each.isalnum() else "-" for each in os.path.realpath(gone))
+    reading.begins()
+    reading.answers()
+    (reading.folder / "projects").iterdir().__next__().rename(reading.folder / "projects" / name)
+    why = reading.after(GRACE).silent_why
+
+    assert why == f"its folder {gone} is gone, and no hook can start there: make the folder again"
+
+
+def test_settings_that_switch_hooks_off_are_named_as_the_reason(reading: Claude) -> None:
+    """As before a start."""
+    (reading.folder / "settings.json").write_text('{"disableAllHooks": true}')
+    reading.begins()
+    reading.answers()
+
+    assert "disableAllHooks is set in" in reading.after(GRACE).silent_why
+
+
+def test_a_reporter_that_is_gone_is_named_as_the_reason(reading: Claude) -> None:
+    """A restart writes it again."""
+    (reading.system.paths.session(reading.record.uid) / REPORTER).unlink()
+    reading.begins()
+    reading.answers()
+
+    assert "`the-loop standing restart scribe` writes it again" in reading.after(GRACE).silent_why
+
+
+def test_what_the_program_says_of_its_hooks_is_told(reading: Claude) -> None:
+    """Where nothing else explains it."""
+    reading.begins()
+    trouble = {"type": "hook_non_blocking_error", "hookEvent": "Stop", "stderr": "cannot fork"}
+    reading.writes({"type": "attachment", "attachment": trouble})
+    reading.answers()
+
+    assert reading.after(GRACE).silent_why.startswith("its hooks cannot run (cannot fork)")
+
+
+# ---------------------------------------------------------------- the start
+
+
+def test_a_start_whose_boot_hook_does_not_come_is_guessed_from_its_second_source(claude: Claude) -> None:
+    """After a while in which the hook may come; then it is no `starting` session any more."""
+    claude.says("idle")
+    early = claude.after(BOOT - timedelta(seconds=1))
+    after = claude.after(1)
+
+    assert (early.state, early.silence) == (ActivityState.STARTING, None)
+    assert (after.state, after.silence) == (ActivityState.IDLE, Silence.START)
+    row = get_standing(claude.system, "scribe")
+    assert (row.hooks, row.capabilities and row.capabilities["boot hook"]) == ("silent", "missing")
+    assert "its hooks are silent: its program runs, and its hooks have not said so" in row.detail
+
+
+def test_a_start_is_guessed_from_a_turn_in_its_record(claude: Claude) -> None:
+    """The boot's turn is there, and neither its hook nor a second source."""
+    claude.begins("your brief")
+    claude.after(BOOT)
+    claude.answers()
+    after = claude.after(1)
+
+    assert (after.state, after.silence) == (ActivityState.IDLE, Silence.START)
+    assert [post.text for post in claude.posts(OutboundKind.ANSWER)] == [ANSWER]
+
+
+def test_a_start_of_which_nothing_tells_is_said_so_within_its_time(claude: Claude) -> None:
+    """Nothing is typed into it, and whatever tells later counts."""
+    late = claude.system.settings.routing.tmux.start_timeout_seconds
+    before = claude.after(late - 1)
+    after = claude.after(2)
+    said = say(claude.system, "scribe", "hello", actor="cli:ann", wait=0)
+    claude.simulation.deliver()
+    row = claude.system.inbox.get(said.message_id)
+    claude.says("idle")
+    found = claude.after(BOOT)
+
+    assert (before.state, after.state, after.silence) == (
+        ActivityState.STARTING,
+        ActivityState.UNKNOWN,
+        Silence.UNTOLD,
+    )
+    assert "no other source tells within" in after.silent_why
+    assert row is not None
+    assert (row.state, claude.simulation.tmux.writes) == (MessageState.QUEUED, 0)
+    assert (found.state, found.silence) == (ActivityState.IDLE, Silence.START)
+
+
+def test_a_boot_hook_that_comes_late_ends_the_silence(claude: Claude) -> None:
+    """The start is not guessed any more."""
+    claude.says("idle")
+    claude.after(BOOT)
+    claude.boots()
+
+    assert (claude.activity.silence, get_standing(claude.system, "scribe").hooks) == (None, "reporting")
+
+
+def test_a_dialog_at_the_start_is_no_program_that_reads(claude: Claude) -> None:
+    """Somebody has to answer it first."""
+    claude.says("waiting")
+
+    assert claude.after(BOOT).state is ActivityState.STARTING
+
+
+# ---------------------------------------------------------------- while they are silent
+
+
+def test_a_message_waits_for_the_end_of_the_turn_while_hooks_are_silent(silent: Claude) -> None:
+    """No marker would tell of a dialog that opens meanwhile."""
+    silent.pane.reports = False
+    silent.begins("long", "t-2")
+    silent.says("busy")
+    silent.after(1)
+    said = say(silent.system, "scribe", "and this", actor="cli:ann", wait=0)
+    silent.simulation.deliver()
+    waiting = silent.system.inbox.get(said.message_id)
+    written = silent.simulation.tmux.writes
+    silent.answers()
+    silent.says("idle")
+    silent.after(1)
+    silent.simulation.deliver()
+    gone = silent.system.inbox.get(said.message_id)
+
+    assert waiting is not None
+    assert (waiting.state, written) == (MessageState.QUEUED, 0)
+    assert gone is not None
+    assert gone.state is MessageState.SUBMITTED
+
+
+def test_the_second_source_tells_of_work_and_of_a_dialog(silent: Claude) -> None:
+    """What somebody typed at the terminal has no line yet; a dialog never has one."""
+    silent.says("busy")
+    busy = silent.after(1)
+    silent.says("waiting")
+    asks = silent.after(1)
+    silent.says("busy")
+    again = silent.after(1)
+
+    states = [each.state for each in (busy, asks, again)]
+    assert states == [ActivityState.BUSY, ActivityState.PERMISSION, ActivityState.BUSY]
+
+
+def test_a_turn_that_its_record_leaves_open_was_cut_off(silent: Claude) -> None:
+    """The second source says that it is over, and the record does not say how."""
+    silent.begins("long", "t-2")
+    silent.says("busy")
+    silent.after(1)
+    silent.says("idle")
+    at_once = silent.after(1)
+    after = silent.after(2)
+
+    assert at_once.state is ActivityState.BUSY
+    assert (after.state, after.detail.startswith(CUT_OFF)) == (ActivityState.IDLE, True)
+
+
+def test_how_a_turn_ended_that_no_record_has_is_not_guessed(silent: Claude) -> None:
+    """It may have answered in a form that is not understood."""
+    silent.says("busy")
+    silent.after(1)
+    silent.says("idle")
+    after = silent.after(3)
+
+    assert (after.state, after.detail) == (ActivityState.IDLE, UNKNOWN_END)
+
+
+# ---------------------------------------------------------------- requests that are tried again
+
+
+def retry_screen(attempt: int) -> str:
+    """Return what Claude Code shows at that attempt."""
+    return f"\u276f work\n\n✻ 529 Overloaded · retrying in 9s · attempt {attempt}/10\n\n{FRAME}\n\u276f \n{FRAME}\n"
+
+
+def test_a_request_that_is_tried_again_is_told_once_and_followed(reading: Claude) -> None:
+    """After a while, with the attempt in the row; the note says in the end that it goes on."""
+    reading.pane.begin("work")
+    reading.system.ingest(reading.record.uid)
+    reading.pane.shown = retry_screen(2)
+    early = reading.after(AFTER - timedelta(seconds=1)).retrying
+    first = reading.after(2).retrying
+    reading.pane.shown = retry_screen(3)
+    second = reading.after(5).retrying
+    row = get_standing(reading.system, "scribe").detail
+    reading.pane.shown = f"● Well\n\n{FRAME}\n\u276f \n{FRAME}\n"
+    once = reading.after(5).retrying
+    after = reading.after(5).retrying
+
+    assert early == ""
+    assert first.endswith("attempt 2 of 10")
+    assert (
+        second
+        == once
+        == "the model's server answers 529 (Overloaded); its program tries again by itself, attempt 3 of 10"
+    )
+    assert second in row
+    assert after == ""
+    note, edit = reading.posts(OutboundKind.NOTE)
+    assert note.text == f"A turn of `scribe` waits: {first}; nothing is lost."
+    assert (edit.edits, edit.text.endswith("it goes on.")) == (note.id, True)
+    assert len(reading.told("standing.retrying")) == 1
+
+
+def test_a_request_that_is_given_up_says_so_in_its_note(reading: Claude) -> None:
+    """Beside what the failed turn's own note says."""
+    reading.pane.begin("work")
+    reading.system.ingest(reading.record.uid)
+    reading.pane.shown = retry_screen(9)
+    reading.after(AFTER)
+    reading.pane.fail("server_error", "API Error: 529")
+    reading.system.ingest(reading.record.uid)
+    after = reading.after(5).retrying
+
+    assert after == ""
+    assert [post.text for post in reading.posts(OutboundKind.NOTE) if post.edits and "given up" in post.text]
+
+
+def test_a_login_that_is_refused_is_told_with_its_remedy(reading: Claude) -> None:
+    """Waiting helps nobody there."""
+    reading.pane.begin("work")
+    reading.system.ingest(reading.record.uid)
+    reading.pane.shown = retry_screen(5).replace("529 Overloaded", "401 fake error 401")
+    reading.after(AFTER)
+
+    [note] = reading.posts(OutboundKind.NOTE)
+    assert "run `claude` and `/login`" in note.text
