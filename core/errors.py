@@ -24,6 +24,18 @@ class InvalidValue(CoreError, ValueError):
     code = "invalid_value"
 
 
+class NoFolder(InvalidValue):
+    """A path is named from the folder that this process works in, which was removed or cannot be looked at."""
+
+    code = "no_folder"
+
+    def __init__(self, path: object) -> None:
+        super().__init__(
+            f"{path}: the folder that this was started in is not there any more, or cannot be read",
+            "change into another folder, or name the path from / on",
+        )
+
+
 class UnknownSession(CoreError, LookupError):
     """The name is neither declared in the configuration nor recorded."""
 

@@ -9,6 +9,14 @@ from pathlib import Path
 from typing import Any
 
 
+def working_folder() -> str:
+    """Return the folder that the agent works in; where it was removed under it, the one that it was started in."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return os.environ.get("PWD", "")
+
+
 class Conversation:
     """Appends lines, and remembers what the earlier ones say."""
 
@@ -68,7 +76,7 @@ class Conversation:
             "parentUuid": self._last,
             "sessionId": self.session_id,
             "timestamp": datetime.now(UTC).isoformat(),
-            "cwd": os.getcwd(),
+            "cwd": working_folder(),
             **entry,
         }
         self._last = str(line["uuid"])

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
+from core.agent.conversation import working_folder
+
 _TIMEOUT = 60.0  #: seconds, where the entry names none
 
 
@@ -39,7 +41,7 @@ def _data(event: str, session_id: str, transcript: str, fields: Mapping[str, Any
     payload = {
         "session_id": session_id,
         "transcript_path": transcript,
-        "cwd": os.getcwd(),
+        "cwd": working_folder(),
         "permission_mode": "default",
         "hook_event_name": event,
         **fields,

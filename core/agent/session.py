@@ -25,7 +25,7 @@ from core.agent.answers import (
     answer,
 )
 from core.agent.composer import Composer
-from core.agent.conversation import Conversation, summary
+from core.agent.conversation import Conversation, summary, working_folder
 from core.agent.dialog import Dialog, OpenDialog
 from core.agent.hooks import Hooks, Running
 from core.agent.keyboard import Key, Keyboard, Press
@@ -411,7 +411,7 @@ class Session:
         content = {
             "pid": os.getpid(),
             "sessionId": self._conversation.session_id,
-            "cwd": os.getcwd(),
+            "cwd": working_folder(),
             "status": status,
             **({"waitingFor": "permission prompt"} if status == "waiting" else {}),
         }

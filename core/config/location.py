@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from core.errors import NoFolder
+
 VARIABLE = "THE_LOOP_CONFIG"
 FILE_NAME = "cli-config.yaml"
 
@@ -20,12 +22,12 @@ class Location(NamedTuple):
 def locate(explicit: Path | None, env: Mapping[str, str]) -> Location:
     """Return the configuration file: `--config`, then $THE_LOOP_CONFIG, then the user's own folder.
 
-    Never the current folder: a cloned repository must not name what runs. The path is absolute.
+    Never the current folder: a cloned repository must not name what runs. The path is absolute. Raises NoFolder.
     """
     if explicit is not None:
-        return Location(_absolute(explicit), "named by --config", named=True)
+        return Location(absolute(explicit), "named by --config", named=True)
     if given := env.get(VARIABLE, ""):
-        return Location(_absolute(Path(given)), f"named by ${VARIABLE}", named=True)
+        return Location(absolute(Path(given)), f"named by ${VARIABLE}", named=True)
     folder = xdg(env, "XDG_CONFIG_HOME", ".config")
     source = "$XDG_CONFIG_HOME" if _usable(env.get("XDG_CONFIG_HOME", "")) else "~/.config"
     return Location(folder / "the-loop" / FILE_NAME, f"the default, in {source}", named=False)
@@ -62,5 +64,9 @@ def _usable(given: str) -> bool:
     return os.path.isabs(given)
 
 
-def _absolute(path: Path) -> Path:
-    return Path(os.path.expanduser(path)).absolute()
+def absolute(path: Path) -> Path:
+    """Return the path from / on. Raises NoFolder where it is named from a current folder that is gone."""
+    try:
+        return Path(os.path.expanduser(path)).absolute()
+    except OSError as error:
+        raise NoFolder(path) from error

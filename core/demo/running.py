@@ -1,6 +1,7 @@
 """Runs the whole product in one folder: a Slack-compatible workspace on loopback, the service, one session."""
 
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -28,6 +29,7 @@ from core.process.closed import close_process
 from core.process.presence import running_service
 from core.standing.listing import get_standing
 
+_LOG = logging.getLogger(__name__)
 _FACTS = "workspace.json"
 _OURS = "THE_LOOP_"  #: begins the names of what is none of a chat's business
 _WORKSPACE_SECONDS = 20.0
@@ -66,9 +68,17 @@ def run_demo(
         hold = _guide(config, demo_environ).hold
         service = build_service(load(config, demo_environ), demo_environ)
         code = service.run(ready=lambda: tell(addressed(config, facts, environ, hold)))
-    lives = _guide(config, demo_environ).live is Live.LIVE
-    tell_end(farewell(service.signal, command_line(config, environ, "stop"), lives=lives))
+    tell_end(farewell(service.signal, command_line(config, environ, "stop"), _left(config, demo_environ)))
     return code
+
+
+def _left(config: Path, environ: Mapping[str, str]) -> Live:
+    """Return what is left of the demo's session; where its folder is gone nobody can tell."""
+    try:
+        return _guide(config, environ).live
+    except CoreError as error:
+        _LOG.warning("not known what is left of the demo", extra={"reason": str(error)})
+        return Live.UNKNOWN
 
 
 def _make_way(folder: Path, environ: Mapping[str, str], tell: Callable[[str], None]) -> None:
@@ -186,10 +196,12 @@ Ctrl-C ends the service and the page; the session lives on in tmux ({address["tm
 """
 
 
-def farewell(ended_by: str | None, stop: str, *, lives: bool) -> str:
+def farewell(ended_by: str | None, stop: str, live: Live) -> str:
     """Return what ended the demo, the signal's name or None for a failure, and what is left of it."""
     why = {"SIGINT": "Ctrl-C was pressed", "SIGTERM": "it was told to stop"}.get(ended_by or "", "a part of it failed")
-    if lives:
+    if live is Live.UNKNOWN:
+        left = f"Whether the session `{DEMO_SESSION}` lives on in tmux ({target_for(DEMO_SESSION)}) could not be asked."
+    elif live is Live.LIVE:
         left = (
             f"The session `{DEMO_SESSION}` lives on in tmux ({target_for(DEMO_SESSION)}): the next `make run` goes on "
             f"with it, and `{stop}` ends it."

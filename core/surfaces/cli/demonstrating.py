@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from core.config.location import absolute
 from core.domain.rights import ActorKind, Verb, require
 from core.surfaces.cli.printing import print_json, print_line
 from core.surfaces.cli.session import Session, shared_options
@@ -39,4 +40,4 @@ def demo_command(session: Session, folder: Path, port: int) -> int:
         if not session.json:
             print_line(text)
 
-    return run_demo(folder.absolute(), port, session.environ, tell, tell_end)
+    return run_demo(absolute(folder), port, session.environ, tell, tell_end)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.commands import exact
 from core.config.location import locate
-from core.errors import CoreError
+from core.errors import CoreError, NoFolder
 from core.loggers import logger
 from core.surfaces.cli.printing import (
     EXIT_FAILED,
@@ -72,7 +72,10 @@ class Defect(CoreError):
 
 def _told(arguments: list[str], error: CoreError) -> int:
     named = named_config(arguments)
-    source = locate(Path(named) if named else None, os.environ).path
+    try:
+        source = locate(Path(named) if named else None, os.environ).path
+    except NoFolder:
+        source = Path(named or "")  # which no command can be told to take from here
     if wants_json(arguments):
         print_json(error_body(error, lambda text: exact(text, source, os.environ)))
     warn(f"the-loop: {exact(str(error), source, os.environ)}")

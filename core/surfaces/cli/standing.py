@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from core.config.location import absolute
 from core.domain.rights import Verb
 from core.surfaces.cli.looking import attach_command, get_command, list_command, logs_command, screen_command
 from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_rows, warn
@@ -97,7 +98,7 @@ def create_command(
 
 
 def _absolute(path: str) -> str:
-    return str(Path(path).expanduser().absolute()) if path else ""
+    return str(absolute(Path(path))) if path else ""
 
 
 @standing_group.command("delete")
