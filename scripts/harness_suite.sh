@@ -1,6 +1,7 @@
 #!/bin/sh
 # harness_suite.sh [--matrix] VERSION...: run tests/harness with each Claude Code; with --matrix write its page, too.
 #
+# HARNESS_WORKERS (2) cases run at a time: each waits for its Claude Code more than it computes.
 # Ends with 1 where a case has failed, in whichever version; all versions are run, and the page is written, before that.
 set -u
 
@@ -13,7 +14,8 @@ for wanted in "$@"; do
     version=$(sh scripts/claude_code.sh "$wanted") || exit 1
     results=.harness/results/$version.json
     rm -f "$results"
-    HARNESS_RESULTS=$results CLAUDE_CODE_VERSION=$version "$python" -m pytest --timeout 300 tests/harness || failed=1
+    HARNESS_RESULTS=$results CLAUDE_CODE_VERSION=$version "$python" -m pytest \
+        -n "${HARNESS_WORKERS:-2}" --dist worksteal --timeout 300 tests/harness || failed=1
     [ -f "$results" ] || exit 1  # it could not even begin, and has said why
     files="$files $results"
 done

@@ -9,7 +9,7 @@ import pytest
 
 from core.domain import capability
 from tests.harness.matrix import PAGE, Run, page, read
-from tests.harness.recording import Capability, Recording
+from tests.harness.recording import VARIABLE, Capability, Recording
 
 CASES = {
     "tests/harness/test_x.py::test_a_b_c": {"capability": "resume", "outcome": "passed"},
@@ -66,6 +66,21 @@ def test_a_run_of_one_case_leaves_the_others_as_they_were(tmp_path: Path) -> Non
     record(path, "a", "passed")
 
     assert {name: case["outcome"] for name, case in read(path).cases.items()} == {"a": "passed", "b": "passed"}
+
+
+def test_of_several_workers_none_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that leads them is told of all cases, and would find a part of them overwritten."""
+    path = tmp_path / "results.json"
+    monkeypatch.setenv(VARIABLE, str(path))
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")
+
+    recording = Recording.of_environment("2.1.2")
+    recording.pytest_runtest_logreport(
+        pytest.TestReport("a", ("", 0, ""), {}, "passed", None, "call", user_properties=[("capability", "resume")])
+    )
+    recording.pytest_sessionfinish()
+
+    assert not path.exists()
 
 
 def test_every_case_of_the_suite_names_what_it_shows() -> None:
