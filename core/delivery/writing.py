@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from core.delivery.echo import Echoes
 from core.delivery.recording import Recorder
 from core.delivery.takeback import clear_line
 from core.delivery.terminal import line_limit
@@ -50,6 +51,7 @@ class Writer:
         self._looker = looker
         self._transcripts = transcripts
         self._recorder = recorder
+        self._echoes = Echoes(system)
         self._not_before: dict[str, datetime] = {}  #: by row: a CR whose line may still run in a silent server
 
     def not_before(self, row: InboxRow) -> datetime | None:
@@ -177,6 +179,8 @@ class Writer:
         row, now = situation.row, self._system.clock.now()
         if not self._no_dialog(record, sight):
             return now + delivering.TOOL_MARGIN
+        if self._echoes.hold_up(situation, record, number):
+            return now + delivering.ECHO_POLL
         deadline = now + situation.timing.command
         try:
             with effect(Effect.DELIVERY_SUBMIT):

@@ -21,6 +21,9 @@ EVIDENCE_WINDOW = timedelta(seconds=1.5)  #: from a CR to the harness's own reco
 RECORD_WINDOW = timedelta(seconds=5)  #: from a hook's report of a text to the record of it: 0.1 s, a busy machine more
 #: For each paste that a long text goes in with: Claude Code reads 500 of them in 1 s, on a busy machine in 8 s.
 PIECE_SETTLES, PIECE_SHOWS = timedelta(milliseconds=3), timedelta(milliseconds=20)
+ECHO_WITHIN = timedelta(seconds=10)  #: from a paste to the screen that shows it, on a busy machine; then it is entered
+ECHO_UNREAD = timedelta(seconds=5)  #: from an Enter that changes nothing on the screen to the second one
+ECHO_POLL = timedelta(milliseconds=100)
 TOOL_MARGIN = timedelta(seconds=1)  #: from a tool call to the dialog that it may open: 0.2 s on a busy machine
 PREPARING_SETTLES = (
     4  #: settle times from a key that prepares the line to the paste: after one a busy Claude Code read both

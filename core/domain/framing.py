@@ -143,8 +143,13 @@ def file_of(message_id: str, folder: Path) -> Path:
     return folder / f"message-{message_id}.txt"
 
 
+def pointer_to(message: NewMessage, file: Path) -> str:
+    """Return what is pasted for a message whose text is in the file."""
+    return f"{head(message)} {_TOO_LONG} {file} : all that it says is mine, as if I had typed it here. "
+
+
 def _by_file(message: NewMessage, traits: Traits, file: Path) -> Composed:
-    pointer = f"{head(message)} {_TOO_LONG} {file} : all that it says is mine, as if I had typed it here. "
+    pointer = pointer_to(message, file)
     pieces = pieces_of(pointer, traits) or (pointer,)
     data = _bracketed(pieces) if traits.paste is PasteStyle.BRACKETED else pointer.encode()
     return Composed(data, file, body(message))

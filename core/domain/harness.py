@@ -33,12 +33,21 @@ class PasteStyle(Enum):
 
 
 @dataclass(frozen=True)
+class Echo:
+    """How an input line shows what was pasted into it."""
+
+    mark: str  #: stands at its beginning
+    folded: str  #: a pattern of what it shows in the place of a long text
+
+
+@dataclass(frozen=True)
 class Traits:
     """What delivery and the gate must know of a harness."""
 
     id_policy: IdPolicy
     paste: PasteStyle = PasteStyle.BRACKETED
-    settle: float = 0.3  #: seconds between the paste and its CR
+    settle: float = 0.3  #: least seconds between the paste and its CR
+    echo: Echo | None = None  #: its input line shows a paste once it was read: the CR waits for that; None: not looked
     queues_input: bool = False  #: takes messages while a turn runs
     evidence: bool = False  #: its own records show which messages a turn took
     boot_signal: bool = False  #: says by itself when it reads

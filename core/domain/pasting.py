@@ -9,11 +9,13 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import islice
 
-from core.domain.harness import Traits
+from core.domain.harness import Echo, Traits
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _FLAG_HALVES = re.compile("[\U0001f1e6-\U0001f1ff]+$")
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")  #: zero-width joiner, variation selectors
+_NO_LETTER = re.compile(r"[^0-9A-Za-z]+")
+_END = 16  #: letters by which the end of a text is known
 _LOOK_BACK = 80  #: characters from a cut in which a blank is looked for
 
 
@@ -35,6 +37,25 @@ def most_pieces(text: str, traits: Traits) -> int:
         return 1
     most = 1 + text.count("\n") // traits.paste_lines + len(text) // (traits.paste_chars // 4)
     return min(most, traits.paste_pieces)
+
+
+def shows_text(screen: str, text: str, echo: Echo) -> bool:
+    """Return whether a screen's input line shows the end of the text, or something in the place of a long one.
+
+    A text without a letter that every terminal shows alike counts as shown. A line of many rows may have its beginning,
+    and its mark, above the screen.
+    """
+    end, line = _letters(text)[-_END:], input_line(screen, echo)
+    return not end or end in _letters(line) or re.search(echo.folded, line) is not None
+
+
+def input_line(screen: str, echo: Echo) -> str:
+    """Return the screen from its input line on, the whole of it where that begins above."""
+    return screen.rpartition(echo.mark)[2]
+
+
+def _letters(text: str) -> str:
+    return _NO_LETTER.sub("", text)
 
 
 def _pieces(text: str, lines: int, chars: int) -> Iterator[str]:

@@ -49,6 +49,7 @@ class Behaviour:
     forgets: bool = False  #: its queue is gone after an Escape
     stays_busy: bool = False  #: its status file calls it busy while a dialog is open
     wraps: bool = False  #: what is typed or pasted into it reaches its model as pasted from somewhere else
+    reads_after: float = 0.0  #: seconds from what comes in to its reading; an Enter read with a paste is a line break
     transcript: str = "usual"  #: renamed | gone | foreign: another file, none, or lines of another form
 
 
@@ -70,6 +71,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     "blocked prompts bounce": Behaviour(bounces=True),
     "queue dropped at an escape": Behaviour(forgets=True),
     "pastes are wrapped": Behaviour(wraps=True),
+    "input is read late": Behaviour(reads_after=2.0),
 }
 
 
@@ -155,6 +157,12 @@ class ClaudeSession(agent.Session):
         if queues:
             self._truth.tell("queued", text)
 
+    def _read(self, terminal: int) -> bytes:
+        if not self._behaviour.reads_after:
+            return super()._read(terminal)
+        time.sleep(self._behaviour.reads_after)
+        return re.sub(rb"(?<=\x1b\[201~)\r+", lambda enters: b"\n" * len(enters[0]), super()._read(terminal))
+
     def _take(self, text: str, origin: str) -> bool:
         taken = super()._take(text, origin)
         if text in self._reported:
@@ -234,7 +242,8 @@ class ClaudeSession(agent.Session):
         if self._dialog is not None:
             self._terminal.row("")
         else:
-            self._terminal.row(f"\u276f {self._composer.shown(self._terminal.width - 3)}")
+            shown = self._composer.shown(self._terminal.width - 3).replace("[Pasted text:", "[Pasted text #1:")
+            self._terminal.row(f"\u276f {shown}")
 
     def _tell_status(self) -> None:
         shown = self._dialog

@@ -1,14 +1,18 @@
 """Whose words the model takes for its operator's: what its server receives of messages and ticks of every length."""
 
 import json
+import os
+import signal
+import time
 
+import psutil
 import pytest
 
 from core.domain.framing import PASTE_END, PASTE_START, SUBMIT
 from core.domain.harness import PromptReported, TextTaken
 from tests.fakes.model import ModelServer, Request
 from tests.harness.claude_product import ClaudeProduct
-from tests.harness.program import before
+from tests.harness.program import PROGRAMS, before
 from tests.integration.harness.stage import Stage
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
@@ -45,6 +49,33 @@ def test_messages_of_every_length_arrive_as_their_authors_own(alone: ClaudeProdu
         assert request.user.startswith("[alice via ")
         assert not wrapped(request)
         alone.wait_activity("idle")
+
+
+@pytest.mark.capability("pasting")
+def test_an_enter_waits_until_the_text_was_read(alone: ClaudeProduct) -> None:
+    """A program that stands still would read both in one, and take the Enter for a line break of the text."""
+    behind = alone.folder / "behind"  # tmux lets none of its own children stand still
+    behind.mkdir()
+    (behind / "claude").write_text(f'#!/bin/sh\n{PROGRAMS}/claude "$@"\nexit $?\n')
+    (behind / "claude").chmod(0o755)
+    alone.serve(env={"PATH": f"{behind}:{alone.environ()['PATH']}"}).wait_swept()
+    alone.wait_activity("idle")
+    [pane] = alone.panes().values()
+    pid = psutil.Process(pane).children()[0].pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        alone.cli("standing", "say", NAME, "--text", "read late", "--no-wait")
+        alone.wait_state("read late", "pasted", "submitted")
+        since = time.monotonic()
+        wait_until(lambda: time.monotonic() - since > 2, "the time for two Enters is over")
+        meanwhile = alone.state_of("read late")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    alone.wait_state("read late", "confirmed")
+
+    assert meanwhile == "pasted"
+    [request] = alone.model.requests("read late")
+    assert request.user.endswith("] read late")
 
 
 @pytest.mark.capability("pasting")

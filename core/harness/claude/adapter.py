@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from core.clock import Clock
 from core.domain.failing import Failure
 from core.domain.harness import (
+    Echo,
     HarnessEvent,
     IdPolicy,
     Installed,
@@ -61,7 +62,8 @@ class ClaudeHarness:
     name = "claude"
     traits = Traits(
         id_policy=IdPolicy.PREASSIGNED,
-        settle=0.3,  # at 0 up to a third of the CRs is lost, at 0.3 s about one in forty
+        settle=0.3,  # at 0 up to a third of the CRs is lost, at 0.3 s about one in forty: read with the paste
+        echo=Echo("\u276f", r"\[Pasted text #\d+|\[\.\.\.Truncated text #\d+"),
         queues_input=True,
         evidence=True,
         boot_signal=True,

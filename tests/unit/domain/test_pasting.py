@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.harness import IdPolicy, Traits
-from core.domain.pasting import most_pieces, pieces_of
+from core.domain.harness import Echo, IdPolicy, Traits
+from core.domain.pasting import most_pieces, pieces_of, shows_text
 
 CUT = Traits(IdPolicy.PREASSIGNED, paste_lines=2, paste_chars=70, paste_pieces=5)
 ROOM = replace(CUT, paste_pieces=9999)
@@ -78,3 +78,25 @@ def test_more_pieces_than_are_read_in_a_moment_are_none() -> None:
     """A harness that must read them one after the other is given a file instead."""
     assert pieces_of("a\n" * 10, CUT) is not None
     assert pieces_of("a\n" * 11, CUT) is None
+
+
+ECHO = Echo("\u276f", r"\[Pasted text #\d+")
+
+
+@pytest.mark.parametrize(
+    ("screen", "text", "shown"),
+    [
+        ("\u276f [ann via cli #k3f9x2] go on \n──\n ? help", "[ann via cli #k3f9x2] go on ", True),
+        ("\u276f [ann via cli #k3f9x2]\n  go on \n──", "[ann via cli #k3f9x2] go on ", True),
+        ("\u276f \n──", "[ann via cli #k3f9x2] go on ", False),
+        ("\u276f [ann via cli #k3f9x2] go on\n● done\n\u276f \n──", "[ann via cli #k3f9x2] go on ", False),
+        ("\u276f [Pasted text #1 +9 lines]", "[ann via cli #k3f9x2] a long one", True),
+        ("\u276f [Pasted text #1 +9 lines]\n● done\n\u276f ", "[ann via cli #k3f9x2] a long one", False),
+        ("  of many rows\n  the last one\n──", "the first\nof many rows\nthe last one ", True),
+        ("\u276f 日本", "日本 ", True),
+    ],
+    ids=["one row", "two rows", "empty", "the one before", "folded", "folded before", "its end alone", "no letters"],
+)
+def test_a_text_is_shown_where_its_end_stands_in_the_input_line(screen: str, text: str, shown: bool) -> None:
+    """Wrapped or folded; what stands above the line was sent before."""
+    assert shows_text(screen, text, ECHO) is shown
