@@ -53,6 +53,7 @@ class Effect(Enum):
     INTERRUPT_KEY = "interrupt.key"  #: the key in the pane, with its receipt
     TAKE_BACK_KEY = "take_back.key"  #: the key that empties the harness's own queue into its input line
     TAKE_BACK_CLEAR = "take_back.clear"  #: the input line is emptied of it
+    DIALOG_KEY = "dialog.key"  #: a key of a dialog, for whoever chose it in a chat
     INTERRUPT_SETTLE = "interrupt.settle"  #: what the harness does now by its own word, and the marker of a dialog
     QUEUE_CANCEL = "queue.cancel"  #: one waiting message is cancelled, and its sender told
 

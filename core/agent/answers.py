@@ -16,6 +16,7 @@ I am the bundled agent: no model, the same answer every time. I understand:
   background N        start something that ends in N seconds and then speaks up by itself
   ask permission      ask before I run a harmless command
   ask question TEXT | A | B
+  menu TEXT | A | B   the same, as a dialog that no hook announces
   call TOOL {"argument": …}   use a tool of the-loop
   fail login | limit | service   end the turn with such an error
   /clear · /exit
@@ -76,6 +77,14 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Choose:
+    """Answered with what a person chooses in a dialog that no hook announces; `told`: the status file tells of it."""
+
+    text: str
+    told: bool
+
+
+@dataclass(frozen=True)
 class CallTool:
     """Answered with what a tool of the-loop said."""
 
@@ -91,7 +100,7 @@ class Fail:
     message: str
 
 
-Step = Fail | CallTool | Say | Pause | Now | UseTool | StartTask | Permission | Question
+Step = Fail | CallTool | Choose | Say | Pause | Now | UseTool | StartTask | Permission | Question
 Steps = Generator[Step, Any, str]
 
 
@@ -176,6 +185,11 @@ _ERRORS = {
 }
 
 
+def _menu(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    picked = yield Choose(found[2], told=not found[1])
+    return f"You chose: {picked}"
+
+
 def _call(found: re.Match[str], earlier: Sequence[str]) -> Steps:
     try:
         arguments = json.loads(found[2] or "{}")
@@ -195,5 +209,6 @@ _COMMANDS: tuple[tuple[str, Callable[[re.Match[str], Sequence[str]], Steps]], ..
     (r"ask permission", _ask_permission),
     (r"ask question(.*)", _ask_question),
     (r"fail (login|limit|service)", _fail),
+    (r"(silent )?menu(.*)", _menu),
     (r"call ([a-z_]+)\s*(\{.*\})?", _call),
 )

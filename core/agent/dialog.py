@@ -28,6 +28,43 @@ class Dialog:
         return self._options[number - 1] if 1 <= number <= len(self._options) else None
 
 
+class Menu:
+    """A dialog that no hook announces: arrow keys move its cursor, Enter takes the choice it is at."""
+
+    def __init__(self, question: str, options: Sequence[str], *, told: bool = True) -> None:
+        """`told`: the status file says that somebody is waited for."""
+        self._question = question
+        self._options = tuple(options) or ("yes", "no")
+        self._at = 0
+        self.told = told
+
+    @property
+    def first(self) -> str:
+        """Return the choice that the cursor is at in the beginning."""
+        return self._options[0]
+
+    def text(self) -> str:
+        """Return what is shown in the place of the input line."""
+        marks = ("❯" if place == self._at else " " for place in range(len(self._options)))
+        lines = [f"  {mark} {option}" for mark, option in zip(marks, self._options, strict=True)]
+        return "\n".join(["─" * 40, f"  {self._question}", "", *lines, "", "  Enter to choose · Esc to cancel"])
+
+    def pressed(self, press: Press) -> str | None:
+        """Return what a key chooses, None for one that chooses nothing."""
+        if press.key is Key.ENTER:
+            return self._options[self._at]
+        if press.key in (Key.UP, Key.DOWN):
+            step = 1 if press.key is Key.DOWN else -1
+            self._at = (self._at + step) % len(self._options)
+        return None
+
+
+def menu_of(text: str, *, told: bool = True) -> Menu:
+    """Return the menu that `QUESTION | A | B` describes."""
+    question, *options = [part.strip() for part in text.split("|") if part.strip()] or [""]
+    return Menu(question or "Which one?", options, told=told)
+
+
 class OpenDialog:
     """A dialog that is shown, about a tool, and the hooks that may answer it before somebody at the terminal does."""
 

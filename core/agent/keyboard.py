@@ -21,9 +21,11 @@ class Key(Enum):
     INTERRUPT = "interrupt"  #: C-c
     ESCAPE = "escape"
     UP = "up"
+    DOWN = "down"
+    VIEW = "view"  #: C-o
 
 
-_UP = (b"\x1b[A", b"\x1bOA")
+_ARROWS = {b"\x1b[A": Key.UP, b"\x1bOA": Key.UP, b"\x1b[B": Key.DOWN, b"\x1bOB": Key.DOWN}
 _CONTROLS = {
     0x0D: Key.ENTER,
     0x0A: Key.NEWLINE,
@@ -32,6 +34,7 @@ _CONTROLS = {
     0x15: Key.KILL_LINE,
     0x13: Key.STASH,
     0x03: Key.INTERRUPT,
+    0x0F: Key.VIEW,
 }
 
 
@@ -99,7 +102,8 @@ class Keyboard:
             return 1, Press(Key.ESCAPE)
         for index in range(2, len(rest)):
             if 0x40 <= rest[index] <= 0x7E:  # an arrow or a function key
-                return index + 1, Press(Key.UP) if rest[: index + 1] in _UP else None
+                arrow = _ARROWS.get(rest[: index + 1])
+                return index + 1, Press(arrow) if arrow is not None else None
         return None
 
     def _take_text(self) -> tuple[int, Press | None] | None:

@@ -1,4 +1,7 @@
-"""The agent's command line: `--state DIR (--session-id ID | --resume ID) [--settings F] [--mcp-config F] [-- TEXT]`."""
+"""The agent's command line.
+
+`--state DIR (--session-id ID | --resume ID) [--settings F] [--mcp-config F] [--ask "TEXT | A | B"] [-- TEXT]`
+"""
 
 import json
 import uuid
@@ -23,6 +26,7 @@ class Options:
     hooks: Mapping[str, Any]
     prompt: str | None
     servers: Mapping[str, Sequence[str]]  #: MCP servers: name -> command
+    ask: str = ""  #: a menu that comes before everything else
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -34,7 +38,7 @@ def parse(argv: Sequence[str]) -> Options:
         if word == "--":
             prompt = next(words, None)
             break
-        if word not in ("--state", "--session-id", "--resume", "--settings", "--mcp-config"):
+        if word not in ("--state", "--session-id", "--resume", "--settings", "--mcp-config", "--ask"):
             raise BadOption(f"unknown option '{word}'")
         given[word] = next(words, "")
     if not given.get("--state"):
@@ -46,7 +50,7 @@ def parse(argv: Sequence[str]) -> Options:
     except ValueError as error:
         raise BadOption("Invalid session ID. Must be a valid UUID.") from error
     hooks, servers = _hooks(given.get("--settings")), _servers(given.get("--mcp-config"))
-    return Options(Path(given["--state"]), session_id, resume, hooks, prompt, servers)
+    return Options(Path(given["--state"]), session_id, resume, hooks, prompt, servers, given.get("--ask", ""))
 
 
 def _hooks(settings: str | None) -> Mapping[str, Any]:

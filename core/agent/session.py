@@ -12,6 +12,7 @@ from pathlib import Path
 
 from core.agent.answers import (
     CallTool,
+    Choose,
     Fail,
     Now,
     Pause,
@@ -26,7 +27,7 @@ from core.agent.answers import (
 )
 from core.agent.composer import Composer
 from core.agent.conversation import Conversation, summary, working_folder
-from core.agent.dialog import Dialog, OpenDialog
+from core.agent.dialog import Dialog, Menu, OpenDialog, menu_of
 from core.agent.hooks import Hooks, Running
 from core.agent.keyboard import Key, Keyboard, Press
 from core.agent.options import BadOption, Options
@@ -73,6 +74,9 @@ class Session:
         self._wake_at: float | None = None  #: when the turn's pause is over
         self._tool: tuple[str, dict[str, object]] | None = None  #: the tool call that is under way
         self._dialog: OpenDialog | None = None
+        self._menu: Menu | None = None
+        self._chosen: str | None = None  #: in the latest menu; None: it was left
+        self._view = False  #: something stands in the place of the input line
         self._calling: ToolCall | None = None  #: a tool of an MCP server is at work
         self._exit: int | None = None
         self._end_reason = "other"
@@ -85,6 +89,8 @@ class Session:
         self._terminal.show("the bundled agent · help tells what it understands", "bold")
         if self._options.resume:
             self._terminal.show(f"resumed: {summary(self._conversation.prompts)}", "dim")
+        if self._options.ask and not self._let_in(wakeup):
+            return self._exit or 1
         self._fire("SessionStart", source="resume" if self._options.resume else "startup")
         self._tell_status()
         self._first_turns()
@@ -94,6 +100,13 @@ class Session:
             return self._exit
         finally:
             self._end()
+
+    def _let_in(self, wakeup: int) -> bool:
+        """Show the menu that comes before the session, and return whether its first choice was taken."""
+        menu = self._menu = menu_of(self._options.ask)  # no hook has run, and no status file is there
+        while self._exit is None and self._menu is menu:
+            self._wait(wakeup)
+        return self._chosen == menu.first
 
     def _first_turns(self) -> None:
         """Run what starts by itself: the ends of tasks that nobody was told of, and the prompt of the command line."""
@@ -147,6 +160,9 @@ class Session:
         if self._dialog is not None:
             self._terminal.row("? ")
             return
+        if self._menu is not None or self._view:
+            self._terminal.row(self._menu.text() if self._menu is not None else "a view · C-o leaves it")
+            return
         mark = "✻ > " if self._turn is not None else "> "
         self._terminal.row(mark + self._composer.shown(self._terminal.width - len(mark) - 1))
 
@@ -157,8 +173,14 @@ class Session:
             self._interrupted_once = False
         if press.key is Key.INTERRUPT or (press.key is Key.ESCAPE and self._turn is not None):
             self._interrupt()
+        elif self._menu is not None:
+            self._answer_menu(self._menu, press)
         elif self._dialog is not None:
             self._answer_dialog(self._dialog.picked(press))
+        elif press.key is Key.VIEW:
+            self._view = not self._view
+        elif self._view:
+            return
         elif press.key is Key.ENTER:
             self._submit(self._composer.take())
         elif press.key is Key.UP:
@@ -172,6 +194,7 @@ class Session:
             self._turn.close()
             self._turn, self._wake_at, self._tool = None, None, None
             self._close_dialog()
+            self._menu = None
             self._end_call()
             self._conversation.interrupted()
             self._terminal.show("interrupted", "dim")
@@ -263,7 +286,9 @@ class Session:
                 self._finish(str(end.value))
                 return
             result = self._carry_out(step)
-            if self._wake_at is not None or self._dialog is not None or self._calling is not None:
+            if self._wake_at is not None or self._calling is not None:
+                return
+            if self._dialog is not None or self._menu is not None:
                 return
 
     def _carry_out(self, step: Step) -> object:
@@ -286,6 +311,8 @@ class Session:
             case Permission(command):
                 self._begin_tool("Bash", {"command": command})
                 self._ask(Dialog(f"May I run `{command}`?", ("Yes", "No")))
+            case Choose(text, told):
+                self._open_menu(menu_of(text, told=told))
             case Question(text, options):
                 labels = [{"label": option, "description": option} for option in options]
                 question = {"question": text, "header": "Question", "options": labels, "multiSelect": False}
@@ -381,6 +408,19 @@ class Session:
         else:
             self._advance((False, ""))
 
+    def _open_menu(self, menu: Menu) -> None:
+        self._menu = menu
+        self._tell_status()
+
+    def _answer_menu(self, menu: Menu, press: Press) -> None:
+        picked = menu.pressed(press)
+        if picked is None and press.key is not Key.ESCAPE:
+            return
+        self._menu, self._chosen = None, picked
+        if self._turn is not None:
+            self._tell_status()
+            self._advance(picked)
+
     def _start_task(self, seconds: float) -> str:
         task, command = self._tasks.start(seconds)
         given = {"command": command, "run_in_background": True}
@@ -407,13 +447,15 @@ class Session:
     def _tell_status(self) -> None:
         """Rewrite the status file: idle, shell, busy or waiting."""
         quiet = "shell" if self._tasks.listed() else "idle"
-        status = "waiting" if self._dialog is not None else "busy" if self._turn is not None else quiet
+        waits = self._dialog is not None or (self._menu is not None and self._menu.told)
+        status = "waiting" if waits else "busy" if self._turn is not None else quiet
+        what = "permission prompt" if self._dialog is not None else "dialog open"
         content = {
             "pid": os.getpid(),
             "sessionId": self._conversation.session_id,
             "cwd": working_folder(),
             "status": status,
-            **({"waitingFor": "permission prompt"} if status == "waiting" else {}),
+            **({"waitingFor": what} if status == "waiting" else {}),
         }
         self._status_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = Path(f"{self._status_file}.tmp")

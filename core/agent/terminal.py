@@ -17,6 +17,7 @@ class Terminal:
         self.descriptor = sys.stdin.fileno()
         self._before: list[Any] = []
         self._row = ""
+        self._back = ""  #: what goes up to the first of several rows
 
     def __enter__(self) -> "Terminal":
         self._before = termios.tcgetattr(self.descriptor)
@@ -39,12 +40,14 @@ class Terminal:
         """Print lines above the row: `style` is "", "bold" or "dim"."""
         begin = {"bold": _BOLD, "dim": _DIM}.get(style, "")
         lines = "\r\n".join(f"{begin}{line}{_PLAIN}" for line in _harmless(text).split("\n"))
-        self._write(f"\r\x1b[K{lines}\r\n{self._row}")
+        self._write(f"{self._back}\r\x1b[J{lines}\r\n{self._row}")
 
     def row(self, text: str) -> None:
-        """Replace the row."""
-        self._row = text
-        self._write(f"\r\x1b[K{text}")
+        """Replace the row, which may be several."""
+        back, rows = self._back, text.split("\n")
+        self._row = "\r\n".join(rows)
+        self._back = f"\x1b[{len(rows) - 1}A" if len(rows) > 1 else ""
+        self._write(f"{back}\r\x1b[J{self._row}")
 
     def _write(self, text: str) -> None:
         data = text.encode("utf-8", "replace")

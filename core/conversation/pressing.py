@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from core.clock import Deadline
+from core.conversation.choosing import Chooser
 from core.conversation.inbound import full_text, is_full
 from core.conversation.looking import screen_told
 from core.domain.asking import Request, RequestKind, RequestState
@@ -53,6 +54,7 @@ class Presses:
         self._holds = holds
         self._requests = requests
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
+        self._chooser = Chooser(system, requests)
 
     def press(self, press: IncomingPress) -> Told:
         """Do what the button is for, and return what to tell whoever pressed; "" where the thread shows it.
@@ -108,7 +110,7 @@ class Presses:
     # ------------------------------------------------------------ what it does
 
     def _done(self, press: IncomingPress, row: OutboxRow, button: Button) -> str:
-        if button.press in (Press.ALLOW, Press.DENY, Press.OPTION):
+        if button.press in (Press.ALLOW, Press.DENY, Press.OPTION, Press.CHOOSE):
             return self._answered(press, button)
         messages = [self._message(row, message_id) for message_id in button.target.split()]
         words = self._of_messages(press, button.press, messages)
@@ -135,6 +137,8 @@ class Presses:
         if request.state is not RequestState.OPEN:
             raise _No(how_it_stands(request))
         question, option = button.place
+        if button.press is Press.CHOOSE:
+            return self._chosen(press, record, request, option)
         if button.press is Press.OPTION and question != len(request.answers):
             raise _No(f"That question was answered by {request.by} already.")
         if not self._requests.waits(request):
@@ -149,6 +153,16 @@ class Presses:
         if moved is None:
             raise _No(how_it_stands(self._system.requests.get(request.id) or request))
         self._system.poke()
+        return ""
+
+    def _chosen(self, press: IncomingPress, record: SessionRecord, request: Request, option: int) -> str:
+        """Answer a dialog by its keys: the thread shows what was chosen."""
+        failed = self._chooser.choose(record, request, option, press.author_name, _actor(press))
+        self._system.poke()
+        if failed is None:
+            raise _No(how_it_stands(self._system.requests.get(request.id) or request))
+        if failed:
+            raise _No(f"It came to nothing: {failed}.")
         return ""
 
     def _record(self, request: Request) -> SessionRecord | None:

@@ -37,6 +37,7 @@ _STATUS = {
     ActivityState.BUSY: "is working…",
     ActivityState.PERMISSION: "is waiting for a permission",
     ActivityState.QUESTION: "is waiting for an answer",
+    ActivityState.DIALOG: "is waiting at a dialog",
 }
 
 

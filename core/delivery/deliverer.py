@@ -27,21 +27,24 @@ from core.domain.delivering import (
     Step,
     Submit,
     Wait,
+    by_argument,
     resting_until,
     step,
 )
 from core.domain.framing import provable
 from core.domain.gate import Action, HoldState, Observed, hold_state, wake_of
-from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState
+from core.domain.message import IN_FLIGHT, TICKS, WAITING, InboxRow, MessageState
 from core.domain.session import SessionRecord
 from core.errors import CoreError, LockBusy, Refused, TmuxMissing, TmuxSilent
 from core.loops.gatekeeping import Gatekeeper
+from core.observing.dialogs import DialogWatch, hold
 from core.observing.observer import ingest_record
 from core.observing.readiness import notice_reading
 from core.session.apart import Unforeseen, apart
 from core.session.steering import chat_of
 from core.sight.evidence import LOOK as EVIDENCE_LOOK
 from core.sight.evidence import Transcripts
+from core.sight.screens import AGAIN, Screens, Shown
 from core.sight.situations import Authorized, Looker, Sight, timing_of, traits_of
 from core.system import System
 from core.values import replace
@@ -85,6 +88,8 @@ class Deliverer:
         self._recorder = Recorder(system)
         self._writer = Writer(system, self._looker, self._transcripts, self._recorder)
         self._alone: set[str] = set()  #: sessions whose messages are pasted with nobody else's
+        self._screens = Screens(system)
+        self._dialogs = DialogWatch(system, shows=False)
         self.followed: set[str] = set()  #: sessions whose conversation may still tell of a message
 
     def advance(self, uid: str) -> datetime | None:
@@ -271,6 +276,9 @@ class Deliverer:
         until = resting_until(row, provable(row.message, traits), traits, timing_of(self._system))
         if until is None or now >= until:
             return None
+        activity = self._system.activities.get(record.uid)
+        if by_argument(row) and activity is not None and activity.waits_at_start:
+            return None  # a person comes first: those behind it are told what they wait for
         current = self._system.inbox.get(row.message.id)
         if current is None or current.state is not row.state:
             return now
@@ -309,6 +317,8 @@ class Deliverer:
         sight = self._looker.see(record.name, record)
         if sight.observed is Observed.STARTING and notice_reading(self._system, record):
             sight = self._looker.see(record.name, record)
+        if sight.observed is Observed.DIALOG and self._dialog_over(record, sight):
+            sight = self._looker.see(record.name, record)
         return sight, *self._next(row, record, sight)
 
     def _next(self, row: InboxRow, record: SessionRecord, sight: Sight) -> tuple[Situation, Step]:
@@ -325,6 +335,10 @@ class Deliverer:
         self, row: InboxRow, record: SessionRecord, sight: Sight, situation: Situation, chosen: Step
     ) -> Plan | datetime | None:
         now = self._now()
+        if isinstance(chosen, Attempt | Stash | Clear | Submit):
+            obstacle = self._screens.obstacle(record)
+            if obstacle is not None:
+                return self._held_by(row, record, sight, *obstacle)
         match chosen:
             case Attempt():
                 return self._writer.plan(situation, record, sight, chosen) or now
@@ -344,8 +358,30 @@ class Deliverer:
             case BackToPending(detail=detail):
                 self._recorder.move(row, MessageState.PENDING, detail)
             case Wait(until=until):
+                if sight.observed is Observed.DIALOG:  # which stands before the turn of a message in flight
+                    self._let_wait(row, record, sight)
                 return min(until, now + LOOK) if until else now + LOOK
         return self._now()
+
+    def _held_by(
+        self, row: InboxRow, record: SessionRecord, sight: Sight, shown: Shown, steady: bool
+    ) -> datetime | None:
+        """Write nothing into a screen without an input line, and say so once it was seen twice."""
+        if not steady:
+            return self._now() + AGAIN
+        if shown.dialog is not None and hold(self._system, record, shown.dialog):
+            return self._now()  # looked at anew, and decided by that
+        remedy = f"go back to its input line there: `the-loop standing attach {record.name} --write`"
+        for each in self._rows(record.uid):
+            first = each.message.id == row.message.id and each.state in WAITING
+            if (first or each.state is MessageState.PENDING) and each.message.kind not in TICKS:
+                self._recorder.wait(each, delivering.NO_INPUT_LINE, remedy, note=True)
+        return self._now() + LOOK
+
+    def _dialog_over(self, record: SessionRecord, sight: Sight) -> bool:
+        """Return whether the dialog that was open is so no more: without a service nobody else looks."""
+        pane = sight.survey.of_instance(record.instance_id or "") if sight.survey else None
+        return self._dialogs.follow(record, pane, sight.survey)
 
     def _void(self, uid: str) -> datetime | None:
         """Cancel what was meant for a session that is gone; what was in flight cannot be told."""
@@ -360,14 +396,18 @@ class Deliverer:
 
     def _queue(self, first: InboxRow, record: SessionRecord, sight: Sight, queue: Queue) -> datetime:
         """Let the first row wait, and those behind it that the gate would let wait."""
-        behind = [row for row in self._rows(record.uid) if row.message.id != first.message.id]
         self._recorder.wait(first, queue.detail, queue.remedy, note=queue.note)
+        self._let_wait(first, record, sight)
+        return queue.until or self._now() + LOOK
+
+    def _let_wait(self, first: InboxRow, record: SessionRecord, sight: Sight) -> None:
+        """Let those behind the first row wait that the gate would let wait."""
+        behind = [row for row in self._rows(record.uid) if row.message.id != first.message.id]
         for ahead, row in enumerate(self._ticks.admit(behind, record, sight), start=1):
             if row.state is MessageState.PENDING:
                 decision = self._looker.gate(wake_of(row.message.kind), sight, record.name, record, ahead)
                 if decision.action is Action.QUEUE:
                     self._recorder.wait(row, decision.reason, decision.remedy, note=decision.note)
-        return queue.until or self._now() + LOOK
 
     # ------------------------------------------------------------ without a service
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from core.clock import Deadline
 from core.domain.activity import ASKING_STATES
-from core.domain.delivering import TYPING_QUIET
+from core.domain.delivering import NO_INPUT_LINE, TYPING_QUIET
 from core.domain.harness import Traits
 from core.domain.message import InboxRow, MessageState
 from core.domain.pane import Pane, Receipt, Survey, Written, interrupt_token
@@ -23,6 +23,7 @@ from core.errors import Refused
 from core.session.place import ASKING, context_of
 from core.session.sessions import resolve_record
 from core.sight.evidence import take_in
+from core.sight.screens import Screens
 from core.sight.situations import opinion_of, traits_of
 from core.store.files import is_there
 from core.system import System
@@ -94,6 +95,8 @@ def _obstacle(system: System, record: SessionRecord, pane: Pane, survey: Survey)
     asks = opinion is not None and opinion.state in ASKING_STATES
     if asks or is_there(system.paths.session(record.uid) / ASKING):
         return DIALOG
+    if Screens(system).obstacle(record) is not None:
+        return NO_INPUT_LINE
     now, activity = system.clock.now(), system.activities.get(record.uid)
     began = activity.turn_started_at if activity is not None else None
     keys = [client.last_key_at for client in survey.typing.get(pane.tag, ())]

@@ -9,17 +9,19 @@ from core.values import dataclass, field
 
 
 class ActivityState(Enum):
-    """The harness's own word; nothing here is read off the screen."""
+    """The harness's own word; a dialog that no hook announced is all that is read off its screen."""
 
     STARTING = "starting"  #: spawned, and the harness has not said that it reads
     IDLE = "idle"  #: the harness said that its turn is over and no task is pending
     BUSY = "busy"  #: a turn runs, or a background task of it does
     PERMISSION = "permission"  #: it waits for a person's permission: an Enter would approve
     QUESTION = "question"  #: it waits for a person's answer
+    DIALOG = "dialog"  #: a dialog is open that no hook announced: a key would answer it
     UNKNOWN = "unknown"  #: nothing is known; never taken for idle
 
 
-ASKING_STATES = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION})  #: an Enter would answer a dialog
+#: an Enter would answer a dialog
+ASKING_STATES = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION, ActivityState.DIALOG})
 
 QUEUE_LEFT = "what its own queue held comes next"  #: the detail of a session that is busy since a turn left a queue
 CUT_OFF = "its turn was cut off in the terminal"  #: the detail of a session whose turn ended without its harness's word
@@ -47,7 +49,8 @@ class Silence(Enum):
     TURNS = "turns"  #: the end of a turn
 
 
-_IN_TURN = ASKING_STATES | {ActivityState.BUSY}
+_IN_TURN = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION, ActivityState.BUSY})
+AT_START = "it shows a dialog before it reads: "  #: begins the detail of a session that waits for a person to start
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,15 @@ class Activity:
     @property
     def in_turn(self) -> bool:
         """Return whether a turn runs by the harness's word, or a dialog of it is open."""
+        if self.state is ActivityState.DIALOG:  # a person may have opened it between two turns
+            began, over = self.turn_started_at, self.turn_ended_at
+            return began is not None and (over is None or over < began)
         return self.state in _IN_TURN and not self.between_turns and self.detail != QUEUE_LEFT
+
+    @property
+    def waits_at_start(self) -> bool:
+        """Return whether a dialog is open before it reads at all."""
+        return self.state is ActivityState.STARTING and self.detail.startswith(AT_START)
 
     @property
     def cut_off_at(self) -> datetime | None:

@@ -21,6 +21,7 @@ _SHOWN = 1_400  #: of a tool's input a request shows so much, by `_weight`
 _VALUE = 700  #: of one of its values
 _LOOKED_THROUGH = 20_000  #: characters of a value that are looked through for secrets; far fewer are shown
 _LEFT_OUT = "… [{left} more characters are left out: look at the terminal]"
+_PARTED = "[a secret stands in it: look at the terminal]"
 _PROSE = {"Bash": "description"}  #: what a tool takes along and does not act on: it is not shown
 _LONGEST_NAME = 200  #: characters of a tool's and an agent's; they are shown whole
 _MOST_QUESTIONS, _MOST_OPTIONS = 8, 10
@@ -33,6 +34,7 @@ class RequestKind(Enum):
     PERMISSION = "permission"  #: the harness, before a tool runs
     QUESTION = "question"  #: the agent, by its question tool
     ASK = "ask"  #: the agent, by our command
+    DIALOG = "dialog"  #: the harness's screen, by no hook: its options are what may be chosen there
 
 
 class RequestState(Enum):
@@ -124,7 +126,7 @@ class Request:
     @property
     def answerable_by_typing(self) -> bool:
         """Tell whether a reply is its answer."""
-        return self.state is RequestState.OPEN and self.kind is not RequestKind.PERMISSION
+        return self.state is RequestState.OPEN and self.kind in (RequestKind.QUESTION, RequestKind.ASK)
 
     @property
     def pending(self) -> Question | None:
@@ -160,6 +162,18 @@ def view_of(
         unseen += more
         room -= _weight(shown)
     return "\n".join(lines), unseen
+
+
+def screen_of(text: str, hide: Callable[[str], tuple[str, int, int]]) -> tuple[str, Unseen]:
+    """Return what a terminal shows as people may see it, and what of it they do not; see `view_of`.
+
+    A program breaks its lines where its terminal ends. Where that parts a secret, none of it is shown.
+    """
+    text = text.replace("\xa0", " ")
+    unbroken = "".join(line.strip(" │") for line in text.split("\n"))
+    _, _, whole = hide(unbroken)
+    shown, unseen = _shown(text, hide, _SHOWN + _VALUE)
+    return (_PARTED, Unseen(1, len(text))) if whole > hide(text)[2] else (shown, unseen)
 
 
 def _shown(text: str, hide: Callable[[str], tuple[str, int, int]], room: int) -> tuple[str, Unseen]:
@@ -247,6 +261,8 @@ def text_of(request: Request, terminal: str = "") -> str:
     """
     if request.kind is RequestKind.PERMISSION:
         return f"**{request.name}** asks for permission to use {_asked(request)}"
+    if request.kind is RequestKind.DIALOG:
+        return f"**{request.name}** shows a dialog in its terminal, and waits for a key{_seen(request)}"
     question = request.pending
     if question is None:
         return f"**{request.name}** asks"
@@ -282,6 +298,11 @@ def buttons_of(request: Request) -> tuple[Button, ...]:
         return (allow, Button(Press.DENY, request.id, "Deny", style="danger"))
     question, number = request.pending, len(request.answers)
     options = question.options if question is not None else ()
+    if request.kind is RequestKind.DIALOG:
+        return tuple(
+            Button(Press.CHOOSE, request.id, visible(option.label)[0], (number, place))
+            for place, option in enumerate(options)
+        )
     return tuple(
         Button(Press.OPTION, request.id, f"{place}. {visible(option.label)[0]}", (number, place - 1))
         for place, option in enumerate(options, 1)
@@ -292,6 +313,8 @@ def ended_text(request: Request) -> str:
     """Return the post of a request that is over, or whose present question was answered: what, by whom, when."""
     if request.kind is RequestKind.PERMISSION:
         asked = f"**{request.name}** asked for permission to use {_asked(request)}"
+    elif request.kind is RequestKind.DIALOG:
+        asked = f"**{request.name}** showed a dialog in its terminal{_seen(request)}"
     else:
         said = [
             f"- {_cut(question.text, _QUESTION)}" + (f"\n  → {answer}" if answer else "")
@@ -308,8 +331,12 @@ def _asked(request: Request) -> str:
     """
     name = visible(request.tool)[0].replace("`", "\\x60")
     head = f"`{name}`" if name else "a tool"
+    return f"{head}{_seen(request)}"
+
+
+def _seen(request: Request) -> str:
     notes = "".join(f"\n{said}" for said in request.unseen.said())
-    return f"{head}{notes}" + (f"\n{fenced(request.detail)}" if request.detail else "")
+    return notes + (f"\n{fenced(request.detail)}" if request.detail else "")
 
 
 def _padded(request: Request) -> Sequence[str]:
@@ -319,6 +346,8 @@ def _padded(request: Request) -> Sequence[str]:
 def _how_it_ended(request: Request) -> str:
     at = f", {request.settled_at:%H:%M:%S} UTC" if request.settled_at else ""
     if request.state is RequestState.ANSWERED:
+        if request.kind is RequestKind.DIALOG:
+            return f"**{visible(request.answers[0])[0]}**: chosen by {request.by}{at}."
         if request.kind is not RequestKind.PERMISSION:
             return f"**Answered** by {request.by}{at}."
         return f"**{'Allowed' if request.allowed else 'Denied'}** by {request.by}{at}."

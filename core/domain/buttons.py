@@ -19,6 +19,7 @@ class Press(Enum):
     ALLOW = "allow"
     DENY = "deny"
     OPTION = "option"
+    CHOOSE = "choose"  #: a choice of a dialog in the terminal, or a key of it
     CANCEL = "cancel"
     SEND_AGAIN = "send-again"
     CONFIRM = "confirm"
@@ -32,6 +33,7 @@ NEEDS = {
     Press.ALLOW: Role.APPROVER,
     Press.DENY: Role.APPROVER,
     Press.OPTION: Role.APPROVER,
+    Press.CHOOSE: Role.APPROVER,
     Press.CANCEL: Role.MEMBER,
     Press.SEND_AGAIN: Role.MEMBER,
     Press.CONFIRM: Role.MEMBER,
@@ -49,7 +51,7 @@ class Button:
     press: Press
     target: str
     label: str
-    place: tuple[int, int] = (0, 0)  #: OPTION: which question, and which of its options, from 0
+    place: tuple[int, int] = (0, 0)  #: OPTION, CHOOSE: which question, and which of its options, from 0
     style: str = ""  #: "primary" | "danger" | ""
 
     @property
@@ -60,4 +62,5 @@ class Button:
     @property
     def action(self) -> str:
         """Return what tells it from the others of its post: `allow`, `option-0-2`."""
-        return f"{self.press.value}-{self.place[0]}-{self.place[1]}" if self.press is Press.OPTION else self.press.value
+        numbered = self.press in (Press.OPTION, Press.CHOOSE)
+        return f"{self.press.value}-{self.place[0]}-{self.place[1]}" if numbered else str(self.press.value)

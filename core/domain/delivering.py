@@ -43,6 +43,7 @@ CLEARING = "its input line is being emptied"
 TOOL_CALL = "a tool call may open a dialog"
 FETCHING = "its files are being fetched"
 NEEDS_SERVICE = "only the service can ask whether its author may still steer"
+NO_INPUT_LINE = "its terminal shows something in the place of its input line"
 IN_DOUBT = "the message before it may still stand in its input line"
 EXPIRING = frozenset({SILENT, TYPING, HALF_TYPED, STASHING, CLEARING})  #: a row that waits for one of these expires
 
@@ -360,6 +361,8 @@ def _submitted(s: Situation, now: datetime) -> Step:
     row, following = s.row, s.row.submits + 1
     if not s.provable:
         return Settle(MessageState.SUBMITTED, "this harness cannot prove more")
+    if by_argument(row) and s.asking and s.pane is PaneState.ALIVE:
+        return Wait(None, s.decision.reason)  # a dialog stands before the turn that is to take it
     if s.receipts.get(Receipt.SUBMITTED) == submit_token(row, following):
         return MarkSubmitted(following)
     if s.pane is PaneState.GONE:

@@ -44,6 +44,7 @@ class Observed(Enum):
     BUSY = "busy"
     PERMISSION = "permission"  #: a dialog is open, which an Enter would approve
     QUESTION = "question"  #: it asked its person something
+    DIALOG = "dialog"  #: its program shows a dialog that no hook announced
     UNKNOWN = "unknown"  #: it lives, and nobody can tell what it does
     DEAD = "dead"  #: the pane is there, its program has ended
     LOST = "lost"  #: it should run, and tmux has no pane of it
@@ -94,6 +95,7 @@ class GateContext:
         False  #: it was taken in while the session ran, which ended without a mark: it waits for the next start
     )
     ahead: int = 0  #: messages that wait before this one
+    shown: bool = True  #: what the session asks stands in its thread, to be answered there
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,7 @@ SEEN: Mapping[Observed, Row] = {
     Observed.BUSY:       _row(_TAKEN,       _TAKEN_NOTE,  _DEFER,  _DEFER,     _QUEUE,   _ADOPT),
     Observed.PERMISSION: _row(_QUEUE,       _QUEUE_NOTE,  _DEFER,  _DEFER,     _QUEUE,   _ADOPT),
     Observed.QUESTION:   _row(_QUEUE,       _ANSWER,      _DEFER,  _DEFER,     _QUEUE,   _ADOPT),
+    Observed.DIALOG:     _row(_QUEUE,       _QUEUE_NOTE,  _DEFER,  _DEFER,     _QUEUE,   _ADOPT),
     Observed.UNKNOWN:    _row(_DELIVER,     _DELIVER,     _PACED,  _PACED,     _DELIVER, _ADOPT),
     Observed.DEAD:       _row(_GONE,        _GONE_NOTE,   _FAIL,   _REARM,     _RECORD,  _BRING_BACK),
     Observed.LOST:       _row(_GONE,        _GONE_NOTE,   _FAIL,   _REARM,     _RECORD,  _BRING_BACK),
@@ -194,6 +197,7 @@ _SEEN_REASONS = {
     Observed.BUSY: "a turn is running",
     Observed.PERMISSION: "its agent asks for a permission, and what is typed now could answer that",
     Observed.QUESTION: "it waits for the answer to its question",
+    Observed.DIALOG: "its program shows a dialog, and what is typed now would answer that",
     Observed.UNKNOWN: "nobody can tell what it does",
     Observed.DEAD: "its program has ended",
     Observed.LOST: "its pane is gone",
@@ -207,10 +211,19 @@ _QUEUE_REMEDIES = {
     Observed.PERMISSION: "allow or deny it in the session's thread, or in the terminal:"
     " `the-loop standing attach {name} --write`; the message goes in afterwards",
     Observed.QUESTION: "answer it in its thread, or in the terminal: `the-loop standing attach {name} --write`",
+    Observed.DIALOG: "answer it by its buttons in the session's thread, or in the terminal:"
+    " `the-loop standing attach {name} --write`; the message goes in afterwards",
     Observed.DOWN: _ONCE_STARTED,
     Observed.DEAD: _ONCE_STARTED,
     Observed.LOST: _ONCE_STARTED,
     Observed.SILENT: "it is tried again until it expires; look at `the-loop standing list`",
+}
+_IN_TERMINAL = "answer it in the terminal: `the-loop standing attach {name} --write`; the message goes in afterwards"
+#: where the thread does not show what is asked, nothing is said of a button
+_UNSHOWN_REMEDIES = {
+    Observed.PERMISSION: _IN_TERMINAL,
+    Observed.QUESTION: _IN_TERMINAL,
+    Observed.DIALOG: f"{_IN_TERMINAL}. Where the thread shows it, its buttons answer it, too",
 }
 
 
@@ -223,7 +236,7 @@ def decide(kind: Wake, hold: HoldState, observed: Observed, context: GateContext
     reason = _HELD_REASONS[held] if held else _SEEN_REASONS[observed]
     if held is HoldState.PAUSED and context.ahead:
         reason = f"{reason}, {context.ahead} ahead"
-    return Decision(entry.action, entry.note, reason, _remedy(entry.action, held, observed, context.name))
+    return Decision(entry.action, entry.note, reason, _remedy(entry.action, held, observed, context))
 
 
 def _outranking(hold: HoldState, observed: Observed) -> HoldState | None:
@@ -233,7 +246,8 @@ def _outranking(hold: HoldState, observed: Observed) -> HoldState | None:
     return hold
 
 
-def _remedy(action: Action, held: HoldState | None, observed: Observed, name: str) -> str:
+def _remedy(action: Action, held: HoldState | None, observed: Observed, context: GateContext) -> str:
+    name = context.name
     if action in (Action.REFUSE, Action.FAIL_ROW):
         if held is HoldState.DELETING:
             return f"make it anew once it is gone: `the-loop standing create {name}`"
@@ -243,7 +257,8 @@ def _remedy(action: Action, held: HoldState | None, observed: Observed, name: st
     if action in (Action.QUEUE, Action.ANSWER):
         if held is HoldState.PAUSED:
             return f"it goes in when the session is resumed: `the-loop standing resume {name}`"
-        return _QUEUE_REMEDIES.get(observed, "").format(name=name)
+        unshown = "" if context.shown else _UNSHOWN_REMEDIES.get(observed, "")
+        return (unshown or _QUEUE_REMEDIES.get(observed, "")).format(name=name)
     return ""
 
 

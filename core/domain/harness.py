@@ -65,6 +65,7 @@ class Traits:
     paste_pieces: int = 0  #: so many pastes at once are read in a moment; what would need more goes by file
     argument_limit: int = 96 * 1024  #: bytes of a boot prompt as an argument; longer ones go by file
     flush: float = 0.0  #: seconds after its last report in which a SIGTERM may lose the end of the conversation
+    input_line: bool = False  #: its adapter can tell whether the screen shows the line in which a message is written
     tools: bool = False  #: its adapter hands it our tools, which then ask for no permission
     remedies: Mapping[Failure, str] = field(default_factory=dict)  #: see `failing.remedy_of`
     prompt_argument: bool = True  #: takes the boot prompt as an argument; False: it is pasted like any message

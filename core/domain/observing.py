@@ -33,6 +33,7 @@ _BY_ACTIVITY = {
     ActivityState.BUSY: Observed.BUSY,
     ActivityState.PERMISSION: Observed.PERMISSION,
     ActivityState.QUESTION: Observed.QUESTION,
+    ActivityState.DIALOG: Observed.DIALOG,
     ActivityState.UNKNOWN: Observed.UNKNOWN,
 }
 
@@ -56,7 +57,7 @@ def observe(record: SessionRecord | None, live: Live, activity: Activity | None)
     if live is Live.LIVE:
         if activity is None or activity.instance != record.instance_id:
             return Observed.STARTING if starting else Observed.UNKNOWN
-        return _BY_ACTIVITY[activity.state]
+        return Observed.DIALOG if activity.waits_at_start else _BY_ACTIVITY[activity.state]
     return _gone(record, live, starting)
 
 
@@ -151,9 +152,12 @@ def _taken(activity: Activity, at: datetime, turn: str) -> Activity:
         known = at <= activity.since
     if known:
         return activity
-    if activity.in_turn:  # it is over, and its report may still be on its way
-        activity = replace(activity, turn_ended_at=at, ended_turn=activity.turn)
-    return replace(_moved(activity, ActivityState.BUSY, at), turn_started_at=at, turn=turn)
+    began = replace(activity, turn_started_at=at, turn=turn)
+    if activity.in_turn:  # that one is over, and its report may still be on its way
+        began = replace(began, turn_ended_at=at, ended_turn=activity.turn)
+        if at < activity.since:
+            return began  # what it does since then it does in the new turn: a dialog stays open
+    return _moved(began, ActivityState.BUSY, at)
 
 
 def _over(after: Activity, at: datetime, turn: str, *, queue_left: bool) -> Activity:

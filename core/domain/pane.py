@@ -27,6 +27,15 @@ class Pane:
     brackets: bool | None = None  #: its program has switched bracketed paste on; None: this tmux does not tell
 
 
+@dataclass(frozen=True)
+class View:
+    """What a pane's screen shows at one moment, row by row, and where its terminal's cursor is."""
+
+    rows: tuple[str, ...]
+    cursor: tuple[int, int] = (0, 0)  #: column and row, from 0
+    application_keys: bool = False  #: its program asked for the other form of the arrow keys
+
+
 class Receipt(Enum):
     """What a guarded line leaves on the pane once it has written, as a pane option."""
 
@@ -34,6 +43,7 @@ class Receipt(Enum):
     CLEARED = "@the_loop_cleared"
     PASTED = "@the_loop_pasted"
     SUBMITTED = "@the_loop_submitted"
+    PRESSED = "@the_loop_pressed"  #: a key of a dialog
     INTERRUPTED = "@the_loop_interrupted"  #: its token names the moment, see `interrupt_token`
 
 
@@ -56,7 +66,7 @@ class Written(Enum):
     CLOSED = "closed"  #: the pane takes no input
     LATE = "late"  #: the deadline had passed in the server; nothing was written
     ABSENT = "absent"  #: no pane carries that instance's tag
-    CHANGED = "changed"  #: it is no more as the remembered look showed it; nothing was written
+    CHANGED = "changed"  #: it is no more as an earlier look showed it; nothing was written
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _PROGRAM = Path(agent.__file__).parent  #: what `python` is given to run
 _STATE = "agent"  #: folder in the session's folder
+ASK = "--ask"  #: `QUESTION | A | B`, a dialog before its start: any but the first choice ends it
 
 
 class BundledHarness:
@@ -52,13 +53,15 @@ class BundledHarness:
         take_back=b"\x1b[A",  # Up
         interrupt=b"\x1b",
         stash=b"\x13",  # C-s
+        input_line=True,
     )
 
     def check(self, definition: Definition, args: Sequence[str]) -> None:
-        """Refuse arguments: it takes none. Raises InvalidValue."""
-        if args:
+        """Refuse arguments: it takes one, a question before everything else. Raises InvalidValue."""
+        if args and (args[0] != ASK or len(args) != 2):
             raise InvalidValue(
-                f"harnessArgs of bundled: {args[0]!r}: the bundled agent takes none", "remove harnessArgs"
+                f"harnessArgs of bundled: {args[0]!r}: the bundled agent takes `{ASK} QUESTION` alone",
+                "remove harnessArgs",
             )
 
     def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
@@ -104,7 +107,8 @@ class BundledHarness:
         files = ("--state", str(context.folder / _STATE), "--settings", str(context.folder / SETTINGS))
         tools = ("--mcp-config", str(servers_file(context)))
         conversation = ("--resume" if resume else "--session-id", context.session_id)
-        return Launch((*interpreter, *files, *tools, *conversation, *(() if prompt is None else ("--", prompt))))
+        last = () if prompt is None else ("--", prompt)
+        return Launch((*interpreter, *files, *tools, *conversation, *context.args, *last))
 
     def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
         """Return what a hook report means."""
@@ -123,6 +127,15 @@ class BundledHarness:
     def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
         """Read the agent's status file."""
         return read_opinion(context.folder / _STATE / "sessions" / f"{pane_pid}.json")
+
+    def shows_input_line(self, rows: Sequence[str]) -> bool:
+        """Return whether the last row that is not empty is the input line."""
+        last = next((row for row in reversed(rows) if row.strip()), "")
+        return last.removeprefix("✻ ").rstrip() == ">" or last.removeprefix("✻ ").startswith("> ")
+
+    def remark(self, dialog: str) -> str:
+        """Return "": its dialogs say all there is."""
+        return ""
 
     def screen_ready(self, screen: str) -> bool | None:
         """Return None: a hook tells when it reads."""

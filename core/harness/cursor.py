@@ -87,6 +87,14 @@ class CursorHarness:
         """Return None."""
         return None
 
+    def shows_input_line(self, rows: Sequence[str]) -> bool:
+        """Return False: what its input line looks like is not known."""
+        return False
+
+    def remark(self, dialog: str) -> str:
+        """Return "": nothing is known of its dialogs."""
+        return ""
+
     def screen_ready(self, screen: str) -> bool | None:
         """Return None."""
         return None

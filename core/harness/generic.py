@@ -140,6 +140,14 @@ class GenericHarness:
         """Return None."""
         return None
 
+    def shows_input_line(self, rows: Sequence[str]) -> bool:
+        """Return False: what its input line looks like is not known."""
+        return False
+
+    def remark(self, dialog: str) -> str:
+        """Return "": nothing is known of its dialogs."""
+        return ""
+
     def screen_ready(self, screen: str) -> bool | None:
         """Tell whether the screen shows the declared ready sign; None where none is declared."""
         return None if self._ready is None else self._ready.search(screen) is not None

@@ -214,7 +214,7 @@ class Requests:
             return False
         if not peer.send({"answer": answer_of(settled)}):
             return True
-        self._hand_over(settled)
+        self.hand_over(settled)
         return False
 
     def _give_up(self, request_id: str) -> None:
@@ -248,7 +248,7 @@ class Requests:
                     look = Deadline(self._system.clock, 0.0)
         return None
 
-    def _hand_over(self, settled: Request) -> None:
+    def hand_over(self, settled: Request) -> None:
         """Note that the answer arrived, and say so in the thread."""
         with self._system.database.transaction(durable=True):
             told = self._system.requests.move(settled, told=True)
@@ -333,6 +333,9 @@ class Requests:
         """Look once at what is open or was not handed over."""
         for request in (*self._system.requests.open(), *self._system.requests.untold()):
             if self.waits(request):
+                continue
+            on_screen = request.kind is RequestKind.DIALOG and request.state is RequestState.OPEN
+            if on_screen and record_of_instance(self._system, request.instance) is not None:
                 continue
             try:
                 with apart(self._system.events, request.name):
@@ -440,5 +443,7 @@ def went_on(system: System, record: SessionRecord, agent: str, at: datetime, *, 
     for request in system.requests.open(record.uid):
         if request.instance != record.instance_id or request.kind is RequestKind.ASK:
             continue
+        if request.kind is RequestKind.DIALOG and not everything:
+            continue  # its screen tells
         if everything or (request.agent == agent and request.asked_at < at):
             settle(system, request, RequestState.GONE, ENDED if everything else AT_THE_TERMINAL)

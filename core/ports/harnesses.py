@@ -106,6 +106,14 @@ class Harness(Protocol):
         """Ask a source other than the hooks what the live harness does; None where none knows."""
         ...
 
+    def shows_input_line(self, rows: Sequence[str]) -> bool:
+        """Return whether the screen's rows show the line in which a message is written; see Traits.input_line."""
+        ...
+
+    def remark(self, dialog: str) -> str:
+        """Return what a person should know of a dialog of that text besides what it says itself; "" for nothing."""
+        ...
+
     def screen_ready(self, screen: str) -> bool | None:
         """Tell from the screen whether a harness without a boot signal reads; None where it has no ready sign."""
         ...

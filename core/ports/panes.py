@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from core.domain.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, Written
+from core.domain.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, View, Written
 from core.domain.session import LastExit
 from core.values import dataclass
 
@@ -60,6 +60,19 @@ class Runner(Protocol):
 
     def screens(self, instances: Collection[str], lines: int, within: float | None = None) -> Mapping[str, str]:
         """Return the same of several, by instance; without those that are not there, or not told `within` that time."""
+        ...
+
+    def view(self, instance: str) -> View:
+        """Return what the pane's screen shows now, without history. Raises NotRunning if no pane carries the tag."""
+        ...
+
+    def press(
+        self, instance: str, key: bytes, token: str, deadline: datetime, *, view: View, rows: Sequence[int]
+    ) -> Written:
+        """Write a key if the screen still shows these rows as the view does, and its cursor is where it was there.
+
+        The server checks it in the turn in which it writes.
+        """
         ...
 
     def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from core.domain.session import Live, Phase, SessionRecord, Status
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
 from core.harness.spool import awaits_reading
 from core.names import target_for
+from core.observing.dialogs import DialogWatch
 from core.observing.hearing import Hearing
 from core.observing.observer import ingest_record
 from core.observing.retrying import Retries
@@ -60,6 +61,7 @@ class ObserverWorker:
         self._survey: Survey | None = None  #: the latest
         self._given_back: dict[str, tuple[str | None, str | None]] = {}
         self._silent = False
+        self._dialogs = DialogWatch(system, shows=True)
         self._died = threading.Event()
 
     def run(self, stopping: threading.Event) -> None:
@@ -171,6 +173,8 @@ class ObserverWorker:
     def _asks(self, record: SessionRecord, activity: Activity | None) -> bool:
         if record.phase is not Phase.SETTLED or record.status is not Status.RUNNING:
             return False
+        if self._dialogs.suspects(record, activity):
+            return True
         told = activity is not None and activity.instance == record.instance_id and activity.state in ASKING_STATES
         return told or is_there(self._system.paths.session(record.uid) / ASKING)
 
@@ -220,7 +224,7 @@ class ObserverWorker:
 
     def _ask_again(self, record: SessionRecord, pane: Pane | None) -> None:
         look_at_record(self._system, record)
-        if ask_again(self._system, record, pane):
+        if ask_again(self._system, record, pane) or self._dialogs.follow(record, pane, self._survey):
             self._wake(record.uid)
 
     # ------------------------------------------------------------ small things

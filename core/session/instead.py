@@ -31,7 +31,7 @@ def without_buttons(post: NewPost, exact: Callable[[str], str], *, replies: bool
 
 def _ways(button: Button, name: str, replies: bool) -> Iterator[str]:
     match button.press:
-        case Press.ALLOW | Press.DENY:
+        case Press.ALLOW | Press.DENY | Press.CHOOSE:
             yield f"Answer it at its terminal: {attach_of(name)}"
         case Press.CANCEL | Press.CONFIRM if " " in button.target:
             yield f"One by one: `the-loop standing queue {name}` lists them"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from core.session.sessions import Resolved
 
 HOLD, ASKING, TOOL = "hold", "asking", "tool"
+INPUT_LINE = "input-line"  #: there once the instance's input line was seen on its screen
 REPORTER = "report"  #: the program that the hooks run
 
 
@@ -53,7 +54,17 @@ def clear_hold_file(paths: StatePaths, uid: str) -> None:
     remove_file(paths.session(uid) / HOLD, durable=False)
 
 
+def note_input_line(paths: StatePaths, uid: str) -> None:
+    """Note that the live instance's input line was seen. Raises StoreBroken."""
+    write_private(paths.session(uid) / INPUT_LINE, b"", durable=False)
+
+
+def has_input_line(paths: StatePaths, uid: str) -> bool:
+    """Return whether it was. Raises StoreBroken."""
+    return is_there(paths.session(uid) / INPUT_LINE)
+
+
 def clear_flags(paths: StatePaths, uid: str, *, held: bool) -> None:
-    """Remove what an earlier instance left: `asking`, `tool`, and `hold` where nothing holds it. Raises StoreBroken."""
-    for name in (ASKING, TOOL, *(() if held else (HOLD,))):
+    """Remove what an earlier instance left: and `hold` where nothing holds it. Raises StoreBroken."""
+    for name in (ASKING, TOOL, INPUT_LINE, *(() if held else (HOLD,))):
         remove_file(paths.session(uid) / name, durable=False)

@@ -19,6 +19,7 @@ from core.names import target_for
 from core.session.comeback import restart_due
 from core.session.place import ASKING, TOOL, context_of
 from core.session.sessions import resolve_record
+from core.session.threads import has_thread
 from core.store.files import is_there
 from core.system import System
 from core.values import dataclass
@@ -26,7 +27,8 @@ from core.values import dataclass
 Authorized = Callable[[InboxRow], bool | None]
 _MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.STARTING})
 _GONE = frozenset({Observed.DEAD, Observed.LOST})
-_LIVE = frozenset({*_MASKABLE, Observed.PERMISSION, Observed.QUESTION})
+_ASKS = frozenset({Observed.PERMISSION, Observed.QUESTION, Observed.DIALOG})
+_LIVE = frozenset({*_MASKABLE, *_ASKS})
 _COARSE = timedelta(seconds=1)  #: a file system's clock and ours may differ by less
 _RECENT_SECONDS = 6.0  #: the service looks at all panes every five
 _SILENCE = timedelta(seconds=2)  #: after a silence tmux is not asked again for that long
@@ -107,8 +109,9 @@ class Looker:
         if activity is not None and activity.silence is not None and observed in (Observed.IDLE, Observed.UNKNOWN):
             observed = _unheard(activity, opinion, observed)
         asking = record is not None and live is Live.LIVE and self._may_ask(record, opinion)
+        asking = asking or observed is Observed.DIALOG
         if asking and observed in _MASKABLE:
-            observed = Observed.PERMISSION
+            observed = Observed.PERMISSION if record is not None and self._marked(record) else Observed.DIALOG
         between = observed is Observed.BUSY and activity is not None and activity.between_turns
         return Sight(observed, survey, asking, activity, between, opinion, remembered=recent is not None)
 
@@ -132,6 +135,7 @@ class Looker:
             restart_due=record is not None and sight.observed in _GONE and restart_due(self._system, record),
             ahead=ahead,
             kept=kept,
+            shown=record is None or sight.observed not in _ASKS or self._is_shown(record),
         )
         observed = Observed.IDLE if wake is Wake.NOTICE and sight.between_turns else sight.observed
         return decide(wake, hold_state(record), observed, context)
@@ -172,6 +176,11 @@ class Looker:
             authorized=row.state not in WAITING or self._authorized(row),
         )
 
+    def _is_shown(self, record: SessionRecord) -> bool:
+        """Return whether something that the live instance asks stands in its thread."""
+        opened = self._system.requests.open(record.uid)
+        return any(one.instance == record.instance_id for one in opened) and has_thread(self._system, record)
+
     def has_question(self, record: SessionRecord, sight: Sight) -> bool:
         """Tell whether the session lives and waits for the answer to a question that a person may type."""
         if sight.observed not in _LIVE:
@@ -185,8 +194,10 @@ class Looker:
 
     def _may_ask(self, record: SessionRecord, opinion: Opinion | None) -> bool:
         """The reporter tells of a dialog before it shows; one that a person opened (`/model`) fires no hook."""
-        marked = is_there(self._marks_of(record.uid)[0])
-        return marked or (opinion is not None and opinion.state in ASKING_STATES)
+        return self._marked(record) or (opinion is not None and opinion.state in ASKING_STATES)
+
+    def _marked(self, record: SessionRecord) -> bool:
+        return is_there(self._marks_of(record.uid)[0])
 
     def _opinion(self, record: SessionRecord, survey: Survey | None) -> Opinion | None:
         pane = survey.of_instance(record.instance_id) if survey and record.instance_id else None

@@ -1,17 +1,22 @@
 """Watches new panes until their harnesses read, have ended, or had their time. No lock is held meanwhile."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 from enum import Enum
 
 from core.domain.activity import ActivityState
-from core.errors import CoreError, TmuxSilent
+from core.errors import CoreError, NotRunning, TmuxSilent
+from core.observing.dialogs import hold
 from core.observing.hearing import notice_start
+from core.sight.screens import Screens
 from core.sight.situations import opinion_of
 from core.standing.spawning import Opened
 from core.store.files import holds_files
 from core.system import System
 
 _SCREEN_LINES = 60
+_FIRST = timedelta(seconds=1)  #: from a spawn to the first look for a dialog; most harnesses read by then
+_BETWEEN = timedelta(seconds=0.5)
 
 
 class Seen(Enum):
@@ -19,14 +24,40 @@ class Seen(Enum):
 
     READY = "ready"
     DEAD = "dead"
+    ASKING = "asking"  #: it shows a dialog, and reads no message before somebody has answered that
     LATE = "late"  #: it lives, and has not said that it reads
+
+
+class FirstDialogs:
+    """What new panes show before they read. Belongs to one thread, and is kept from one round of looks to the next."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._screens = Screens(system)
+        self._due: dict[str, datetime] = {}  #: by instance: when its screen is looked at next
+
+    def asks(self, opened: Opened) -> bool:
+        """Return whether it shows a dialog, by two looks, and note that: no hook has run yet that could tell."""
+        instance, now = opened.context.instance, self._system.clock.now()
+        if now < self._due.setdefault(instance, now + _FIRST):
+            return False
+        self._due[instance] = now + _BETWEEN
+        try:
+            shown, steady = self._screens.look(opened.record)
+        except (NotRunning, TmuxSilent):
+            return False  # looked at again until the deadline; the process is watched besides
+        if not steady or shown.dialog is None:
+            return False
+        hold(self._system, opened.record, shown.dialog)
+        return True
 
 
 class Looks:
     """One round of looks at new panes: tmux is asked once for the screens of all of them."""
 
-    def __init__(self, system: System, opened: Iterable[Opened]) -> None:
+    def __init__(self, system: System, opened: Iterable[Opened], dialogs: FirstDialogs) -> None:
         self._system = system
+        self._dialogs = dialogs
         self._instances = [one.context.instance for one in opened if not one.harness.traits.boot_signal]
         self._shown: Mapping[str, str] | None = None
 
@@ -36,6 +67,8 @@ class Looks:
             return Seen.DEAD
         if self._reads(opened):
             return Seen.READY
+        if self._dialogs.asks(opened):
+            return Seen.ASKING
         return Seen.LATE if opened.deadline.passed() else None
 
     def _reads(self, opened: Opened) -> bool:

@@ -18,8 +18,9 @@ from core.names import target_for
 from core.session.apart import Unforeseen, apart
 from core.session.sessions import Known, as_started, definition_of, every_session
 from core.session.taking import came_up
+from core.session.threads import has_thread
 from core.standing.announcing import announce_start, lacks_thread
-from core.standing.awaiting import Looks, Seen
+from core.standing.awaiting import FirstDialogs, Looks, Seen
 from core.standing.common import Told, foreign, lock, take_reports, told_of, write_record
 from core.standing.dying import tell_under_lock
 from core.standing.ending import Ended, end_all
@@ -63,8 +64,9 @@ def finish_all(system: System, steps: Mapping[str, Told | Opened]) -> dict[str, 
     """Wait until each opened pane is ready, dead or late, and return what became of every session, in their order."""
     told = {name: step if isinstance(step, Told) else None for name, step in steps.items()}
     waiting = {name: step for name, step in steps.items() if isinstance(step, Opened)}
+    dialogs = FirstDialogs(system)
     while waiting:
-        looks = Looks(system, waiting.values())
+        looks = Looks(system, waiting.values(), dialogs)
         for name, opened in list(waiting.items()):
             try:
                 with apart(system.events, name):
@@ -306,6 +308,7 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     system.poke()
     seconds = system.settings.routing.tmux.start_timeout_seconds
     late = f"it lives, but has not said within {seconds:g} s that it reads" if seen is Seen.LATE else ""
+    late = _to_answer(system, record) if seen is Seen.ASKING else late
     outcome = Outcome.RESUMED if opened.resumed else Outcome.STARTED
     mute = opened.harness.silence_ahead(opened.context.cwd, opened.context.args)
     threadless = lacks_thread(system, opened.known.definition)
@@ -319,6 +322,12 @@ def _untried(system: System, record: SessionRecord) -> str:
     if activity is None or activity.instance != record.instance_id or not activity.untried:
         return ""
     return f"its program's version {activity.version} is {activity.untried}"
+
+
+def _to_answer(system: System, record: SessionRecord) -> str:
+    """Return what to do about the dialog that stands before its first turn; the row says what it is."""
+    where = "in its thread, or in the terminal" if has_thread(system, record) else "in the terminal"
+    return f"somebody must answer it, {where}: `the-loop standing attach {record.name} --write`"
 
 
 def _retry_fresh(system: System, record: SessionRecord, opened: Opened, end: LastExit | None) -> Opened:

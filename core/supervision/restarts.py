@@ -14,7 +14,7 @@ from core.errors import CoreError
 from core.session.apart import Unforeseen, apart
 from core.session.comeback import comes_back, lacks_harness
 from core.standing.announcing import edit_root
-from core.standing.awaiting import Looks
+from core.standing.awaiting import FirstDialogs, Looks
 from core.standing.common import Told, lock, write_record
 from core.standing.dying import SUPERVISOR, add_note, emit_held, hold_failed
 from core.standing.spawning import Opened, StartOrder
@@ -33,6 +33,7 @@ class Restarts:
     def __init__(self, system: System) -> None:
         self._system = system
         self._opened: dict[str, tuple[End, Opened]] = {}
+        self._dialogs = FirstDialogs(system)
 
     @property
     def under_way(self) -> bool:
@@ -44,7 +45,7 @@ class Restarts:
         now = self._system.clock.now()
         ends = [end for end in self._system.watchbook.due() if end.due_at is not None and end.due_at <= now]
         self._begin([(end, records.get(end.instance)) for end in ends])
-        looks = Looks(self._system, [opened for _, opened in self._opened.values()])
+        looks = Looks(self._system, [opened for _, opened in self._opened.values()], self._dialogs)
         for name, (end, opened) in list(self._opened.items()):
             self._apart(name, partial(self._follow, name, end, opened, looks))
 

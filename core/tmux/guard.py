@@ -10,9 +10,10 @@ import math
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from datetime import datetime
 
-from core.domain.pane import Pane, Paste, Receipt, Spawn
+from core.domain.pane import Pane, Paste, Receipt, Spawn, View
 from core.names import TARGET_PREFIX
 from core.processmark import MARKER, limit_of
 from core.tmux.language import DATA, Line, literal_format, spell
@@ -48,11 +49,20 @@ _TAKE = (
 
 
 def write_line(
-    pane_id: str, instance: str, buffer: str, receipt: Receipt, token: str, deadline: datetime, *, keep_controls: bool
+    pane_id: str,
+    instance: str,
+    buffer: str,
+    receipt: Receipt,
+    token: str,
+    deadline: datetime,
+    *,
+    keep_controls: bool,
+    as_seen: tuple[str, str] | None = None,
 ) -> Line:
     """Return the line that loads the data, pastes it into the pane as it is, and leaves the receipt.
 
-    `keep_controls`: tmux 3.7 and later rewrite control characters of a paste unless they are told not to.
+    `keep_controls`: tmux 3.7 and later rewrite control characters of a paste unless they are told not to. `as_seen`:
+    see `still_shows`.
     """
     _checked(_PANE_ID, pane_id)
     for word in (instance, buffer, token):
@@ -61,10 +71,10 @@ def write_line(
     act = [paste, _receipt(pane_id, receipt.value, token), _tell(DONE)]
     refuse = [
         ["delete-buffer", "-b", buffer],
-        _tell(_reason(instance), pane_id),
+        _tell(_reason(instance, as_seen), pane_id),
         ["if-shell", "-F", "-t", pane_id, _carries(instance), spell([_receipt(pane_id, REFUSED, token)])],
     ]
-    return [["load-buffer", "-b", buffer, DATA], _if(pane_id, _writable(instance, deadline), act, refuse)]
+    return [["load-buffer", "-b", buffer, DATA], _if(pane_id, _writable(instance, deadline, as_seen), act, refuse)]
 
 
 def pasted_bytes(paste: Paste) -> bytes:
@@ -179,6 +189,41 @@ def screen_line(pane_id: str, instance: str, lines: int, nonce: str) -> Line:
     told = _tell(f"{nonce} {instance} #{{history_size}}", pane_id)
     act = [told, ["capture-pane", "-p", "-J", "-S", f"-{lines}", "-t", pane_id]]
     return [_if(pane_id, _carries(instance), act, [_tell(f"{nonce} {ABSENT}")])]
+
+
+def view_line(pane_id: str, instance: str, nonce: str) -> Line:
+    """Return the line that prints where the cursor is, and below it what the screen shows; see `view_of`."""
+    _checked(_PANE_ID, pane_id)
+    for word in (instance, nonce):
+        _checked(_SAFE, word)
+    place = ["display-message", "-p", "-t", pane_id, "#{cursor_x} #{cursor_y} #{keypad_cursor_flag}"]
+    act = [_tell(f"{nonce} {instance} 0"), place, ["capture-pane", "-p", "-t", pane_id]]
+    return [_if(pane_id, _carries(instance), act, [_tell(f"{nonce} {ABSENT}")])]
+
+
+def view_of(out: str, instance: str, nonce: str) -> View | None:
+    """Return what `view_line` with that nonce printed; None of a pane that does not carry the tag."""
+    shown = screens_of(out, nonce).get(instance)
+    if shown is None:
+        return None
+    place, *rows = shown[0].removesuffix("\n").split("\n")
+    column, row, application = (int(number) for number in place.split(" "))
+    return View(tuple(row.rstrip(" ") for row in rows), (column, row), bool(application))
+
+
+def still_shows(view: View, rows: Sequence[int]) -> tuple[str, str]:
+    """Return a format, and what it is while these rows stand where the view shows them, and the cursor where it was.
+
+    tmux finds a text's first row alone, so of a row that stands twice the first counts, in the view as in the server.
+    """
+    formats, wanted = ["#{cursor_x}", "#{cursor_y}"], [str(number) for number in view.cursor]
+    for row in rows:
+        pattern = "".join(c if c == " " or c.isalnum() or ord(c) > 127 else "." for c in view.rows[row])
+        found = re.compile(pattern)
+        first = next(number for number, text in enumerate(view.rows, 1) if found.fullmatch(text))
+        formats.append(f"#{{C/r:^{pattern} *$}}")
+        wanted.append(str(first))
+    return ".".join(formats), ".".join(wanted)
 
 
 def screens_of(out: str, nonce: str) -> dict[str, tuple[str, int]]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Never, TypeVar
 
 from core.clock import Clock, Deadline, SystemClock
-from core.domain.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, Written
+from core.domain.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, View, Written
 from core.errors import NotRunning, SpawnFailed, TmuxSilent
 from core.loggers import logger
 from core.tmux import guard
@@ -220,6 +220,31 @@ class TmuxRunner:
                 shown[instance] = _Captured(text, cut=history > rows)
         return shown
 
+    def view(self, instance: str) -> View:
+        """See Runner."""
+        nonce = os.urandom(8).hex()
+        for known in (self._known.get(instance), None):
+            known = known or self._find(instance)
+            if known is None:
+                break
+            reply = self._look(guard.view_line(known.pane_id, instance, nonce), None)
+            if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
+                _refused(reply)
+            view = guard.view_of(reply.out, instance, nonce)
+            if view is not None:
+                return view
+        raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
+
+    def press(
+        self, instance: str, key: bytes, token: str, deadline: datetime, *, view: View, rows: Sequence[int]
+    ) -> Written:
+        """See Runner. Raises TmuxSilent if it is not known what became of it."""
+        self._delete_left()
+        known = self._known.get(instance) or self._find(instance)
+        if known is None:
+            return Written.ABSENT
+        return self._write(known, instance, key, Receipt.PRESSED, token, deadline, guard.still_shows(view, rows))
+
     def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:
         """See Runner. The target is one word with its flag: a word that begins with `=` means something to zsh."""
         return (*self._manual(), "attach-session", *(() if write else ("-r",)), f"-t={target}:")
@@ -309,11 +334,25 @@ class TmuxRunner:
             _LOG.warning("tmux server not noted", extra={"reason": str(error)})
 
     def _write(
-        self, known: _Known, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime
+        self,
+        known: _Known,
+        instance: str,
+        data: bytes,
+        receipt: Receipt,
+        token: str,
+        deadline: datetime,
+        as_seen: tuple[str, str] | None = None,
     ) -> Written:
         buffer = f"{self._prefix}-{next(self._numbers)}"
         line = guard.write_line(
-            known.pane_id, instance, buffer, receipt, token, deadline, keep_controls=known.version >= (3, 7)
+            known.pane_id,
+            instance,
+            buffer,
+            receipt,
+            token,
+            deadline,
+            keep_controls=known.version >= (3, 7),
+            as_seen=as_seen,
         )
         try:
             reply = self._ask(line, data)

@@ -17,7 +17,7 @@ from core.config.settings import ChannelBlock, Routing, Settings
 from core.delivery.deliverer import Deliverer
 from core.domain.framing import PASTE_END, PASTE_START, SUBMIT
 from core.domain.loop import Loop, Mode
-from core.domain.pane import Pane, Paste, Receipt, Survey, Typing, Written
+from core.domain.pane import Pane, Paste, Receipt, Survey, Typing, View, Written
 from core.domain.session import LastExit, SessionRecord, Status
 from core.errors import TmuxSilent
 from core.loops.scheduler import Scheduler
@@ -146,6 +146,10 @@ class PlayedTmux:
     def typing(self, instance: str) -> tuple[Typing, ...]:
         """See Runner."""
         return ()
+
+    def view(self, instance: str) -> View:
+        """See Runner: the input line of the bundled agent."""
+        return View((">",))
 
     def screen(self, instance: str, lines: int) -> str:
         """See Runner."""

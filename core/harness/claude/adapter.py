@@ -29,6 +29,7 @@ from core.harness.base import SETTINGS, find_executable
 from core.harness.claude.arguments import asks_for_bypass, mode_arguments, refuse_owned, take_settings
 from core.harness.claude.files import MANAGED, ClaudeFiles, read_settings
 from core.harness.claude.retries import retry_of
+from core.harness.claude.screens import UNCHECKED, shows_input_line, tells_unchecked
 from core.harness.claude.servers import undecided
 from core.harness.claude.silence import hooks_off
 from core.harness.claude.trust import ClaudeTrust
@@ -84,6 +85,7 @@ class ClaudeHarness:
             Failure.LENGTH: "type `/compact` or `/clear` at its terminal, {attach}",
             Failure.MODEL: "choose another by `/model` at its terminal, {attach}",
         },
+        input_line=True,
         flush=0.5,  # its last lines reach the disk about 0.1 s after the Stop hook
     )
 
@@ -214,6 +216,14 @@ class ClaudeHarness:
         if own is not None:
             return own
         return next((found for pid in _descendants(pane_pid) if (found := read_opinion(self._files.status(pid)))), None)
+
+    def shows_input_line(self, rows: Sequence[str]) -> bool:
+        """Return whether the screen's rows show the line in which a message is written."""
+        return shows_input_line(rows)
+
+    def remark(self, dialog: str) -> str:
+        """Return what helps where auto mode's check cannot be reached; "" for every other dialog."""
+        return UNCHECKED if tells_unchecked(dialog) else ""
 
     def screen_ready(self, screen: str) -> bool | None:
         """Return None: a hook tells when it reads."""

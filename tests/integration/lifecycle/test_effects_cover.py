@@ -30,6 +30,7 @@ _OTHERS = (
     "loop.",
     "keep.",
     "rebind.",
+    "dialog.",
 )  #: effects of the service's workers
 _NOT_THE_SESSIONS = (
     "locks",

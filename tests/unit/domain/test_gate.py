@@ -34,6 +34,7 @@ idle        deliver       deliver        deliver  deliver  deliver  adopt
 busy        queue/deliver queue+/deliver defer    defer    queue    adopt
 permission  queue         queue+         defer    defer    queue    adopt
 question    queue         answer         defer    defer    queue    adopt
+dialog      queue         queue+         defer    defer    queue    adopt
 unknown     deliver       deliver        deliver-paced deliver-paced deliver adopt
 dead        refuse/queue  refuse+/queue+ fail     rearm    record   leave/resume
 lost        refuse/queue  refuse+/queue+ fail     rearm    record   leave/resume
@@ -173,3 +174,15 @@ def test_every_row_kind_is_a_wake() -> None:
     asked = {kind.value: wake_of(kind).value for kind in Kind}
 
     assert asked == {kind.value: kind.value for kind in Kind} | {"boot": "say"}
+
+
+@pytest.mark.parametrize("observed", [Observed.PERMISSION, Observed.QUESTION, Observed.DIALOG])
+def test_what_the_thread_does_not_show_is_answered_in_the_terminal(observed: Observed) -> None:
+    """Nobody is told of a button, or of a reply, that does nothing."""
+    shown, unshown = (
+        decide(Wake.SAY, HoldState.NONE, observed, GateContext(name="scribe", shown=shown)).remedy
+        for shown in (True, False)
+    )
+
+    assert "thread" in shown
+    assert unshown.startswith("answer it in the terminal: `the-loop standing attach scribe --write`")

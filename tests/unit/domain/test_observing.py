@@ -197,6 +197,17 @@ def test_the_late_report_of_a_turns_end_does_not_end_the_next_one() -> None:
     assert follow(after, TurnEnded("done", turn="t-2"), LATER + SECOND).state is A.IDLE
 
 
+def test_a_record_that_is_read_late_closes_no_dialog() -> None:
+    """A dialog that opened after the turn's text was taken stays open, though its report was read before the text."""
+    running = follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0)
+    asking = follow(running, Asked(False, "Bash: rm x"), LATER)
+
+    after = follow(asking, TextTaken("later", at=LATER - SECOND / 2, turn="t-2"), LATER)
+
+    assert (after.state, after.since, after.detail) == (A.PERMISSION, LATER, asking.detail)
+    assert (after.turn, after.ended_turn, after.in_turn) == ("t-2", "t-1", True)
+
+
 def test_a_queue_that_turns_out_empty_leaves_a_session_idle() -> None:
     """Nothing is left that could begin a turn."""
     over = follow(activity(A.BUSY), END_OF_T1, LATER, queue_left=True)

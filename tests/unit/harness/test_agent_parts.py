@@ -105,7 +105,7 @@ def test_boot_prompt_is_acknowledged() -> None:
             [Press(Key.TEXT, "a")]
             + [Press(key) for key in (Key.BACKSPACE, Key.KILL_LINE, Key.STASH, Key.INTERRUPT, Key.NEWLINE)],
         ),
-        (b"\x1b[A\x1bOA\x1bOP\x1b[1;5Cx", [Press(Key.UP), Press(Key.UP), Press(Key.TEXT, "x")]),
+        (b"\x1b[A\x1bOA\x1bOP\x1b[1;5C\x1b[Bx", [Press(Key.UP), Press(Key.UP), Press(Key.DOWN), Press(Key.TEXT, "x")]),
         (b"\x01\x04x", [Press(Key.TEXT, "x")]),
         (b"\x1b[200~a\x1b[201~x\x1b[201~", [Press(Key.PASTE, "a"), Press(Key.TEXT, "x")]),
     ],

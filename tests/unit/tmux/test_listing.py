@@ -10,7 +10,7 @@ from core.errors import TmuxSilent
 from core.tmux.listing import read_listing
 
 _STARTED = '/usr/bin/env THE_LOOP_INSTANCE=i-a /bin/sh -c "{ a || b; }; exec'.ljust(96, "x")
-_LIVE = f"%3|$2|41|0|||0|0|3.3a|7|/dev/pts/5||||m-1|||{_STARTED}|loop-standing-x"
+_LIVE = f"%3|$2|41|0|||0|0|3.3a|7|/dev/pts/5||||m-1||||{_STARTED}|loop-standing-x"
 
 
 def test_line_becomes_a_pane() -> None:
@@ -43,14 +43,14 @@ def test_line_becomes_a_pane() -> None:
 )
 def test_dead_pane_has_its_exit(status: str, killed_by: str, expected: LastExit | None) -> None:
     """A status, a signal by number or name, or nothing where tmux lost it."""
-    listing = read_listing(f"%3|$2|41|1|{status}|{killed_by}|0|0|3.3a|7|/dev/pts/5|||||||{_STARTED}|x\n")
+    listing = read_listing(f"%3|$2|41|1|{status}|{killed_by}|0|0|3.3a|7|/dev/pts/5||||||||{_STARTED}|x\n")
 
     assert listing.panes[0].exit == expected
 
 
 def test_shared_pane_counts_for_the_oldest_session() -> None:
     """tmux lists a window once for every session that shows it, by name."""
-    line = f"%3|$2|41|0|||0|0|3.3a|7|/dev/pts/5|||||||{_STARTED}|loop|x"
+    line = f"%3|$2|41|0|||0|0|3.3a|7|/dev/pts/5||||||||{_STARTED}|loop|x"
 
     listing = read_listing(f"{line.replace('$2', '$11').replace('loop|x', 'aaa')}\n{line}\n")
 

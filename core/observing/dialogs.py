@@ -1,0 +1,252 @@
+"""Dialogs that no hook announces: held for as soon as two looks have seen one, shown in the thread, and over when gone.
+
+A harness opens them at its start, before any hook runs, and in modes of its own; a person opens them by a command. Its
+screen alone tells what they say, its second source, where it has one, that it waits at all.
+"""
+
+import hashlib
+from datetime import timedelta
+
+from core.domain.activity import ASKING_STATES, AT_START, Activity, ActivityState
+from core.domain.asking import (
+    MAIN,
+    Option,
+    Question,
+    Request,
+    RequestKind,
+    RequestState,
+    screen_of,
+)
+from core.domain.binding import CHANNEL
+from core.domain.harness import Opinion
+from core.domain.observing import second_guess
+from core.domain.pane import Pane, Survey
+from core.domain.screens import Dialog, offers_of
+from core.domain.session import SessionRecord
+from core.errors import NotRunning, TmuxSilent
+from core.names import new_request_id
+from core.observing.asking import AT_THE_TERMINAL, post_of, settle
+from core.ports import NewPost, OutboundKind
+from core.redaction import Redactor, redactor_of
+from core.secretnames import secret_variables
+from core.session.place import ASKING
+from core.session.sessions import resolve_record
+from core.session.threads import has_thread
+from core.sight.lookagain import replace_activity
+from core.sight.screens import Form, Screens
+from core.sight.situations import opinion_of
+from core.store.files import is_there
+from core.system import System
+from core.values import replace
+
+SHOWS = "it shows a dialog: "  #: begins the detail of a session that waits at one
+UNREAD = "what it shows is not understood: look at its terminal"
+REPLACED = "another dialog took its place"
+_BEGINNING = timedelta(minutes=1)  #: of a start, in which it is looked at as often as an open dialog
+_AT_TERMINAL = timedelta(minutes=1)  #: whoever has just typed there sees the dialog
+_NEVER = timedelta(days=3650)  #: a dialog stands until somebody answers it
+
+
+def digest_of(dialog: Dialog) -> str:
+    """Return what tells the dialog from every other one."""
+    return hashlib.sha256("\n".join(dialog.identity).encode()).hexdigest()[:32]
+
+
+def hold(system: System, record: SessionRecord, dialog: Dialog | None) -> bool:
+    """Note that the session waits at the dialog, None for one that cannot be read; False if that was known.
+
+    From now on nothing is typed into it. Raises StoreBroken.
+    """
+    title = dialog.title if dialog is not None else UNREAD
+    now = system.clock.now()
+    with system.database.transaction(durable=False):
+        before = _activity(system, record)
+        if before is None:
+            return False
+        starting = before.state is ActivityState.STARTING
+        state, detail = (before.state, AT_START) if starting else (ActivityState.DIALOG, SHOWS)
+        after = replace(before, state=state, detail=f"{detail}{title}")
+        if after == before:
+            return False
+        system.activities.put(after if before.state is state else replace(after, since=now))
+    system.events.emit(
+        "standing.asked", name=record.name, instance=record.instance_id, reason=RequestKind.DIALOG.value,
+        detail=_redactor(system).redact(title), actor=f"agent:{record.name}",
+    )  # fmt: skip
+    system.poke()
+    return True
+
+
+def waits_at_dialog(activity: Activity | None) -> bool:
+    """Return whether a session is held for a dialog that its screen showed."""
+    return activity is not None and (activity.state is ActivityState.DIALOG or activity.waits_at_start)
+
+
+class DialogWatch:
+    """Looks at the screens of sessions that may wait at a dialog. Belongs to one thread; the service's shows them."""
+
+    def __init__(self, system: System, *, shows: bool) -> None:
+        """`shows`: dialogs are shown in the sessions' threads, to be answered there."""
+        self._system = system
+        self._screens = Screens(system)
+        self._shows = shows
+        self._unsteady: set[str] = set()  #: instances of which one look is not enough
+        self._showing: set[str] = set()  #: instances with a dialog in their thread
+
+    def suspects(self, record: SessionRecord, activity: Activity | None) -> bool:
+        """Return whether to look often: a dialog is open, or the session has just begun to start."""
+        if activity is None or activity.instance != record.instance_id:
+            return False
+        starting = activity.state is ActivityState.STARTING
+        begins = starting and self._system.clock.now() - activity.since < _BEGINNING
+        return waits_at_dialog(activity) or begins or activity.instance in self._unsteady | self._showing
+
+    def follow(self, record: SessionRecord, pane: Pane | None, survey: Survey | None = None) -> bool:
+        """Look, if there is reason to, and return whether what is known of the session has changed.
+
+        Raises StoreBroken, UnsupportedHarness.
+        """
+        self._unsteady.discard(record.instance_id or "")
+        activity = _activity(self._system, record)
+        if pane is None or pane.dead or activity is None or self._told_by_hook(record, activity):
+            return False
+        held = waits_at_dialog(activity) or self._is_shown(record)
+        opinion = opinion_of(self._system, record, pane.pid)
+        waits = opinion is not None and opinion.state in ASKING_STATES
+        if not (held or waits or activity.state is ActivityState.STARTING):
+            return False
+        try:
+            shown, steady = self._screens.look(record)
+        except (NotRunning, TmuxSilent):
+            return False
+        if not steady:
+            self._unsteady.add(activity.instance)
+        if shown.dialog is not None:
+            return steady and self._stands(record, shown.dialog, survey)
+        if held and (shown.form is Form.INPUT or (steady and not waits)):
+            return self._over(record, opinion)
+        if steady and waits and shown.form is Form.OTHER and not held:
+            return hold(self._system, record, None)
+        return False
+
+    def _told_by_hook(self, record: SessionRecord, activity: Activity) -> bool:
+        """Return whether a hook has told of what is open: its request has buttons of its own."""
+        by_hook = activity.state in (ActivityState.PERMISSION, ActivityState.QUESTION)
+        return by_hook or is_there(self._system.paths.session(record.uid) / ASKING)
+
+    def _stands(self, record: SessionRecord, dialog: Dialog, survey: Survey | None) -> bool:
+        news = hold(self._system, record, dialog)
+        remark = self._system.harnesses.get(resolve_record(record, self._system.settings).harness).remark(dialog.text)
+        if remark:
+            tell_once(self._system, record, remark.format(name=record.name))
+        if self._shows and not self._attended(record, survey):
+            show(self._system, record, dialog)
+            self._showing.add(record.instance_id or "")
+        return news
+
+    def _is_shown(self, record: SessionRecord) -> bool:
+        """Return whether the thread shows a dialog of it, which a hook may have told to be over."""
+        return self._shows and bool(_shown(self._system, record))
+
+    def _attended(self, record: SessionRecord, survey: Survey | None) -> bool:
+        """Return whether somebody has just typed in its terminal: they see the dialog, and may have opened it."""
+        keys = survey.typing.get(record.instance_id or "", ()) if survey is not None else ()
+        now = self._system.clock.now()
+        return any(now - client.last_key_at < _AT_TERMINAL for client in keys)
+
+    def _over(self, record: SessionRecord, opinion: Opinion | None) -> bool:
+        """Note that no dialog is open any more, and say so in the thread where it was shown."""
+        system, now = self._system, self._system.clock.now()
+        close(system, record, AT_THE_TERMINAL)
+        self._showing.discard(record.instance_id or "")
+        before = _activity(system, record)
+        if before is None or not waits_at_dialog(before):
+            return False
+        starting = before.state is ActivityState.STARTING
+        after = replace(before, detail="") if starting else second_guess(replace(before, detail=""), opinion, now)
+        return replace_activity(system, record, before, after)
+
+
+def close(system: System, record: SessionRecord, reason: str) -> None:
+    """End what the thread shows of the session's dialogs. Raises StoreBroken."""
+    for request in _shown(system, record):
+        settle(system, request, RequestState.GONE, reason)
+
+
+def show(system: System, record: SessionRecord, dialog: Dialog) -> bool:
+    """Show the dialog in the session's thread, with a button for each way to answer it; False if it is shown.
+
+    What was shown before in its place is over. Raises StoreBroken.
+    """
+    if not has_thread(system, record):
+        return False
+    digest = digest_of(dialog)
+    with system.database.transaction(durable=True):
+        opened = _shown(system, record)
+        if any(request.digest == digest for request in opened):
+            return False
+        for request in opened:
+            settle(system, request, RequestState.GONE, REPLACED)
+        request = _request(system, record, dialog, digest)
+        system.requests.add(request)
+        system.outbox.add([post_of(request)])
+    system.poke()
+    return True
+
+
+def tell_once(system: System, record: SessionRecord, remark: str) -> None:
+    """Say in the log and in the thread, once an instance, what a person should know of its dialogs."""
+    instance = record.instance_id or ""
+    with system.database.transaction(durable=True):
+        if not system.database.ingested(instance, "remark"):
+            return
+        if has_thread(system, record):
+            system.outbox.add([_note(record, instance, f"`{record.name}`: {remark}.")])
+    system.events.emit("standing.unchecked", level="warning", name=record.name, instance=instance, reason=remark)
+    system.poke()
+
+
+def _note(record: SessionRecord, instance: str, text: str) -> NewPost:
+    post_id, key = f"p-remark-{instance}", f"remark:{instance}"
+    return NewPost(post_id, key, OutboundKind.NOTE, record.uid, record.name, CHANNEL, text)
+
+
+def _request(system: System, record: SessionRecord, dialog: Dialog, digest: str) -> Request:
+    now, request_id = system.clock.now(), new_request_id()
+    redactor = _redactor(system)
+
+    def hide(text: str) -> tuple[str, int, int]:
+        redacted = redactor.counted(text)
+        return redacted.text, redacted.count, redacted.characters
+
+    detail, unseen = screen_of(dialog.text, hide)
+    options = tuple(Option(offer.label) for offer in offers_of(dialog))
+    return Request(
+        id=request_id,
+        key=f"dialog-{request_id}",
+        uid=record.uid,
+        name=record.name,
+        instance=record.instance_id or "",
+        agent=MAIN,
+        kind=RequestKind.DIALOG,
+        asked_at=now,
+        expires_at=now + _NEVER,
+        detail=detail,
+        unseen=unseen,
+        questions=(Question(dialog.title or "a dialog", options),),
+        digest=digest,
+    )
+
+
+def _shown(system: System, record: SessionRecord) -> list[Request]:
+    opened = system.requests.open(record.uid)
+    return [one for one in opened if one.kind is RequestKind.DIALOG and one.instance == record.instance_id]
+
+
+def _activity(system: System, record: SessionRecord) -> Activity | None:
+    activity = system.activities.get(record.uid)
+    return activity if activity is not None and activity.instance == record.instance_id else None
+
+
+def _redactor(system: System) -> Redactor:
+    return redactor_of(system.environ, secret_variables(system.settings, system.environ))

@@ -1,0 +1,100 @@
+"""What a session's terminal shows now: its input line, a dialog, or something else.
+
+A program redraws its screen in pieces, and one look may see half of it, so what holds a message up is seen twice.
+"""
+
+from datetime import datetime, timedelta
+from enum import Enum
+
+from core.domain.pane import View
+from core.domain.screens import Dialog, read_dialog
+from core.domain.session import SessionRecord
+from core.errors import NotRunning
+from core.session.place import has_input_line, note_input_line
+from core.session.sessions import resolve_record
+from core.system import System
+from core.values import dataclass
+
+AGAIN = timedelta(seconds=0.25)  #: from one look to the next, between which a redraw is over
+_STALE = timedelta(seconds=15)  #: a look that is older than this says nothing about the next
+
+
+class Form(Enum):
+    """What a screen shows."""
+
+    INPUT = "input"  #: the line in which a message is written
+    DIALOG = "dialog"
+    OTHER = "other"  #: neither: a view of something, half a redraw, or a form that is not known
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One look at a screen."""
+
+    form: Form
+    view: View
+    dialog: Dialog | None = None
+
+    def same(self, other: "Shown") -> bool:
+        """Return whether both show the same, wherever a cursor is."""
+        if self.dialog is not None:
+            return self.dialog.same(other.dialog)
+        return self.form is other.form
+
+
+def look(system: System, record: SessionRecord) -> Shown:
+    """Look once. Raises NotRunning, TmuxSilent, UnsupportedHarness."""
+    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
+    view = system.runner.view(record.instance_id or "")
+    if harness.traits.input_line and harness.shows_input_line(view.rows):
+        return Shown(Form.INPUT, view)
+    dialog = read_dialog(view.rows)
+    return Shown(Form.OTHER if dialog is None else Form.DIALOG, view, dialog)
+
+
+class Screens:
+    """Looks, and remembers of each instance what it saw last. Belongs to one thread."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._last: dict[str, tuple[datetime, datetime, Shown]] = {}  #: since when, the latest look, and what it showed
+        self._known: set[str] = set()  #: instances whose input line was seen
+
+    def look(self, record: SessionRecord) -> tuple[Shown, bool]:
+        """Return what is shown, and whether it was shown a moment ago, too. Raises NotRunning, TmuxSilent."""
+        instance, now = record.instance_id or "", self._system.clock.now()
+        shown = look(self._system, record)
+        if shown.form is Form.INPUT:
+            self._last.pop(instance, None)
+            self._know(record)
+            return shown, True
+        since, latest, before = self._last.get(instance, (now, now, shown))
+        if not shown.same(before) or not timedelta() <= now - latest <= _STALE:
+            since = now
+        self._last[instance] = (since, now, shown)
+        return shown, now - since >= AGAIN
+
+    def obstacle(self, record: SessionRecord) -> tuple[Shown, bool] | None:
+        """Return what stands in the place of the input line, and whether it did a moment ago; None: one may write.
+
+        A program whose input line was never seen may draw it in a form that is not known: then only a dialog counts.
+        """
+        harness = self._system.harnesses.get(resolve_record(record, self._system.settings).harness)
+        if not harness.traits.input_line:
+            return None
+        try:
+            shown, steady = self.look(record)
+        except NotRunning:
+            return None  # what writes will be told
+        if shown.form is Form.INPUT or (shown.form is Form.OTHER and not self._knows(record)):
+            return None
+        return shown, steady
+
+    def _know(self, record: SessionRecord) -> None:
+        instance = record.instance_id or ""
+        if instance not in self._known:
+            note_input_line(self._system.paths, record.uid)
+            self._known.add(instance)
+
+    def _knows(self, record: SessionRecord) -> bool:
+        return (record.instance_id or "") in self._known or has_input_line(self._system.paths, record.uid)

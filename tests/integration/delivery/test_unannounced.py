@@ -1,0 +1,394 @@
+"""Dialogs that no hook announces: seen by their form, held for, shown, and answered by their cursor."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from core.conversation.inbound import Inbound
+from core.conversation.mirroring import NullMirror
+from core.conversation.pressing import Presses
+from core.delivery.deliverer import Deliverer
+from core.domain.activity import ActivityState
+from core.domain.asking import Request, RequestKind, RequestState
+from core.domain.buttons import Role
+from core.domain.delivering import NO_INPUT_LINE
+from core.domain.gate import Observed, seen_reason
+from core.domain.message import MessageState
+from core.domain.pane import Receipt
+from core.observing.asking import Requests
+from core.ports import Binding, IncomingPress, IncomingReply, OutboxRow, PostState
+from core.serving.watching import ObserverWorker
+from core.standing.listing import get_standing
+from core.standing.saying import say
+from core.standing.starting import start_standing
+from core.system import System
+from tests.integration.delivery.conftest import settle
+from tests.support.chat import Chat
+from tests.support.talking import record_of, rows, taken, talking, times
+from tests.support.tmux import soon, wait_until
+from tests.support.world import ACTOR, World, events
+
+S = MessageState
+TARGET = "=loop-standing-scribe:"
+THREAD, TS = "1700.000001", "1700.000009"
+ROLES = {"U1": {Role.MEMBER, Role.APPROVER}, "U2": {Role.MEMBER}}
+
+
+@pytest.fixture
+def bound(world: World) -> System:
+    """Give a live session that is idle and has a thread."""
+    system = with_chat(talking(world))
+    assert start_standing(system, "scribe", ACTOR).ok
+    bind(system)
+    settle(system)
+    return system
+
+
+def with_chat(system: System) -> System:
+    """Enable the channel."""
+    settings = system.settings
+    return replace(
+        system,
+        settings=settings._replace(channels={"slack": settings.channel("slack")._replace(enabled=True)}),
+    )
+
+
+def bind(system: System) -> None:
+    """Give the session a thread."""
+    uid, _ = record_of(system)
+    system.bindings.bind(Binding("slack", "T1", "C1", THREAD, uid, "scribe", system.clock.now()))
+
+
+class Service:
+    """What a service does about dialogs, a step at a time."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.observer = ObserverWorker(system, lambda uid: None)
+        self.deliverer = Deliverer(system, lambda row: True)
+        self.requests = Requests(system)
+        self.presses = Presses(system, lambda author, role: role in ROLES.get(author, set()), self.requests)
+
+    def look(self) -> None:
+        """Let a look at all sessions and one at open dialogs pass."""
+        self.observer.survey()
+        self.observer.take_in()
+        self.observer.look_at_dialogs()
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        """Look and deliver until the condition holds."""
+        uid, _ = record_of(self.system)
+
+        def holds() -> bool:
+            self.look()
+            self.deliverer.advance(uid)
+            return bool(condition())
+
+        wait_until(holds, what)
+
+    def shown(self) -> Request:
+        """Return what the thread shows of an open dialog, once it does."""
+        self.until(lambda: opened(self.system), "the dialog is shown")
+        [request] = opened(self.system)
+        return request
+
+    def press(self, label: str, author: str = "U1") -> str:
+        """Press the button of that label below the dialog's post, and return what whoever pressed is told."""
+        [request] = opened(self.system)
+        row = post(self.system, f"p-{request.id}")
+        if row.state is PostState.PENDING:
+            self.system.outbox.advance(self.system.outbox.advance(row, PostState.SENDING), PostState.SENT, ts=TS)
+        [button] = [button for button in row.post.buttons if button.label == label]
+        name = {"U1": "alice", "U2": "bob"}[author]
+        press = IncomingPress("slack", "T1", "C1", THREAD, TS, author, name, "T1", False, button.action, button.target)
+        return self.presses.press(press).text
+
+
+def opened(system: System) -> list[Request]:
+    """Return the dialogs that are shown."""
+    return [one for one in system.requests.open(record_of(system)[0]) if one.kind is RequestKind.DIALOG]
+
+
+def post(system: System, post_id: str) -> OutboxRow:
+    """Return the post of that id."""
+    row = system.outbox.get(post_id)
+    assert row is not None
+    return row
+
+
+def texts(system: System, kind: str) -> list[str]:
+    """Return the posts of that kind, in their order."""
+    with closing(sqlite3.connect(system.paths.database)) as database:
+        return [text for (text,) in database.execute("SELECT text FROM outbox WHERE kind = ? ORDER BY seq", (kind,))]
+
+
+def menu(system: System, text: str = "menu Which one? | red | green | blue") -> None:
+    """Let the agent open a dialog in a turn."""
+    say(system, "scribe", text, actor=ACTOR, wait=0)
+    deliverer = Deliverer(system)
+    uid, _ = record_of(system)
+    wait_until(lambda: (deliverer.advance(uid), "Enter to choose" in screen(system))[1], "the dialog is shown")
+
+
+def screen(system: System) -> str:
+    """Return what the terminal shows."""
+    return "\n".join(system.runner.view(record_of(system)[1]).rows)
+
+
+def state(system: System, text: str) -> MessageState:
+    """Return the state of the message of that text."""
+    return next(row.state for row in rows(system) if row.message.text == text)
+
+
+# ---------------------------------------------------------------- held for
+
+
+@pytest.mark.parametrize("told", ["menu", "silent menu"], ids=["status-tells", "status-is-silent"])
+def test_nothing_is_typed_into_a_dialog_that_nobody_announced(bound: System, told: str) -> None:
+    """The message waits with the reason, also where the harness's second source says that it works; then it goes in."""
+    menu(bound, f"{told} Which one? | red | green")
+    service = Service(bound)
+
+    said = say(bound, "scribe", "not an answer", actor=ACTOR, wait=2)
+    during = screen(bound)
+    _keys(bound, b"\r")
+    service.until(lambda: state(bound, "not an answer") is S.CONFIRMED, "it goes in afterwards")
+
+    assert said.state is S.QUEUED
+    assert seen_reason(Observed.DIALOG) in " ".join(said.messages)
+    assert "❯ red" in during
+    assert times(bound, "not an answer") == 1
+    assert "You chose: red" in screen(bound)
+
+
+def test_the_row_says_what_the_dialog_is(bound: System) -> None:
+    """And no more once it is over."""
+    menu(bound)
+    service = Service(bound)
+    service.shown()
+    row = get_standing(bound, "scribe")
+
+    service.press("green")
+    service.until(lambda: get_standing(bound, "scribe").activity is ActivityState.IDLE, "its turn is over")
+
+    assert (row.activity, row.detail) == (ActivityState.DIALOG, "it shows a dialog: Which one?")
+    assert row.to_json()["activity"] == "dialog"
+    assert get_standing(bound, "scribe").detail == ""
+
+
+def test_nothing_is_typed_into_a_view_without_an_input_line(bound: System) -> None:
+    """It is neither dialog nor input line; the note says what to do, and the message goes in once the line is back."""
+    say(bound, "scribe", "before", actor=ACTOR, wait=20)
+    _keys(bound, b"\x0f")
+    wait_until(lambda: "a view" in screen(bound), "the view")
+    service = Service(bound)
+
+    said = say(bound, "scribe", "meanwhile", actor=ACTOR, wait=2)
+    held = (said.state, " ".join(said.messages))
+    _keys(bound, b"\x0f")
+    wait_until(lambda: "a view" not in screen(bound), "the input line")
+    service.until(lambda: state(bound, "meanwhile") is S.CONFIRMED, "it goes in")
+
+    assert held[0] is S.QUEUED
+    assert NO_INPUT_LINE in held[1]
+    assert times(bound, "meanwhile") == 1
+
+
+def test_a_program_whose_input_line_is_not_known_is_held_by_a_dialog_alone(bound: System) -> None:
+    """Of a new version's screen no reader may know the form: then nothing waits for it."""
+    uid, _ = record_of(bound)
+    (bound.paths.session(uid) / "input-line").unlink(missing_ok=True)
+    _keys(bound, b"\x0f")
+    wait_until(lambda: "a view" in screen(bound), "the view")
+
+    say(bound, "scribe", "into the unknown", actor=ACTOR, wait=1)
+
+    assert state(bound, "into the unknown") is not S.QUEUED
+
+
+def test_a_text_that_looks_like_a_dialog_holds_nothing(bound: System) -> None:
+    """It stands above an input line."""
+    likeness = "Which?\n\n❯ 1. Yes\n  2. No\n\nEnter to confirm · Esc to cancel"
+
+    first = say(bound, "scribe", likeness, actor=ACTOR, wait=20)
+    second = say(bound, "scribe", "and now", actor=ACTOR, wait=20)
+    Service(bound).look()
+
+    assert (first.state, second.state) == (S.CONFIRMED, S.CONFIRMED)
+    assert opened(bound) == []
+    assert [event for event in events(bound, "standing.asked") if event["reason"] == "dialog"] == []
+
+
+# ---------------------------------------------------------------- shown and answered
+
+
+def test_a_choice_is_made_by_its_text(bound: System) -> None:
+    """The cursor goes to it, whatever number it has; the thread says who chose, and the turn goes on."""
+    menu(bound)
+    service = Service(bound)
+    request = service.shown()
+
+    told = service.press("blue")
+    service.until(lambda: "You chose: blue" in screen(bound), "it was chosen")
+
+    [answered] = events(bound, "standing.answered")
+    edit = post(bound, f"p-{request.id}-1-answered").post
+    assert told == ""
+    assert [option.label for option in request.questions[0].options] == ["red", "green", "blue", "Esc: cancel"]
+    assert "Which one?" in request.detail
+    assert answered["actor"] == "slack:U1"
+    assert "**blue**: chosen by alice" in edit.text
+    assert edit.buttons == ()
+
+
+def test_a_dialog_can_be_left(bound: System) -> None:
+    """By the key that its last line names."""
+    menu(bound)
+    service = Service(bound)
+    service.shown()
+
+    told = service.press("Esc: cancel")
+    service.until(lambda: get_standing(bound, "scribe").activity is ActivityState.IDLE, "its turn is over")
+
+    assert told == ""
+    assert "You chose" not in screen(bound)
+
+
+def test_only_an_approver_answers(bound: System) -> None:
+    """A member may steer, and no more."""
+    menu(bound)
+    service = Service(bound)
+    service.shown()
+
+    told = service.press("blue", author="U2")
+
+    assert "the approvers" in told
+    assert "❯ red" in screen(bound)
+
+
+def test_no_key_reaches_another_dialog(bound: System) -> None:
+    """The one that was shown is gone when somebody presses: they are told so, and the new one is untouched."""
+    menu(bound)
+    service = Service(bound)
+    request = service.shown()
+    _keys(bound, b"\r")
+    wait_until(lambda: "You chose: red" in screen(bound), "the first is over")
+    settle(bound)
+    menu(bound, "menu Delete all? | no | yes | maybe")
+
+    told = service.press("blue")
+
+    ended = bound.requests.get(request.id)
+    assert "shown no more as it was" in told
+    assert "❯ no" in screen(bound)
+    assert ended is not None
+    assert ended.state is RequestState.GONE
+
+
+def test_an_answer_at_the_terminal_is_told_in_the_thread(bound: System) -> None:
+    """Nobody presses; the buttons go."""
+    menu(bound)
+    service = Service(bound)
+    request = service.shown()
+
+    _keys(bound, b"\r")
+    service.until(lambda: not opened(bound), "it is over")
+
+    edit = post(bound, f"p-{request.id}-0-gone").post
+    assert "nswered at the terminal" in edit.text
+    assert edit.buttons == ()
+
+
+def test_a_dialog_is_shown_once(bound: System) -> None:
+    """However often it is looked at, by this service or the next."""
+    menu(bound)
+    service = Service(bound)
+    service.shown()
+
+    for each in (service, Service(bound)):
+        each.look()
+        each.look()
+
+    asked = [event for event in events(bound, "standing.asked") if event["reason"] == "dialog"]
+    assert (len(asked), len(texts(bound, "request")), len(opened(bound))) == (1, 1, 1)
+
+
+def test_a_reply_is_told_of_no_button_that_is_not_there(bound: System) -> None:
+    """While the thread does not show the dialog, the terminal answers it; then its buttons do."""
+    menu(bound)
+    service = Service(bound)
+
+    first = reply(service, "1700.1")
+    service.shown()
+    second = reply(service, "1700.2")
+
+    assert "answer it in the terminal: `" in first
+    assert "answer it by its buttons" not in first
+    assert "answer it by its buttons in the session's thread" in second
+
+
+def reply(service: Service, ts: str) -> str:
+    """Reply in the thread, and return the remedy that is told of it."""
+    written = IncomingReply("slack", "T1", "C1", THREAD, ts, "U1", "alice", "T1", False, False, "plain", ts)
+    Inbound(service.system, Chat().authorized, NullMirror()).receive([written])
+    uid, _ = record_of(service.system)
+
+    def waits() -> bool:
+        service.deliverer.advance(uid)
+        return state(service.system, ts) is S.QUEUED
+
+    wait_until(waits, "it is queued")
+    return texts(service.system, "note")[-1]
+
+
+# ---------------------------------------------------------------- at the start
+
+
+@pytest.fixture
+def asking_first(world: World) -> System:
+    """Give ports whose agent shows a dialog before it starts, with a thread to come."""
+    system = with_chat(talking(world))
+    routing = system.settings.routing._replace(harness_args={"bundled": ("--ask", "Trust it? | yes | no")})
+    return replace(system, settings=system.settings._replace(routing=routing))
+
+
+def test_a_dialog_before_the_start_is_told_at_once(asking_first: System) -> None:
+    """The start does not wait for its limit; the row says starting and why, and the boot prompt is not given up."""
+    began = asking_first.clock.now()
+    answer = start_standing(asking_first, "scribe", ACTOR)
+    took = (asking_first.clock.now() - began).total_seconds()
+    [row] = answer.sessions
+
+    assert answer.ok
+    assert took < asking_first.settings.routing.tmux.start_timeout_seconds / 2
+    assert row.activity is ActivityState.STARTING
+    assert "it shows a dialog before it reads: Trust it?" in row.detail
+    assert "standing attach scribe --write`" in row.detail
+    assert [event["reason"] for event in events(asking_first, "standing.asked")] == ["dialog"]
+
+
+def test_a_dialog_before_the_start_is_answered_in_the_thread(asking_first: System) -> None:
+    """What waited goes in afterwards, the boot prompt first, each once."""
+    assert start_standing(asking_first, "scribe", ACTOR).ok
+    bind(asking_first)
+    service = Service(asking_first)
+    service.shown()
+    said = say(asking_first, "scribe", "hello there", actor=ACTOR, wait=1)
+
+    told = service.press("yes")
+    service.until(lambda: state(asking_first, "hello there") is S.CONFIRMED, "all is in")
+
+    assert said.state is S.QUEUED
+    assert told == ""
+    assert len(taken(asking_first)) == 2
+    assert get_standing(asking_first, "scribe").activity in (ActivityState.IDLE, ActivityState.BUSY)
+
+
+# ---------------------------------------------------------------- small things
+
+
+def _keys(system: System, keys: bytes) -> None:
+    system.runner.write(record_of(system)[1], keys, Receipt.CLEARED, "by-hand", soon())

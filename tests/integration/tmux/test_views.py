@@ -1,0 +1,126 @@
+"""What a screen shows, and keys that are written only while it still shows that, over both transports."""
+
+import subprocess
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from core.domain.pane import Pane, View, Written
+from core.errors import NotRunning
+from core.tmux.control import ControlTransport
+from core.tmux.runner import TmuxRunner
+from tests.support.tmux import PrivateTmux, launcher, soon, wait_until
+
+ROWS = (
+    " Which? [a-z]{2} \\d #{pid},  'q' \"w\" $HOME ~",
+    "",
+    " ❯ No, exit (a+b)",
+    "   Yes·… 日本",
+    "",
+    " Enter to confirm",
+)
+
+
+@pytest.fixture(params=["process", "control"])
+def runner(request: pytest.FixtureRequest, private: PrivateTmux) -> TmuxRunner:
+    """Give a runner over each transport."""
+    return private.runner(ControlTransport(private.server) if request.param == "control" else None)
+
+
+def drawn(private: PrivateTmux, runner: TmuxRunner, *rows: str, keys: str = "") -> tuple[Pane, View]:
+    """Draw the rows, the cursor behind the third, and return the pane and what it shows then."""
+    text = private.folder / "rows"
+    text.write_text("\r\n".join(rows) + f"\x1b[3;3H{keys}", encoding="utf-8")
+    pane = private.spawn(runner, launcher(private.folder / "draw", f"stty raw -echo; cat {text}; exec cat -v"))
+    wait_until(lambda: any(rows[-1] in row for row in runner.view(pane.tag).rows), "it is drawn")
+    return pane, runner.view(pane.tag)
+
+
+def changed(runner: TmuxRunner, pane: Pane, before: View) -> str:
+    """Return what a key has made of the third row."""
+    wait_until(lambda: runner.view(pane.tag).rows[2] != before.rows[2], "the key was read")
+    return runner.view(pane.tag).rows[2]
+
+
+def test_a_screen_is_shown_row_by_row(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """All rows of the screen and no more, exactly as they are, and where the cursor is."""
+    _, view = drawn(private, runner, *ROWS)
+
+    assert view.rows[: len(ROWS)] == ROWS
+    assert len(view.rows) == 50
+    assert (view.cursor, view.application_keys) == ((2, 2), False)
+
+
+def test_the_other_form_of_the_arrow_keys_is_told(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A program may have asked for it."""
+    _, view = drawn(private, runner, *ROWS, keys="\x1b[?1h")
+
+    assert view.application_keys is True
+
+
+def test_a_key_is_written_while_the_rows_stand(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """Whatever stands in them, also where the pane is in copy mode."""
+    pane, view = drawn(private, runner, *ROWS)
+    private.tmux("copy-mode", "-t", pane.pane_id)
+
+    written = runner.press(pane.tag, b"k", "k-1", soon(), view=view, rows=(0, 2, 3, 5))
+
+    assert written is Written.DONE
+    assert changed(runner, pane, view) == " ❯kNo, exit (a+b)"
+
+
+@pytest.mark.parametrize("row", [0, 2, 3, 5])
+def test_no_key_is_written_once_a_row_is_another(private: PrivateTmux, runner: TmuxRunner, row: int) -> None:
+    """One letter is enough; nothing of the key stays behind."""
+    pane, view = drawn(private, runner, *ROWS)
+    other = list(view.rows)
+    other[row] = other[row].replace("i", "j").replace("Y", "y").replace("E", "e").replace("N", "n")
+
+    written = runner.press(pane.tag, b"k", "k-1", soon(), view=View(tuple(other), view.cursor), rows=(0, 2, 3, 5))
+
+    assert written is Written.CHANGED
+    assert runner.view(pane.tag) == view
+    assert private.tmux("list-buffers") == ""
+
+
+def test_no_key_is_written_once_the_cursor_is_elsewhere(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A program may have gone on and left the rows on the screen."""
+    pane, view = drawn(private, runner, *ROWS)
+
+    written = runner.press(pane.tag, b"k", "k-1", soon(), view=View(view.rows, (9, 9)), rows=(2,))
+
+    assert written is Written.CHANGED
+
+
+def test_a_row_that_stands_twice_is_no_obstacle(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A conversation above may show the same text."""
+    pane, view = drawn(private, runner, " Enter to confirm", *ROWS[1:])
+
+    assert runner.press(pane.tag, b"k", "k-1", soon(), view=view, rows=(2, 5)) is Written.DONE
+
+
+def test_what_has_ended_shows_its_last_and_takes_no_key(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A pane that is gone altogether is said to be."""
+    pane, view = drawn(private, runner, *ROWS)
+    late = datetime.now(UTC) - timedelta(seconds=2)
+
+    too_late = runner.press(pane.tag, b"k", "k-1", late, view=view, rows=(2,))
+    private.tmux("kill-session", "-t", "=loop-standing-test:")
+
+    assert too_late in (Written.LATE, Written.CHANGED)
+    assert runner.press(pane.tag, b"k", "k-2", soon(), view=view, rows=(2,)) is Written.ABSENT
+    with pytest.raises(NotRunning):
+        runner.view(pane.tag)
+
+
+def test_a_dead_pane_takes_no_key(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """tmux 3.3a would end with all sessions on a paste into it."""
+    text = private.folder / "rows"
+    text.write_text("\r\n".join(ROWS), encoding="utf-8")
+    pane = private.spawn(runner, launcher(private.folder / "draw", f"cat {text}"))
+    wait_until(lambda: (seen := runner.survey().of_instance(pane.tag)) is not None and seen.dead, "it has ended")
+
+    written = runner.press(pane.tag, b"k", "k-1", soon(), view=runner.view(pane.tag), rows=(2,))
+
+    assert written is Written.DEAD
+    assert subprocess.run([*private.server.command, "list-panes"], env=private.environ, check=True).returncode == 0
