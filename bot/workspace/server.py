@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from bot.workspace.webpage import Page, local_only
 
 HOST = "127.0.0.1"
 _BODY_MAX = 4 * 1024 * 1024
+_LAST_TURNS = 5  #: of the loop, in which a connection that was just taken is handed to its handler
 
 
 class Workspace:
@@ -43,6 +46,7 @@ class Workspace:
         self._page = Page(self.room, self.controls)
         self._port = port
         self._runner: web.AppRunner | None = None
+        self._listening: socket.socket | None = None
 
     async def start(self) -> None:
         """Listen on loopback; OSError when the port is taken, and then everything is closed again."""
@@ -52,9 +56,9 @@ class Workspace:
         self._runner = site_runner
         self._route(site_runner.app)
         await site_runner.setup()
-        site = web.TCPSite(site_runner, HOST, self._port)
         try:
-            await site.start()
+            self._listening = socket.create_server((HOST, self._port), backlog=128)
+            await web.SockSite(site_runner, self._listening).start()
         except OSError:
             await self.stop()
             raise
@@ -67,8 +71,12 @@ class Workspace:
         await self.room.events.stop()
         await self._page.stop()
         await self.room.sockets.close()
+        if self._listening is not None:
+            await _take_no_more(self._listening)
         if self._runner is not None:
             await self._runner.cleanup()
+        if self._listening is not None:
+            self._listening.close()
         self.room.store.close()
 
     @property
@@ -143,3 +151,14 @@ class Workspace:
             cue = f"00:00:00.000 --> 00:00:01.000\n- {found[0]['captions']}"
             return web.Response(text=f"\ufeffWEBVTT \n\n{cue}\n\n\n", content_type="text/vtt")
         return web.Response(body=found[1], content_type=found[0]["mimetype"])
+
+
+async def _take_no_more(listening: socket.socket) -> None:
+    """Take no further connection, and let those that were just taken reach their handlers, which then close them.
+
+    asyncio.Server.close alone forgets a connection that is half taken: its socket stays open until it is collected.
+    """
+    loop = asyncio.get_running_loop()
+    loop.remove_reader(listening)
+    for _ in range(_LAST_TURNS):
+        await asyncio.sleep(0)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,7 @@ from slack_sdk import WebClient
 
 from bot.workspace import WorkspaceThread
 from tests.integration.workspace.calls import call, raw
+from tests.support.tmux import wait_until
 
 
 def test_restart_keeps_everything(tmp_path: Path) -> None:
@@ -117,7 +122,7 @@ def test_taken_port_leaves_no_thread_behind() -> None:
     with WorkspaceThread() as running:
         second = WorkspaceThread(port=int(running.url.rpartition(":")[2]))
 
-        with pytest.raises(OSError, match="address already in use"):
+        with pytest.raises(OSError, match=r"(?i)address already in use"):
             second.start()
 
     assert [thread.name for thread in threading.enumerate() if thread.name == "loopback-workspace"] == []
@@ -133,3 +138,39 @@ def test_program_names_a_taken_port(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert f"port {port}" in ended.stderr
     assert "--port" in ended.stderr
+
+
+def test_no_connection_is_left_open_when_it_stops_under_fire(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What dials while it stops is answered or closed, never forgotten with its socket open."""
+    forgotten: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: forgotten.append(str(told.exc_value)))
+    for _ in range(5):
+        workspace = WorkspaceThread().start()
+        address, over = ("127.0.0.1", int(workspace.url.rpartition(":")[2])), threading.Event()
+        dialled: list[socket.socket] = []
+
+        def dial(
+            address: tuple[str, int] = address, over: threading.Event = over, kept: list[socket.socket] = dialled
+        ) -> None:
+            while not over.is_set():
+                with suppress(OSError):
+                    kept.append(socket.create_connection(address, 5))
+
+        callers = [threading.Thread(target=dial) for _ in range(2)]
+        for caller in callers:
+            caller.start()
+        wait_until(partial(_is_longer, dialled, 20), "the workspace is under fire")
+        workspace.stop()
+        over.set()
+        for caller in callers:
+            caller.join()
+        for connection in dialled:
+            connection.close()
+        del workspace
+        gc.collect()
+
+    assert forgotten == []
+
+
+def _is_longer(kept: list[socket.socket], than: int) -> bool:
+    return len(kept) > than
