@@ -21,7 +21,9 @@ _ODD = re.compile(rb"[^A-Za-z0-9._-]")
 _NAME_LIMIT = 150
 _LONGEST = 1 << 24  #: bytes of a report; those that carry a whole file or picture have a few millions
 _TOGETHER = 1 << 24  #: bytes of reports that are taken in at once
-_WRITTEN_SECONDS = 60.0  #: a report that is not whole by then never will be
+_WRITTEN_SECONDS = 60.0  #: a report that is not whole by then never will be, unless its writer still runs
+_WRITTEN_LATEST = 86_400.0  #: seconds after which another process has its writer's number
+_WRITER = re.compile(r"\.[0-9]+-([1-9][0-9]{0,8})-")  #: a hook names what it writes by its process
 _NO_FILE = frozenset({errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EOVERFLOW})
 
 
@@ -55,13 +57,31 @@ def awaits_reading(entry: os.DirEntry[str], now: float) -> bool:
 
 
 def _is_left(name: str, written_at: Callable[[], float], now: float) -> bool:
-    """Return whether it is a half-written report that nobody goes on with: a hook writes one in milliseconds."""
+    """Return whether it is a half-written report that nobody goes on with: a hook writes one in milliseconds.
+
+    A hook that was stopped in the middle goes on after that: a machine that slept has a clock far ahead.
+    """
     if not (name.startswith(".") and name.endswith(".tmp")):
         return False
     try:
-        return abs(now - written_at()) > _WRITTEN_SECONDS
+        age = abs(now - written_at())
     except FileNotFoundError:
         return False  # it is whole by now
+    return age > (_WRITTEN_LATEST if _is_being_written(name) else _WRITTEN_SECONDS)
+
+
+def _is_being_written(name: str) -> bool:
+    """Return whether the hook that writes it is still there."""
+    writer = _WRITER.match(name)
+    if writer is None:
+        return False
+    try:
+        os.kill(int(writer[1]), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _written_at(path: Path) -> float:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -124,3 +125,21 @@ def test_a_report_that_was_never_finished_is_put_aside_after_a_minute(tmp_path: 
     assert [(bad.name, "never finished" in bad.reason) for bad in found.bad] == [(old.name, True)]
     assert fresh.exists()
     assert not old.exists()
+
+
+def test_a_report_whose_hook_still_runs_is_waited_for(tmp_path: Path) -> None:
+    """A machine that slept has a clock far ahead of what its hooks began to write; they go on."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    running, left = (tmp_path / f".1-{pid}-Stop.tmp" for pid in (os.getpid(), ended.pid))
+    for path in (running, left):
+        path.write_text('{"hook_event_na')
+    hour = time.time() + 3600
+
+    found = read_reports(tmp_path, "i-1", hour)
+    kept = running.exists()
+    late = read_reports(tmp_path, "i-1", hour + 86_400)
+
+    assert [bad.name for bad in found.bad] == [left.name]
+    assert kept
+    assert [bad.name for bad in late.bad] == [running.name]
