@@ -11,7 +11,6 @@ import pytest
 
 from core.clients.askclient import NONCE
 from core.conversation.pressing import Presses
-from core.domain.activity import ActivityState
 from core.domain.asking import Request
 from core.domain.buttons import Button, Press, Role
 from core.observing.asking import Requests
@@ -77,14 +76,14 @@ def bound(world: World) -> System:
     assert start_standing(system, "scribe", ACTOR).ok
     uid, _ = record_of(system)
     system.bindings.bind(Binding("slack", "T1", "C1", THREAD, uid, "scribe", system.clock.now()))
-    wait_until(lambda: _is_idle(system, uid), "the first turn is over, and no report of it comes later")
+    wait_until(lambda: _turn_is_over(system, uid), "the first turn is over, and no report of it comes later")
     return system
 
 
-def _is_idle(system: System, uid: str) -> bool:
+def _turn_is_over(system: System, uid: str) -> bool:
     system.ingest(uid)
     activity = system.activities.get(uid)
-    return activity is not None and activity.state is ActivityState.IDLE
+    return activity is not None and activity.turn_ended_at is not None
 
 
 @pytest.fixture
@@ -364,7 +363,9 @@ def test_a_button_shows_the_terminal_to_whoever_pressed(bound: System) -> None:
     root = NewPost("p-root", "root:1", OutboundKind.ROOT, uid, "scribe", "slack", "up", "C1",
                    buttons=(Button(Press.SCREEN, uid, "Show the terminal"),))  # fmt: skip
     bound.outbox.add([root])
-    bound.outbox.advance(bound.outbox.due("slack", bound.clock.now())[0], PostState.SENT, ts=THREAD)
+    sent = next(row for row in bound.outbox.due("slack", bound.clock.now()) if row.post.kind is OutboundKind.ROOT)
+    bound.outbox.advance(sent, PostState.SENT, ts=THREAD)
+    waiting = bound.outbox.due("slack", bound.clock.now())
     presses = Presses(bound, holds, Requests(bound))
     press = IncomingPress("slack", "T1", "C1", THREAD, THREAD, "U2", "bob", "T1", False, "screen", uid)
 
@@ -375,4 +376,4 @@ def test_a_button_shows_the_terminal_to_whoever_pressed(bound: System) -> None:
     assert "Ready" in first.code
     assert again == first
     assert (stranger.code, "You may not" in stranger.text) == ("", True)
-    assert bound.outbox.due("slack", bound.clock.now()) == ()
+    assert bound.outbox.due("slack", bound.clock.now()) == waiting
