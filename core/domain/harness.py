@@ -353,3 +353,4 @@ class Opinion:
     detail: str = ""
     turn_over: bool = False  #: no turn runs and no dialog is open, whatever background tasks do
     written_at: datetime | None = field(default=None, compare=False)  #: when the source said so, where that is known
+    session_id: str = field(default="", compare=False)  #: the conversation that it is in, "" where that is not told

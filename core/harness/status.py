@@ -6,6 +6,7 @@ that tells of an Escape before the first token. It is removed on every exit but 
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from core.harness.base import text_of
 from core.plainfiles import open_plain, read_bounded
 from core.values import replace
 
+_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _LONGEST = 1 << 20  #: bytes; it has some hundred
 _STATES = {
     "idle": ActivityState.IDLE,
@@ -35,7 +37,13 @@ def read_opinion(path: Path) -> Opinion | None:
     except (OSError, OverflowError, ValueError, RecursionError):
         return None
     opinion = opinion_of(content) if isinstance(content, dict) else None
-    return replace(opinion, written_at=written_at) if opinion else None
+    return replace(opinion, written_at=written_at, session_id=_conversation(content)) if opinion else None
+
+
+def _conversation(content: Mapping[str, Any]) -> str:
+    """Return the id of the conversation, which names a file; "" for what is none."""
+    found = text_of(content, "sessionId")
+    return found if _SESSION_ID.fullmatch(found) else ""
 
 
 def opinion_of(content: Mapping[str, Any]) -> Opinion | None:

@@ -15,7 +15,7 @@ from core.domain.harness import HarnessEvent, Opinion, PromptReported, Report, T
 from core.domain.observing import second_guess
 from core.domain.pane import Pane
 from core.domain.session import Phase, SessionRecord
-from core.observing.observer import ingest_record, over_key, take_told
+from core.observing.observer import follow_conversation, ingest_record, over_key, take_told
 from core.observing.silence import mark_silent
 from core.ports import TurnRecord
 from core.session.place import context_of
@@ -75,6 +75,9 @@ class Hearing:
         starts = before.state is ActivityState.STARTING
         asked = starts or before.silence is not None
         opinion = opinion_of(system, record, pane.pid) if asked else None  # before the record, which is written first
+        if before.silence is not None and opinion is not None and opinion.session_id not in ("", record.conversation):
+            follow_conversation(system, record, opinion.session_id)
+            return True  # what it holds is read at the next look
         turns = self._new_turns(record, before)
         if starts or before.silence is Silence.UNTOLD:
             notice_start(system, record, opinion, has_turn=bool(turns))

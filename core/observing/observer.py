@@ -194,6 +194,12 @@ def _with_current_id(system: System, record: SessionRecord, read: Read) -> Sessi
         return None
 
 
+def follow_conversation(system: System, record: SessionRecord, session_id: str) -> None:
+    """Let the record follow its harness into another conversation, of which no hook has told. Raises StoreBroken."""
+    report = Report(record.instance_id or "", "record-clear", {}, by_record=True)
+    _with_current_id(system, record, [(report, (Ready(session_id, "clear"),))])
+
+
 def _following(system: System, record: SessionRecord, ready: Ready) -> SessionRecord:
     in_use = resolve_record(record, system.settings).harness
     return entered(record, ready.session_id or "", in_use, system.clock.now(), old=ready.source == "resume")

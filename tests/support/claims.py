@@ -318,6 +318,27 @@ def reply_and_interrupt(case: Case) -> None:
     case.verb("interrupt", lambda system: interrupt_standing(system, case.name, ACTOR))
 
 
+def reply_one_after_the_other(case: Case) -> None:
+    """Reply twice in the thread, the second time once the first was answered."""
+    for number, text in enumerate(("the first reply", "the second reply"), 1):
+        case.reply(text)
+        wait_until(lambda text=text: answers_to(case, text), f"{case.name} has answered {text!r}", PATIENCE)  # type: ignore[misc]
+        wait_until(lambda number=number: _ticked(case) >= number, f"{case.name}: {number} are ticked off", PATIENCE)  # type: ignore[misc]
+
+
+def answers_to(case: Case, text: str) -> list[str]:
+    """Return what the thread got in answer to a reply."""
+    assert case.workspace is not None
+    found = [each for each in case.workspace.replies("agents", case.thread) if "bot_id" in each]
+    return [each["text"] for each in found if each["text"].startswith("You said") and text in each["text"]]
+
+
+def _ticked(case: Case) -> int:
+    assert case.workspace is not None
+    found = [each for each in case.workspace.replies("agents", case.thread) if "bot_id" not in each]
+    return sum("white_check_mark" in case.workspace.reactions("agents", each["ts"]) for each in found)
+
+
 class ClaimedProduct(Product):
     """A product whose sessions run the program of tests.fakes.claude, each with a behaviour of its own."""
 

@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from bot.workspace.thread import WorkspaceThread
+from core.standing.listing import get_standing
 from tests.fakes.claude import BEHAVIOURS
 from tests.support.claims import (
     Case,
     ClaimedProduct,
+    answers_to,
     false_claims,
     interrupt_with_a_queue,
     pause_with_a_queue,
     reply_and_interrupt,
+    reply_one_after_the_other,
     restart_with_a_queue,
     say_at_a_dialog,
     say_in_mid_turn,
@@ -43,6 +46,7 @@ QUICK = (say_in_mid_turn, restart_with_a_queue, pause_with_a_queue)
 NOT_SEEN: Mapping[Callable[[Case], None], tuple[str, ...]] = {
     say_at_a_dialog: ("dialog on the screen alone",)
 }  #: no source tells of it, and its screen is not read
+UNHEARD = ("usual", "boot hook never", "start hook never", "stop hook never", "start hook twice", "hooks never")
 IN_THREADS = ("usual", "newest", "transcript gone", "queue dropped at an escape")
 
 
@@ -84,3 +88,19 @@ def test_no_thread_claims_what_is_not_so() -> None:
         events = product.events()
         found = {case.behaviour: false_claims(case, events) for case in cases}
     assert {behaviour: claims for behaviour, claims in found.items() if claims} == {}
+
+
+@pytest.mark.long
+def test_each_reply_is_answered_once_whatever_its_hooks_leave_out() -> None:
+    """The record tells what they do not, and whoever is late says nothing twice; a row says whose hooks are silent."""
+    with WorkspaceThread(retry_scale=0.01, ack_seconds=2.0) as workspace, claimed(UNHEARD, workspace) as product:
+        cases = product.drive(reply_one_after_the_other)
+
+        rows = {case.behaviour: get_standing(case.system, case.name).hooks for case in cases}
+        events = product.events()
+        found = {case.behaviour: false_claims(case, events) for case in cases}
+        answers = {case.behaviour: len(answers_to(case, "reply")) for case in cases}
+    assert {behaviour: claims for behaviour, claims in found.items() if claims} == {}
+    assert answers == dict.fromkeys(UNHEARD, 2)
+    silent = ("stop hook never", "hooks never")
+    assert rows == {behaviour: "silent" if behaviour in silent else "reporting" for behaviour in UNHEARD}

@@ -53,6 +53,7 @@ class Claude:
         started_as = Activity(record.uid, "i-scribe", ActivityState.STARTING, self.system.clock.now())
         self.system.activities.put(started_as)
         self.pane: Played = simulation.pane(self.record)
+        self.conversation = "c-1"
         self.hearing, self.retries = Hearing(self.system), Retries(self.system)
 
     # ---- what the program does
@@ -62,11 +63,11 @@ class Claude:
         self.pane.read()
         self.system.ingest(self.record.uid)
 
-    def says(self, status: str) -> None:
+    def says(self, status: str, conversation: str = "c-1") -> None:
         """Write its status file."""
         path = self.folder / "sessions" / f"{self.pane.pid}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"status": status}))
+        path.write_text(json.dumps({"status": status, "sessionId": conversation}))
         moment = self.system.clock.now().timestamp()
         os.utime(path, (moment, moment))
 
@@ -74,7 +75,7 @@ class Claude:
         """Append lines to the conversation, a tenth of a second apart."""
         cwd = os.path.realpath(self.system.settings.routing.spawn_workdir)
         name = "".join(each if each.isascii() and each.isalnum() else "-" for each in cwd)
-        path = self.folder / "projects" / name / "c-1.jsonl"
+        path = self.folder / "projects" / name / f"{self.conversation}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         for entry in entries:
             self.simulation.clock.pause(0.1)
@@ -104,6 +105,7 @@ class Claude:
         span = seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
         self.simulation.clock.pause(span.total_seconds())
         survey = self.simulation.tmux.survey()
+        self.record = self.system.records.read("scribe") or self.record
         self.hearing.follow(self.record, survey.of_instance("i-scribe"))
         self.retries.look([self.record], survey)
         return self.activity
@@ -268,6 +270,20 @@ def test_a_turn_that_runs_over_a_restart_of_the_service_is_followed_on(silent: C
     after = silent.after(1)
 
     assert (begun.state, begun.turn, after.state) == (ActivityState.BUSY, "t-2", ActivityState.IDLE)
+    assert [post.text for post in silent.posts(OutboundKind.ANSWER)] == ["first", ANSWER]
+
+
+def test_another_conversation_is_followed_by_the_second_sources_word(silent: Claude) -> None:
+    """`/clear` begins one, which its boot hook would have told."""
+    silent.says("idle", "c-2")
+    silent.conversation = "c-2"
+    silent.after(1)
+    silent.begins("anew", "t-9")
+    silent.answers()
+    silent.after(1)
+    silent.after(1)
+
+    assert silent.record.conversation == "c-2"
     assert [post.text for post in silent.posts(OutboundKind.ANSWER)] == ["first", ANSWER]
 
 
