@@ -28,22 +28,29 @@ log = logging.getLogger(__name__)
 Drawn = TypeVar("Drawn")
 _HEAD_START_SECONDS = 0.02  # is no wait for whoever wrote: Slack gives three seconds
 _ASKING = 2  # threads for each kind of question
+_TAKING = 8  # of replies, each of which may go on into a terminal after it was answered
+_KEEPING = 2  # threads that wait for the disk alone
 
 
 class AsyncDoor:
-    """Core's door, awaited. What may ask tmux for long has threads of its own, and keeps no reply waiting."""
+    """Core's door, awaited. What takes replies in has threads of its own: nothing else keeps one waiting.
+
+    What may ask tmux for long has others, and all else shares the loop's own.
+    """
 
     def __init__(self, door: CoreDoor, named: Callable[[str], str] = str) -> None:
         """`named` puts names for ids of people; it may wait."""
         self._door = door
         self._named = named
+        self._taking = ThreadPoolExecutor(_TAKING, "taking")
+        self._keeping = ThreadPoolExecutor(_KEEPING, "keeping")
         self._asking = ThreadPoolExecutor(_ASKING, "asking")
         self._pressing = ThreadPoolExecutor(_ASKING, "pressing")
         self._ordering = ThreadPoolExecutor(_ASKING, "ordering")
 
     def close(self) -> None:
         """Return once all that was asked is answered."""
-        for threads in (self._asking, self._pressing, self._ordering):
+        for threads in (self._taking, self._keeping, self._asking, self._pressing, self._ordering):
             threads.shutdown()
 
     async def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
@@ -53,7 +60,7 @@ class AsyncDoor:
         longer, nobody waits for more than the disk.
         """
         taken: list[tuple[Verdict, ...]] = []
-        work = asyncio.get_running_loop().run_in_executor(None, self._door.receive, replies, taken.append)
+        work = asyncio.get_running_loop().run_in_executor(self._taking, self._door.receive, replies, taken.append)
         while True:
             await asyncio.wait((work,), timeout=_HEAD_START_SECONDS)
             if work.done():
@@ -61,7 +68,7 @@ class AsyncDoor:
                 return taken[0]
             if taken:
                 work.add_done_callback(_tell)
-                await asyncio.to_thread(self._door.sync)
+                await asyncio.get_running_loop().run_in_executor(self._keeping, self._door.sync)
                 return taken[0]
 
     def heard(self, mark: str, until: datetime, *, durable: bool) -> bool:
@@ -74,7 +81,7 @@ class AsyncDoor:
 
     async def change(self, changes: Sequence[IncomingChange]) -> None:
         """Hand edits and deletions over. Raises StoreBroken."""
-        await asyncio.to_thread(self._door.change, changes)
+        await asyncio.get_running_loop().run_in_executor(self._keeping, self._door.change, changes)
 
     async def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
         """Return the bound threads. Raises StoreBroken."""
@@ -82,7 +89,7 @@ class AsyncDoor:
 
     async def behind(self, channel_kind: str) -> None:
         """Let what comes from now on wait for the next sweep of its thread."""
-        await asyncio.to_thread(self._door.behind, channel_kind)
+        await asyncio.get_running_loop().run_in_executor(self._keeping, self._door.behind, channel_kind)
 
     async def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
         """Note that a thread was read to its end. Raises StoreBroken."""

@@ -125,6 +125,18 @@ class SpawnFailed(CoreError):
     code = "spawn_failed"
 
 
+class ProcessesUnknown(CoreError):
+    """This process cannot look at the machine's processes now: which of them live is not known."""
+
+    code = "processes_unknown"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"the machine's processes cannot be looked at: {reason}",
+            "raise the limit on open files (`ulimit -n`), or free some memory, then try again",
+        )
+
+
 class ForeignPane(Refused):
     """A tmux session with the name that we would use lives, and it does not carry our tag."""
 

@@ -18,12 +18,14 @@ import time
 TYPE_CHECKING = False  # the module of that name costs the hook ten milliseconds
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import IO, Any
+    from typing import Any
 
 CONNECT_SECONDS = 5.0  # for a service that is there to say that it has heard
 RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0)
 LONGEST_TEXTS = (20_000, 4_000, 400)  # characters of each text of an input that is too long; people are shown less
 LONGEST_INPUT = 900_000  # of all of them; the service reads a line of 1 MiB
+LONGEST_ANSWER = 1 << 24  # bytes
+LONGEST_WAIT = 86_400.0 + 120  # seconds; nobody may configure more than a day
 LONGEST_HOOK = 1 << 24  # bytes; what is cut there is no JSON any more, and the dialog stays in the terminal
 QUESTION_TOOL = "AskUserQuestion"
 NONCE = "nonce"  # the file's name
@@ -36,21 +38,22 @@ class Undecided(Exception):
 def wait_for_answer(path: str, request: dict[str, Any]) -> dict[str, Any]:
     """Return the service's answer, a dict. Raises Undecided with the reason.
 
-    A service that goes away while it is waited for is looked for again within the time that it had granted.
+    A service that goes away while it is waited for is looked for again within the time that the first one had granted.
     """
     deadline: float | None = None
     attempt = 0
     while True:
         try:
-            with _connected(path) as connection, connection.makefile("rb") as stream:
+            with _connected(path) as connection:
                 connection.sendall(json.dumps(request).encode() + b"\n")
-                first = _line(stream)
+                lines = Lines(connection)
+                first = lines.object(time.monotonic() + CONNECT_SECONDS)
                 if "wait" not in first:
                     return _decided(first)
                 attempt = 0
-                deadline = time.monotonic() + float(first["wait"])
-                connection.settimeout(float(first["wait"]) + CONNECT_SECONDS)
-                return _decided(_line(stream))
+                until = time.monotonic() + granted(first)
+                deadline = until if deadline is None else min(deadline, until)
+                return _decided(lines.object(deadline + CONNECT_SECONDS))
         except (OSError, ValueError, TypeError, AttributeError) as error:
             pause = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
             if deadline is None or time.monotonic() + pause >= deadline:
@@ -66,14 +69,39 @@ def _decided(answer: dict[str, Any]) -> dict[str, Any]:
     raise Undecided(str(answer.get("undecided") or answer.get("error") or "nobody answered"))
 
 
-def _line(stream: IO[bytes]) -> dict[str, Any]:
-    line = stream.readline()
-    if not line.endswith(b"\n"):
-        raise ValueError("it hung up")
-    answer = json.loads(line)
-    if not isinstance(answer, dict):
-        raise ValueError("it said no object")
-    return answer
+class Lines:
+    """The lines that the other end says, each whole, of a bounded length, and in time."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._said = bytearray()
+
+    def object(self, deadline: float) -> dict[str, Any]:
+        """Return the next line as the object that it says. `deadline`: monotonic. Raises OSError, ValueError."""
+        while b"\n" not in self._said:
+            if len(self._said) > LONGEST_ANSWER:
+                raise ValueError("its answer does not end")
+            self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            more = self._connection.recv(65536)
+            if not more:
+                raise ValueError("it hung up")
+            self._said += more
+            if time.monotonic() >= deadline and b"\n" not in self._said:
+                raise TimeoutError("it took too long")
+        line, _, rest = bytes(self._said).partition(b"\n")
+        self._said = bytearray(rest)
+        answer = json.loads(line)
+        if not isinstance(answer, dict):
+            raise ValueError("it said no object")
+        return answer
+
+
+def granted(first: dict[str, Any]) -> float:
+    """Return how many seconds the answer may take. Raises ValueError, TypeError."""
+    seconds = float(first["wait"])
+    if not 0 <= seconds <= LONGEST_WAIT:
+        raise ValueError("it says of no time how long it takes")
+    return seconds
 
 
 def _connected(path: str) -> socket.socket:

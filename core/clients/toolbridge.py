@@ -28,6 +28,9 @@ SOCKET = "service.sock"
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  #: of the protocol, all alike for what is done here
 CONNECT_SECONDS = 5.0  # for a service that is there to say that it has heard
 RETRY_SECONDS = (0.2, 0.5, 1.0)  # a restart of the service takes about so long
+LOST_SECONDS = 60.0  # that a service which went away is looked for
+LONGEST_ANSWER = 1 << 24  # bytes
+LONGEST_WAIT = 86_400.0 + 120  # seconds; nobody may configure more than a day
 LONGEST_CALL = 1_000_000  # bytes; the service reads a line of 1 MiB
 LONGEST_LINE = 1 << 24  # bytes; what follows in a longer one is refused as another line
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS = -32700, -32600, -32601, -32602
@@ -146,6 +149,7 @@ class Call:
         self._line = line
         self._again = again
         self._connection: socket.socket | None = None
+        self._until = float("inf")  #: what the first service that heard it has granted; monotonic
         self.cancelled = False
 
     def cancel(self) -> None:
@@ -163,19 +167,20 @@ class Call:
         deadline = 0.0  # a service that went away is looked for again until then, or as often as RETRY_SECONDS has it
         attempt = 0
         while True:
+            began = time.monotonic()
             try:
                 return self._asked()
             except Unserved as error:
-                if error.sent:
-                    if not self._again:
-                        return failed(
-                            "unclear",
-                            f"the service went away while it worked on this ({error}); it may have been done",
-                            "look whether it was done before you try again",
-                        )
-                    attempt = 0 if deadline == 0.0 else attempt
-                    deadline = deadline or time.monotonic() + 60.0
-                elif attempt >= len(RETRY_SECONDS) and time.monotonic() >= deadline:
+                now = time.monotonic()
+                if error.sent and not self._again:
+                    return failed(
+                        "unclear",
+                        f"the service went away while it worked on this ({error}); it may have been done",
+                        "look whether it was done before you try again",
+                    )
+                if error.sent and (deadline == 0.0 or now - began > LOST_SECONDS):
+                    attempt, deadline = 0, now + LOST_SECONDS
+                if now >= self._until or (attempt >= len(RETRY_SECONDS) and now >= deadline):
                     return failed(
                         "no_service",
                         f"the service of the-loop does not answer ({error})",
@@ -189,15 +194,16 @@ class Call:
     def _asked(self) -> Message:
         sent = False
         try:
-            with _connected(self._path) as connection, connection.makefile("rb") as stream:
+            with _connected(self._path) as connection:
                 self._connection = connection
                 connection.sendall(self._line)
-                first = _object(stream)
+                lines = Lines(connection)
+                first = lines.object(time.monotonic() + CONNECT_SECONDS)
                 if "wait" not in first:
                     return _result(first)
                 sent = True
-                connection.settimeout(float(first["wait"]) + CONNECT_SECONDS)
-                return _result(_object(stream))
+                self._until = min(self._until, time.monotonic() + granted(first))
+                return _result(lines.object(self._until + CONNECT_SECONDS))
         except (OSError, ValueError, TypeError) as error:
             raise Unserved(str(error) or type(error).__name__, sent=sent) from error
 
@@ -216,14 +222,39 @@ def _result(answer: Message) -> Message:
     return found
 
 
-def _object(stream: IO[bytes]) -> Message:
-    line = stream.readline()
-    if not line.endswith(b"\n"):
-        raise ValueError("it hung up")
-    answer = json.loads(line)
-    if not isinstance(answer, dict):
-        raise ValueError("it said no object")
-    return answer
+class Lines:
+    """The lines that the other end says, each whole, of a bounded length, and in time."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._said = bytearray()
+
+    def object(self, deadline: float) -> dict[str, Any]:
+        """Return the next line as the object that it says. `deadline`: monotonic. Raises OSError, ValueError."""
+        while b"\n" not in self._said:
+            if len(self._said) > LONGEST_ANSWER:
+                raise ValueError("its answer does not end")
+            self._connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            more = self._connection.recv(65536)
+            if not more:
+                raise ValueError("it hung up")
+            self._said += more
+            if time.monotonic() >= deadline and b"\n" not in self._said:
+                raise TimeoutError("it took too long")
+        line, _, rest = bytes(self._said).partition(b"\n")
+        self._said = bytearray(rest)
+        answer = json.loads(line)
+        if not isinstance(answer, dict):
+            raise ValueError("it said no object")
+        return answer
+
+
+def granted(first: dict[str, Any]) -> float:
+    """Return how many seconds the answer may take. Raises ValueError, TypeError."""
+    seconds = float(first["wait"])
+    if not 0 <= seconds <= LONGEST_WAIT:
+        raise ValueError("it says of no time how long it takes")
+    return seconds
 
 
 def _connected(path: str) -> socket.socket:

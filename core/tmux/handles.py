@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from core.clock import Deadline, SystemClock
+from core.errors import ProcessesUnknown
 from core.tmux.proctable import ProcessInfo, ProcessTable
 
 _POLL_SECONDS = 0.02  # where there are no pidfds
@@ -34,13 +35,21 @@ class Handle:
 
     @classmethod
     def open(cls, table: ProcessTable, info: ProcessInfo) -> "Handle | None":
-        """Take hold of the process; None if it is gone, or its pid belongs to another one by now."""
+        """Take hold of the process; None if it is gone, or its pid belongs to another one by now.
+
+        Raises ProcessesUnknown.
+        """
         try:
             descriptor = open_pidfd(info.pid)
         except ProcessLookupError:
             return None
         handle = cls(table, info, descriptor)
-        if handle._is_same():
+        try:
+            same = handle._is_same()
+        except ProcessesUnknown:
+            handle.close()
+            raise
+        if same:
             return handle
         handle.close()
         return None

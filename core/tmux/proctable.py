@@ -1,5 +1,6 @@
 """Looking at processes: /proc on Linux, psutil elsewhere. Nothing here signals anybody."""
 
+import errno
 import functools
 import os
 import sys
@@ -7,6 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from core.errors import ProcessesUnknown
+
+_STARVED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class ProcessInfo:
 
 
 class ProcessTable(Protocol):
-    """What the machine knows of its processes."""
+    """What the machine knows of its processes. Each call raises ProcessesUnknown where it cannot be asked."""
 
     def all(self) -> tuple[ProcessInfo, ...]:
         """Return every process."""
@@ -58,7 +63,11 @@ class LinuxTable:
 
     def all(self) -> tuple[ProcessInfo, ...]:
         """See ProcessTable."""
-        found = (self.get(int(entry)) for entry in os.listdir("/proc") if entry.isdigit())
+        try:
+            entries = os.listdir("/proc")
+        except OSError as error:
+            raise ProcessesUnknown(str(error)) from error
+        found = (self.get(int(entry)) for entry in entries if entry.isdigit())
         return tuple(info for info in found if info is not None)
 
     def get(self, pid: int) -> ProcessInfo | None:
@@ -207,12 +216,16 @@ def _stat(pid: int) -> list[str] | None:
 def _read(pid: int, name: str) -> bytes | None:
     """Return what a file of the process says; None if the process is gone, or not ours to see.
 
+    Raises ProcessesUnknown where no descriptor or no memory is left: that is no process that has gone.
+
     Whoever ends a session looks at three of each process of the machine: a Path would double what that costs.
     """
     try:
         with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:
             return file.read()
-    except OSError:
+    except OSError as error:
+        if error.errno in _STARVED:
+            raise ProcessesUnknown(str(error)) from error
         return None
 
 

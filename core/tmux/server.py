@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from core.environment import server_environment
+from core.errors import ProcessesUnknown
 from core.plainfiles import read_plain
 from core.tmux.language import Line
 from core.tmux.place import Place, place_of
@@ -185,7 +186,10 @@ def _start_of(pid: int) -> str:
     """Return what tells the process from others of its pid, "-" for none."""
     from core.tmux.proctable import process_table  # here, since a mere survey needs none of it
 
-    return process_table().start_of(pid) or "-"
+    try:
+        return process_table().start_of(pid) or "-"
+    except ProcessesUnknown as error:
+        raise silent(str(error)) from error
 
 
 def _holds(path: Path, text: str) -> bool:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from core.errors import ProcessesUnknown
 from core.tmux.handles import open_pidfd
 from core.tmux.proctable import ProcessTable
 
@@ -36,7 +37,7 @@ class Watcher:
     def watch(self, pid: int, ended: Callable[[], None]) -> Callable[[], None]:
         """Call `ended`, which must not raise, from the watcher's thread once the process ends; at once if it has.
 
-        Raises OSError where no thread can be woken for it.
+        Raises OSError where no thread can be woken for it, ProcessesUnknown.
         """
         with self._lock:
             self._begin()
@@ -112,6 +113,13 @@ class Watcher:
                 os.close(descriptor)
             self._wake = None
 
+    def _has_gone(self, watch: _Watch) -> bool:
+        """Tell whether the process is there no more; who cannot ask looks again."""
+        try:
+            return self._table.start_of(watch.pid) != watch.start
+        except ProcessesUnknown:
+            return False
+
     def _ended(self, watched: dict[int, _Watch], wake: int) -> list[int]:
         """Wait for something to happen and return the watches whose process has ended."""
         blind = {key: watch for key, watch in watched.items() if watch.descriptor is None or watch.start is None}
@@ -124,5 +132,5 @@ class Watcher:
         ready = [descriptor for descriptor, _ in poll.poll(0 if gone else _LOOK_SECONDS * 1000 if blind else None)]
         if wake in ready:
             os.read(wake, 4096)
-        gone += [key for key, watch in blind.items() if self._table.start_of(watch.pid) != watch.start]
+        gone += [key for key, watch in blind.items() if self._has_gone(watch)]
         return list(dict.fromkeys([*gone, *(keys[descriptor] for descriptor in ready if descriptor in keys)]))

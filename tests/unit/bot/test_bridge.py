@@ -117,6 +117,29 @@ def test_slow_questions_keep_no_reply_waiting() -> None:
     assert asyncio.run(answered()) == (Verdict.COMMITTED,)
 
 
+@pytest.mark.parametrize("terminal", [False, True], ids=["taken", "with a frozen terminal"])
+def test_what_waits_for_names_keeps_no_reply_waiting(terminal: bool) -> None:
+    """Slack may take long to say who somebody is: posts that are drawn meanwhile hold none of the intake's threads."""
+    door = Slow() if terminal else Stuck()
+
+    def draw(_: object) -> str:
+        door.free.wait(20)
+        return "drawn"
+
+    async def answered() -> tuple[Verdict, ...]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        asked = AsyncDoor(cast(CoreDoor, door))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asked.shown(draw))
+            await asyncio.sleep(0)  # it has begun
+            try:
+                return await asyncio.wait_for(asked.receive([]), 10)
+            finally:
+                door.free.set()
+
+    assert asyncio.run(answered()) == (Verdict.COMMITTED,)
+
+
 def test_a_delivery_that_fails_after_the_answer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Nobody waits for it any more, and the reply is on the disk."""
     door = Failing()

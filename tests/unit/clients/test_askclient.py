@@ -1,5 +1,6 @@
 """The client that a hook becomes: what it prints, and that it gives up rather than guess."""
 
+import contextlib
 import io
 import json
 import socket
@@ -14,6 +15,7 @@ import pytest
 
 from core.clients import askclient
 from core.clients.askclient import NONCE, Undecided, hook_output, request_of, sendable, wait_for_answer
+from tests.support.hangups import hanging_up
 
 Script = Callable[[socket.socket, dict[str, Any]], None]
 
@@ -168,3 +170,51 @@ def test_a_broken_payload_decides_nothing(text: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sys, "stdin", raw)
 
     assert askclient.main([str(tmp_path / "s"), "i-1", "k"]) == 0
+
+
+@pytest.mark.parametrize("wait", [float("nan"), float("inf"), 1e12, -1, "long"])
+def test_a_time_that_is_none_is_not_waited_for(short_path: Path, wait: object) -> None:
+    """The dialog stays in the terminal, at once."""
+    with service(short_path / "s", say({"wait": wait})), pytest.raises(Undecided):
+        wait_for_answer(str(short_path / "s"), {"op": "request"})
+
+
+def test_a_service_that_hangs_up_again_and_again_is_left_once_the_first_time_is_over(
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long each of them grants: the harness waits no longer than it was told at first."""
+    monkeypatch.setattr(askclient, "RETRY_SECONDS", (0.01,))
+    with hanging_up(short_path / "s", {"wait": 0.3}, {"wait": 60}) as heard, pytest.raises(Undecided):
+        wait_for_answer(str(short_path / "s"), {"op": "request"})
+
+    assert len(heard) > 1
+
+
+def test_an_answer_that_comes_letter_by_letter_is_waited_for_no_longer(short_path: Path) -> None:
+    """Each letter alone would be in time."""
+    ended = threading.Event()
+
+    def dribble(connection: socket.socket, _: dict[str, Any]) -> None:
+        connection.sendall(b'{"wait": 0.2}\n')
+        while not ended.wait(0.05):
+            connection.sendall(b" ")
+
+    with pytest.MonkeyPatch.context() as patch, service(short_path / "s", dribble):
+        patch.setattr(askclient, "CONNECT_SECONDS", 0.3)
+        try:
+            with pytest.raises(Undecided, match="did not answer"):
+                wait_for_answer(str(short_path / "s"), {"op": "request"})
+        finally:
+            ended.set()
+
+
+def test_an_answer_without_an_end_is_not_kept(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its length is bounded before it is read."""
+    monkeypatch.setattr(askclient, "LONGEST_ANSWER", 1000)
+
+    def flood(connection: socket.socket, _: dict[str, Any]) -> None:
+        with contextlib.suppress(OSError):
+            connection.sendall(b" " * 4_000_000)
+
+    with service(short_path / "s", flood), pytest.raises(Undecided, match="does not end"):
+        wait_for_answer(str(short_path / "s"), {"op": "request"})
