@@ -16,9 +16,15 @@ from functools import cache
 from pathlib import Path
 
 from core.effects import CRASH_VARIABLE, rearm
-from tests.support import losing, supervising, talking, world
+from tests.support import choosing, losing, supervising, talking, world
 
-PROGRAMS = {"losing": losing.main, "supervising": supervising.main, "talking": talking.main, "world": world.main}
+PROGRAMS = {
+    "choosing": choosing.main,
+    "losing": losing.main,
+    "supervising": supervising.main,
+    "talking": talking.main,
+    "world": world.main,
+}
 _LONGEST_SECONDS = 60
 
 

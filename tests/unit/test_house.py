@@ -63,3 +63,18 @@ def test_the_makefile_names_the_versions_of_claude_code_that_were_tried() -> Non
     [pinned] = re.findall(r"^CLAUDE_CODE_TRIED := (.+)$", makefile, flags=re.MULTILINE)
 
     assert tuple(pinned.split()) == TRIED
+
+
+def test_every_decision_has_a_number_of_its_own() -> None:
+    """Its title bears it, and what the documents name is there."""
+    decisions = {path.name[:4]: path for path in sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))}
+    titles = {number: path.read_text(encoding="utf-8").split("\n", 1)[0] for number, path in decisions.items()}
+    named = {
+        number
+        for path in [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
+        for number in re.findall(r"adr/([0-9]{4})", path.read_text(encoding="utf-8"))
+    }
+
+    assert len(decisions) == len(list((ROOT / "docs" / "adr").glob("[0-9]*.md")))
+    assert [number for number, title in titles.items() if not title.startswith(f"# {number}. ")] == []
+    assert named <= decisions.keys()

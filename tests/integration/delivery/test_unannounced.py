@@ -18,6 +18,7 @@ from core.domain.delivering import NO_INPUT_LINE
 from core.domain.gate import Observed, seen_reason
 from core.domain.message import MessageState
 from core.domain.pane import Receipt
+from core.effects import Effect
 from core.observing.asking import Requests
 from core.ports import Binding, IncomingPress, IncomingReply, OutboxRow, PostState
 from core.serving.watching import ObserverWorker
@@ -27,6 +28,7 @@ from core.standing.starting import start_standing
 from core.system import System
 from tests.integration.delivery.conftest import settle
 from tests.support.chat import Chat
+from tests.support.killed import run_until
 from tests.support.talking import record_of, rows, taken, talking, times
 from tests.support.tmux import soon, wait_until
 from tests.support.world import ACTOR, World, events
@@ -242,6 +244,28 @@ def test_a_choice_is_made_by_its_text(bound: System) -> None:
     assert answered["actor"] == "slack:U1"
     assert "**blue**: chosen by alice" in edit.text
     assert edit.buttons == ()
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_kill_at_the_key_chooses_once_and_leaves_no_dialog_unseen(bound: System, world: World, when: str) -> None:
+    """What still stands is shown anew with buttons that count; what was chosen is not chosen again."""
+    menu(bound, "menu Which one? | red | green")
+    Service(bound).shown()
+    [first] = opened(bound)
+    killed = run_until(f"{Effect.DIALOG_KEY.value}:{when}", world.folder, "choosing", str(world.save()), "scribe", "0")
+
+    service = Service(bound)
+    if when == "before":
+        service.until(lambda: [each for each in opened(bound) if each.id != first.id], "it is shown anew")
+        told = service.press("green")
+        chosen = "green"
+    else:
+        told, chosen = "", "red"
+    service.until(lambda: get_standing(bound, "scribe").activity is ActivityState.IDLE, "its turn is over")
+
+    assert (killed.code, told) == (-9, "")
+    assert [line for line in screen(bound).splitlines() if "You chose" in line] == [f"● You chose: {chosen}"]
+    assert opened(bound) == []
 
 
 def test_a_dialog_can_be_left(bound: System) -> None:
