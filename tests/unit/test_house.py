@@ -76,5 +76,5 @@ def test_every_decision_has_a_number_of_its_own() -> None:
     }
 
     assert len(decisions) == len(list((ROOT / "docs" / "adr").glob("[0-9]*.md")))
-    assert [number for number, title in titles.items() if not title.startswith(f"# {number}. ")] == []
+    assert [number for number, title in titles.items() if not title.startswith(f"# {number}: ")] == []
     assert named <= decisions.keys()
