@@ -163,7 +163,11 @@ class DialogWatch:
         if before is None or not waits_at_dialog(before):
             return False
         starting = before.state is ActivityState.STARTING
-        after = replace(before, detail="") if starting else second_guess(replace(before, detail=""), opinion, now)
+        after = replace(before, detail="")
+        if before.silence is not None and not starting:  # what follows is told by its record, a moment later
+            after = replace(after, state=ActivityState.BUSY, since=now)
+        elif not starting:
+            after = second_guess(after, opinion, now)
         return replace_activity(system, record, before, after)
 
 

@@ -15,12 +15,14 @@ from core.domain.harness import HarnessEvent, Opinion, PromptReported, Report, T
 from core.domain.observing import second_guess
 from core.domain.pane import Pane
 from core.domain.session import Phase, SessionRecord
+from core.errors import NotRunning, TmuxSilent
 from core.observing.observer import follow_conversation, ingest_record, over_key, take_told
 from core.observing.silence import mark_silent
 from core.ports import TurnRecord
 from core.session.place import context_of
 from core.session.sessions import resolve_record
 from core.sight.lookagain import replace_activity
+from core.sight.screens import Form, look
 from core.sight.showing import turn_over
 from core.sight.situations import opinion_of, traits_of
 from core.system import System
@@ -160,7 +162,7 @@ def notice_start(system: System, record: SessionRecord, opinion: Opinion | None,
     activity, now = _activity(system, record), system.clock.now()
     if activity is None or (activity.state is not ActivityState.STARTING and activity.silence is not Silence.UNTOLD):
         return
-    if opinion is not None and opinion.state in ASKING_STATES:
+    if activity.waits_at_start or (opinion is not None and opinion.state in ASKING_STATES):
         return  # it reads no message before somebody has answered
     shown_at = opinion.written_at if opinion is not None else None
     if shown_at is not None and now - shown_at >= _KNOWN and now - shown_at >= _patience(system, record):
@@ -170,10 +172,7 @@ def notice_start(system: System, record: SessionRecord, opinion: Opinion | None,
     elif activity.silence is None and record.phase is Phase.SETTLED and not has_turn and shown_at is None:
         late = timedelta(seconds=system.settings.routing.tmux.start_timeout_seconds)
         if now - activity.since >= late:
-            mark_silent(system, record, Silence.UNTOLD)
-            marked = _activity(system, record)
-            if marked is not None and marked.state is ActivityState.STARTING:
-                system.activities.put(replace(marked, state=ActivityState.UNKNOWN, since=now))
+            _guess_start(system, record, None, has_turn=False)
 
 
 def _patience(system: System, record: SessionRecord) -> timedelta:
@@ -183,18 +182,30 @@ def _patience(system: System, record: SessionRecord) -> timedelta:
     return _KNOWN if known else BOOT
 
 
-def _guess_start(system: System, record: SessionRecord, opinion: Opinion | None) -> None:
-    """Take it as read by another source's word: it is guessed, for its hooks said nothing."""
+def _guess_start(system: System, record: SessionRecord, opinion: Opinion | None, *, has_turn: bool = True) -> None:
+    """Take it as read by another source's word: it is guessed, for its hooks said nothing.
+
+    Where neither a second source nor a turn tells, its screen may show the line in which a message is written; what it
+    does then is unknown. Where that does not tell either, nothing is typed into it.
+    """
     ingest_record(system, record)
     before, now = _activity(system, record), system.clock.now()
     if before is None or (before.state is not ActivityState.STARTING and before.silence is not Silence.UNTOLD):
         return  # they did
-    mark_silent(system, record, Silence.START)
+    state = ActivityState.BUSY if has_turn else ActivityState.UNKNOWN
+    shown = opinion is not None or has_turn or _shows_input_line(system, record)
+    mark_silent(system, record, Silence.START if shown else Silence.UNTOLD)
     marked = _activity(system, record)
-    if marked is None:
-        return
-    state = opinion.state if opinion is not None else ActivityState.BUSY
-    system.activities.put(replace(marked, state=state, since=now, detail=""))
+    if marked is not None:
+        state = opinion.state if opinion is not None else state
+        system.activities.put(replace(marked, state=state, since=now, detail=""))
+
+
+def _shows_input_line(system: System, record: SessionRecord) -> bool:
+    try:
+        return look(system, record).form is Form.INPUT
+    except (NotRunning, TmuxSilent):
+        return False
 
 
 def _beginning(record: SessionRecord, turn: TurnSeen) -> Iterator[tuple[Report, tuple[HarnessEvent, ...]]]:
@@ -247,10 +258,11 @@ def _by_second_source(activity: Activity, opinion: Opinion, now: datetime, *, re
     """Return what the session does by that source.
 
     That its turn is over counts once its record has had the time to say how. Where the record has the turn and not its
-    end, it was cut off in the terminal; where it has no such turn, nobody can tell how it ended.
+    end, it was cut off in the terminal; where it has no such turn, nobody can tell how it ended. Of a dialog its screen
+    tells, when it is open and when it is over.
     """
-    if opinion.state in ASKING_STATES:
-        return activity if activity.state in ASKING_STATES else second_guess(activity, opinion, now)
+    if opinion.state in ASKING_STATES or activity.state is ActivityState.DIALOG:
+        return activity
     if not opinion.turn_over:
         if activity.in_turn:
             return second_guess(activity, opinion, now) if activity.state in ASKING_STATES else activity

@@ -75,7 +75,7 @@ class ObserverWorker:
                 self._guarded(self.take_in)
                 deadline = Deadline(self._system.clock, _SOON_SECONDS if self._soon else _SURVEY_SECONDS)
                 while not stopping.is_set() and not self._died.is_set() and not deadline.passed():
-                    closely = [self._guarded(self.look_at_dialogs), self._guarded(self.look_at_unheard)]
+                    closely = [self._guarded(self.look_at_unheard), self._guarded(self.look_at_dialogs)]
                     if poke.wait(min(deadline.remaining(), _DIALOG_SECONDS if any(closely) else _SURVEY_SECONDS)):
                         self._guarded(self.take_in)
         finally:

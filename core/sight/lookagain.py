@@ -32,7 +32,7 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
     known = before if before is not None and before.instance == record.instance_id else None
     heard = known is not None and known.silence is None  # else another source is asked all the time
     silent = known is not None and heard and known.state in _AT_WORK and _silent_for(known, now) >= _patience(known)
-    told = known is not None and known.state in ASKING_STATES
+    told = known is not None and heard and known.state in ASKING_STATES
     if known is not None and known.state is ActivityState.DIALOG:
         return False  # its screen tells when it is over
     marker = system.paths.session(record.uid) / ASKING

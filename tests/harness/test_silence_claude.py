@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.claude_product import ClaudeProduct
+from tests.support.asking import press, wait_buttons
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
 
@@ -38,7 +39,7 @@ def ask(product: ClaudeProduct, thread: str, text: str) -> str:
 @pytest.mark.capability("turn edges")
 @pytest.mark.parametrize("place", ["home/.claude", "work/.claude"])
 def test_hooks_that_settings_switch_off_are_told_and_do_without(talking: ClaudeProduct, place: str) -> None:
-    """It starts, its replies are answered once, a failed turn is told, and everybody hears why that is slow."""
+    """It starts, its replies are answered once, a dialog is answered in the thread, a failed turn is told, and why."""
     folder = talking.folder / place
     folder.mkdir(exist_ok=True)
     (folder / "settings.json").write_text(json.dumps({"disableAllHooks": True}))
@@ -48,6 +49,11 @@ def test_hooks_that_settings_switch_off_are_told_and_do_without(talking: ClaudeP
 
     first = ask(talking, thread, "one")
     second = ask(talking, thread, "two")
+    talking.workspace.say("alice", "agents", "a file [[tool bash touch made-by-test]]", thread)
+    press(talking, "alice", wait_buttons(talking, thread, "touch made-by-test", TURN), "Yes")
+    made = talking.folder / "work" / "made-by-test"
+    wait_until(made.exists, "it was allowed", TURN)
+    talking.wait_activity("idle", seconds=TURN)
     bad = talking.workspace.say("alice", "agents", "three [[error 400]]", thread)
     talking.wait_reply(thread, "was taken by a turn that failed", TURN)
     wait_until(lambda: list(talking.workspace.reactions("agents", bad)) == ["x"], "it is marked as failed", TURN)

@@ -148,12 +148,12 @@ class PlayedTmux:
         return ()
 
     def view(self, instance: str) -> View:
-        """See Runner: the input line of the bundled agent."""
-        return View((">",))
+        """See Runner: what it shows, or the input line of the bundled agent."""
+        return View(tuple(self.panes[instance].shown.splitlines()) or (">",))
 
     def screen(self, instance: str, lines: int) -> str:
-        """See Runner."""
-        return ""
+        """See Runner: its input line, with what was pasted."""
+        return f"\u276f {self.panes[instance].pasted}"
 
     def screens(self, instances: Collection[str], lines: int, within: float | None = None) -> Mapping[str, str]:
         """See Runner."""

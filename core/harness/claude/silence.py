@@ -18,8 +18,8 @@ from core.harness.claude.files import MANAGED, ClaudeFiles, read_settings
 _OFF = "disableAllHooks"
 _OURS_OFF = "allowManagedHooksOnly"
 _TOLD = (
-    "Claude Code runs no hooks there, for {key} is set in {path}: its turns are told late, by its own files, and it "
-    "can ask nobody for a permission; {remedy}"
+    "Claude Code runs no hooks there, for {key} is set in {path}: its turns are told late, by its own files, and its "
+    "dialogs are known by its screen alone; {remedy}"
 )
 _REMEDY = (
     'remove it there, or give the session `--settings` and `{"disableAllHooks": false}` in its harnessArgs, then '

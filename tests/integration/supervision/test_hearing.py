@@ -389,6 +389,14 @@ def test_a_start_of_which_nothing_tells_is_said_so_within_its_time(claude: Claud
     assert (found.state, found.silence) == (ActivityState.IDLE, Silence.START)
 
 
+def test_a_start_is_guessed_from_its_input_line_where_nothing_else_tells(claude: Claude) -> None:
+    """At its deadline: what it does is not known, and messages go in."""
+    claude.pane.shown = f"{FRAME}\n\u276f \n{FRAME}\n"
+    after = claude.after(claude.system.settings.routing.tmux.start_timeout_seconds)
+
+    assert (after.state, after.silence) == (ActivityState.UNKNOWN, Silence.START)
+
+
 def test_a_boot_hook_that_comes_late_ends_the_silence(claude: Claude) -> None:
     """The start is not guessed any more."""
     claude.says("idle")
@@ -430,17 +438,14 @@ def test_a_message_waits_for_the_end_of_the_turn_while_hooks_are_silent(silent: 
     assert gone.state is MessageState.SUBMITTED
 
 
-def test_the_second_source_tells_of_work_and_of_a_dialog(silent: Claude) -> None:
-    """What somebody typed at the terminal has no line yet; a dialog never has one."""
+def test_the_second_source_tells_of_work_that_no_record_shows_yet(silent: Claude) -> None:
+    """What somebody typed at the terminal has no line yet. Of a dialog the screen tells, with what it says."""
     silent.says("busy")
     busy = silent.after(1)
     silent.says("waiting")
     asks = silent.after(1)
-    silent.says("busy")
-    again = silent.after(1)
 
-    states = [each.state for each in (busy, asks, again)]
-    assert states == [ActivityState.BUSY, ActivityState.PERMISSION, ActivityState.BUSY]
+    assert [each.state for each in (busy, asks)] == [ActivityState.BUSY] * 2
 
 
 def test_a_turn_that_its_record_leaves_open_was_cut_off(silent: Claude) -> None:
