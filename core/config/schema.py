@@ -125,8 +125,10 @@ class HarnessBlock(Block):
         default=None, min_length=1, description="The same to take a conversation up; null: never"
     )
     ready: Regex | None = Field(default=None, description="What its screen shows once it reads; null: unknown")
-    paste: Literal["bracketed", "plain"] = Field(
-        "bracketed", description="plain: no markers; a message of several lines goes by file"
+    paste: Literal["auto", "bracketed", "plain"] = Field(
+        "auto",
+        description="plain: no markers of bracketed paste, and several lines go by file; bracketed: markers; auto: "
+        "markers where tmux (3.7 and newer) tells that the program has asked for them, else as plain",
     )
     submit: Literal["enter"] = Field("enter", description="What sends the text")
     settle_ms: int = Field(

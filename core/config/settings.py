@@ -58,7 +58,7 @@ class HarnessDeclaration(NamedTuple):
     start: tuple[str, ...]
     resume: tuple[str, ...] | None = None  #: holds `{id}`; None: every start is a fresh conversation
     ready: str | None = None  #: regular expression of what its screen shows once it reads
-    paste: str = "bracketed"  #: bracketed | plain
+    paste: str = "auto"  #: auto | bracketed | plain
     submit: str = "enter"
     settle_ms: int = 300  #: milliseconds between the text and its Enter
     clear: bytes | None = None  #: what empties its composer, as the terminal sends it

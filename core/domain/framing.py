@@ -115,7 +115,7 @@ def compose(message: NewMessage, traits: Traits, folder: Path) -> Composed:
     if traits.paste is PasteStyle.KEYLESS:
         raise ValueError("this harness takes no keys: its adapter delivers")
     whole = framed(message)
-    if traits.paste is PasteStyle.PLAIN:
+    if traits.paste is not PasteStyle.BRACKETED:
         line = whole.rstrip("\n")
         plain = line if line.endswith(" ") else f"{line} "
         if "\n" not in line and "\t" not in line and len(plain.encode()) <= traits.inline_limit:
@@ -129,13 +129,16 @@ def at_terminal(traits: Traits, line_limit: int | None, brackets: bool | None) -
     """Return the traits as the terminal has them now, of a harness that proves nothing of what it read.
 
     `line_limit`: how many bytes of a line its terminal keeps (canonical mode), None where the program reads every key
-    itself. A program that reads lines, or has not switched bracketed paste on, would take the markers for text.
+    itself. A program that reads lines, or has not switched bracketed paste on, would take the markers for text. Where
+    tmux does not tell (`brackets` None) there are none, unless the operator has ordered them.
     """
     if traits.evidence or traits.paste is PasteStyle.KEYLESS:
         return traits
     if line_limit is not None:
         return replace(traits, paste=PasteStyle.PLAIN, inline_limit=min(traits.inline_limit, line_limit))
-    return replace(traits, paste=PasteStyle.PLAIN) if brackets is False else traits
+    ordered = traits.paste is PasteStyle.BRACKETED and brackets is None
+    wanted = traits.paste is not PasteStyle.PLAIN and (brackets or ordered)
+    return replace(traits, paste=PasteStyle.BRACKETED if wanted else PasteStyle.PLAIN)
 
 
 def file_of(message_id: str, folder: Path) -> Path:

@@ -28,6 +28,7 @@ class PasteStyle(Enum):
     """How text is written into the pane."""
 
     BRACKETED = "bracketed"  #: our own markers around it
+    AUTO = "auto"  #: markers where tmux tells that the program has asked for them, and as PLAIN where it does not
     PLAIN = "plain"  #: no markers; several lines go by file
     KEYLESS = "keyless"  #: not by the keyboard at all: the adapter delivers it (a queue command, HTTP)
 

@@ -36,8 +36,9 @@ class GenericHarness:
     """Drives `harnesses.<key>`.
 
     `start` and `resume` are argument lists. An id is chosen by us where `start` has a place for it, and only then can a
-    conversation be resumed. `paste` is "bracketed" or "plain", `settle_ms` milliseconds, `clear` what a terminal sends
-    to empty the composer. Raises InvalidValue for a `ready` that is no regular expression or an empty `start`.
+    conversation be resumed. `paste` is "auto", "bracketed" or "plain", `settle_ms` milliseconds, `clear` what a
+    terminal sends to empty the composer. Raises InvalidValue for a `ready` that is no regular expression or an empty
+    `start`.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class GenericHarness:
         *,
         resume: Sequence[str] | None = None,
         ready: str | None = None,
-        paste: str = "bracketed",
+        paste: str = "auto",
         settle_ms: int = 300,
         clear: bytes | None = None,
         path: str | None = None,
@@ -62,7 +63,7 @@ class GenericHarness:
         preassigned = any(ID in part for part in self._start)
         self.traits = Traits(
             id_policy=IdPolicy.PREASSIGNED if preassigned else IdPolicy.NONE,
-            paste=PasteStyle.BRACKETED if paste == "bracketed" else PasteStyle.PLAIN,
+            paste=PasteStyle(paste),
             settle=settle_ms / 1000,
             clear=clear,
             prompt_argument=any(PROMPT in part for part in self._start),

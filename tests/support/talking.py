@@ -19,9 +19,8 @@ from tests.support.world import ACTOR, World, load
 def settings_of(world: World, harness: str = "bundled") -> Settings:
     """Return the world's configuration with an agent that takes messages."""
     plain = world.settings()
-    mute = HarnessDeclaration(
-        "mute", ("/bin/sh", "-c", 'stty raw -echo; echo READY; cat >>"$0"', str(world.folder / "heard"))
-    )
+    words = ("/bin/sh", "-c", 'stty raw -echo; echo READY; cat >>"$0"', str(world.folder / "heard"))
+    mute = HarnessDeclaration("mute", words, paste="bracketed")
     return plain._replace(
         routing=plain.routing._replace(default_harness=harness),
         harnesses={

@@ -1,6 +1,7 @@
 """Programs that read lines: their terminal keeps some thousand bytes of each, and knows no bracketed paste."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,14 +29,21 @@ def heard(world: World) -> Path:
     return world.folder / "heard"
 
 
-@pytest.fixture(params=["plain", "bracketed"])
+@pytest.fixture(params=["auto", "plain", "bracketed"])
 def reader(request: pytest.FixtureRequest, world: World, heard: Path) -> Iterator[System]:
     """Give the ports with a session of such a program, whichever way of pasting its configuration names."""
-    program = world.folder / "reader.sh"
-    program.write_text(READER.format(heard=heard))
-    program.chmod(0o755)
+    with running(world, READER.format(heard=heard), request.param) as system:
+        yield system
+
+
+@contextmanager
+def running(world: World, program: str, paste: str) -> Iterator[System]:
+    """Give the ports with a session of the program, an sh script."""
+    path = world.folder / "reader.sh"
+    path.write_text(program)
+    path.chmod(0o755)
     settings = settings_of(world, "mine")
-    declared = HarnessDeclaration("mine", (str(program),))._replace(ready="READY", paste=request.param)
+    declared = HarnessDeclaration("mine", (str(path),))._replace(ready="READY", paste=paste)
     system = world.system(settings._replace(harnesses={**settings.harnesses, "mine": declared}))
     assert start_standing(system, "scribe", ACTOR).ok
     yield system
@@ -76,10 +84,28 @@ def test_several_lines_go_by_file_and_no_marker_is_read(reader: System, heard: P
     assert "200~" not in line
 
 
+def test_a_program_that_reads_keys_and_asked_for_no_markers_gets_none(world: World, heard: Path) -> None:
+    """It reads every key itself; of several lines the first would be sent alone, so that they go by file.
+
+    Before tmux 3.7 nobody can tell whether a program has switched bracketed paste on, and the same holds.
+    """
+    raw = f"#!/bin/sh\nstty raw -echo\necho READY\nexec cat >>{heard}\n"
+    with running(world, raw, "auto") as system:
+        say(system, "scribe", "one line", actor=ACTOR)
+        say(system, "scribe", "first\nsecond", actor=ACTOR)
+        wait_until(lambda: heard.read_bytes().count(b"\r") == 3, "the boot prompt and both were entered")
+
+    _, one, several, _ = heard.read_bytes().decode().split("\r")
+    path = several.partition("Read all of it in ")[2].partition(" :")[0]
+    assert one.partition("] ")[2].strip() == "one line"
+    assert Path(path).read_text() == "first\nsecond"
+    assert b"\x1b" not in heard.read_bytes()
+
+
 def test_the_terminal_tells_how_it_is_read(reader: System) -> None:
-    """In canonical mode it keeps so many bytes of a line; a terminal that is not there tells nothing."""
+    """In canonical mode it keeps so many bytes of a line; of one that cannot be asked no more is relied upon."""
     pane = reader.runner.survey().of_instance(record_of(reader)[1])
 
     assert pane is not None
     assert line_limit(pane.tty) == CANONICAL_BYTES
-    assert line_limit("/dev/nothing") is None
+    assert line_limit("/dev/nothing") == CANONICAL_BYTES

@@ -359,6 +359,17 @@ def test_a_program_that_reads_lines_gets_no_markers() -> None:
     assert at_terminal(BRACKETED, 4095, False) == BRACKETED
 
 
+def test_markers_that_nobody_ordered_need_the_programs_own_word() -> None:
+    """By tmux's word it has switched bracketed paste on; where tmux does not tell, several lines go by file."""
+    asked = replace(BRACKETED, evidence=False, paste=PasteStyle.AUTO)
+
+    assert at_terminal(asked, None, True).paste is PasteStyle.BRACKETED
+    assert at_terminal(asked, None, False).paste is PasteStyle.PLAIN
+    assert at_terminal(asked, None, None).paste is PasteStyle.PLAIN
+    assert at_terminal(asked, 4095, True).paste is PasteStyle.PLAIN
+    assert compose(message("a\nb"), asked, FOLDER).file is not None
+
+
 @pytest.mark.parametrize(
     ("parts", "found"),
     [
