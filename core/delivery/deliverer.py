@@ -404,8 +404,9 @@ class Deliverer:
         """Let those behind the first row wait that the gate would let wait."""
         behind = [row for row in self._rows(record.uid) if row.message.id != first.message.id]
         for ahead, row in enumerate(self._ticks.admit(behind, record, sight), start=1):
-            if row.state is MessageState.PENDING:
-                decision = self._looker.gate(wake_of(row.message.kind), sight, record.name, record, ahead)
+            kept = row.detail == delivering.STARTING  # a start that is over
+            if row.state is MessageState.PENDING or kept:
+                decision = self._looker.gate(wake_of(row.message.kind), sight, record.name, record, ahead, kept=kept)
                 if decision.action is Action.QUEUE:
                     self._recorder.wait(row, decision.reason, decision.remedy, note=decision.note)
 

@@ -62,13 +62,18 @@ def line_of(loop: Loop, now: datetime) -> str:
 
 
 def state_text(loop: Loop, now: datetime) -> str:
-    """Return where a loop stands: when it runs next, what holds it, why it ended."""
+    """Return where a loop stands: when it runs next, since when it is due, what holds it, why it ended.
+
+    One is due as long as its run before is not over: its session starts, or works.
+    """
     if loop.status not in OPEN or loop.status is LoopStatus.PAUSED:
         return f"{loop.status.value} ({loop.reason})" if loop.reason else loop.status.value
     if loop.held is not None:
         return f"held ({loop.held.value})"
     if loop.next_run_at is None:
         return "active, no next run is planned"
+    if loop.next_run_at <= now:
+        return f"active, due since {when(loop.next_run_at, now)}"
     return f"active, next {when(loop.next_run_at, now)}"
 
 

@@ -3,7 +3,7 @@
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from core.clock import Deadline
@@ -28,6 +28,8 @@ from core.system import System
 
 _LOG = logging.getLogger(__name__)
 _SURVEY_SECONDS = 5.0
+_FAILING_SECONDS = 10.0  #: what a start takes at most to find that its program has ended
+_COMING_UP = frozenset({Phase.CREATING, Phase.STARTING})
 _SOON_SECONDS = 0.1  #: until the next survey while an end waits to be told
 _DIALOG_SECONDS = 0.5  #: until the next look at an open dialog, which needs no tmux
 
@@ -62,6 +64,7 @@ class ObserverWorker:
         self._given_back: dict[str, tuple[str | None, str | None]] = {}
         self._silent = False
         self._dialogs = DialogWatch(system, shows=True)
+        self._failing: dict[str | None, Deadline] = {}  #: ended as they were started: until when that is looked at
         self._died = threading.Event()
 
     def run(self, stopping: threading.Event) -> None:
@@ -133,12 +136,33 @@ class ObserverWorker:
         each_apart(self._system.events, records, lambda record: self._adopt(record, survey))
         settled = [record for record in records if record.phase is Phase.SETTLED]  # a verb is at work on the others
         running = [record for record in settled if record.status is Status.RUNNING]
-        self._soon = self._ends.look([record for record in running if not _lives(record, survey)], survey)
+        told = self._ends.look([record for record in running if not _lives(record, survey)], survey)
+        self._soon = told or self._start_failed(records, survey)
         self._hearing.forget(frozenset(record.uid for record in running))
         self._hear_each(running, survey)
         self._ask_each(running, survey)
         self._retries.look(running, survey)
         each_apart(self._system.events, settled, lambda record: self._give_back(record, survey))
+
+    def _start_failed(self, records: Sequence[SessionRecord], survey: Survey) -> bool:
+        """Tell whether a program has ended that was being started: its start is over in a moment, and then its end is
+        told. One whose start does not settle, since it was killed, is the finisher's after a while.
+        """
+        ended = {
+            record.instance_id
+            for record in records
+            if record.phase in _COMING_UP and self._has_ended(record.instance_id or "", survey)
+        }
+        self._failing = {
+            instance: self._failing.get(instance) or Deadline(self._system.clock, _FAILING_SECONDS)
+            for instance in ended
+        }
+        return any(not deadline.passed() for deadline in self._failing.values())
+
+    def _has_ended(self, instance: str, survey: Survey) -> bool:
+        """Tell whether the instance's program has ended; a pane that was never seen may be about to be made."""
+        pane = survey.of_instance(instance)
+        return pane.dead if pane is not None else self._ends.was_seen(instance)
 
     def look_at_dialogs(self) -> bool:
         """Ask again about each open dialog, and tell whether there is one: no hook tells of a key that ends it."""

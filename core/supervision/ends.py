@@ -34,6 +34,10 @@ class Ends:
         """Take note that the instance was seen alive."""
         self._witnessed.add(instance)
 
+    def was_seen(self, instance: str) -> bool:
+        """Tell whether the instance was seen alive, and its end was not told since."""
+        return instance in self._witnessed
+
     def look(self, gone: Sequence[SessionRecord], survey: Survey) -> bool:
         """Tell of these sessions' ends, and return whether a look in a moment is worth while.
 

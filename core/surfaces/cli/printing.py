@@ -232,9 +232,17 @@ def _loop_row(loop: Mapping[str, Any]) -> Mapping[str, Any]:
         "cadence": f"{cadence}, keep-alive" if loop["keepAlive"] else cadence,
         "runs": f"{loop['runCount']}{most}",
         "last": loop["lastResult"],
-        "next": f"{loop['nextRunAt'][:19].replace('T', ' ')} UTC" if fires else "",
+        "next": _next(loop["nextRunAt"]) if fires else "",
         "instruction": instruction if len(instruction) <= _REASON else f"{instruction[:_REASON]}…",
     }
+
+
+def _next(at: str) -> str:
+    """Return when a loop runs next, `at` in ISO 8601; what is due already waits for the run before it."""
+    from core.clock import SystemClock, from_iso
+
+    shown = f"{at[:19].replace('T', ' ')} UTC"
+    return f"due since {shown}" if from_iso(at) <= SystemClock().now() else shown
 
 
 def print_logs(logs: Mapping[str, Any]) -> None:

@@ -3,10 +3,13 @@
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
+from core.config.settings import HarnessDeclaration
+from core.delivery.deliverer import Deliverer
 from core.domain.session import HoldKind, LastExit, Live, Status
 from core.session.launching import output_path
 from core.standing.listing import get_standing
@@ -14,12 +17,13 @@ from core.standing.restarting import restart_standing
 from core.standing.saying import say
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
+from core.store.files import private_folder
 from core.system import System
 from tests.integration.delivery.conftest import settle
 from tests.integration.supervision.conftest import Supervised, notes, pid_of, up
-from tests.support.talking import record_of
+from tests.support.talking import record_of, settings_of
 from tests.support.tmux import PrivateTmux, wait_until
-from tests.support.world import ACTOR, events, recorded
+from tests.support.world import ACTOR, World, events, recorded
 
 
 @pytest.fixture
@@ -51,6 +55,50 @@ def test_a_killed_agent_is_told_at_once(system: System, supervised: Supervised) 
     assert "`the-loop standing start scribe`" in note
     assert recorded(system, "scribe").last_exit == LastExit(None, 9)
     assert recorded(system, "scribe").status is Status.RUNNING
+
+
+def test_a_program_that_ends_as_it_starts_is_told_once_its_start_has_failed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended while its start was under way: whoever sees that looks again in a moment, and not at its next look.
+
+    What waited for the start says from then on what it waits for, each of it.
+    """
+    monkeypatch.setattr("core.serving.watching._SURVEY_SECONDS", 3600.0)
+    settings = settings_of(world, "brief")
+    program = f"while ! test -e {world.folder / 'seen'}; do sleep 0.05; done; exit 3"
+    brief = HarnessDeclaration("brief", ("/bin/sh", "-c", program))._replace(ready="READY")
+    system = world.system(settings._replace(harnesses={**settings.harnesses, "brief": brief}))
+    private_folder(system.paths.local)
+    service = Supervised(system).start()
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(start_standing, system, "scribe", ACTOR)
+            wait_until(lambda: _watched(service, system), "it is watched")
+            for words in ("one", "two"):
+                say(system, "scribe", words, actor=ACTOR, wait=0)
+            uid, deliverer = record_of(system)[0], Deliverer(system)
+            deliverer.advance(uid)
+            before = {row.detail for row in system.inbox.unsettled(uid)}
+            (world.folder / "seen").touch()
+        wait_until(lambda: events(system, "standing.exited"), "the end is told")
+        deliverer.advance(uid)
+        after = [row.detail for row in system.inbox.unsettled(uid)]
+    finally:
+        service.stop()
+        system.close()
+
+    [event] = events(system, "standing.exited")
+    assert not answer.result().ok
+    assert (event["reason"], event["detail"]) == ("it crashed", "exit 3")
+    assert before == {"it is still starting"}
+    assert after == ["its program has ended"] * 3  # the boot prompt is one of them
+
+
+def _watched(service: Supervised, system: System) -> bool:
+    """Look, and tell whether the pane that is there is watched."""
+    service.observer.survey()
+    return any(service.observer.watches(pane.tag) for pane in system.runner.survey().panes if pane.tag)
 
 
 def test_its_last_output_is_kept(system: System, supervised: Supervised) -> None:

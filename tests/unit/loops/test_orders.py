@@ -1,5 +1,7 @@
 """`/the-loop loops NAME`: a look, by a member."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from core.conversation.ordering import Orders
@@ -7,9 +9,12 @@ from core.domain.buttons import Role
 from core.domain.loop import LoopStatus
 from core.domain.loopspec import Asked
 from core.errors import UnknownSession
+from core.loops.answers import LoopAnswer, state_text
 from core.loops.verbs import Asker, create_loop, stop_loop
 from core.ports import IncomingOrder
+from core.surfaces.cli.printing import print_loops
 from core.system import System
+from core.values import replace
 
 ANN = Asker("cli:ann")
 
@@ -38,6 +43,20 @@ def test_a_member_looks_at_the_loops_of_a_session(system: System) -> None:
     assert lines[1] == f'    "{"tell " * 15}tell…"'
     assert lines[2] == f'{ended.id} at "0 9 * * *" (UTC): stopped (enough), 0 runs'
     assert [loop.status for loop in system.loops.of_session("s-scribe")] == [LoopStatus.ACTIVE, LoopStatus.STOPPED]
+
+
+def test_a_loop_that_is_due_has_no_next_run_in_the_past(system: System, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was planned for a time that is over waits for the run before it: both ways of looking say since when."""
+    made = create_loop(system, ANN, "scribe", Asked("tell", interval="5m")).loop
+    assert made is not None
+    at = datetime(2020, 1, 1, 12, 5, tzinfo=UTC)
+    made = replace(made, next_run_at=at)
+
+    print_loops(LoopAnswer(None, (made,), "1 open loop").to_json())
+
+    assert state_text(made, at - timedelta(seconds=1)).startswith("active, next ")
+    assert state_text(made, at).startswith("active, due since ")
+    assert "due since 2020-01-01 12:05:00 UTC" in capsys.readouterr().out
 
 
 def test_nobody_else_learns_that_the_session_is_there(system: System) -> None:
