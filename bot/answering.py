@@ -1,6 +1,5 @@
 """What an agent's answer is sent as: one message, several, or the first of them and a file. Pure."""
 
-from dataclasses import replace
 from pathlib import PurePath
 
 from bot.rendering import ROOM, Piece, pieces, render
@@ -8,6 +7,7 @@ from bot.splitting import split
 from core.domain.plaintext import unstyled
 from core.domain.posting import OutboundKind
 from core.ports import NewPost
+from core.values import replace
 
 PART = 2 * ROOM  #: characters of a part as Slack counts them; it recommends 4,000 and cuts nothing of that size
 MOST_PARTS = 12

@@ -7,7 +7,6 @@ only once a thread was read to its end and all of it was handed over, so that a 
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -25,6 +24,7 @@ from bot.tokens import Tokens
 from core.clock import Clock
 from core.errors import ChannelError, StoreBroken
 from core.ports import BoundThread, IncomingChange, Swept, Verdict
+from core.values import dataclass
 
 log = logging.getLogger(__name__)
 

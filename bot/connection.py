@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import random
-from dataclasses import dataclass
 from typing import Any
 
 from slack_bolt.adapter.socket_mode.async_internals import send_async_response
@@ -19,6 +18,7 @@ from bot.middleware import COMMIT
 from bot.reading import Reading, asked, pause, unless
 from bot.socket import Socket
 from core.errors import ChannelError
+from core.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,6 @@ import re
 import socket
 import urllib.error
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -13,6 +12,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 
 from bot.tokens import redact
 from core.errors import ChannelError
+from core.values import dataclass
 
 #: The network's ways to fail a call; slack_sdk's own are turned into one of these or SlackClientError.
 SYNC_FAILURES = (SlackClientError, OSError, http.client.HTTPException)

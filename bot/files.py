@@ -7,7 +7,6 @@ must not reach the agent as the file.
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from urllib.parse import urljoin
 
 import aiohttp
@@ -22,6 +21,7 @@ from bot.settings import SlackSettings, on_loopback, url_parts
 from bot.tokens import Tokens, redact
 from core.errors import ChannelError, CoreError, StoreBroken
 from core.ports import Attachment, Fetch, Fetched
+from core.values import dataclass, replace
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,6 @@ import logging
 import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,6 +24,7 @@ from bot.middleware import COMMIT
 from bot.reading import Reading, pause, unless
 from core.errors import ChannelError, StoreBroken
 from core.ports import WebAnswer
+from core.values import dataclass
 
 log = logging.getLogger(__name__)
 

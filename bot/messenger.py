@@ -7,7 +7,6 @@ but for names instead of members' ids.
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +34,7 @@ from core.names import standing_ref
 from core.plainfiles import read_plain
 from core.ports import Button, NewPost, Posted, Role
 from core.redaction import Redactor
+from core.values import replace
 from core.values import replace as replace_fields
 
 _LOG = logging.getLogger(__name__)

@@ -10,7 +10,6 @@ copy that arrived. Core finds duplicates, by (team, channel, ts).
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 
 from slack_bolt.context.async_context import AsyncBoltContext
@@ -25,6 +24,7 @@ from bot.words import mentioned, plain, quoted
 from core.clock import Clock
 from core.errors import ChannelError, StoreBroken
 from core.ports import IncomingChange, IncomingReply, Verdict
+from core.values import dataclass, replace
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from slack_bolt.async_app import AsyncApp
@@ -19,6 +18,7 @@ from bot.middleware import Intake
 from bot.payloads import KIND, Document, Ignored
 from bot.tokens import Tokens
 from core.errors import ChannelError
+from core.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -3,7 +3,6 @@
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
@@ -18,6 +17,7 @@ from bot.views.answers import Draft, plain_view, refusal_view, told_view
 from bot.views.buttons import PREFIX
 from core.errors import ChannelError, CoreError
 from core.ports import IncomingPress
+from core.values import dataclass, replace
 
 log = logging.getLogger(__name__)
 _ASK_SECONDS = 2.0

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
@@ -17,6 +16,7 @@ from bot.settings import SlackSettings
 from bot.views.answers import Draft, help_view, list_view, loops_view, plain_view, refusal_view, status_view, told_view
 from core.errors import ChannelError, CoreError, UnknownSession
 from core.ports import IncomingOrder, Role
+from core.values import dataclass, replace
 
 log = logging.getLogger(__name__)
 _ASK_SECONDS = 2.0

@@ -1,12 +1,12 @@
 """What Slack answers to calls, and what its socket says of itself."""
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from bot.documents import TIME_STAMP, Document, is_mapping, mapping_of, mappings_of, text_of
 from bot.words import all_quotes, mentions_elsewhere
 from core.ports import Attachment
+from core.values import dataclass
 
 _UNNAMED = re.compile(r"[^\w .'-]")
 _LONGEST_NAME = 40

@@ -1,7 +1,6 @@
 """What Slack sends: messages, changes of them, commands and presses."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from bot.documents import TIME_STAMP, Document, flag_of, is_mapping, mapping_of, text_of
 from bot.payloads.answers import (
@@ -12,6 +11,7 @@ from bot.payloads.answers import (
 from bot.views.buttons import action_of
 from bot.words import plain, quoted
 from core.ports import IncomingChange, IncomingPress, IncomingReply
+from core.values import dataclass, replace
 
 KIND = "slack"
 

@@ -5,12 +5,12 @@ Each function returns a Draft, which becomes a View only by what takes secrets o
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bot.mrkdwn import escape
 from bot.payloads import COMMAND
 from core.ports import Told
+from core.values import dataclass
 
 Row = Mapping[str, Any]
 Block = dict[str, Any]

@@ -1,7 +1,6 @@
 """Edits and deletions: they act on what still waits; what was typed stays typed, which is told once."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from core.conversation.inbound import reply_key, text_of
 from core.domain.delivering import CLEARING, STASHING
@@ -11,6 +10,7 @@ from core.names import new_message_id
 from core.ports import IncomingChange, IncomingReply, NewPost, OutboundKind
 from core.session.steering import Authorized, may_steer
 from core.system import System
+from core.values import replace
 
 _TYPED = IN_FLIGHT | DELIVERED | {MessageState.UNKNOWN}
 LATE_QUOTES = "(what the link in my message before this one leads to)"

@@ -7,7 +7,6 @@ delivery, where the allow-list is asked again.
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -24,6 +23,7 @@ from core.ports import Binding, IncomingReply, Mirror, NewPost, OutboundKind, Ve
 from core.session.notes import note_for
 from core.session.steering import Authorized, may_steer
 from core.system import System
+from core.values import dataclass
 
 _LOG = logging.getLogger(__name__)
 SHAPES = frozenset({"plain", "file_share", "thread_broadcast", "me_message"})

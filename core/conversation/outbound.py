@@ -9,7 +9,6 @@ first of them is sent; secrets are taken out before that, where none is cut in t
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -28,6 +27,7 @@ from core.session.notes import COUNTED
 from core.session.outdated import OVER_BEFORE, mend_notes
 from core.session.unsent import note_unsent
 from core.system import System
+from core.values import dataclass, replace
 from core.values import replace as replace_fields
 
 _LOG = logging.getLogger(__name__)

@@ -7,7 +7,6 @@ up a post, and what comes too late is left out. A thread of its own, since a cha
 import logging
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from core.clock import Deadline
@@ -21,6 +20,7 @@ from core.redaction import redactor_of
 from core.secretnames import secret_variables
 from core.session.apart import Unforeseen, apart
 from core.system import System
+from core.values import dataclass, replace
 
 _LOG = logging.getLogger(__name__)
 _REST_SECONDS = 1.0

@@ -1,9 +1,9 @@
 """When a session that does nothing is stopped by itself (`idle.stopAfter`), and what keeps it. No I/O."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.domain.activity import ActivityState
+from core.values import dataclass
 
 _LONGEST_GRACE = timedelta(minutes=5)
 

@@ -1,6 +1,5 @@
 """create: makes a session that the configuration does not declare. A creation that fails leaves nothing behind."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from core.domain.rows import Answer
@@ -17,6 +16,7 @@ from core.standing.spawning import Opened, StartOrder, open_pane
 from core.standing.starting import finish_all, refuse_foreign, spawn_failed
 from core.standing.unserved import with_what_waits
 from core.system import System
+from core.values import replace
 
 
 def create_standing(system: System, definition: Definition, actor: str, *, start: bool = True) -> Answer:

@@ -1,7 +1,5 @@
 """delete: ends a created session and forgets it. Its name is free only when all of it is gone."""
 
-from dataclasses import replace
-
 from core.domain.rows import Answer
 from core.domain.session import Outcome, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
@@ -15,6 +13,7 @@ from core.standing.listing import rows_told
 from core.standing.removing import remove_session
 from core.standing.together import Tmux
 from core.system import System
+from core.values import replace
 
 
 def delete_standing(system: System, name: str, actor: str) -> Answer:

@@ -6,7 +6,6 @@ and that one is done once. Its events are written before it commits, so that non
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 from core.domain.ending import ended_text, given_up_text
@@ -34,6 +33,7 @@ from core.standing.announcing import edit_root
 from core.standing.common import CHANNEL, write_record
 from core.standing.ending import keep_output
 from core.system import System
+from core.values import replace
 
 _LOG = logging.getLogger(__name__)
 SUPERVISOR = "supervisor"

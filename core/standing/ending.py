@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from core.clock import Deadline
 from core.domain.pane import Pane, Survey
@@ -14,6 +13,7 @@ from core.session.launching import save_output
 from core.sight.situations import modified, traits_of
 from core.standing.together import Tmux
 from core.system import System
+from core.values import dataclass
 
 _LOG = logging.getLogger(__name__)
 

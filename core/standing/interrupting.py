@@ -6,7 +6,6 @@ deliveries to empty that line before the next paste.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from core.clock import Deadline
@@ -28,6 +27,7 @@ from core.standing.admitting import running_record
 from core.standing.common import Told, foreign, lock, take_reports, told_of
 from core.standing.listing import rows_told
 from core.system import System
+from core.values import dataclass
 
 _SETTLE_SECONDS = 3.0  #: Claude Code 2.1.197 tells of an Escape within 0.7 s; a busy machine needs more
 _STATUS_SECONDS = 1.0  #: its status file follows its conversation; with a next turn at once it never calls it over

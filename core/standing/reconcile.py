@@ -1,7 +1,6 @@
 """Finishes or clears what verbs that were cut short have begun, session by session. May be run at any time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from core.domain.session import Phase, SessionRecord
 from core.errors import CoreError, ForeignPane, LockBusy, RecordUnreadable, TmuxMissing, TmuxSilent
@@ -9,6 +8,7 @@ from core.session.apart import apart
 from core.standing.recovering import recover_all
 from core.standing.together import Tmux, together
 from core.system import System
+from core.values import dataclass
 
 _LOCK_SECONDS = 2.0
 

@@ -1,7 +1,6 @@
 """Brings records and tmux together again after verbs were cut short. Needs the sessions' locks."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from core.domain.activity import Activity, ActivityState, unfinished_text
@@ -25,6 +24,7 @@ from core.standing.ending import Doomed, Ended, end_all
 from core.standing.removing import remove_session
 from core.standing.together import Tmux
 from core.system import System
+from core.values import replace
 
 _POLL_SECONDS = 0.1
 _RESTART_TAKES = timedelta(minutes=1)  #: the second half of a restart; whoever has not begun it by then was killed

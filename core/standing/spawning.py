@@ -1,7 +1,6 @@
 """Opens sessions' panes, under their locks: what is in the way goes, the record first, then files and pane."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -38,6 +37,7 @@ from core.standing.common import foreign, spawn_time, write_record
 from core.standing.ending import Doomed, Ended, end_all
 from core.standing.together import Tmux
 from core.system import System
+from core.values import dataclass, replace
 
 THE_LOOP = "the-loop"  #: who speaks in a boot prompt
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from core.clock import Deadline
 from core.domain.activity import unfinished_text
@@ -30,6 +29,7 @@ from core.standing.spawning import Checked, Opened, StartOrder, check, open_chec
 from core.standing.together import Tmux, together
 from core.standing.unserved import with_what_waits
 from core.system import System
+from core.values import replace
 
 _POLL_SECONDS = 0.05
 _EXIT_SECONDS = 1.0  #: tmux learns of an end a moment after the process is gone

@@ -5,11 +5,11 @@ import functools
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from core.errors import ProcessesUnknown
+from core.values import dataclass
 
 _STARVED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 

@@ -5,11 +5,11 @@ import os
 import select
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from core.errors import ProcessesUnknown
 from core.tmux.handles import open_pidfd
 from core.tmux.proctable import ProcessTable
+from core.values import dataclass
 
 _LOOK_SECONDS = 0.25
 

@@ -1,7 +1,6 @@
 """Calls of agents' tools, whichever way they come: rights, arguments, the tool, and an answer without secrets."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from core.commands import exact_for
@@ -12,6 +11,7 @@ from core.errors import CoreError
 from core.redaction import redactor_of
 from core.secretnames import secret_variables
 from core.system import System
+from core.values import dataclass
 
 
 class Caller(Protocol):
