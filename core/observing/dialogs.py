@@ -2,10 +2,14 @@
 
 A harness opens them at its start, before any hook runs, and in modes of its own; a person opens them by a command. Its
 screen alone tells what they say, its second source, where it has one, that it waits at all.
+
+Every command that delivers looks for them; what showing one needs is imported where one is shown.
 """
 
-import hashlib
+from __future__ import annotations
+
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from core.domain.activity import ASKING_STATES, AT_START, Activity, ActivityState
 from core.domain.asking import (
@@ -25,9 +29,6 @@ from core.domain.screens import Dialog, offers_of
 from core.domain.session import SessionRecord
 from core.errors import NotRunning, TmuxSilent
 from core.names import new_request_id
-from core.observing.asking import AT_THE_TERMINAL, post_of, settle
-from core.ports import NewPost, OutboundKind
-from core.redaction import Redactor, redactor_of
 from core.secretnames import secret_variables
 from core.session.place import ASKING
 from core.session.sessions import resolve_record
@@ -39,6 +40,10 @@ from core.store.files import is_there
 from core.system import System
 from core.values import replace
 
+if TYPE_CHECKING:
+    from core.ports import NewPost
+    from core.redaction import Redactor
+
 SHOWS = "it shows a dialog: "  #: begins the detail of a session that waits at one
 UNREAD = "what it shows is not understood: look at its terminal"
 REPLACED = "another dialog took its place"
@@ -49,6 +54,8 @@ _NEVER = timedelta(days=3650)  #: a dialog stands until somebody answers it
 
 def digest_of(dialog: Dialog) -> str:
     """Return what tells the dialog from every other one."""
+    import hashlib  # loads OpenSSL
+
     return hashlib.sha256("\n".join(dialog.identity).encode()).hexdigest()[:32]
 
 
@@ -156,6 +163,8 @@ class DialogWatch:
 
     def _over(self, record: SessionRecord, opinion: Opinion | None) -> bool:
         """Note that no dialog is open any more, and say so in the thread where it was shown."""
+        from core.observing.asking import AT_THE_TERMINAL
+
         system, now = self._system, self._system.clock.now()
         close(system, record, AT_THE_TERMINAL)
         self._showing.discard(record.instance_id or "")
@@ -174,6 +183,8 @@ class DialogWatch:
 def close(system: System, record: SessionRecord, reason: str) -> None:
     """End what the thread shows of the session's dialogs. Raises StoreBroken."""
     for request in _shown(system, record):
+        from core.observing.asking import settle
+
         settle(system, request, RequestState.GONE, reason)
 
 
@@ -184,6 +195,8 @@ def show(system: System, record: SessionRecord, dialog: Dialog) -> bool:
     """
     if not has_thread(system, record):
         return False
+    from core.observing.asking import post_of, settle
+
     digest = digest_of(dialog)
     with system.database.transaction(durable=True):
         opened = _shown(system, record)
@@ -211,6 +224,8 @@ def tell_once(system: System, record: SessionRecord, remark: str) -> None:
 
 
 def _note(record: SessionRecord, instance: str, text: str) -> NewPost:
+    from core.ports import NewPost, OutboundKind
+
     post_id, key = f"p-remark-{instance}", f"remark:{instance}"
     return NewPost(post_id, key, OutboundKind.NOTE, record.uid, record.name, CHANNEL, text)
 
@@ -253,4 +268,6 @@ def _activity(system: System, record: SessionRecord) -> Activity | None:
 
 
 def _redactor(system: System) -> Redactor:
+    from core.redaction import redactor_of
+
     return redactor_of(system.environ, secret_variables(system.settings, system.environ))
