@@ -15,7 +15,7 @@ def open_plain(path: Path) -> BinaryIO:
     """Open a plain file for reading. What else may stand under its name, a folder or a FIFO, is refused, and waited for
     never. Raises OSError.
     """
-    return os.fdopen(_checked(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), path), "rb")
+    return os.fdopen(checked(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), path), "rb")
 
 
 def open_plain_log(path: Path) -> int:
@@ -25,14 +25,15 @@ def open_plain_log(path: Path) -> int:
     """
     how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        return _checked(os.open(path, how, 0o600), path)
+        return checked(os.open(path, how, 0o600), path)
     except OSError as error:
         if error.errno != errno.ENXIO:  # what open(2) says of a FIFO that nobody reads, and of a socket
             raise
         raise OSError(errno.EINVAL, _NOT_PLAIN, str(path)) from error
 
 
-def _checked(descriptor: int, path: Path) -> int:
+def checked(descriptor: int, path: Path) -> int:
+    """Return the descriptor if it is a plain file's; else close it, and raise OSError."""
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)

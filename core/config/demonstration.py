@@ -5,6 +5,7 @@ from pathlib import Path
 
 from core.config.settings import Settings
 from core.errors import Refused
+from core.plainfiles import open_plain
 
 FILE = "cli-config.yaml"
 HEADER = "# Written by `the-loop demo` at each start. Everything it names is in this folder or on loopback.\n"
@@ -31,8 +32,9 @@ def demo_folder(settings: Settings) -> Path | None:
     if source is None or settings.state_root != state_root(source.parent):
         return None
     try:
-        with source.open(encoding="utf-8", errors="replace") as file:
-            return source.parent if file.readline(len(HEADER)) == HEADER else None
+        with open_plain(source) as file:
+            begins = file.readline(len(HEADER.encode())).decode("utf-8", "replace")
+            return source.parent if begins == HEADER else None
     except OSError:
         return None  # it is not there any more, so no demo can be told from anything else
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from core.config import cache
 from core.config.location import FILE_NAME, Location, default_state_root, home, locate
 from core.config.settings import Routing, Settings, settings_from
-from core.plainfiles import read_bounded
+from core.plainfiles import open_plain, read_bounded
 
 if TYPE_CHECKING:
     from core.config.problems import ConfigError
@@ -73,7 +73,7 @@ def read_text(location: Location) -> str | None:
     Raises ConfigError naming path and reason: a file that exists and cannot be read is never "no configuration".
     """
     try:
-        with location.path.open("rb") as stream:
+        with open_plain(location.path) as stream:
             return read_bounded(stream, LONGEST).decode("utf-8-sig")
     except FileNotFoundError as error:
         if not location.named:

@@ -12,7 +12,7 @@ from core.config.loading import LONGEST
 from core.config.resolving import absolute
 from core.config.schema import TmuxBlock
 from core.config.settings import Settings, tmux_from
-from core.plainfiles import read_bounded
+from core.plainfiles import open_plain, read_bounded
 
 _TRIES = 20  #: an earlier break may come to light each time the lines after a break are left out
 
@@ -37,7 +37,7 @@ def salvage(path: Path, defaults: Settings, env: Mapping[str, str]) -> Settings:
 def _readable(path: Path) -> dict[str, Any]:
     """Return the values of the file; where its YAML is broken, of the lines before that."""
     try:
-        with path.open("rb") as stream:
+        with open_plain(path) as stream:
             text = read_bounded(stream, LONGEST).decode("utf-8", errors="replace")
     except OSError:
         return {}

@@ -32,6 +32,25 @@ class RotatingLog(RotatingFileHandler):
         finally:
             self.release()
 
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the record, into a new file where the present one was taken away: nobody reads that any more."""
+        try:
+            if not self._is_there():
+                before, self.stream = self.stream, self._open()
+                if before is not None:
+                    before.close()
+        except OSError:
+            self.handleError(record)
+            return
+        super().emit(record)
+
+    def _is_there(self) -> bool:
+        try:
+            found = os.stat(self.baseFilename)
+        except FileNotFoundError:
+            return False
+        return self.stream is not None and os.path.samestat(found, os.fstat(self.stream.fileno()))
+
     def doRollover(self) -> None:
         """Put the file aside. Where that cannot be, it is written on, which is told once."""
         try:

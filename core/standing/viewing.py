@@ -1,7 +1,7 @@
 """attach and screen: how a person looks at a session."""
 
 from core.domain.session import Live
-from core.errors import NotRunning
+from core.errors import NotRunning, StoreBroken
 from core.names import target_for
 from core.plainfiles import read_plain
 from core.session.launching import LONGEST_OUTPUT, output_path
@@ -34,7 +34,7 @@ class Screen:
 def screen(system: System, name: str, lines: int) -> Screen:
     """Return the last lines of the session's terminal; of one that was ended, what was kept of it.
 
-    Raises UnknownSession, InvalidValue, NotRunning.
+    Raises UnknownSession, InvalidValue, NotRunning, StoreBroken.
     """
     known = definition_of(system.settings, system.records, name)
     record = known.record
@@ -54,8 +54,11 @@ def _kept_output(system: System, known: Known) -> str | None:
         return None
     try:
         return read_plain(output_path(system.paths, known.record.uid), LONGEST_OUTPUT).decode(errors="replace")
-    except OSError:
+    except FileNotFoundError:
         return None  # none was kept
+    except OSError as error:
+        path = output_path(system.paths, known.record.uid)
+        raise StoreBroken(f"{path} cannot be read: {error.strerror}", "give yourself the rights to it") from error
 
 
 def _nothing_to_see(name: str) -> NotRunning:

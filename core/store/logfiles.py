@@ -9,6 +9,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from core.clock import Clock, Deadline
+from core.plainfiles import checked
 from core.store.files import private_folder, write_all
 
 _LOCK_SECONDS = 0.25
@@ -105,7 +106,8 @@ class LogFiles:
     @staticmethod
     def _open_reader(path: Path) -> BufferedReader | None:
         try:
-            return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            return os.fdopen(checked(descriptor, path), "rb")
         except FileNotFoundError:
             return None
 
@@ -186,6 +188,9 @@ class _Kept:
 
 
 def _opened(path: Path, flags: int) -> int:
-    """Open a file that only we can read, and make its folder where that is missing."""
+    """Open a file that only we can read, and make its folder where that is missing; what else stands there is refused.
+
+    A FIFO would take some lines, and then keep whoever writes waiting.
+    """
     private_folder(path.parent)
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    return checked(os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600), path)

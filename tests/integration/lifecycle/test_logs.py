@@ -99,5 +99,5 @@ def test_what_the_agent_put_in_the_outputs_place_holds_nobody_up(system: System)
     assert "READY" in shown[1].text
     with pytest.raises(StoreBroken, match=r"last-output.*no plain file"):
         logs_of(system, "scribe", 50)
-    with pytest.raises(NotRunning):
+    with pytest.raises(StoreBroken, match=r"last-output.*no plain file"):
         screen(system, "scribe", 50)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.config.demonstration import demo_folder
 from core.config.document import MAX_DEPTH
-from core.config.loading import load
+from core.config.loading import load, load_tolerant
 from core.config.problems import ConfigError
 from core.config.settings import ChannelBlock, HarnessDeclaration, Routing, ServiceSettings, Settings
 from core.config.validation import validate
@@ -311,3 +313,17 @@ def test_a_folder_is_told_from_a_file_without_permission(folder: ConfigFolder) -
 
     [problem] = caught.value.problems
     assert (problem.found, problem.remedy) == ("a folder", f"name the file, such as {folder.root}/cli-config.yaml")
+
+
+@pytest.mark.timeout(30)
+def test_a_file_that_is_none_is_waited_for_by_nobody(tmp_path: Path) -> None:
+    """A FIFO in its place is named as what it is; also by `stop`, which works with what it can read."""
+    path = tmp_path / "cli-config.yaml"
+    os.mkfifo(path)
+
+    with pytest.raises(ConfigError, match="no plain file"):
+        load(path, {"HOME": str(tmp_path)})
+    found, problem = load_tolerant(path, {"HOME": str(tmp_path)})
+
+    assert problem is not None
+    assert demo_folder(found._replace(source=path, state_root=tmp_path / "state")) is None

@@ -137,3 +137,29 @@ def test_a_log_that_cannot_be_put_aside_is_written_on(tmp_path: Path) -> None:
     assert told.count("cannot put the log aside") == 1
     assert "service.log.2" in told
     assert told.count("core.x: line") == 200
+
+
+_LOSING = """
+import logging, os, sys
+from pathlib import Path
+from core.process.logs import bound_log, log_to_stderr
+log_to_stderr(logging.INFO)
+log = Path(sys.argv[1])
+bound_log(log, max_bytes=100_000, keep=2)
+logging.getLogger("core.x").info("before")
+log.unlink()
+logging.getLogger("core.x").info("after")
+os.write(2, b"raw\\n")
+"""
+
+
+def test_a_log_that_is_taken_away_is_begun_anew(tmp_path: Path) -> None:
+    """What is logged, and what is written past it, goes where somebody looks for it."""
+    log = tmp_path / "service.log"
+
+    written(log, log, _LOSING)
+
+    first, raw = log.read_text().splitlines()
+    assert first.endswith("core.x: after")
+    assert raw == "raw"
+    assert log.stat().st_mode & 0o777 == 0o600

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -318,3 +318,20 @@ def test_a_log_that_is_a_symbolic_link_is_not_followed(
     assert "event log cannot be written" in caplog.messages
     with pytest.raises(StoreBroken, match=r"events\.jsonl"):
         list(log.read())
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["a FIFO", "a folder"])
+def test_what_stands_where_the_log_belongs_holds_nobody_up(
+    log: JsonEventLog, path: Path, caplog: pytest.LogCaptureFixture, make: Callable[[Path], None]
+) -> None:
+    """It is named by whoever writes, and by whoever reads, however much is written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    make(path)
+
+    for _ in range(3):
+        log.emit("standing.said", name="scribe", detail="x" * 40_000)  # a FIFO keeps 64 KiB, then who writes waits
+    with pytest.raises(StoreBroken, match="cannot read the log"):
+        list(log.read())
+
+    assert [record.message for record in caplog.records] == ["event log cannot be written"] * 3
