@@ -145,8 +145,10 @@ def test_a_delivery_that_fails_after_the_answer_is_logged(caplog: pytest.LogCapt
     door = Failing()
 
     async def answered() -> None:
-        await AsyncDoor(cast(CoreDoor, door)).receive([])
+        asked = AsyncDoor(cast(CoreDoor, door))
+        await asked.receive([])
         door.free.set()
+        await asyncio.to_thread(asked.close)  # its threads are its own: the loop does not wait for them as it ends
 
     asyncio.run(answered())
 
