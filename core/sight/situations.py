@@ -10,7 +10,7 @@ from core.domain.delivering import PaneState, Situation, Timing
 from core.domain.framing import provable
 from core.domain.gate import Decision, GateContext, HoldState, Observed, Wake, decide, hold_state, wake_of
 from core.domain.harness import Opinion, Traits
-from core.domain.message import WAITING, InboxRow, MessageState
+from core.domain.message import WAITING, InboxRow, Kind, MessageState
 from core.domain.observing import observe
 from core.domain.pane import Pane, Survey, interrupted_at
 from core.domain.session import Live, SessionRecord
@@ -158,7 +158,7 @@ class Looker:
                 sight,
                 record.name,
                 record,
-                kept=row.state is MessageState.QUEUED or row.attempt > 0,
+                kept=_was_taken_in(row),
             ),
             traits=traits,
             provable=provable(row.message, traits),
@@ -297,3 +297,8 @@ def modified(path: Path, now: datetime) -> datetime | None:
     except OSError as error:
         raise StoreBroken(f"{path} cannot be looked at: {error.strerror}", "give yourself the rights to it") from error
     return now
+
+
+def _was_taken_in(row: InboxRow) -> bool:
+    """Return whether the row was taken in while the session ran; a say to one that does not is refused at once."""
+    return row.state is MessageState.QUEUED or row.attempt > 0 or row.message.kind is Kind.SAY

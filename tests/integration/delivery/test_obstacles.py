@@ -331,6 +331,22 @@ def test_say_into_a_stopped_session_names_the_start(scribe: System) -> None:
         say(scribe, "scribe", "hi", actor=ACTOR)
 
 
+def test_what_was_taken_in_while_it_ran_waits_for_the_next_start(scribe: System) -> None:
+    """Also where nobody had looked at it before the session was ended, as by the first half of a restart."""
+    say(scribe, "scribe", "in the last moment", actor=ACTOR, wait=0)
+
+    stop_standing(scribe, None, ACTOR)
+    Deliverer(scribe).advance(record_of(scribe)[0])
+    [between] = [row for row in rows(scribe, "scribe") if row.message.text == "in the last moment"]
+    start_standing(scribe, "scribe", ACTOR)
+    until = scribe.clock.now() + timedelta(seconds=PATIENCE)
+    after = Deliverer(scribe).run(record_of(scribe)[0], between.message.id, until)
+
+    assert between.state is S.QUEUED
+    assert after is not None
+    assert after.state is S.CONFIRMED
+
+
 def test_say_into_a_dead_pane_is_refused_and_tmux_lives(scribe: System, private: PrivateTmux) -> None:
     """A paste into a dead pane would end the whole server (tmux 3.3a)."""
     pid = int(private.tmux("display-message", "-p", "-t", TARGET, "#{pane_pid}"))
