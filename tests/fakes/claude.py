@@ -43,7 +43,8 @@ class Behaviour:
 
     unheard: tuple[str, ...] = ()  #: hooks that never fire; "*": none does
     early: bool = False  #: a prompt of mid-turn is reported as it is queued, with the running turn's id, and not again
-    twice: bool = False  #: every prompt is reported two times
+    twice: tuple[str, ...] = ()  #: hooks that fire two times
+    stops_early: bool = False  #: the end of a turn is reported as its first tool begins, and not again
     steers: bool = False  #: what is queued is slipped into the running turn as its tool ends, which no hook reports
     bounces: bool = False  #: what a hook blocks comes back into the input line
     forgets: bool = False  #: its queue is gone after an Escape
@@ -58,10 +59,13 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     "steers": Behaviour(steers=True),
     "newest": Behaviour(early=True, steers=True, bounces=True),
     "boot hook never": Behaviour(unheard=("SessionStart",)),
+    "boot hook twice": Behaviour(twice=("SessionStart",)),
     "start hook early": Behaviour(early=True),
     "start hook never": Behaviour(unheard=("UserPromptSubmit",)),
-    "start hook twice": Behaviour(twice=True),
+    "start hook twice": Behaviour(twice=("UserPromptSubmit",)),
+    "stop hook early": Behaviour(stops_early=True),
     "stop hook never": Behaviour(unheard=("Stop",)),
+    "stop hook twice": Behaviour(twice=("Stop",)),
     "hooks never": Behaviour(unheard=("*",)),
     "dialog without a hook": Behaviour(unheard=("PermissionRequest",)),
     "dialog on the screen alone": Behaviour(unheard=("PermissionRequest",), stays_busy=True),
@@ -138,6 +142,7 @@ class ClaudeSession(agent.Session):
         self._truth = truth
         self._reported: list[str] = []  #: queued prompts that a hook has been told of
         self._in_turn = False
+        self._stopped = ""  #: the turn whose end was reported early
 
     # ---- prompts
 
@@ -193,6 +198,12 @@ class ClaudeSession(agent.Session):
 
     # ---- turns
 
+    def _begin_tool(self, name: str, given: dict[str, object]) -> None:
+        super()._begin_tool(name, given)
+        if self._behaviour.stops_early:
+            self._fire("Stop", stop_hook_active=False, last_assistant_message="", background_tasks=[])
+            self._stopped = self._turn_id
+
     def _over(self) -> None:
         if self._in_turn:
             self._in_turn = False
@@ -231,12 +242,12 @@ class ClaudeSession(agent.Session):
         super()._on_press(press)
 
     def _fire(self, event: str, **fields: object) -> str | None:
-        if event != "UserPromptSubmit":
-            return super()._fire(event, **fields)
-        if fields["prompt"] in self._reported:
+        if event == "UserPromptSubmit" and fields["prompt"] in self._reported:
             return None  # it was reported as it was queued
+        if event == "Stop" and self._stopped == self._turn_id:
+            return None  # it was reported as its tool began
         reason = super()._fire(event, **fields)
-        return super()._fire(event, **fields) if reason is None and self._behaviour.twice else reason
+        return super()._fire(event, **fields) if reason is None and event in self._behaviour.twice else reason
 
     def _draw(self) -> None:
         if self._dialog is not None:

@@ -78,6 +78,8 @@ def test_an_open_permission_dialog_gets_no_enter(talking: ClaudeProduct, answer:
     before = (made.exists(), talking.status(), talking.state_of("not an answer"))
     talking.answer(answer)
     talking.wait_reply(thread, "not an answer", 60)
+    if answer == "Yes":
+        wait_until(made.exists, "the tool has run")
 
     assert before == (False, "waiting", "queued")
     assert made.exists() is (answer == "Yes")

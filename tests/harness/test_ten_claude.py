@@ -30,7 +30,7 @@ def test_ten_sessions_outlive_a_killed_service(alone: ClaudeProduct) -> None:
     listed = alone.cli("standing", "list", "--json").json
     took = time.monotonic() - begun
 
-    assert took < max(2.0, 5 * usual)  # on a machine that is busy a command alone takes as long
+    assert took < max(2.0, 10 * usual)  # on a machine that is busy a command alone takes as long
     assert [(row["running"], row["activity"]) for row in listed] == [(True, "idle")] * len(NAMES)
     wait_until(lambda: len(alone.events("standing.adopted")) == len(NAMES), "all are adopted", 20)
     assert alone.panes() == panes

@@ -42,6 +42,7 @@ LATENCY = 5.0  #: seconds in which what a program does must have reached the row
 REST = 2.0  #: seconds in which a paused session is watched
 TICK = 0.01  #: seconds by which two clocks of one machine may seem to differ
 QUIET = 2.0  #: seconds without any change after which a drive is over
+UNDER_WAY = ("pending", "queued", "claimed", "pasted", "submitted", "accepted")
 NOT_TAKEN = frozenset({MessageState.PENDING, MessageState.QUEUED, MessageState.UNKNOWN})
 
 
@@ -129,6 +130,15 @@ class Case:
         deeds = self.deeds("began", "over")
         ends = [*(deed.at for deed in deeds[1:]), float("inf")]
         return any(d.what == "began" and d.at <= since and until <= end for d, end in zip(deeds, ends, strict=False))
+
+    def has(self, what: str) -> str:
+        """Return all texts of that kind of deed."""
+        return "\n".join(deed.text for deed in self.deeds(what))
+
+    def waits(self, text: str) -> bool:
+        """Return whether the message of that text waits in our own queue, for something that may take long."""
+        found = [row.state for row in rows(self.system, self.name) if row.message.text == text]
+        return found == [MessageState.QUEUED]
 
     def states(self) -> tuple[str, ...]:
         """Return where its messages stand."""
@@ -314,7 +324,7 @@ def reply_and_interrupt(case: Case) -> None:
     case.reply("sleep 60")
     case.wait("began", over + 1)
     case.reply("into the queue")
-    wait_until(lambda: any("into the queue" in deed.text for deed in case.deeds("received")), f"{case.name} has it")
+    wait_until(lambda: "into the queue" in case.has("received") or case.waits("into the queue"), f"{case.name} has it")
     case.verb("interrupt", lambda system: interrupt_standing(system, case.name, ACTOR))
 
 
@@ -354,6 +364,7 @@ class ClaimedProduct(Product):
         document = super().document()
         document["routing"]["defaultHarness"] = "claude"
         document["routing"]["tmux"]["startTimeoutSeconds"] = 5
+        document["routing"]["tmux"]["commandTimeoutSeconds"] = 30  # twenty sessions start at the same time
         sessions = [
             {
                 "name": name,
@@ -437,13 +448,14 @@ def _of_pasting(case: Case, row: Row) -> str:
 
 
 def _wait_quiet(case: Case) -> None:
-    """Wait until neither the program nor a message has moved for a while."""
+    """Wait until neither the program nor a message has moved for a while; longer for one that its harness has."""
     seen: list[tuple[float, object]] = [(time.monotonic(), None)]
 
     def quiet() -> bool:
         state = (len(case.deeds()), case.states())
         if state != seen[0][1]:
             seen[0] = (time.monotonic(), state)
-        return time.monotonic() - seen[0][0] >= QUIET
+        moves = any(word.startswith(UNDER_WAY) for word in case.states())
+        return time.monotonic() - seen[0][0] >= (5 * QUIET if moves else QUIET)
 
     wait_until(quiet, f"{case.name} is quiet", PATIENCE, every=0.1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from core.domain.delivering import PIECE_SETTLES
+from core.domain.delivering import PIECE_SETTLES, PREPARING_SETTLES
 from core.domain.framing import PASTE_END, PASTE_START, SUBMIT
 from core.domain.harness import (
     Ended,
@@ -24,7 +24,7 @@ from core.domain.harness import (
     TextTaken,
     TurnEnded,
 )
-from core.domain.pasting import pieces_of
+from core.domain.pasting import pieces_of, shows_text
 from core.harness.spool import discard, read_reports
 from core.names import new_instance, new_uid
 from core.ports import Harness, Transcript
@@ -126,15 +126,19 @@ class Stage:
 
     def clear(self) -> None:
         """Empty the composer. What comes within the settle time of a paste may be taken for a part of it."""
-        time.sleep(self.harness.traits.settle)
+        time.sleep(PREPARING_SETTLES * self.harness.traits.settle)
         self.keys(self.harness.traits.clear or b"")
-        time.sleep(self.harness.traits.settle)
+        time.sleep(PREPARING_SETTLES * self.harness.traits.settle)
 
     def paste(self, text: str) -> None:
-        """Paste a message in the pieces in which delivery does, and submit it after the settle time."""
-        pieces = pieces_of(f"{text} ", self.harness.traits) or ()
+        """Paste a message in the pieces in which delivery does, and submit it after the settle time, once it shows."""
+        traits = self.harness.traits
+        pieces = pieces_of(f"{text} ", traits) or ()
         self.keys(b"".join(PASTE_START + piece.encode() + PASTE_END for piece in pieces))
-        time.sleep(self.harness.traits.settle + PIECE_SETTLES.total_seconds() * len(pieces))
+        time.sleep(traits.settle + PIECE_SETTLES.total_seconds() * len(pieces))
+        if traits.echo is not None:
+            echo, whole = traits.echo, "".join(pieces)
+            wait_until(lambda: shows_text(self.screen(), whole, echo), f"its line shows {text!r}; {self.screen()}")
         self.keys(SUBMIT)
 
     def say(self, marker: str, text: str) -> None:

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,20 +35,22 @@ DRIVES: Mapping[Callable[[Case], None], tuple[str, ...]] = {
     restart_with_a_queue: (
         "boot hook never",  # it is waited for, longer than the drive takes
         "hooks never",
-        "transcript renamed",
+        "transcript renamed",  # of these three nothing tells what their queue held as they ended
         "transcript gone",
         "transcript of another form",
     ),
     pause_with_a_queue: (),
-    interrupt_with_a_queue: ("queue dropped at an escape",),
-    say_at_a_dialog: tuple(BEHAVIOURS),
+    interrupt_with_a_queue: ("queue dropped at an escape",),  # and then the text is gone
+    say_at_a_dialog: tuple(BEHAVIOURS),  # nobody answers it
 }
 QUICK = (say_in_mid_turn, restart_with_a_queue, pause_with_a_queue)
 NOT_SEEN: Mapping[Callable[[Case], None], tuple[str, ...]] = {
     say_at_a_dialog: ("dialog on the screen alone",)
 }  #: no source tells of it, and its screen is not read
 UNHEARD = ("usual", "boot hook never", "start hook never", "stop hook never", "start hook twice", "hooks never")
-IN_THREADS = ("usual", "newest", "transcript gone", "queue dropped at an escape")
+#: what is claimed of a behaviour and is not so. A hook that says that the turn is over is believed until it says more;
+#: no version has been seen to say it early.
+BELIEVED = {"stop hook early": "the row says idle, and a turn runs"}
 
 
 @contextmanager
@@ -63,6 +66,12 @@ def claimed(behaviours: Sequence[str], workspace: WorkspaceThread | None = None)
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def unbelievable(case: Case, events: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what is claimed of the session, is not so, and could be known better."""
+    believed = BELIEVED.get(case.behaviour)
+    return [claim for claim in false_claims(case, events) if believed is None or believed not in claim]
+
+
 @pytest.mark.parametrize(
     "drive",
     [pytest.param(each, marks=() if each in QUICK else pytest.mark.long, id=each.__name__) for each in DRIVES],
@@ -73,7 +82,7 @@ def test_no_claim_is_false(drive: Callable[[Case], None]) -> None:
         cases = product.drive(drive)
 
         events = product.events()
-        found = {case.behaviour: false_claims(case, events) for case in cases}
+        found = {case.behaviour: unbelievable(case, events) for case in cases}
         missing = {case.behaviour: untold(case) for case in cases if case.behaviour not in DRIVES[drive]}
     assert {behaviour: claims for behaviour, claims in found.items() if claims} == {}
     assert {behaviour: texts for behaviour, texts in missing.items() if texts} == {}
@@ -82,11 +91,14 @@ def test_no_claim_is_false(drive: Callable[[Case], None]) -> None:
 @pytest.mark.long
 def test_no_thread_claims_what_is_not_so() -> None:
     """A reply that an interruption has dropped is never ticked off, one that a turn took is taken once."""
-    with WorkspaceThread(retry_scale=0.01, ack_seconds=2.0) as workspace, claimed(IN_THREADS, workspace) as product:
+    with (
+        WorkspaceThread(retry_scale=0.01, ack_seconds=2.0) as workspace,
+        claimed(tuple(BEHAVIOURS), workspace) as product,
+    ):
         cases = product.drive(reply_and_interrupt)
 
         events = product.events()
-        found = {case.behaviour: false_claims(case, events) for case in cases}
+        found = {case.behaviour: unbelievable(case, events) for case in cases}
     assert {behaviour: claims for behaviour, claims in found.items() if claims} == {}
 
 
