@@ -264,8 +264,9 @@ def said_in(system: System, chat: Chat, channel: str, thread: str) -> tuple[Verd
 def test_a_program_that_reports_nothing_is_announced_as_one(stopped: System, chat: Chat, clock: HandClock) -> None:
     """What it cannot tell, what the mark means, and a button by which somebody far from the terminal looks at it."""
     brisk = replace(definition("scribe", slack=True), harness="brisk")
+    runs = replace(recorded(stopped, "scribe"), definition=brisk, harness_in_use="brisk")
 
-    announce_start(stopped, recorded(stopped, "scribe"), brisk, "with a new conversation")
+    announce_start(stopped, runs, brisk, "with a new conversation")
     drain(OutboundWorker(stopped, chat), clock)
 
     [root] = chat.messages
