@@ -44,7 +44,7 @@ from core.session.apart import Unforeseen, apart
 from core.session.steering import chat_of
 from core.sight.evidence import LOOK as EVIDENCE_LOOK
 from core.sight.evidence import Transcripts
-from core.sight.screens import AGAIN, Screens, Shown
+from core.sight.screens import AGAIN, Form, Screens, Shown
 from core.sight.situations import Authorized, Looker, Sight, timing_of, traits_of
 from core.system import System
 from core.values import replace
@@ -337,7 +337,7 @@ class Deliverer:
         now = self._now()
         if isinstance(chosen, Attempt | Stash | Clear | Submit):
             obstacle = self._screens.obstacle(record)
-            if obstacle is not None:
+            if obstacle is not None and not self._is_filled(chosen, situation, record, obstacle[0]):
                 return self._held_by(row, record, sight, *obstacle)
         match chosen:
             case Attempt():
@@ -362,6 +362,12 @@ class Deliverer:
                     self._let_wait(row, record, sight)
                 return min(until, now + LOOK) if until else now + LOOK
         return self._now()
+
+    def _is_filled(self, chosen: Step, situation: Situation, record: SessionRecord, shown: Shown) -> bool:
+        """Tell whether it is our own text that fills the screen: of its input line nothing but the end is seen then."""
+        if not isinstance(chosen, Submit) or shown.form is not Form.OTHER:
+            return False
+        return self._writer.shows(situation, record, "\n".join(shown.view.rows))
 
     def _held_by(
         self, row: InboxRow, record: SessionRecord, sight: Sight, shown: Shown, steady: bool

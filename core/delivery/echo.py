@@ -6,8 +6,6 @@ two Enters in one, of which the second answers what the first has opened.
 
 from core.domain.delivering import ECHO_UNREAD, ECHO_WITHIN, Situation
 from core.domain.framing import file_of, framed, pointer_to
-from core.domain.harness import Echo
-from core.domain.message import InboxRow
 from core.domain.pasting import input_line, shows_text
 from core.domain.session import SessionRecord
 from core.errors import NotRunning
@@ -38,7 +36,7 @@ class Echoes:
             screen = self._system.runner.screen(record.instance_id or "", _ROWS)
         except NotRunning:
             return False  # what writes will be told
-        line, shown = input_line(screen, echo), self._shows(screen, row, record, echo)
+        line, shown = input_line(screen, echo), self.shows(situation, record, screen)
         if number == 1:
             if shown:
                 self._entered[record.uid] = (row.token, line)
@@ -46,7 +44,9 @@ class Echoes:
         unchanged = self._entered.get(record.uid) == (row.token, line)
         return not shown or (unchanged and now < since + ECHO_UNREAD)
 
-    def _shows(self, screen: str, row: InboxRow, record: SessionRecord, echo: Echo) -> bool:
+    def shows(self, situation: Situation, record: SessionRecord, screen: str) -> bool:
+        """Tell whether a screen shows the end of the row's text; False where nobody knows how its harness would."""
+        row, echo = situation.row, situation.traits.echo
         file = file_of(row.message.id, self._system.paths.session(record.uid))
         texts = (framed(row.message), pointer_to(row.message, file))
-        return any(shows_text(screen, text, echo) for text in texts)
+        return echo is not None and any(shows_text(screen, text, echo) for text in texts)

@@ -196,6 +196,10 @@ class Writer:
             return self._system.clock.now()
         return now + (LOOK if written is Written.CLOSED else delivering.TOOL_MARGIN)
 
+    def shows(self, situation: Situation, record: SessionRecord, screen: str) -> bool:
+        """Tell whether a screen shows the end of the row's text, as the input line of its harness would."""
+        return self._echoes.shows(situation, record, screen)
+
     def _no_dialog(self, record: SessionRecord, sight: Sight) -> bool:
         """Tell whether no dialog is open or about to be: an Enter would answer it. Read right before one is written."""
         tool_at = self._looker.tool_at(record.uid)

@@ -80,6 +80,7 @@ def test_an_open_permission_dialog_gets_no_enter(talking: ClaudeProduct, answer:
     talking.wait_reply(thread, "not an answer", 60)
     if answer == "Yes":
         wait_until(made.exists, "the tool has run")
+    talking.wait_state("not an answer", "confirmed")
 
     assert before == (False, "waiting", "queued")
     assert made.exists() is (answer == "Yes")

@@ -74,7 +74,7 @@ def test_an_enter_waits_until_the_text_was_read(alone: ClaudeProduct) -> None:
     alone.wait_state("read late", "confirmed")
 
     assert meanwhile == "pasted"
-    [request] = alone.model.requests("read late")
+    request = alone.wait_request("read late")
     assert request.user.endswith("] read late")
 
 
