@@ -107,7 +107,7 @@ def test_what_a_person_takes_back_is_said_and_proved_later(talking: ClaudeProduc
 
 def test_a_session_whose_queue_begins_a_turn_is_busy(alone: ClaudeProduct) -> None:
     """No hook tells that it begins; its end is told, and then the session is idle."""
-    busy_with(alone, "[[sleep 4]]", "the next one [[sleep 6]]")
+    busy_with(alone, "[[sleep 12]]", "the next one [[sleep 6]]")
 
     alone.wait_request("the next one")
     during = alone.activity()
@@ -115,7 +115,7 @@ def test_a_session_whose_queue_begins_a_turn_is_busy(alone: ClaudeProduct) -> No
 
     assert during == "busy"
     assert alone.state_of("the next one [[sleep 6]]") == "confirmed"
-    assert alone.status() == "idle"
+    wait_until(lambda: alone.status() == "idle", "its own file says so a moment after its hook", 3)
 
 
 def test_a_blocked_text_is_reported_and_the_clear_keys_remove_it(stage: Stage, model: ModelServer) -> None:

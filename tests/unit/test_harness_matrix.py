@@ -8,6 +8,7 @@ from typing import Literal
 import pytest
 
 from core.domain import capability
+from core.harness.claude.versions import TRIED
 from tests.harness.matrix import PAGE, Run, page, read
 from tests.harness.recording import VARIABLE, Capability, Recording
 
@@ -95,6 +96,15 @@ def test_every_case_of_the_suite_names_what_it_shows() -> None:
     )
 
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_the_page_is_of_the_versions_that_are_told_as_tried() -> None:
+    """What `status` calls tried was run whole; README and the make target name the same."""
+    root = PAGE.parents[1]
+
+    assert f"| capability | {' | '.join(TRIED)} |" in PAGE.read_text().splitlines()
+    assert f"[Tried](docs/harness-matrix.md): {', '.join(TRIED)} |" in (root / "README.md").read_text()
+    assert f"CLAUDE_CODE_TRIED := {' '.join(TRIED)}\n" in (root / "Makefile").read_text()
 
 
 def test_the_matrix_has_a_row_for_whatever_a_session_is_said_to_lack() -> None:
