@@ -122,7 +122,7 @@ def test_what_its_model_gets_as_pasted_is_told_by_its_records(stage: Stage, mode
     stage.expect_turns(2)
 
     [request] = model.requests("line 7")
-    [taken] = [event for event in stage.of(TextTaken) if "#echo1" in event.prompt]
+    taken = stage.expect(TextTaken, lambda event: "#echo1" in event.prompt)
     parts = (text,) if wrapped(request) else ()
     [reported] = [event for event in stage.of(PromptReported) if "#echo1" in event.prompt]
     assert taken.pasted == parts
