@@ -2,10 +2,10 @@
 
 import logging
 
-from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.bolt import AsyncApp
 from bot.clients import quiet_logger
 from bot.listeners import register_listeners
 from bot.listeners.actions import Buttons

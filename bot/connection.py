@@ -5,7 +5,6 @@ import logging
 import random
 from typing import Any
 
-from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
@@ -13,6 +12,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 
 from bot import payloads
 from bot.applock import app_lock
+from bot.bolt import send_async_response
 from bot.errors import PERMANENT
 from bot.middleware import COMMIT
 from bot.reading import Reading, asked, pause, unless

@@ -5,13 +5,13 @@ import logging
 from collections.abc import Awaitable, Coroutine
 from typing import Any, Protocol, TypeVar
 
-from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot import payloads
 from bot.app import Self
 from bot.backfill import Committed, Sweeper
+from bot.bolt import AsyncApp
 from bot.bridge import AsyncDoor
 from bot.errors import ASYNC_FAILURES, beyond_waiting, channel_error
 from bot.middleware import Intake

@@ -1,7 +1,6 @@
 """Everything that the bot listens to, a module for each feature of Slack."""
 
-from slack_bolt.async_app import AsyncApp
-
+from bot.bolt import AsyncApp
 from bot.listeners import actions, commands, others, replies
 from bot.listeners.actions import Buttons
 from bot.listeners.commands import Sessions

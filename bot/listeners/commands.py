@@ -4,10 +4,10 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from slack_bolt.async_app import AsyncApp
 from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot import payloads
+from bot.bolt import AsyncApp
 from bot.bridge import AsyncDoor
 from bot.directory import Directory
 from bot.listeners.responding import NOT_SAID, respond

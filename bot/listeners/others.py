@@ -2,7 +2,7 @@
 
 import re
 
-from slack_bolt.async_app import AsyncApp
+from bot.bolt import AsyncApp
 
 
 def register(app: AsyncApp) -> None:

@@ -1,7 +1,6 @@
 """Messages of channels: the intake has committed what is a reply; what remains is the acknowledgement."""
 
-from slack_bolt.async_app import AsyncApp
-
+from bot.bolt import AsyncApp
 from bot.middleware import commit_before_ack
 
 EVENTS = ("message.channels", "message.groups")  #: the subscriptions that bring them

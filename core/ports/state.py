@@ -151,6 +151,10 @@ class Database(Protocol):
         """Make the database where there is none. Raises StoreBroken."""
         ...
 
+    def leave(self) -> None:
+        """Let go of what this thread holds to use it, outside of a transaction; its next use begins anew."""
+        ...
+
     def is_there(self) -> bool:
         """Tell whether there is one that holds anything. Raises StoreBroken where that cannot be seen."""
         ...

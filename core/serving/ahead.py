@@ -4,6 +4,7 @@ A service lives for long. Later there may be no descriptor left to read a file w
 no folder any more.
 """
 
+import sys
 from importlib import import_module
 
 _MODULES = (
@@ -37,14 +38,15 @@ _MODULES = (
     "core.tools.toolset",
     "core.tools.toolsocket",
     "cronsim",
-    "psutil",
+    "ctypes",
     "resource",
     "shutil",
     "termios",
 )
+_WITHOUT_PROC = () if sys.platform == "linux" else ("psutil",)
 
 
 def import_ahead() -> None:
     """Import it."""
-    for name in _MODULES:
+    for name in (*_MODULES, *_WITHOUT_PROC):
         import_module(name)

@@ -18,6 +18,7 @@ from core.errors import CoreError, Refused, StoreBroken, StoreGone
 from core.process.connections import Connections
 from core.process.controlsocket import ControlSocket, NoAnswer, Talk, ask
 from core.process.logs import bound_log
+from core.process.memory import give_back
 from core.process.poke import Poke
 from core.process.presence import ServiceLock
 from core.store.files import private_folder, secure_root
@@ -30,6 +31,7 @@ _PASSING = (OSError, MemoryError, ImportError, CoreError)  #: no descriptor, no 
 _LONGEST_PAUSE = 60.0
 _LOOK_SECONDS = 2.0  #: between two looks at the files that nobody may take away
 _PING_SECONDS = 1.0
+_CALM_SECONDS = 1.0  #: after the boot's sweep, so that what it has caused is posted
 _STEADY_SECONDS = 30.0  #: a worker that works for so long is well again
 
 Run = Callable[[threading.Event], None]
@@ -257,7 +259,10 @@ class Service:
             _LOG.error("boot sweep failed", extra={"reason": str(error)})
             self._sweep_report = {"sessions": [], "ok": False, "detail": str(error)}
         self._swept.set()
-        stopping.wait()
+        self._system.database.leave()
+        if not stopping.wait(_CALM_SECONDS):
+            give_back()
+            stopping.wait()
 
     def _sweep_answer(self) -> Mapping[str, Any]:
         self._swept.wait()

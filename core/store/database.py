@@ -242,6 +242,13 @@ class SqliteDatabase:
 
             raise damaged(self._path, found)
 
+    def leave(self) -> None:
+        """See Database. The last connection stays: SQLite removes the log with it."""
+        with self._opening, self._translated:
+            if len(self._sessions) > 1 and (session := self._sessions.pop(threading.current_thread(), None)):
+                self._local.session = None
+                session.connection.close()
+
     def close(self) -> None:
         """Close every thread's connection. No thread may be inside a call."""
         with self._opening, self._translated:

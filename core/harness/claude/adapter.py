@@ -27,6 +27,7 @@ from core.domain.tools import SERVER
 from core.errors import HarnessNotInstalled, InvalidValue
 from core.harness.base import SETTINGS, find_executable
 from core.harness.claude.arguments import asks_for_bypass, mode_arguments, refuse_owned, take_settings
+from core.harness.claude.below import descendants
 from core.harness.claude.files import MANAGED, ClaudeFiles, read_settings
 from core.harness.claude.retries import retry_of
 from core.harness.claude.screens import UNCHECKED, shows_input_line, tells_unchecked
@@ -215,7 +216,7 @@ class ClaudeHarness:
         own = read_opinion(self._files.status(pane_pid))
         if own is not None:
             return own
-        return next((found for pid in _descendants(pane_pid) if (found := read_opinion(self._files.status(pid)))), None)
+        return next((found for pid in descendants(pane_pid) if (found := read_opinion(self._files.status(pid)))), None)
 
     def shows_input_line(self, rows: Sequence[str]) -> bool:
         """Return whether the screen's rows show the line in which a message is written."""
@@ -254,13 +255,3 @@ class ClaudeHarness:
 
     def _conversation(self, context: SessionContext, session_id: str) -> Path:
         return self._files.conversation(context.cwd, session_id)
-
-
-def _descendants(pid: int) -> list[int]:
-    """Return the processes below one; none where it has gone."""
-    import psutil  # here, since what only lists sessions must not pay for it
-
-    try:
-        return [process.pid for process in psutil.Process(pid).children(recursive=True)]
-    except psutil.Error:
-        return []

@@ -35,8 +35,10 @@ def run_service(settings: Settings, environ: Mapping[str, str]) -> int:
     from core.descriptors import raise_limit
     from core.process.closed import close_process
     from core.process.logs import log_to_stderr
+    from core.process.memory import share_one_heap
     from core.serving.assembly import build_service
 
+    share_one_heap()
     refuse_alone(settings)
     log_to_stderr(logging.INFO)
     raise_limit()

@@ -453,3 +453,33 @@ def test_a_database_that_is_begun_is_told(paths: StatePaths, clock: StandingCloc
         database.close()
 
     assert told == ["begun"]
+
+
+def test_a_thread_that_leaves_begins_anew_and_takes_no_file_along(database: SqliteDatabase) -> None:
+    """What a thread holds is let go of where others hold the files open, and all that was written is there for it."""
+
+    def held() -> int:
+        return len(database._sessions)
+
+    database.open()
+    database.leave()
+    assert held() == 1  # the last one: SQLite would remove the log with it, and others are told that it is gone
+    left, ended = threading.Event(), threading.Event()
+
+    def other() -> None:
+        database.open()
+        left.set()
+        ended.wait(40)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert left.wait(40)
+    with database.transaction(durable=False):
+        assert database.ingested("i-1", "r-1")
+    database.leave()
+    assert held() == 1
+    with database.transaction(durable=False):
+        assert not database.ingested("i-1", "r-1")
+    assert held() == 2
+    ended.set()
+    thread.join()
