@@ -349,7 +349,7 @@ class Requests:
             self.end(request, RequestState.EXPIRED, _expired(request))
         elif record_of_instance(self._system, request.instance) is None:
             self.end(request, RequestState.GONE, ENDED)
-        elif now >= max(request.asked_at, self._began) + _GRACE:
+        elif now >= max(request.settled_at or request.asked_at, self._began) + _GRACE:
             self.end(request, RequestState.GONE, LOST)
 
     def _enter(self, request_id: str) -> None:

@@ -97,6 +97,7 @@ class DialogWatch:
         self._system = system
         self._screens = Screens(system)
         self._shows = shows
+        self._began = system.clock.now()
         self._unsteady: set[str] = set()  #: instances of which one look is not enough
         self._showing: set[str] = set()  #: instances with a dialog in their thread
 
@@ -122,6 +123,7 @@ class DialogWatch:
         waits = opinion is not None and opinion.state in ASKING_STATES
         if not (held or waits or activity.state is ActivityState.STARTING):
             return False
+        known = self._known(record)
         try:
             shown, steady = self._screens.look(record)
         except (NotRunning, TmuxSilent):
@@ -129,7 +131,7 @@ class DialogWatch:
         if not steady:
             self._unsteady.add(activity.instance)
         if shown.dialog is not None:
-            return steady and self._stands(record, shown.dialog, survey)
+            return steady and self._stands(record, shown.dialog, survey, known)
         if held and (shown.form is Form.INPUT or (steady and not waits)):
             return self._over(record, opinion)
         if steady and waits and shown.form is Form.OTHER and not held:
@@ -141,13 +143,30 @@ class DialogWatch:
         by_hook = activity.state in (ActivityState.PERMISSION, ActivityState.QUESTION)
         return by_hook or is_there(self._system.paths.session(record.uid) / ASKING)
 
-    def _stands(self, record: SessionRecord, dialog: Dialog, survey: Survey | None) -> bool:
+    def _known(self, record: SessionRecord) -> frozenset[str]:
+        """Return the digests of the dialogs that the thread shows, and of those that are being answered.
+
+        Asked for before a look: what that look sees may be answered, and gone, by the time it is told. What an earlier
+        service was answering is answered by nobody any more.
+        """
+        if not self._shows:
+            return frozenset()
+        answering = [
+            one
+            for one in self._system.requests.untold()
+            if one.kind is RequestKind.DIALOG and one.instance == record.instance_id
+            if one.settled_at is not None and one.settled_at >= self._began
+        ]
+        return frozenset(one.digest for one in (*_shown(self._system, record), *answering))
+
+    def _stands(self, record: SessionRecord, dialog: Dialog, survey: Survey | None, known: frozenset[str]) -> bool:
         news = hold(self._system, record, dialog)
         remark = self._system.harnesses.get(resolve_record(record, self._system.settings).harness).remark(dialog.text)
         if remark:
             tell_once(self._system, record, remark.format(name=record.name))
         if self._shows and not self._attended(record, survey):
-            show(self._system, record, dialog)
+            if digest_of(dialog) not in known:
+                show(self._system, record, dialog)
             self._showing.add(record.instance_id or "")
         return news
 
@@ -188,27 +207,22 @@ def close(system: System, record: SessionRecord, reason: str) -> None:
         settle(system, request, RequestState.GONE, reason)
 
 
-def show(system: System, record: SessionRecord, dialog: Dialog) -> bool:
-    """Show the dialog in the session's thread, with a button for each way to answer it; False if it is shown.
+def show(system: System, record: SessionRecord, dialog: Dialog) -> None:
+    """Show the dialog in the session's thread, with a button for each way to answer it.
 
     What was shown before in its place is over. Raises StoreBroken.
     """
     if not has_thread(system, record):
-        return False
+        return
     from core.observing.asking import post_of, settle
 
-    digest = digest_of(dialog)
     with system.database.transaction(durable=True):
-        opened = _shown(system, record)
-        if any(request.digest == digest for request in opened):
-            return False
-        for request in opened:
+        for request in _shown(system, record):
             settle(system, request, RequestState.GONE, REPLACED)
-        request = _request(system, record, dialog, digest)
+        request = _request(system, record, dialog, digest_of(dialog))
         system.requests.add(request)
         system.outbox.add([post_of(request)])
     system.poke()
-    return True
 
 
 def tell_once(system: System, record: SessionRecord, remark: str) -> None:

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -29,6 +30,7 @@ from core.system import System
 from tests.integration.delivery.conftest import settle
 from tests.support.chat import Chat
 from tests.support.killed import run_until
+from tests.support.outgoing import HandClock
 from tests.support.talking import record_of, rows, taken, talking, times
 from tests.support.tmux import soon, wait_until
 from tests.support.world import ACTOR, World, events
@@ -266,6 +268,45 @@ def test_a_kill_at_the_key_chooses_once_and_leaves_no_dialog_unseen(bound: Syste
     assert (killed.code, told) == (-9, "")
     assert [line for line in screen(bound).splitlines() if "You chose" in line] == [f"● You chose: {chosen}"]
     assert opened(bound) == []
+
+
+def test_a_dialog_that_is_being_answered_is_not_shown_anew(bound: System) -> None:
+    """It stands for a moment after the press; where that came to nothing, it has buttons again."""
+    menu(bound)
+    service = Service(bound)
+    request = service.shown()
+    answered = service.requests.answer(request, "alice", "slack:U1", text="red")
+    assert answered is not None
+    since = bound.clock.now()
+    service.until(lambda: bound.clock.now() - since > timedelta(seconds=1), "it was looked at for a while")
+    meanwhile = opened(bound)
+
+    service.requests.end(answered, RequestState.GONE, "the key was not taken")
+    again = service.shown()
+
+    assert meanwhile == []
+    assert again.id != request.id
+    assert service.press("red") == ""
+
+
+def test_an_answer_is_not_given_up_while_it_is_carried_out(bound: System) -> None:
+    """However long the dialog stood before; one that was cut off is, some time later."""
+    menu(bound)
+    request = Service(bound).shown()
+    clock = HandClock()
+    requests = Requests(replace(bound, clock=clock))
+    clock.ahead = 60
+    answered = requests.answer(request, "alice", "slack:U1", text="red")
+
+    requests.turn()
+    during = bound.requests.get(request.id)
+    clock.ahead = 120
+    requests.turn()
+    after = bound.requests.get(request.id)
+
+    assert answered == during
+    assert after is not None
+    assert after.state is RequestState.GONE
 
 
 def test_a_dialog_can_be_left(bound: System) -> None:
