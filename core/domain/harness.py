@@ -139,6 +139,7 @@ class Launch:
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
+    keeps_rows: bool = False  #: draws each row by itself: the terminal cuts one that is too wide, and breaks none
 
 
 MAIN = "main"  #: the agent of a harness that nobody named

@@ -23,6 +23,7 @@ from core.session.sessions import Resolved
 from core.store.files import broken, own_folder, write_private
 
 LONGEST_BRIEF = 1 << 20  #: bytes
+_BREAKS_NO_ROW = r"\033[?7l"  #: DECAWM off: what is written beyond the last column stays in its row
 LONGEST_OUTPUT = 1 << 26  #: bytes of what is kept of a screen and its history
 
 
@@ -136,9 +137,10 @@ def drop_spool(paths: StatePaths, instance: str) -> bool:
 
 
 def launcher_text(launch: Launch, secrets: tuple[str, ...]) -> str:
-    """Return the script that the pane runs: it drops the secrets and becomes the harness."""
+    """Return the script that the pane runs: it drops the secrets, sets the terminal up and becomes the harness."""
     drop = f"unset {' '.join(secrets)}\n" if secrets else ""
-    return f"#!/bin/sh\n{drop}exec {shlex.join(launch.argv)}\n"
+    setup = f"printf '{_BREAKS_NO_ROW}'\n" if launch.keeps_rows else ""
+    return f"#!/bin/sh\n{drop}{setup}exec {shlex.join(launch.argv)}\n"
 
 
 def write_launcher(context: SessionContext, launch: Launch, secrets: tuple[str, ...]) -> Path:

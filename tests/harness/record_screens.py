@@ -35,6 +35,7 @@ QUESTIONS = {
     ]
 }
 LONG = "[[tool bash for i in 1 2 3; do\n  touch made-$i\ndone; printf '%s' " + "a" * 150 + "]]"
+JOINED = "\U0001f469\U0001f3fd\u200d\U0001f52c" * 150  #: of which Claude Code and tmux 3.3 count other columns
 UNCHECKED = "[[tool bash curl http://127.0.0.1:1/; rm -rf kept]]"
 _BLINKS = re.compile("[●✻✶✳✢✽·]")
 
@@ -145,6 +146,15 @@ def talking(recorder: Recorder) -> None:
     recorder.keep("input-half-typed")
 
 
+def joining(recorder: Recorder) -> None:
+    """Keep the input line below rows that are too wide for the terminal."""
+    recorder.stage.start_ready()
+    for number in range(2):
+        recorder.ask(f"text {number}: {JOINED}", "ECHO")
+        recorder.stage.expect_turns(number + 1)
+    recorder.keep("input-joined-emoji")
+
+
 def planning(recorder: Recorder) -> None:
     """Keep the question whether a plan is to be carried out."""
     recorder.stage.start_ready()
@@ -216,6 +226,8 @@ def main() -> None:
             one.keep("dialog-bypass")
         with recorder(model) as one:
             talking(one)
+        with recorder(model) as one:
+            joining(one)
         with recorder(model, ("--permission-mode", "plan")) as one:
             planning(one)
         with recorder(model, ("--permission-mode", "auto")) as one:

@@ -193,7 +193,8 @@ class ClaudeHarness:
         ours = ("--mcp-config", str(servers_file(context)), "--settings", str(context.folder / SETTINGS))
         mode = self._mode(context.args, context.cwd)
         last = () if prompt is None else ("--", prompt)
-        return Launch((self._executable(), *conversation, *ours, *mode, *rest, *last))
+        argv = (self._executable(), *conversation, *ours, *mode, *rest, *last)
+        return Launch(argv, keeps_rows=True)  # tmux 3.3 gives joined emoji twice the columns that it counts
 
     def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
         """Return what a hook report means."""

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shlex
 import shutil
 import signal
 import subprocess
@@ -28,6 +27,7 @@ from core.domain.pasting import pieces_of, shows_text
 from core.harness.spool import discard, read_reports
 from core.names import new_instance, new_uid
 from core.ports import Harness, Transcript
+from core.session.launching import launcher_text
 from tests.support.tmux import PATIENCE, alive, wait_until
 
 E = TypeVar("E", bound=HarnessEvent)
@@ -81,7 +81,7 @@ class Stage:
         self.harness.prepare(self.context)
         launch = self.harness.launch(self.context, resume=resume, prompt=prompt)
         script = self.context.folder / "launch"
-        script.write_text(f"exec {shlex.join(launch.argv)}\n")
+        script.write_text(launcher_text(launch, ()))
         self.tmux(
             "new-session", "-d", "-s", "scribe", "-x", "120", "-y", "50", "-c", str(self.context.cwd), f"sh {script}"
         )

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from core.domain.harness import Launch
 from core.domain.pane import Pane, View, Written
 from core.errors import NotRunning
+from core.session.launching import launcher_text
 from core.tmux.control import ControlTransport
 from core.tmux.runner import TmuxRunner
 from tests.support.tmux import PrivateTmux, launcher, soon, wait_until
@@ -49,6 +51,18 @@ def test_a_screen_is_shown_row_by_row(private: PrivateTmux, runner: TmuxRunner) 
     assert view.rows[: len(ROWS)] == ROWS
     assert len(view.rows) == 50
     assert (view.cursor, view.application_keys) == ((2, 2), False)
+
+
+def test_a_row_that_is_too_wide_moves_none_below_it(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """A harness that draws rows may count fewer columns than the terminal: what is beyond the edge is cut."""
+    show = Launch(("/bin/sh", "-c", "printf '%0300d\\nthe frame' 0; exec cat"), keeps_rows=True)
+    path = private.folder / "too-wide"
+    path.write_text(launcher_text(show, ()))
+    path.chmod(0o700)
+    pane = private.spawn(runner, path)
+    wait_until(lambda: any("the frame" in row for row in runner.view(pane.tag).rows), "it is drawn")
+
+    assert runner.view(pane.tag).rows[:3] == ("0" * 200, "the frame", "")
 
 
 def test_the_other_form_of_the_arrow_keys_is_told(private: PrivateTmux, runner: TmuxRunner) -> None:

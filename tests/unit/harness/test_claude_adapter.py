@@ -152,6 +152,7 @@ def test_fresh_and_resumed_command_lines(
     ours = ("--mcp-config", tools, "--settings", settings, "--permission-mode", "default")
     assert resumed.argv == (program, "--resume", context.session_id, *ours, *theirs)
     assert fresh.env == {}
+    assert (fresh.keeps_rows, resumed.keeps_rows) == (True, True)
 
 
 def modes(claude: ClaudeHarness, context: SessionContext, *args: str) -> list[tuple[str, ...]]:

@@ -65,6 +65,13 @@ def test_launcher_without_secrets_only_becomes_the_harness() -> None:
     assert launcher_text(Launch(("claude",)), ()) == "#!/bin/sh\nexec claude\n"
 
 
+def test_a_harness_that_draws_rows_has_a_terminal_that_breaks_none() -> None:
+    """What the terminal counts wider than the harness is cut at the edge: broken, it would shift every row below."""
+    text = launcher_text(Launch(("printf", "%s", "drawn"), keeps_rows=True), ())
+
+    assert subprocess.run(["/bin/sh", "-c", text], capture_output=True, check=True).stdout == b"\x1b[?7ldrawn"
+
+
 def test_long_boot_prompt_goes_by_file(context: SessionContext) -> None:
     """Above the limit in bytes the argument only says where to read."""
     path = context.folder / "boot-prompt.md"
