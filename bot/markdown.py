@@ -31,7 +31,8 @@ def load() -> None:
 @cache
 def _reader() -> "MarkdownIt":
     from markdown_it import MarkdownIt
-    from markdown_it.rules_block import reference
+    from markdown_it.rules_block import reference, table
+    from markdown_it.rules_block.table import escapedSplit, getLine
     from markdown_it.rules_inline.emphasis import tokenize
 
     class Reader(MarkdownIt):
@@ -44,6 +45,24 @@ def _reader() -> "MarkdownIt":
         """Take a definition only for an address: of `[^1]: note` and `[ERROR]: it failed` the words would be lost."""
         line = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
         return bool(_DEFINED.match(line)) and reference(state, start, end, silent)
+
+    def whole_table(state: "StateBlock", start: int, end: int, silent: bool) -> bool:
+        """Join the cells beyond the head's to the last one: by GitHub's rule their words would be lost."""
+        before = len(state.tokens)
+        if not table(state, start, end, silent):
+            return False
+        row: list[Token] = []
+        for token in state.tokens[before:]:
+            if token.type == "tr_open":
+                row = []
+            elif token.type == "inline":
+                row.append(token)
+            elif token.type == "tr_close" and row[0].map:
+                cells = escapedSplit(getLine(state, row[0].map[0]).strip())
+                cells = [cell.strip() for cell in cells[cells[0] == "" :]]
+                surplus = " | ".join(cells[len(row) :]).rstrip("| ")
+                row[-1].content += f" | {surplus}" if surplus else ""
+        return True
 
     def emphasis(state: "StateInline", silent: bool) -> bool:
         """Leave `2*3*4`, `(*.py)` and `"*"` alone: CommonMark would pair such stars, and they would be gone."""
@@ -63,6 +82,7 @@ def _reader() -> "MarkdownIt":
 
     reader = Reader("commonmark", {"html": False}).enable(["table", "strikethrough"])
     reader.block.ruler.at("reference", defined)
+    reader.block.ruler.at("table", whole_table, {"alt": ["paragraph", "reference"]})
     reader.inline.ruler.at("emphasis", emphasis)
     reader.inline.ruler.after("text", "bare_address", _bare_address)
     return reader

@@ -197,6 +197,31 @@ def test_a_table_is_shown_in_columns() -> None:
     )
 
 
+def test_cells_beyond_the_head_stand_in_the_last_column() -> None:
+    """A bar within code ends a cell by GitHub's rule; what it makes one cell too many is shown where it was written."""
+    table = "| type | what |\n|---|---|\n| `str|None` | optional, never empty |\n| int | a number |"
+
+    shown = ["`str | None` | optional, never empty", "int  | a number"]
+    assert render(table).splitlines()[3:5] == shown
+
+
+WORD = st.text("abcdefgh", min_size=1, max_size=6)
+CELL = st.lists(WORD | WORD.map(lambda word: f"`{word}|{word}`") | WORD.map(lambda word: f"**{word}**"), max_size=3)
+ROWS = st.lists(st.lists(CELL.map(" ".join), min_size=1, max_size=6), min_size=1, max_size=4)
+AROUND = st.sampled_from([("", ""), ("> ", "> "), ("- ", "  "), ("> 1. ", ">    ")])
+
+
+@given(st.integers(1, 3), ROWS, AROUND, st.booleans())
+@settings(deadline=None)
+def test_every_word_of_a_table_is_shown(width: int, rows: list[list[str]], around: tuple[str, str], bars: bool) -> None:
+    """However many cells a row has, with bars at its ends or without, in quotes and lists; in their order."""
+    head = [f"head{'x' * at}" for at in range(width)]
+    lines = [f"| {' | '.join(cells)} |" if bars else " | ".join(cells) for cells in (head, ["---"] * width, *rows)]
+    markdown = "\n".join((around[1] if at else around[0]) + line for at, line in enumerate(lines))
+
+    assert re.findall("[a-hx]", render(markdown)) == re.findall("[a-hx]", markdown)
+
+
 def test_what_is_no_table_stays() -> None:
     """A bar alone, a delimiter of another width, and tables inside fences."""
     assert render("a | b\nc | d") == "a | b\nc | d"
