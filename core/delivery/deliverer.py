@@ -377,11 +377,14 @@ class Deliverer:
             return self._now() + AGAIN
         if shown.dialog is not None and hold(self._system, record, shown.dialog):
             return self._now()  # looked at anew, and decided by that
-        remedy = f"go back to its input line there: `the-loop standing attach {record.name} --write`"
+        attach = f"`the-loop standing attach {record.name} --write`"
+        reason, remedy = delivering.NO_INPUT_LINE, f"go back to its input line there: {attach}"
+        if shown.line is not None and shown.line.mode:
+            reason, remedy = delivering.in_mode(shown.line.mode), f"empty that line and leave the mode there: {attach}"
         for each in self._rows(record.uid):
             first = each.message.id == row.message.id and each.state in WAITING
             if (first or each.state is MessageState.PENDING) and each.message.kind not in TICKS:
-                self._recorder.wait(each, delivering.NO_INPUT_LINE, remedy, note=True)
+                self._recorder.wait(each, reason, remedy, note=True)
         return self._now() + LOOK
 
     def _dialog_over(self, record: SessionRecord, sight: Sight) -> bool:

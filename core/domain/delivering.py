@@ -54,6 +54,11 @@ PASSING = frozenset(
 _DELIVERS = frozenset({Action.DELIVER, Action.DELIVER_PACED})
 
 
+def in_mode(mode: str) -> str:
+    """Return the reason of what waits for an input line that takes no message in its mode."""
+    return f"its input line is in {mode}"
+
+
 class PaneState(Enum):
     """What tmux says of the pane that the row is meant for, or was pasted into."""
 

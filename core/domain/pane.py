@@ -36,6 +36,13 @@ class View:
     application_keys: bool = False  #: its program asked for the other form of the arrow keys
 
 
+@dataclass(frozen=True)
+class InputLine:
+    """The line in which a message is written, as a screen shows it."""
+
+    mode: str = ""  #: what the line is in where it takes no message (`shell mode`); "": what is typed is a message
+
+
 class Receipt(Enum):
     """What a guarded line leaves on the pane once it has written, as a pane option."""
 

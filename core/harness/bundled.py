@@ -20,6 +20,7 @@ from core.domain.harness import (
     SessionContext,
     Traits,
 )
+from core.domain.pane import InputLine, View
 from core.domain.session import Definition
 from core.errors import InvalidValue
 from core.harness.base import SETTINGS
@@ -128,10 +129,10 @@ class BundledHarness:
         """Read the agent's status file."""
         return read_opinion(context.folder / _STATE / "sessions" / f"{pane_pid}.json")
 
-    def shows_input_line(self, rows: Sequence[str]) -> bool:
-        """Return whether the last row that is not empty is the input line."""
-        last = next((row for row in reversed(rows) if row.strip()), "")
-        return last.removeprefix("✻ ").rstrip() == ">" or last.removeprefix("✻ ").startswith("> ")
+    def input_line(self, view: View) -> InputLine | None:
+        """Return the last row that is not empty, if that is the input line."""
+        last = next((row for row in reversed(view.rows) if row.strip()), "").removeprefix("✻ ")
+        return InputLine() if last.rstrip() == ">" or last.startswith("> ") else None
 
     def remark(self, dialog: str) -> str:
         """Return "": its dialogs say all there is."""

@@ -21,6 +21,7 @@ from core.domain.harness import (
     SessionContext,
     Traits,
 )
+from core.domain.pane import InputLine, View
 from core.domain.session import Definition
 from core.errors import InvalidValue, UnsupportedHarness
 from core.harness.base import find_executable, make_folders
@@ -141,9 +142,9 @@ class GenericHarness:
         """Return None."""
         return None
 
-    def shows_input_line(self, rows: Sequence[str]) -> bool:
-        """Return False: what its input line looks like is not known."""
-        return False
+    def input_line(self, view: View) -> InputLine | None:
+        """Return None: what its input line looks like is not known."""
+        return None
 
     def remark(self, dialog: str) -> str:
         """Return "": nothing is known of its dialogs."""

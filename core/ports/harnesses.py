@@ -16,6 +16,7 @@ from core.domain.harness import (
     Traits,
     TurnSeen,
 )
+from core.domain.pane import InputLine, View
 from core.domain.session import Definition
 
 
@@ -106,8 +107,8 @@ class Harness(Protocol):
         """Ask a source other than the hooks what the live harness does; None where none knows."""
         ...
 
-    def shows_input_line(self, rows: Sequence[str]) -> bool:
-        """Return whether the screen's rows show the line in which a message is written; see Traits.input_line."""
+    def input_line(self, view: View) -> InputLine | None:
+        """Return the line in which a message is written; None where it is not shown. See Traits.input_line."""
         ...
 
     def remark(self, dialog: str) -> str:

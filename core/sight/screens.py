@@ -6,7 +6,7 @@ A program redraws its screen in pieces, and one look may see half of it, so what
 from datetime import datetime, timedelta
 from enum import Enum
 
-from core.domain.pane import View
+from core.domain.pane import InputLine, View
 from core.domain.screens import Dialog, read_dialog
 from core.domain.session import SessionRecord
 from core.errors import NotRunning
@@ -23,6 +23,7 @@ class Form(Enum):
     """What a screen shows."""
 
     INPUT = "input"  #: the line in which a message is written
+    MODE = "mode"  #: that line, in a mode in which what is typed is no message
     DIALOG = "dialog"
     OTHER = "other"  #: neither: a view of something, half a redraw, or a form that is not known
 
@@ -34,20 +35,22 @@ class Shown:
     form: Form
     view: View
     dialog: Dialog | None = None
+    line: InputLine | None = None  #: of INPUT and MODE
 
     def same(self, other: "Shown") -> bool:
         """Return whether both show the same, wherever a cursor is."""
         if self.dialog is not None:
             return self.dialog.same(other.dialog)
-        return self.form is other.form
+        return self.form is other.form and self.line == other.line
 
 
 def look(system: System, record: SessionRecord) -> Shown:
     """Look once. Raises NotRunning, TmuxSilent, UnsupportedHarness."""
     harness = system.harnesses.get(resolve_record(record, system.settings).harness)
     view = system.runner.view(record.instance_id or "")
-    if harness.traits.input_line and harness.shows_input_line(view.rows):
-        return Shown(Form.INPUT, view)
+    line = harness.input_line(view) if harness.traits.input_line else None
+    if line is not None:
+        return Shown(Form.MODE if line.mode else Form.INPUT, view, line=line)
     dialog = read_dialog(view.rows)
     return Shown(Form.OTHER if dialog is None else Form.DIALOG, view, dialog)
 

@@ -1,7 +1,8 @@
 """Records what real Claude Code shows, for the tests of what reads screens: `python -m tests.harness.record_screens`.
 
 CLAUDE_CODE_VERSION says which version. Each screen becomes `tests/unit/harness/screens/<version>/<what>.txt`; the
-first words of its name tell what a reader must find: `input` an input line, `dialog` a dialog, `view` neither.
+first words of its name tell what a reader must find: `input` an input line, `mode` one that takes no message now,
+`dialog` a dialog, `view` none of these.
 """
 
 import json
@@ -136,7 +137,7 @@ def talking(recorder: Recorder) -> None:
     wait_until(lambda: "Restore the" in recorder.stage.screen(), "the list of earlier points", 30)
     recorder.keep("dialog-rewind")
     recorder.press("Escape", "!")
-    recorder.keep("input-shell")
+    recorder.keep("mode-shell")
     recorder.press("BSpace", "/")
     recorder.keep("input-commands")
     recorder.press("BSpace", "?")

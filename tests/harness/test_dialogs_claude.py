@@ -173,3 +173,23 @@ def test_auto_mode_asks_nothing_that_the_thread_does_not_show(talking: ClaudePro
     assert [label.split()[0] for label in answered] == ASKED.get(VERSION, ["Enter:", "Yes"])
     assert len(told) == len(talking.events("standing.unchecked")) == ("Yes" in answered)
     assert kept.exists() is ("Yes" not in answered)
+
+
+def test_nothing_is_typed_into_a_line_in_shell_mode(talking: ClaudeProduct) -> None:
+    """Whoever typed `!` and went has left it so: a reply waits, is run by no shell, and goes in behind it."""
+    thread = serve(talking)
+    talking.wait_status("idle")
+    proof = talking.folder / "work" / "proof"
+    with talking.person() as person:
+        person.press(b"!")
+        wait_until(lambda: "! for shell mode" in talking.screen(), "the mode", 20)
+    text = f"please look\ntouch {proof}"
+
+    talking.workspace.say("alice", "agents", text, thread)
+    talking.wait_state(text, "queued")
+    talking.wait_reply(thread, "its input line is in shell mode", 40)
+    talking.keys("BSpace")
+    talking.wait_reply(thread, "ECHO: [alice via slack", 60)
+
+    assert not proof.exists()
+    assert talking.moves(text)[-1] == "confirmed"

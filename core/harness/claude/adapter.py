@@ -22,6 +22,7 @@ from core.domain.harness import (
     SessionContext,
     Traits,
 )
+from core.domain.pane import InputLine, View
 from core.domain.session import Definition
 from core.domain.tools import SERVER
 from core.errors import HarnessNotInstalled, InvalidValue
@@ -30,7 +31,7 @@ from core.harness.claude.arguments import asks_for_bypass, mode_arguments, refus
 from core.harness.claude.below import descendants
 from core.harness.claude.files import MANAGED, ClaudeFiles, read_settings
 from core.harness.claude.retries import retry_of
-from core.harness.claude.screens import UNCHECKED, shows_input_line, tells_unchecked
+from core.harness.claude.screens import UNCHECKED, read_input_line, tells_unchecked
 from core.harness.claude.servers import undecided
 from core.harness.claude.silence import hooks_off
 from core.harness.claude.trust import ClaudeTrust
@@ -219,9 +220,9 @@ class ClaudeHarness:
             return own
         return next((found for pid in descendants(pane_pid) if (found := read_opinion(self._files.status(pid)))), None)
 
-    def shows_input_line(self, rows: Sequence[str]) -> bool:
+    def input_line(self, view: View) -> InputLine | None:
         """Return whether the screen's rows show the line in which a message is written."""
-        return shows_input_line(rows)
+        return read_input_line(view)
 
     def remark(self, dialog: str) -> str:
         """Return what helps where auto mode's check cannot be reached; "" for every other dialog."""

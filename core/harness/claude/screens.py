@@ -5,10 +5,12 @@ As seen of 2.1.197, 2.1.280 and 2.1.332. A dialog stands in the place of the inp
 """
 
 import re
-from collections.abc import Sequence
+
+from core.domain.pane import InputLine, View
 
 _FRAME = re.compile(r"─{8,}")
-_MARK = re.compile(r"[❯>!#&](?:\s|$)")  #: `!` of a shell command, the others of a prompt
+_MARK = re.compile(r"(?P<mark>[❯>!#&])(?:\s|$)")
+_MODES = {"!": "shell mode", "#": "memory mode", "&": "background mode"}  #: the text is run, or kept, but no message
 _ELSEWHERE = re.compile(r"\s+(?:❯\s|search prompts:)")  #: below the input line: keys go to a list, or to a search
 _UNCHECKED = re.compile(r"auto mode can.t check actions", re.IGNORECASE)
 
@@ -18,15 +20,17 @@ UNCHECKED = (
 )
 
 
-def shows_input_line(rows: Sequence[str]) -> bool:
-    """Tell whether the screen shows the line in which a message is written."""
+def read_input_line(view: View) -> InputLine | None:
+    """Return the line in which a message is written, None where the screen does not show it."""
+    rows = view.rows
     frames = [number for number, row in enumerate(rows) if _FRAME.match(row)]
     if len(frames) < 2:
-        return False
+        return None
     upper, lower = frames[-2:]
-    if upper + 1 == lower or not _MARK.match(rows[upper + 1]):
-        return False
-    return not any(_ELSEWHERE.match(row) for row in rows[lower + 1 :])
+    marked = _MARK.match(rows[upper + 1])
+    if upper + 1 == lower or marked is None or any(_ELSEWHERE.match(row) for row in rows[lower + 1 :]):
+        return None
+    return InputLine(mode=_MODES.get(marked["mark"], ""))
 
 
 def tells_unchecked(dialog: str) -> bool:

@@ -115,7 +115,7 @@ def test_a_transcript_shows_no_dialog(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", ["input-idle", "input-narrow", "input-shell", "input-half-typed", "input-shortcuts"])
+@pytest.mark.parametrize("name", ["input-idle", "input-narrow", "mode-shell", "input-half-typed", "input-shortcuts"])
 def test_an_input_line_is_no_dialog(version: str, name: str) -> None:
     """It has a mark like a cursor, and no choices."""
     assert read_dialog(shown(version, name)) is None
