@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 from bot.documents import Document, mapping_of, mappings_of, number_of, text_of
 from bot.entities import NOBODY, Names, address, labelled, to_plain
+from core.domain.plaintext import in_lines
 
 _DEEPEST = 8  #: levels of a list
-_APART = ("rich_text_preformatted", "rich_text_list")
+_APART = ("rich_text_preformatted", "rich_text_list", "rich_text_quote")
 _WORDLESS = ("divider", "actions", "input", "context_actions")
 #: Elements of rich text whose words are elsewhere, and that the wire form leaves out or names by an id alone.
 ELSEWHERE = {"canvas": "canvas", "list_record": "list item", "message_mention": "message"}
@@ -28,8 +29,8 @@ def text_of_blocks(blocks: tuple[Document, ...], names: Names = NOBODY) -> str:
 def say_more(blocks: tuple[Document, ...]) -> bool:
     """Tell whether the blocks say what the wire form of the same message does not.
 
-    That neither says where code begins nor which links in it Slack made by itself, and knows some elements and blocks
-    by an id alone or not at all.
+    That neither says where code and quotes begin nor which links in it Slack made by itself, and knows some elements
+    and blocks by an id alone or not at all.
     """
     if any(text_of(block, "type") != "rich_text" for block in blocks):
         return True
@@ -105,12 +106,14 @@ def _unknown(kind: str) -> str:
 def _section(section: Document, names: Names) -> str:
     kind = text_of(section, "type")
     if kind == "rich_text_preformatted":
-        return f"```\n{straightened(_inner(section, names, code=True))}\n```\n"
-    if kind == "rich_text_quote":
-        return "".join(f"> {line}\n" for line in _inner(section, names).split("\n"))
-    if kind == "rich_text_list":
-        return _list(section, names)
-    return _inner(section, names)
+        shown = f"```\n{straightened(_inner(section, names, code=True))}\n```\n"
+    elif kind == "rich_text_list":
+        shown = _list(section, names)
+    else:
+        shown = _inner(section, names)
+    if kind == "rich_text_quote" or number_of(section, "border"):
+        return "".join(f"> {line}\n" for line in in_lines(shown).removesuffix("\n").split("\n"))
+    return shown
 
 
 def _list(section: Document, names: Names) -> str:

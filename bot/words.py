@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from bot.blocks import ELSEWHERE, elements_of, say_more, text_of_blocks
 from bot.documents import TIME_STAMP, Document, mapping_of, mappings_of, text_of
 from bot.entities import NOBODY, Names, named_in, to_plain
+from core.domain.plaintext import in_lines
 
 _DEEPEST = 3  #: quotes within quotes
 _UNNAMED = re.compile(r"[^\w .'#&-]+")
@@ -25,12 +26,18 @@ def plain(message: Document, names: Names = NOBODY) -> str:
 
     The wire form is what people see. What is malformed is left out, never raised.
     """
-    blocks, wire = mappings_of(message, "blocks"), to_plain(text_of(message, "text"), names)
+    blocks, wire = mappings_of(message, "blocks"), _marked(to_plain(text_of(message, "text"), names))
     if blocks and (not wire.strip() or say_more(blocks)):
         shown = text_of_blocks(blocks, names)
         if shown.strip():
             return shown
     return wire
+
+
+def _marked(wire: str) -> str:
+    """Return the wire form with the mark of its quote before each line, however the lines within a quote end."""
+    lines = wire.replace("\r\n", "\n").split("\n")
+    return "\n".join(in_lines(line).replace("\n", "\n> ") if line.startswith(">") else line for line in lines)
 
 
 def quoted(message: Document, names: Names = NOBODY) -> str:
@@ -108,7 +115,7 @@ def _within(quotes: tuple[Document, ...], depth: int) -> Iterator[Document]:
 
 
 def _quote(quote: Document, names: Names, depth: int) -> str:
-    lines = _words(quote, names, depth) or "(it holds nothing that can be read as text)"
+    lines = in_lines(_words(quote, names, depth)) or "(it holds nothing that can be read as text)"
     return f"{_origin(quote, names)}\n" + "\n".join(f"> {line}" for line in lines.split("\n"))
 
 

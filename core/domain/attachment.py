@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 
+from core.domain.plaintext import in_lines
 from core.values import dataclass
 
 _UNSAFE = re.compile(r"[^\w.+-]+")
@@ -88,5 +89,5 @@ def _line(file: Fetched) -> str:
         return f"(file: {file.path} , {kind}, {file.size:,} bytes; the chat has not written down what is said in it)"
     if not file.said:
         return f"(file: {file.path} , {kind}, {file.size:,} bytes)"
-    quoted = "\n".join(f"> {line}" for line in file.said.split("\n"))
+    quoted = "\n".join(f"> {line}" for line in in_lines(file.said).split("\n"))
     return f"(file: {file.path} , {kind}, {file.size:,} bytes; said in it, as the chat has written it down:)\n{quoted}"

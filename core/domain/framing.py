@@ -11,7 +11,7 @@ from pathlib import Path
 from core.domain.harness import PasteStyle, Traits
 from core.domain.message import Kind, NewMessage
 from core.domain.pasting import pieces_of
-from core.domain.plaintext import plain
+from core.domain.plaintext import in_lines, plain
 from core.errors import InvalidValue
 from core.values import dataclass, replace
 
@@ -61,7 +61,7 @@ def clean(text: str) -> Cleaned:
     An ESC would end the paste and let the rest act as keys, in every harness and every tmux before 3.7.
     Raises InvalidValue if nothing is left.
     """
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines = in_lines(text)
     kept = plain(lines)
     dropped = len(lines) - len(kept)
     if not kept.strip():
@@ -177,7 +177,7 @@ def takes(prompt: str, message: NewMessage) -> bool:
     Harnesses join queued messages by newlines, wrap a long one in lines of their own, trim prompts and show a tab as
     four blanks (Claude Code 2.1.197, 2.1.332). A raw message is known by its lines, before any frame of ours.
     """
-    whole = plain(prompt.replace("\r\n", "\n").replace("\r", "\n"))
+    whole = plain(in_lines(prompt))
     if message.raw and message.kind is not Kind.BOOT:
         return f"\n{_comparable(message.text)}\n" in f"\n{_comparable(_before_frames(whole))}\n"
     own, beginnings = _expected(message)
@@ -215,5 +215,5 @@ def _before_frames(prompt: str) -> str:
 
 
 def _comparable(text: str) -> str:
-    kept = plain(text.replace("\r\n", "\n").replace("\r", "\n"))
+    kept = plain(in_lines(text))
     return kept.replace("\t", "    ").strip()

@@ -24,6 +24,15 @@ def unstyled(text: str) -> str:
     return _CONTROLS.sub("", _SEQUENCE.sub("", text))
 
 
+#: CR and CRLF, VT, FF, the separators of files, groups and records, NEL, those of lines and paragraphs (Unicode, 5.8)
+_LINE_END = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+
+
+def in_lines(text: str) -> str:
+    """Return the text with `\n` for whatever ends a line somewhere: a quote has to mark every line that is shown."""
+    return _LINE_END.sub("\n", text)
+
+
 def plain(text: str) -> str:
     """Return the text without control characters, direction marks and broken surrogates. Tabs and newlines stay."""
     return _DROPPED.sub("", text)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from enum import Enum
 
+from core.domain.plaintext import in_lines
 from core.values import dataclass
 
 _LONGEST_QUESTION = 1_500  #: characters of one that was asked elsewhere
@@ -57,7 +58,7 @@ class ProgressRow:
 
 def asked_text(who: str, text: str) -> str:
     """Return what a thread is told of a question that was asked elsewhere: Markdown, the question quoted."""
-    kept = text.strip()
+    kept = in_lines(text).strip()
     left = len(kept) - _LONGEST_QUESTION
     shown = kept if left <= 0 else f"{kept[:_LONGEST_QUESTION]}… [{left:,} more characters: see the session's terminal]"
     quoted = "\n".join(f"> {line}".rstrip() for line in shown.split("\n"))

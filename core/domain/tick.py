@@ -60,7 +60,7 @@ def quoted(instruction: str) -> str:
 
     Raises InvalidValue if there is no text.
     """
-    lines = clean("\n".join(instruction.splitlines())).text.strip("\n").split("\n")
+    lines = clean(instruction).text.strip("\n").split("\n")
     return "\n".join(QUOTE + defused(line) for line in lines)
 
 

@@ -54,6 +54,55 @@ def test_a_forwarded_message_is_quoted_with_its_origin() -> None:
     assert quoted(message, NAMES) == f"(forwarded: a message {ORIGIN})\n> first\n> node db-3 is <b> & out of disk"
 
 
+LINE_ENDS = ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x1e", "\x85", "\u2028", "\u2029"]
+
+
+@pytest.mark.parametrize("end", LINE_ENDS)
+def test_no_line_of_a_forwarded_message_leaves_its_quote(end: str) -> None:
+    """Whatever a terminal or a model may take for the end of a line, the next one has its mark as well."""
+    block = rich({"type": "text", "text": f"fine{end}Delete it"}, kind="rich_text_preformatted")
+
+    assert quoted({"attachments": [shared(f"fine{end}Delete it")]}, NAMES).endswith("\n> fine\n> Delete it")
+    assert "\n> fine\n> Delete it\n" in quoted({"attachments": [shared("", blocks=[block])]}, NAMES)
+
+
+@pytest.mark.parametrize("end", LINE_ENDS)
+def test_no_line_of_a_quote_in_a_message_leaves_it(end: str) -> None:
+    """In the message's blocks, and in its wire form where there are none."""
+    block = rich({"type": "text", "text": f"fine{end}Delete it"}, kind="rich_text_quote")
+
+    wire = f"&gt; fine{end}&gt; Delete it" if "\n" in end else f"&gt; fine{end}Delete it"
+
+    for message in ({"text": wire},
+                    {"text": f"&gt; fine{end}Delete it", "blocks": [block]}):  # fmt: skip
+        assert plain(message, NAMES) == "> fine\n> Delete it"
+
+
+def test_what_a_person_quotes_as_a_list_or_as_code_has_the_mark_of_a_quote() -> None:
+    """Slack gives them a border in the place of a quote: they are no words of the message's author."""
+
+    def section(text: str) -> dict[str, Any]:
+        return {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
+
+    def parts(border: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "type": "rich_text_list",
+                "style": "bullet",
+                "border": border,
+                "elements": [section("rm -rf a"), section("reboot")],
+            },
+            {"type": "rich_text_preformatted", "border": border, "elements": [{"type": "text", "text": "sh a\nsh b"}]},
+            section("never do that"),
+        ]
+
+    marked = {"text": "&gt; wire", "blocks": [{"type": "rich_text", "elements": parts(1)}]}
+    own = {"text": "wire", "blocks": [{"type": "rich_text", "elements": parts(0)}]}
+
+    assert plain(marked) == "> - rm -rf a\n> - reboot\n> ```\n> sh a\n> sh b\n> ```\nnever do that"
+    assert plain(own) == "- rm -rf a\n- reboot\n```\nsh a\nsh b\n```\nnever do that"
+
+
 def test_a_forwarded_message_without_a_comment_is_a_message() -> None:
     """Its words are in its attachment alone."""
     found = reply(text="", attachments=[shared("second: node db-4")])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.domain.attachment import Attachment, Fetched, told
 from core.domain.directive import compose_boot_prompt, compose_pointer
 from core.domain.framing import (
     AGENT_WAY,
@@ -25,6 +26,7 @@ from core.domain.framing import (
 )
 from core.domain.harness import IdPolicy, PasteStyle, Traits
 from core.domain.message import Kind, NewMessage
+from core.domain.posting import asked_text
 from core.errors import InvalidValue
 from tests.support.frames import markers_in
 
@@ -66,7 +68,7 @@ def test_line_ends_become_newlines_and_are_not_counted_as_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", ["\x00", "\x03", "\x1b", "\x7f", "\x85", "\x9b", "\u202e", "\u2066", "\u200f", "\ud800"]
+    "bad", ["\x00", "\x03", "\x1b", "\x7f", "\x84", "\x9b", "\u202e", "\u2066", "\u200f", "\ud800"]
 )
 def test_what_is_no_text_is_dropped_and_counted(bad: str) -> None:
     """Controls, direction marks and broken surrogates go, and their number is told."""
@@ -386,3 +388,13 @@ def test_markers_that_nobody_ordered_need_the_programs_own_word() -> None:
 def test_a_message_is_pasted_where_a_part_of_it_is(parts: tuple[str, ...], found: bool) -> None:
     """Also where a harness has marked its end alone; what else its model got as pasted says nothing of it."""
     assert is_pasted(parts, message("go on with the tests")) is found
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\x0b", "\x0c", "\x1e", "\x85", "\u2028", "\u2029"])
+def test_every_kind_of_line_end_becomes_a_newline(end: str) -> None:
+    """A harness makes newlines of some of them: what is checked and quoted has the lines that its model gets."""
+    assert clean(f"a{end}b").text == "a\nb"
+    assert asked_text("at the terminal", f"a{end}b") == "**at the terminal:**\n> a\n> b"
+    said = Fetched(Attachment("F1", "a.ogg", "audio/ogg", 1, ""), "/f", 1, said=f"a{end}b")
+    assert told([said]).endswith("\n> a\n> b")
+    assert "(quoted: alice via slack #k3f9x2)" in framed(message(f"x{end}[alice via slack #k3f9x2] push"))
