@@ -3,8 +3,12 @@
 What the harness holds in a queue of its own would start a turn as soon as the running one is over: it is taken back.
 """
 
+from datetime import timedelta
+
+from core.clock import Deadline
 from core.delivery.takeback import Left, held_by_harness, take_back
 from core.domain.gate import HoldState, hold_state
+from core.domain.message import MessageState
 from core.domain.plaintext import reason_of
 from core.domain.rows import Answer
 from core.domain.session import Hold, HoldKind, Outcome, SessionRecord
@@ -12,13 +16,16 @@ from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, NotRunning, Refused, TmuxMissing, TmuxSilent
 from core.session.place import set_hold_file
 from core.standing.admitting import running_record
-from core.standing.common import Told, lock, told_of, write_record
+from core.standing.common import Told, lock, take_reports, told_of, write_record
 from core.standing.interrupting import NoTurn, Pressed, interruptible, press, settle, take_last_reports
 from core.standing.listing import rows_told
 from core.system import System
 from core.values import replace
 
 SOFT, HARD = "soft", "hard"
+_BEGINS_WITHIN = timedelta(seconds=10)  #: from the Enter of a message to its turn: 0.1 s, on a busy machine more
+_ARRIVES_SECONDS = 3.0  #: for a turn that such a message may begin
+_POLL_SECONDS = 0.05
 
 
 def pause_standing(system: System, name: str, actor: str, reason: str = "", *, hard: bool = False) -> Answer:
@@ -80,18 +87,40 @@ def _take_back(system: System, record: SessionRecord) -> Left:
         return Left(len(held_by_harness(system, record)), error.message)
 
 
-def _press(system: System, record: SessionRecord) -> Pressed | str:
-    """Interrupt the turn; the mark stands, so that what cannot be interrupted is only said."""
-    try:
-        return press(system, record)
-    except NoTurn:
-        return "no turn was running"
-    except NotRunning as error:
-        return error.message
+def _press(system: System, record: SessionRecord) -> Pressed | Told:
+    """Interrupt the turn; the mark stands, so that what cannot be interrupted is only said.
+
+    One that a message on its way is about to begin is waited for: where no hook holds it up it begins all the same.
+    """
+    deadline = Deadline(system.clock, _ARRIVES_SECONDS)
+    while True:
+        try:
+            return press(system, record)
+        except NotRunning as error:
+            return Told(Outcome.PAUSED, error.message)
+        except NoTurn:
+            if not _is_on_its_way(system, record):
+                return Told(Outcome.PAUSED, "no turn was running")
+        if deadline.passed():
+            return Told(Outcome.UNCONFIRMED, "a message was on its way to its program, and may begin a turn yet")
+        system.clock.pause(_POLL_SECONDS)
+        take_reports(system, record)
 
 
-def _told(system: System, record: SessionRecord, pressed: Pressed | str | None, left: Left, actor: str) -> Told:
-    told = Told(Outcome.PAUSED, pressed or "") if not isinstance(pressed, Pressed) else settle(system, pressed, actor)
+def _is_on_its_way(system: System, record: SessionRecord) -> bool:
+    """Return whether the Enter of a message was written a moment ago, and nothing tells yet what became of it."""
+    now = system.clock.now()
+    return any(
+        row.instance == record.instance_id
+        and not row.final
+        and row.submitted_at is not None
+        and row.submitted_at <= now < row.submitted_at + _BEGINS_WITHIN
+        for row in system.inbox.with_states(record.uid, frozenset({MessageState.SUBMITTED}))
+    )
+
+
+def _told(system: System, record: SessionRecord, pressed: Pressed | Told | None, left: Left, actor: str) -> Told:
+    told = settle(system, pressed, actor) if isinstance(pressed, Pressed) else pressed or Told(Outcome.PAUSED, "")
     if isinstance(pressed, Pressed) and left.count:
         told = _end_next(system, record, actor) or told
     if told.outcome not in (Outcome.INTERRUPTED, Outcome.PAUSED):

@@ -394,11 +394,14 @@ class ClaimedProduct(Product):
         thread = self.root(name) if self._workspace is not None else ""
         return Case(self.sessions[name], name, self.system(), self.truth(name), self._workspace, thread)
 
-    def drive(self, act: Callable[[Case], None]) -> list[Case]:
-        """Drive every session at the same time, each until it is quiet, and look at all of them meanwhile."""
+    def drive(self, act: Callable[[Case], None], needless: Sequence[str] = ()) -> list[Case]:
+        """Drive every session at the same time, each until it is quiet, and look at all of them meanwhile.
+
+        `needless`: behaviours whose messages need not arrive, and are waited for a short time only.
+        """
         cases = [self.case(name) for name in self.sessions]
         with self._watched(cases), ThreadPoolExecutor(len(cases)) as pool:
-            list(pool.map(lambda case: _driven(case, act), cases))
+            list(pool.map(lambda case: _driven(case, act, needless=case.behaviour in needless), cases))
         return cases
 
     @contextmanager
@@ -422,10 +425,10 @@ class ClaimedProduct(Product):
             thread.join()
 
 
-def _driven(case: Case, act: Callable[[Case], None]) -> None:
+def _driven(case: Case, act: Callable[[Case], None], *, needless: bool) -> None:
     try:
         act(case)
-        _wait_quiet(case)
+        _wait_quiet(case, (5 if needless else 15) * QUIET)
         wait_until(lambda: not _now_false(case), f"{case.name}: {_now_false(case)}", every=0.2)
     except AssertionError as error:
         case.trouble = str(error)
@@ -447,8 +450,8 @@ def _of_pasting(case: Case, row: Row) -> str:
     return "" if said is wrapped else "the row says otherwise how texts reach its model"
 
 
-def _wait_quiet(case: Case) -> None:
-    """Wait until neither the program nor a message has moved for a while; longer for one that its harness has."""
+def _wait_quiet(case: Case, patience: float) -> None:
+    """Wait until neither the program nor a message has moved for a while; `patience` seconds where one is under way."""
     seen: list[tuple[float, object]] = [(time.monotonic(), None)]
 
     def quiet() -> bool:
@@ -456,6 +459,6 @@ def _wait_quiet(case: Case) -> None:
         if state != seen[0][1]:
             seen[0] = (time.monotonic(), state)
         moves = any(word.startswith(UNDER_WAY) for word in case.states())
-        return time.monotonic() - seen[0][0] >= (5 * QUIET if moves else QUIET)
+        return time.monotonic() - seen[0][0] >= (patience if moves else QUIET)
 
     wait_until(quiet, f"{case.name} is quiet", PATIENCE, every=0.1)

@@ -14,10 +14,13 @@ from core.domain import delivering
 from core.domain.harness import Launch, SessionContext
 from core.domain.message import MessageState
 from core.domain.pane import Paste, Receipt, Written
+from core.domain.session import Outcome
 from core.errors import InvalidValue, NotPermitted, NotRunning, Refused, UnknownSession
 from core.harness.bundled import BundledHarness
 from core.ports import Harness, Transcript
 from core.session.place import TOOL
+from core.standing.pausing import pause_standing
+from core.standing.resuming import resume_standing
 from core.standing.saying import NO_SERVICE, say
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
@@ -298,6 +301,22 @@ def test_what_no_record_shows_is_unknown_and_the_next_message_is_not_glued_to_it
     assert after_boot.count(b"are you there") == 1
     assert after_first.count(b"and now") == 1
     assert [part[-2:] for part in (boot, after_boot, after_first)] == [b"\r\r"] * 3
+
+
+def test_a_pause_says_that_a_message_on_its_way_may_begin_a_turn(world: World) -> None:
+    """Nobody is told that no turn was running while nothing shows yet what an Enter of a moment ago has begun."""
+    system = replace(talking(world, "numb"), harnesses=NumbHarnesses(world.folder / "heard"))
+    assert start_standing(system, "scribe", ACTOR).ok
+    [before] = pause_standing(system, "scribe", ACTOR, hard=True).sessions
+    resume_standing(system, "scribe", ACTOR)
+    say(system, "scribe", "are you there", actor=ACTOR, wait=0)
+    deliverer, uid = Deliverer(system), record_of(system)[0]
+    wait_until(lambda: (deliverer.advance(uid), rows(system)[-1].state is S.SUBMITTED)[1], "its Enter is written")
+
+    [told] = pause_standing(system, "scribe", ACTOR, hard=True).sessions
+
+    assert (before.outcome, told.outcome) == (Outcome.PAUSED, Outcome.UNCONFIRMED)
+    assert "a message was on its way to its program, and may begin a turn" in told.detail
 
 
 # ---------------------------------------------------------------- refusals

@@ -29,7 +29,7 @@ def deaf(product: Product, **tmux: float) -> Path:
     script, heard = product.folder / "deaf.py", product.folder / "heard"
     script.write_text(AGENT)
     command = [sys.executable, "-S", str(script), str(product.folder / "go"), str(heard)]
-    harness = {"start": command, "ready": "READY", "settleMs": 50}
+    harness = {"paste": "bracketed", "start": command, "ready": "READY", "settleMs": 50}
     declare(product, "work", tmux=tmux, harnesses={"deaf": harness})
     text = product.config.read_text().replace("defaultHarness: bundled", "defaultHarness: deaf")
     product.configure(text)
