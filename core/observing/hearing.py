@@ -16,7 +16,7 @@ from core.domain.observing import second_guess
 from core.domain.pane import Pane
 from core.domain.session import Phase, SessionRecord
 from core.errors import NotRunning, TmuxSilent
-from core.observing.observer import follow_conversation, ingest_record, over_key, take_told
+from core.observing.observer import follow_conversation, ingest_record, take_told
 from core.observing.silence import mark_silent
 from core.ports import TurnRecord
 from core.session.place import context_of
@@ -150,7 +150,7 @@ class Hearing:
         if not named:
             ended = activity.turn_ended_at if activity is not None else None
             return ended is None or ended < turn.began_at
-        return all(system.database.ingested(instance, over_key(name)) for name in named)
+        return all(system.database.end_told(instance, name, turn.over_at or turn.began_at) for name in named)
 
 
 def notice_start(system: System, record: SessionRecord, opinion: Opinion | None, *, has_turn: bool = False) -> None:

@@ -160,11 +160,6 @@ def _take_all(system: System, record: SessionRecord, harness: Harness, reports: 
     return True
 
 
-def over_key(turn: str) -> str:
-    """Return the key under which it is kept, once an instance, that the end of that turn was told."""
-    return f"over:{turn}"
-
-
 def take_told(system: System, record: SessionRecord, read: Read) -> None:
     """Take in what the conversation's own record tells in the place of hooks. Raises StoreBroken."""
     _commit(system, record, read)
@@ -288,7 +283,7 @@ def _take(
         taken.answers += sum(system.outbox.add(asked_elsewhere(system, record, report, event, CHANNEL)))
     if isinstance(event, TurnEnded | TurnFailed):
         if event.turn and report.agent == MAIN:
-            system.database.ingested(record.instance_id or "", over_key(event.turn))
+            system.database.end_told(record.instance_id or "", event.turn, at)
         messages = turn_over(system, record, at, failed=isinstance(event, TurnFailed))
         if isinstance(event, TurnFailed) and silenced is None and report.agent == MAIN:
             from core.observing.failures import note_failure

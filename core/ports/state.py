@@ -171,8 +171,12 @@ class Database(Protocol):
         """Record that a spool report is being taken in; False if it was before. Part of the open transaction."""
         ...
 
+    def end_told(self, instance: str, turn: str, at: datetime) -> bool:
+        """Record that the end of a turn is being told; False if it was before. Part of the open transaction."""
+        ...
+
     def forget_reports(self, instance: str) -> None:
-        """Forget which reports of an instance were taken in, once its spool folder is gone."""
+        """Forget which reports of an instance were taken in, and its turns, once its spool folder is gone."""
         ...
 
     def heard(self, channel_kind: str, mark: str, now: datetime, until: datetime, *, durable: bool) -> bool:

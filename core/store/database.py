@@ -155,10 +155,15 @@ class SqliteDatabase:
         """Record that a spool report is being taken in; False if it was before. Part of the open transaction."""
         return self.write(queries.ADD_REPORT, (instance, report)) == 1
 
+    def end_told(self, instance: str, turn: str, at: datetime) -> bool:
+        """Record that the end of a turn is being told; False if it was before. Part of the open transaction."""
+        return self.write(queries.TELL_TURN_ENDED, (instance, turn, iso(at))) == 1
+
     def forget_reports(self, instance: str) -> None:
-        """Forget which reports of an instance were taken in, once its spool folder is gone."""
+        """Forget which reports of an instance were taken in, and its turns, once its spool folder is gone."""
         with self.transaction(durable=False):
             self.write(queries.FORGET_REPORTS, (instance,))
+            self.write(queries.FORGET_ENDED_TURNS, (instance,))
 
     def heard(self, channel_kind: str, mark: str, now: datetime, until: datetime, *, durable: bool) -> bool:
         """Record that a request of a chat is being taken; False if it was before. It is known until then."""

@@ -337,6 +337,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE activities ADD COLUMN silent_why TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE activities ADD COLUMN retrying TEXT NOT NULL DEFAULT ''",
     ),
+    (
+        "CREATE TABLE ended_turns (instance TEXT, turn TEXT, at TEXT NOT NULL, "
+        "PRIMARY KEY (instance, turn)) WITHOUT ROWID",
+        "DELETE FROM reports WHERE report LIKE 'over:%'",
+    ),
 )
 
 

@@ -270,6 +270,8 @@ FORGET_PROGRESS = "DELETE FROM progress WHERE uid = ?"
 
 ADD_REPORT = "INSERT INTO reports (instance, report) VALUES (?, ?) ON CONFLICT DO NOTHING"
 FORGET_REPORTS = "DELETE FROM reports WHERE instance = ?"
+TELL_TURN_ENDED = "INSERT INTO ended_turns (instance, turn, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+FORGET_ENDED_TURNS = "DELETE FROM ended_turns WHERE instance = ?"
 
 # ---------------------------------------------------------------- which requests of a chat were heard
 

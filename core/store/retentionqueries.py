@@ -96,6 +96,7 @@ DROP_OVER_POSTS = f"""
 
 DROP_COUNTED = (
     "DELETE FROM spoken WHERE rowid IN (SELECT rowid FROM spoken WHERE at < ? LIMIT ?)",
+    "DELETE FROM ended_turns WHERE (instance, turn) IN (SELECT instance, turn FROM ended_turns WHERE at < ? LIMIT ?)",
     "DELETE FROM restarts WHERE rowid IN (SELECT rowid FROM restarts WHERE at < ? LIMIT ?)",
 )
 DROP_REFUSED = """

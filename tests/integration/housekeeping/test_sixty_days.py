@@ -23,7 +23,18 @@ from tests.unit.store.samples import a_binding, a_message
 
 NAMES = ("builder", "scribe", "watcher")
 KEPT = 14  #: days, as is the default
-TABLES = ("inbox", "outbox", "reports", "marks", "attachments", "requests", "loop_runs", "spoken", "ends")
+TABLES = (
+    "inbox",
+    "outbox",
+    "reports",
+    "ended_turns",
+    "marks",
+    "attachments",
+    "requests",
+    "loop_runs",
+    "spoken",
+    "ends",
+)
 
 
 def thread_of(name: str) -> str:
