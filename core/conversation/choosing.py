@@ -1,7 +1,8 @@
 """Answers a dialog in a session's terminal for a person in a chat, by its cursor and never blindly.
 
 The cursor is moved a row at a time until it stands at the choice of that text, and only then is the last key written.
-Each key is refused by the server unless the screen still shows the dialog as it was seen a moment before.
+Each key is refused by the server unless the screen still shows each row of the dialog as it was seen a moment before,
+after all that takes time was done.
 """
 
 from datetime import timedelta
@@ -47,17 +48,17 @@ class Chooser:
         with self._system.locks.hold(record.name, "answer a dialog", _LOCK_SECONDS):
             hand = _Hand(self._system, record, request)
             try:
-                seen = hand.see()
+                there = hand.see() is not None
             except TmuxSilent:
                 return SILENT
-            if seen is None:
+            if not there:
                 self._requests.end(request, RequestState.GONE, CLOSED)
                 return CLOSED
             moved = self._requests.answer(request, by, actor, text=request.questions[0].options[place].label)
             if moved is None:
                 return None
             try:
-                failed = hand.choose(seen, place)
+                failed = hand.choose(hand.see(), place)  # anew: a disk may take its time, and so may whoever types
             except TmuxSilent:
                 failed = SILENT
             if failed:
@@ -75,12 +76,9 @@ class _Seen:
     dialog: Dialog
 
     @property
-    def rows(self) -> tuple[int, ...]:
-        """Return the rows that tell it from others, and where its cursor is."""
-        dialog = self.dialog
-        title = next((row for row, text in enumerate(dialog.body, dialog.top) if text.strip()), dialog.top)
-        closing = (dialog.top + len(dialog.body),) if dialog.closing else ()
-        return tuple(dict.fromkeys((title, *(choice.row for choice in dialog.choices), *closing)))
+    def rows(self) -> range:
+        """Return all its rows that the screen shows: what one does not ask about, another may."""
+        return range(self.dialog.top, self.dialog.top + len(self.dialog.body) + len(self.dialog.closing))
 
 
 class _Hand:

@@ -16,13 +16,17 @@ from datetime import datetime
 from core.domain.pane import Pane, Paste, Receipt, Spawn, View
 from core.names import TARGET_PREFIX
 from core.processmark import MARKER, limit_of
-from core.tmux.language import DATA, Line, literal_format, spell
+from core.tmux.language import DATA, Command, Line, literal_format, spell
 
 #: How the command line begins that each pane of ours is started with; the instance follows, and a blank. tmux notes it
 #: as it makes the pane, and anew for whatever is started in the pane's place: so it is the pane's tag.
 OURS = f"/usr/bin/env {MARKER}="
 REFUSED = "@the_loop_refused"  #: token of the latest write that the guard refused
 ANSWER = "the-loop:"  #: begins the words by which a guarded line tells what it did
+
+_NOW, _BEFORE = "@the_loop_now", "@the_loop_before"  #: rows of a pane, while one line compares them
+_SAMPLE = 200  #: bytes of a buffer that a format has (paste_make_sample in tmux's paste.c), escapes among them
+_LINE_END = len(r"\n")
 
 DONE, DEAD, ALIVE, CLOSED, LATE, ABSENT = "done", "dead", "alive", "closed", "late", "absent"
 CHANGED = "changed"
@@ -57,14 +61,15 @@ def write_line(
     deadline: datetime,
     *,
     keep_controls: bool,
-    as_seen: tuple[str, str] | None = None,
+    seen: tuple[View, Sequence[int]] | None = None,
 ) -> Line:
     """Return the line that loads the data, pastes it into the pane as it is, and leaves the receipt.
 
-    `keep_controls`: tmux 3.7 and later rewrite control characters of a paste unless they are told not to. `as_seen`:
-    see `still_shows`.
+    `keep_controls`: tmux 3.7 and later rewrite control characters of a paste unless they are told not to. `seen`: what
+    the pane showed, and the rows of it that must still stand there, letter by letter, and the cursor where it was.
     """
     _checked(_PANE_ID, pane_id)
+    before, as_seen, after = _look_again(pane_id, *seen) if seen else ([], None, [])
     for word in (instance, buffer, token):
         _checked(_SAFE, word)
     paste = ["paste-buffer", "-d", "-r", *(["-S"] if keep_controls else []), "-b", buffer, "-t", pane_id]
@@ -74,7 +79,8 @@ def write_line(
         _tell(_reason(instance, as_seen), pane_id),
         ["if-shell", "-F", "-t", pane_id, _carries(instance), spell([_receipt(pane_id, REFUSED, token)])],
     ]
-    return [["load-buffer", "-b", buffer, DATA], _if(pane_id, _writable(instance, deadline, as_seen), act, refuse)]
+    guarded = _if(pane_id, _writable(instance, deadline, as_seen), act, refuse)
+    return [["load-buffer", "-b", buffer, DATA], *before, guarded, *after]
 
 
 def pasted_bytes(paste: Paste) -> bytes:
@@ -211,19 +217,85 @@ def view_of(out: str, instance: str, nonce: str) -> View | None:
     return View(tuple(row.rstrip(" ") for row in rows), (column, row), bool(application))
 
 
-def still_shows(view: View, rows: Sequence[int]) -> tuple[str, str]:
-    """Return a format, and what it is while these rows stand where the view shows them, and the cursor where it was.
+def _look_again(pane_id: str, view: View, rows: Sequence[int]) -> tuple[Line, tuple[str, str], Line]:
+    """Return what looks at the rows, a format with what it is while they stand as seen, and what cleans up.
 
-    tmux finds a text's first row alone, so of a row that stands twice the first counts, in the view as in the server.
+    A search (`#{C:…}`) finds a text's first row alone, so it cannot tell whether a row that stands twice is still
+    there. What a capture puts into a buffer stands where it was captured; a format has a buffer's first 200 bytes,
+    escaped (`buffer_sample`, of the newest buffer without a name). So the rows are captured in pieces of that size,
+    and what was seen takes the same way, so that both are escaped and cut alike. The buffers are gone again at once;
+    a server that holds as many as it may (`buffer-limit`, 50) loses its oldest to them. Names are short, since a
+    process hands tmux 16 KB at most: where a screen is more than that, tmux refuses the line, and no key is written.
     """
-    formats, wanted = ["#{cursor_x}", "#{cursor_y}"], [str(number) for number in view.cursor]
-    for row in rows:
-        pattern = "".join(c if c == " " or c.isalnum() or ord(c) > 127 else "." for c in view.rows[row])
-        found = re.compile(pattern)
-        first = next(number for number, text in enumerate(view.rows, 1) if found.fullmatch(text))
-        formats.append(f"#{{C/r:^{pattern} *$}}")
-        wanted.append(str(first))
-    return ".".join(formats), ".".join(wanted)
+    look: list[Command] = [["set", "-s", option, ""] for option in (_NOW, _BEFORE)]
+    for first, last in _pieces(view, rows):
+        text = "".join(f"{row}\n" for row in view.rows[first : last + 1])
+        look.append(["capturep", "-t", pane_id, "-S", str(first), "-E", str(last)])
+        look += _kept(_NOW)
+        look.append(["setb", "--", text])
+        look += _kept(_BEFORE)
+    deviating = _deviating(view, rows)
+    now = [f"#{{cursor_x}}.#{{cursor_y}}.#{{{_NOW}}}", *(f"#{{C/r:{pattern}}}" for pattern in deviating)]
+    before = [f"{view.cursor[0]}.{view.cursor[1]}.#{{{_BEFORE}}}", *("0" for _ in deviating)]
+    forget = [["set", "-su", option] for option in (_NOW, _BEFORE)]
+    there = ["if-shell", "-F", "-t", pane_id, "#{pane_id}", spell(look)]  # a capture of no pane would end the line
+    return [there], (".".join(now), ".".join(before)), forget
+
+
+def _kept(option: str) -> Line:
+    """Return what appends the newest buffer to the option and deletes it."""
+    return [["set", "-asF", option, "#{buffer_sample}"], ["deleteb"]]
+
+
+def _pieces(view: View, rows: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the first and the last row of each piece: as many in a line as a sample shows whole, or one."""
+    pieces: list[tuple[int, int]] = []
+    room = 0
+    for row in sorted(set(rows)):
+        size = _size(view.rows[row]) + _LINE_END
+        if pieces and pieces[-1][1] == row - 1 and size <= room:
+            pieces[-1] = (pieces[-1][0], row)
+        else:
+            pieces.append((row, row))
+            room = _SAMPLE
+        room -= size
+    return pieces
+
+
+def _deviating(view: View, rows: Sequence[int]) -> list[str]:
+    """Return patterns that match a row which begins as one that is longer than a sample, and goes on otherwise.
+
+    Of such a row the sample tells how it begins, and that no pattern matches any row tells the rest. Where the view
+    itself has a row that one matches, the two cannot be told apart, and the key is refused.
+    """
+    long = dict.fromkeys(view.rows[row] for row in rows if _size(view.rows[row]) + _LINE_END > _SAMPLE)
+    return [_deviation(text) for text in long]
+
+
+def _deviation(text: str) -> str:
+    end = 0
+    while end < len(text) and _size(text[: end + 1]) <= _SAMPLE:
+        end += 1
+    rest = text[end:]
+    opened = "".join(f"($|[^{_in_format(letter)}]|{_literal(letter)}" for letter in rest)
+    return f"^{''.join(map(_literal, text[:end]))}{opened}.{')' * len(rest)}"
+
+
+def _size(text: str) -> int:
+    """Return how many bytes a sample has of the text, at most: it escapes what a shell's string would."""
+    return len(text.encode(errors="surrogateescape")) + text.count("\\") + text.count("$")
+
+
+def _literal(letter: str) -> str:
+    """Return an extended regular expression, as it stands in a format, for the letter."""
+    if letter in "\\^":
+        return f"\\{letter}"
+    plain = letter == " " or letter.isalnum() or ord(letter) > 127
+    return letter if plain else f"[{_in_format(letter)}]"
+
+
+def _in_format(letter: str) -> str:
+    return f"#{letter}" if letter in "#,}" else letter
 
 
 def screens_of(out: str, nonce: str) -> dict[str, tuple[str, int]]:

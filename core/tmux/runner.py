@@ -243,7 +243,7 @@ class TmuxRunner:
         known = self._known.get(instance) or self._find(instance)
         if known is None:
             return Written.ABSENT
-        return self._write(known, instance, key, Receipt.PRESSED, token, deadline, guard.still_shows(view, rows))
+        return self._write(known, instance, key, Receipt.PRESSED, token, deadline, (view, rows))
 
     def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:
         """See Runner. The target is one word with its flag: a word that begins with `=` means something to zsh."""
@@ -341,7 +341,7 @@ class TmuxRunner:
         receipt: Receipt,
         token: str,
         deadline: datetime,
-        as_seen: tuple[str, str] | None = None,
+        seen: tuple[View, Sequence[int]] | None = None,
     ) -> Written:
         buffer = f"{self._prefix}-{next(self._numbers)}"
         line = guard.write_line(
@@ -352,7 +352,7 @@ class TmuxRunner:
             token,
             deadline,
             keep_controls=known.version >= (3, 7),
-            as_seen=as_seen,
+            seen=seen,
         )
         try:
             reply = self._ask(line, data)

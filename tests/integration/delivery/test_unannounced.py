@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from core.effects import Effect
 from core.observing.asking import Requests
 from core.ports import Binding, IncomingPress, IncomingReply, OutboxRow, PostState
 from core.serving.watching import ObserverWorker
+from core.sight.screens import Form, look
 from core.standing.listing import get_standing
 from core.standing.saying import say
 from core.standing.starting import start_standing
@@ -353,6 +355,40 @@ def test_no_key_reaches_another_dialog(bound: System) -> None:
     assert ended.state is RequestState.GONE
 
 
+def test_no_key_reaches_a_dialog_that_came_while_the_answer_was_stored(
+    bound: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same title, choices and keys on the same rows ask about something else: the last look is after the store."""
+    for _ in range(12):  # the screen is full, so that each dialog stands at its end
+        say(bound, "scribe", "a\nb\nc\nd", actor=ACTOR, wait=20)
+    menu(bound, "menu Bash command\nls -la\nGo on? | yes | no")
+    service = Service(bound)
+    request = service.shown()
+    stored = Requests.answer
+
+    def slow(*args: Any, **named: Any) -> Request | None:
+        moved = stored(*args, **named)
+        _keys(bound, b"\r")
+        wait_until(lambda: "You chose: yes" in screen(bound), "somebody at the terminal is first")
+        wait_until(lambda: _input_line(bound), "its turn is over")
+        _keys(bound, b"\x1b[200~menu Bash command\nrm -rf all\nGo on? | yes | no\x1b[201~")
+        wait_until(lambda: "rm -rf all" in screen(bound), "it is written")
+        _keys(bound, b"\r")
+        wait_until(lambda: "Enter to choose" in screen(bound), "the other is shown")
+        return moved
+
+    monkeypatch.setattr(Requests, "answer", slow)
+
+    told = service.press("yes")
+
+    ended = bound.requests.get(request.id)
+    assert "shown no more as it was" in told
+    assert "rm -rf all" in screen(bound)
+    assert "❯ yes" in screen(bound)
+    assert ended is not None
+    assert ended.state is RequestState.GONE
+
+
 def test_an_answer_at_the_terminal_is_told_in_the_thread(bound: System) -> None:
     """Nobody presses; the buttons go."""
     menu(bound)
@@ -453,6 +489,11 @@ def test_a_dialog_before_the_start_is_answered_in_the_thread(asking_first: Syste
 
 
 # ---------------------------------------------------------------- small things
+
+
+def _input_line(system: System) -> bool:
+    record = system.records.read("scribe")
+    return record is not None and look(system, record).form is Form.INPUT
 
 
 def _keys(system: System, keys: bytes) -> None:

@@ -97,6 +97,65 @@ def test_no_key_is_written_once_a_row_is_another(private: PrivateTmux, runner: T
     assert private.tmux("list-buffers") == ""
 
 
+WIDE = "日本" * 50  #: 300 bytes of a row
+UNLIKE = (
+    ("   ls -la", "   rm -rf ~/x"),
+    ("   fetch a.example/b?", "   fetch a/example.b!"),
+    ("   }#,#{pid}", "   },#{pid}#"),
+    ("   a;", "   a:"),
+    ("", "   rm -rf ~/x"),
+    ("again", "other"),
+    ("日本 x", "日夲 x"),
+    ("─" * 200, "─" * 199 + "┄"),
+    ("$HOME \\$HOME", "$HOME \\\\HOME"),
+    ("a" * 198 + "^b", "a" * 198 + "^c"),
+    (WIDE, f"{WIDE[:-1]}木"),
+    (WIDE, WIDE[:-1]),
+    ("x" * 190 + "]\\}^#,.*+(", "x" * 190 + "]\\}^#,.*+)"),
+)
+
+
+@pytest.mark.parametrize(("seen", "now"), UNLIKE, ids=range(len(UNLIKE)))
+def test_no_key_is_written_once_any_row_is_another_by_a_letter(
+    private: PrivateTmux, runner: TmuxRunner, seen: str, now: str
+) -> None:
+    """Whatever sign it is, however wide the row, and though the same text stands elsewhere as well."""
+    rows = [seen, now, "again", "", " ❯ Yes", now, " Enter"]
+    pane, view = drawn(private, runner, *rows)
+    before = View((*view.rows[:5], seen, *view.rows[6:]), view.cursor)
+
+    refused = runner.press(pane.tag, b"k", "k-1", soon(), view=before, rows=range(4, 7))
+
+    assert refused is Written.CHANGED
+    assert private.tmux("list-buffers") == ""
+    assert "@the_loop" not in private.tmux("show-options", "-s")
+
+
+def test_a_key_is_written_while_any_such_rows_stand(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """However they are spelled for tmux, and though some stand twice."""
+    pane, view = drawn(private, runner, *(seen for seen, _ in UNLIKE), " Enter")
+
+    assert runner.press(pane.tag, b"k", "k-1", soon(), view=view, rows=range(len(UNLIKE) + 1)) is Written.DONE
+
+
+def test_a_key_is_written_where_the_dialog_fills_a_screen_of_wide_rows(
+    private: PrivateTmux, runner: TmuxRunner
+) -> None:
+    """Each row is compared, and both transports take so long a line."""
+    pane, view = drawn(private, runner, *(f"{number:02} {'w' * 110}" for number in range(1, 50)), " Enter")
+
+    assert runner.press(pane.tag, b"k", "k-1", soon(), view=view, rows=range(50)) is Written.DONE
+
+
+def test_what_somebody_copied_stays(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """The comparison makes buffers of its own, and deletes those alone."""
+    pane, view = drawn(private, runner, *ROWS)
+    private.tmux("set-buffer", "copied")
+
+    assert runner.press(pane.tag, b"k", "k-1", soon(), view=view, rows=range(6)) is Written.DONE
+    assert private.tmux("list-buffers", "-F", "#{buffer_sample}").strip() == "copied"
+
+
 def test_no_key_is_written_once_the_cursor_is_elsewhere(private: PrivateTmux, runner: TmuxRunner) -> None:
     """A program may have gone on and left the rows on the screen."""
     pane, view = drawn(private, runner, *ROWS)
