@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ctypes
 
-_TRIM_THRESHOLD, _TOP_PAD, _ARENA_MAX = -1, -2, -8  # <malloc.h>
-_SPARE = 64 * 1024  #: bytes that may lie free at the end of the heap; glibc raises 128 KiB by itself, to 64 MiB at most
+_ARENA_MAX = -8  # <malloc.h>
 
 
 def share_one_heap() -> None:
-    """Let all threads that are started from now on use one heap, which ends where what is in use does."""
+    """Let all threads that are started from now on use one heap."""
     library = _glibc()
     if library is not None:
-        for option, value in ((_ARENA_MAX, 1), (_TRIM_THRESHOLD, _SPARE), (_TOP_PAD, 0)):
-            library.mallopt(option, value)
+        library.mallopt(_ARENA_MAX, 1)
 
 
 def give_back() -> None:
