@@ -319,6 +319,7 @@ def test_nothing_is_taken_back_that_never_stood_there(
     assert chat.taken_back == [("1.2", Mark.TAKEN)]
 
 
+@pytest.mark.long
 def test_every_refusal_is_marked_however_many_there_are(
     worker: SignalWorker, bound: System, chat: Chat, clock: HandClock
 ) -> None:

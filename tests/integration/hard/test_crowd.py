@@ -65,6 +65,7 @@ def test_forty_messages_by_two_commands_and_by_replies(threaded: Product) -> Non
     check(threaded, [("ann", 7), ("bob", 7), ("alice", 6)])
 
 
+@pytest.mark.long
 def test_two_commands_that_deliver_themselves_do_not_disturb_one_another(alone: Product) -> None:
     """Without a service each command takes its own message and those before it into the pane."""
     declare(alone, *NAMES)

@@ -52,7 +52,9 @@ def messages(heard: Path) -> list[str]:
     return [text.split("] ", 1)[1].strip() for text in texts if "[the-loop boot #" not in text]
 
 
-@pytest.mark.parametrize("served", [False, True], ids=["commands alone", "with the service"])
+@pytest.mark.parametrize(
+    "served", [pytest.param(False, marks=pytest.mark.long), True], ids=["commands alone", "with the service"]
+)
 def test_a_message_waits_until_the_agent_reads(alone: Product, served: bool) -> None:
     """What is said while it is deaf is not typed before it reads, and then once; the boot prompt comes first."""
     heard = deaf(alone)

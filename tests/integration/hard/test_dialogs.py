@@ -22,7 +22,9 @@ def still_open(product: Product) -> bool:
     return asking.exists() and REFUSED not in product.screen() and "I was allowed" not in product.screen()
 
 
-@pytest.mark.parametrize("served", [False, True], ids=["commands alone", "with the service"])
+@pytest.mark.parametrize(
+    "served", [pytest.param(False, marks=pytest.mark.long), True], ids=["commands alone", "with the service"]
+)
 def test_a_message_waits_for_the_answer_to_the_dialog(alone: Product, served: bool) -> None:
     """It is queued with the reason; the person's own key answers, with a refusal, and then it goes in, once."""
     declare(alone, NAME)

@@ -75,7 +75,7 @@ def records(product: Product) -> dict[str, Any]:
     return found
 
 
-@pytest.fixture(params=["commands alone", "with the service"])
+@pytest.fixture(params=[pytest.param("commands alone", marks=pytest.mark.long), "with the service"])
 def spell(request: pytest.FixtureRequest, alone: Product) -> Spell:
     """Give what every verb answered, all at once, while the server was stopped; it goes on again."""
     names = ("idle", "halt", "again", "down")

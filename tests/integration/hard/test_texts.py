@@ -41,7 +41,7 @@ def as_typed(text: str) -> str:
     return "".join(character for character in text if character >= " " or character in "\t\n").strip()
 
 
-@pytest.fixture(scope="module", params=["commands alone", "with the service"])
+@pytest.fixture(scope="module", params=[pytest.param("commands alone", marks=pytest.mark.long), "with the service"])
 def running(request: pytest.FixtureRequest) -> Iterator[Product]:
     """Give a product with one live session for all texts, with and without a service."""
     with product() as alone:
