@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from tests.integration.hard.stage import declare, framed_texts, started, taken_texts
 from tests.support.product import Product
 from tests.support.tmux import wait_until
