@@ -80,6 +80,15 @@ class NotRunning(Refused, LookupError):
     code = "not_running"
 
 
+class BeingDeleted(NotRunning):
+    """The session is being deleted: nothing is to begin in it any more."""
+
+    code = "being_deleted"
+
+    def __init__(self, message: str, name: str) -> None:
+        super().__init__(message, f"`the-loop standing delete {name}` finishes that, or says what it waits for")
+
+
 class NameTaken(Refused, ValueError):
     """`create` was given a name that is declared or recorded already."""
 

@@ -191,6 +191,8 @@ def _status_line(row: Row) -> str:
 
 def _state(row: Row) -> str:
     """Return why a session does not run, else what it does."""
+    if _value(row, "phase") == "deleting":
+        return "deleting"
     hold = row.get("hold")
     kind = hold.get("kind") if isinstance(hold, Mapping) else hold
     if isinstance(kind, str) and kind:

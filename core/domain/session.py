@@ -186,6 +186,11 @@ class SessionRecord:
         return replace(self, phase=following)
 
 
+def deletion_text(name: str) -> str:
+    """Return what is said of a session that is being deleted, with the command that says what it waits for."""
+    return f"it is being deleted; `the-loop standing delete {name}` finishes that"
+
+
 class Live(Enum):
     """What tmux says of a session's pane."""
 

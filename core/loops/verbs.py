@@ -13,7 +13,7 @@ from core.domain.plaintext import reason_of
 from core.domain.schedule import first_slot, rearmed_slot
 from core.domain.session import Phase, SessionRecord
 from core.domain.tick import cadence
-from core.errors import InvalidValue, OtherSession, Refused, UnknownLoop
+from core.errors import BeingDeleted, InvalidValue, OtherSession, Refused, UnknownLoop
 from core.loops.answers import LoopAnswer, when
 from core.loops.ending import cancel_runs, end_loop
 from core.loops.obstacles import in_the_way, unserved
@@ -72,7 +72,7 @@ def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAn
     now = system.clock.now()
     spec = understood(asked, bounds_of(system), now)
     if record.phase is Phase.DELETING:
-        raise Refused(f"{record.name} is being deleted", "make the loop in another session")
+        raise BeingDeleted(f"{record.name} is being deleted: it takes no loop", record.name)
     loop = new_loop(system, record, spec, asker.actor)
     if asker.uid is not None:
         loop = _within_bounds(system, asker, loop, now)

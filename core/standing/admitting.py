@@ -2,7 +2,7 @@
 
 from core.domain.gate import HoldState, Observed, hold_state, seen_reason
 from core.domain.session import Phase, SessionRecord, Status
-from core.errors import NotRunning, Refused
+from core.errors import BeingDeleted, NotRunning, Refused
 from core.session.sessions import definition_of
 from core.system import System
 
@@ -22,8 +22,10 @@ def running_record(system: System, name: str, done: str) -> SessionRecord:
     if known.unreadable is not None:
         raise known.unreadable
     record = known.record
-    if record is not None and record.phase in (Phase.CREATING, Phase.DELETING):
-        raise Refused(f"{name} cannot be {done}: it is {record.phase.value}", "look at `the-loop standing list`")
+    if record is not None and record.phase is Phase.CREATING:
+        raise Refused(f"{name} cannot be {done}: it is being created", "look at `the-loop standing list`")
+    if record is not None and record.phase is Phase.DELETING:
+        raise BeingDeleted(f"{name} cannot be {done}: it is being deleted", name)
     reason = _why_down(record)
     if record is None or reason is not None:
         raise NotRunning(

@@ -64,7 +64,8 @@ def _refuse_taken(system: System, name: str) -> None:
     declared = system.settings.standing.get(name) is not None
     if not declared and system.records.read(name) is None:
         return
-    runs = bool(get_standing(system, name).running)
+    row = get_standing(system, name)
+    runs = bool(row.running)
     also = ", and it runs" if runs else ""
     start = "where it has stopped, start it" if runs else "start it"
     speak = f"speak to it: `the-loop standing say {name} --text TEXT`; " if runs else ""
@@ -72,6 +73,11 @@ def _refuse_taken(system: System, name: str) -> None:
         raise NameTaken(
             f"{name!r} is declared in the configuration's standingSessions.sessions{also}",
             f"{speak}{start}: `the-loop standing start {name}`; or choose another name",
+        )
+    if row.phase is Phase.DELETING:
+        raise NameTaken(
+            f"a session {name!r} is being deleted, and its name is not free yet",
+            f"`the-loop standing delete {name}` finishes that, or says what it waits for; or choose another name",
         )
     raise NameTaken(
         f"a session {name!r} is recorded already{also}",

@@ -47,7 +47,7 @@ def _delete(system: System, name: str, actor: str, tmux: Tmux) -> Told:
             return _delete_locked(system, record, actor, tmux)
     except CoreError as error:
         system.events.emit("standing.stop_failed", level="error", name=name, actor=actor, reason=str(error))
-        waits = "it is still being deleted, and its name stays taken: " if isinstance(error, ForeignPane) else ""
+        waits = "it is being deleted; its name stays taken: " if isinstance(error, ForeignPane) else ""
         told = told_of(error)
         return replace(told, detail=waits + told.detail)
 
@@ -66,7 +66,7 @@ def _delete_locked(system: System, record: SessionRecord, actor: str, tmux: Tmux
     if not ended.complete:
         system.events.emit("standing.stop_failed", level="error", name=record.name, actor=actor, reason=ended.trouble())
         outcome = Outcome.FAILED if ended.survivors else Outcome.UNCONFIRMED
-        return Told(outcome, f"it is still being deleted: {ended.trouble()}")
+        return Told(outcome, f"it is being deleted; {ended.trouble()}")
     refuse_held_name(system, record.name)
     remove_session(system, marked, actor)
     system.events.emit(

@@ -12,7 +12,7 @@ from core.domain.activity import CUT_OFF, unfinished_text
 from core.domain.binding import CHANNEL
 from core.domain.capability import Capability, consequences, graded
 from core.domain.rows import Row, drift
-from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
+from core.domain.session import Live, Outcome, Phase, SessionRecord, Status, deletion_text
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
 from core.names import standing_ref, target_for
 from core.session.given import fingerprints_now, given_otherwise
@@ -186,7 +186,15 @@ def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity |
     untried = f"its program's version {activity.version} is {activity.untried}" if activity and activity.untried else ""
     unfinished = unfinished_text(activity.earlier_tasks) if activity else ""
     mute = f"its hooks are silent: {activity.silent_why}" if activity and activity.silence else ""
-    told = (says, mute, activity.retrying if activity else "", asleep, _new_conversation(record), unfinished)
+    told = (
+        _deletion(row, record),
+        says,
+        mute,
+        activity.retrying if activity else "",
+        asleep,
+        _new_conversation(record),
+        unfinished,
+    )
     return (*told, ended, thread, orphaned, *lacks, untried)
 
 
@@ -213,6 +221,14 @@ def _hooks(activity: Activity | None) -> str | None:
         return "silent"
     heard = activity.shown.get(Capability.BOOT_HOOK) or activity.shown.get(Capability.TURN_EDGES)
     return "reporting" if heard else None
+
+
+def _deletion(row: Row, record: SessionRecord) -> str:
+    """Return that the session is being deleted, and what holds its name where that can be seen; "" for all others."""
+    if record.phase is not Phase.DELETING:
+        return ""
+    held = f"; somebody else's tmux session {row.tmux_target} holds its name" if row.live is Live.FOREIGN else ""
+    return f"{deletion_text(record.name)}{held}"
 
 
 def _new_conversation(record: SessionRecord) -> str:

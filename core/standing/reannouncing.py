@@ -4,9 +4,9 @@ from core.clock import Deadline
 from core.domain.announcement import down_text, root_text
 from core.domain.buttons import Button
 from core.domain.rows import Answer
-from core.domain.session import Definition, Outcome, SessionRecord, Status
+from core.domain.session import Definition, Outcome, Phase, SessionRecord, Status
 from core.effects import Effect, effect
-from core.errors import CoreError, InvalidValue, Refused
+from core.errors import BeingDeleted, CoreError, InvalidValue, Refused
 from core.ports import NewPost, OutboundKind, OutboxRow, PostState
 from core.process.presence import running_service
 from core.session.sessions import Known, definition_of, home_of
@@ -50,6 +50,8 @@ def _announceable(system: System, name: str) -> tuple[Known, SessionRecord]:
         raise known.unreadable
     if known.record is None:
         raise Refused(f"{name} was never started", f"its start announces it: `the-loop standing start {name}`")
+    if known.record.phase is Phase.DELETING:
+        raise BeingDeleted(f"{name} cannot be announced: it is being deleted", name)
     if not known.definition.slack.enabled:
         where = f"standingSessions.sessions, {name}: slack.enabled: true" if known.declared else ""
         remedy = f"set it in the configuration ({where})" if where else "make it anew with --slack"

@@ -11,7 +11,7 @@ from core.domain.restarting import exit_text, left_by_itself, may_be_brought_bac
 from core.domain.rows import Answer
 from core.domain.session import HoldKind, LastExit, Live, Outcome, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
-from core.errors import CoreError, NotRunning, TmuxMissing, TmuxSilent
+from core.errors import CoreError, NotRunning, Refused, SpawnFailed, TmuxMissing, TmuxSilent
 from core.loops.declaring import carry_out_first
 from core.names import target_for
 from core.session.apart import Unforeseen, apart
@@ -35,6 +35,7 @@ _POLL_SECONDS = 0.05
 _EXIT_SECONDS = 1.0  #: tmux learns of an end a moment after the process is gone
 _SCREEN_LINES = 50
 _LAST_CHARACTERS = 400
+_CHANGED_MEANWHILE = "it was started, stopped or deleted meanwhile"
 Failed = Callable[[str, CoreError], Told]  #: what is told of a session of which nothing was started
 _TMUX_SAYS = re.compile(r"Pane is dead \(.*\)")  #: below what the program has printed
 
@@ -185,14 +186,37 @@ def _recovered(
     records = {name: known.record for name, known in sessions.items() if known.record is not None}
     actor = next((order.actor for order in orders.values()), "")
     after = recover_all(system, list(records.values()), survey, actor, tmux)
+    changed = []
     for name, found in after.items():
+        if found is records[name]:
+            continue
+        before = sessions.pop(name)
         if isinstance(found, CoreError):
             steps[name] = failed(name, found)
-            del sessions[name]
-    changed = [name for name in sessions if name in records and after[name] is not records[name]]
+        elif found is None and not before.declared:
+            steps[name] = _gone(records[name], orders[name], failed)
+        else:
+            changed.append(name)
     if not changed:
         return sessions, survey
     return sessions | _known(system, changed, steps, failed), tmux.survey()
+
+
+def _gone(record: SessionRecord, order: StartOrder, failed: Failed) -> Told:
+    """Return what is told of a session whose deletion, or whose creation that was cut short, has just been cleared."""
+    if order.after is not None:
+        return Told(Outcome.NOT_RUNNING, _CHANGED_MEANWHILE)
+    name, create = record.name, f"`the-loop standing create {record.name}`"
+    if record.phase is not Phase.DELETING:
+        return failed(
+            name,
+            SpawnFailed(
+                f"{name}: its creation was cut short, and nothing of it was kept", f"create it again: {create}"
+            ),
+        )
+    if order.skip_held:
+        return Told(Outcome.DELETED, "its deletion was finished")
+    return failed(name, Refused(f"{name} was being deleted, and is gone now", f"make it anew: {create}"))
 
 
 def _known(system: System, names: Iterable[str], steps: dict[str, Told | Opened], failed: Failed) -> dict[str, Known]:
@@ -215,7 +239,7 @@ def _checked(system: System, known: Known, survey: Survey, order: StartOrder) ->
     if record and record.hold and _stays_held(record, order):
         return Told(Outcome.HELD, _held_text(record))
     if order.after is not None and not _still_after(record, order.after):
-        return Told(Outcome.NOT_RUNNING, "it was started, stopped or deleted meanwhile")
+        return Told(Outcome.NOT_RUNNING, _CHANGED_MEANWHILE)
     live = survey.live(target_for(known.name), record.instance_id if record else None)
     if live is Live.LIVE:
         return Told(Outcome.ALREADY_RUNNING)

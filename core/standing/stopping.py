@@ -15,6 +15,7 @@ from core.domain.session import (
     SessionEvent,
     SessionRecord,
     Status,
+    deletion_text,
 )
 from core.effects import Effect, effect
 from core.errors import CoreError, RecordUnreadable, StoreBroken, TmuxMissing, TmuxSilent
@@ -147,7 +148,7 @@ def _mark(system: System, stop: _Stop, order: StopOrder, tmux: Tmux) -> Told | N
     if order.unless is not None and (kept := order.unless(record, _survey(tmux))):
         return Told(Outcome.ALREADY_RUNNING, kept)
     if record.phase is Phase.DELETING:
-        return Told(Outcome.FAILED, f"it is being deleted; `the-loop standing delete {record.name}` finishes that")
+        return Told(Outcome.FAILED, deletion_text(record.name))
     if not _stands(record, order):
         _write_marks(system, stop, record, order)
     return None

@@ -130,6 +130,8 @@ def exit_code(error: CoreError) -> int:
 
 def _cell(row: Mapping[str, Any], column: str) -> str:
     value = row.get(column)
+    if column == "status" and row.get("phase") == "deleting":
+        return "deleting"
     if column == "status" and value == "running" and row.get("live") in _NOT_THERE:
         value = "should run"
     if column == "activity" and row.get("hooks") == "silent":
