@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.domain.harness import PasteStyle, Traits
+from core.domain.likeness import alike, places, seen
 from core.domain.message import Kind, NewMessage
 from core.domain.pasting import pieces_of
 from core.domain.plaintext import in_lines, plain
@@ -21,14 +22,13 @@ AGENT_WAY = "agent"  #: `via` of a message that another session's agent wrote
 PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 SUBMIT = b"\r"
 
-_NOT_IN_A_NAME = re.compile(r"[\[\]#\s]+")
-_HIDING = "[\u00ad\u200b-\u200d\u2060\ufeff]*"  #: what has no width may stand within a marker
-_OPENS, _CLOSES, _WITHIN = r"[\[\uff3b]", r"[\]\uff3d]", r"[^\[\]\uff3b\uff3d\n]"  #: brackets, the wide ones among them
-#: what looks like a frame: with a marker anywhere, else at the beginning of a line
+_NOT_IN_A_NAME = frozenset("[]#")
+_WITHIN = r"[^\[\]\n]"
+#: what looks like a frame, in a text of letters made alike: with a marker anywhere, else at the beginning of a line
 _FRAME = re.compile(
-    rf"{_OPENS}(?P<marked>{_WITHIN}{{0,200}}#{_HIDING}(?:[a-km-np-z2-9]{_HIDING}){{6}})[ \t]*{_CLOSES}"
-    rf"|(?:(?<=[\n\u2028\u2029])|\A)[ \t]*{_OPENS}(?P<named>(?:{_WITHIN}{{1,80}} via [a-z]|agent [a-z0-9]|the-loop\b)"
-    rf"{_WITHIN}{{0,120}}){_CLOSES}(?![(\[])"
+    rf"\[(?P<marked>{_WITHIN}{{0,200}}#[a-km-np-z2-9]{{6}}) *\]"
+    rf"|^ *\[(?P<named> *(?:{_WITHIN}{{1,80}} via +\w|agent +\w|the-loop\b){_WITHIN}{{0,120}})\](?![(\[])",
+    re.MULTILINE,
 )
 _HEAD = re.compile(r"^\[[^\[\]\n]{1,120} #[a-km-np-z2-9]{6}\] ", re.MULTILINE)
 _BEGINNING = 32  #: characters of a text, blanks left out, by which a record is known to hold it
@@ -64,21 +64,41 @@ def clean(text: str) -> Cleaned:
     lines = in_lines(text)
     kept = plain(lines)
     dropped = len(lines) - len(kept)
-    if not kept.strip():
-        what = f"only control characters ({dropped})" if dropped else "nothing"
+    if not seen(kept).strip():
+        what = "only characters that cannot be seen" if kept.strip() else "nothing"
+        what = f"only control characters ({dropped})" if dropped else what
         raise InvalidValue(f"the message is empty: it holds {what}", "give it some text")
     return Cleaned(kept, dropped)
 
 
 def defused(text: str) -> str:
-    """Return the text with what looks like a frame of ours as a quotation: `(quoted: alice via slack #k3f9x2)`."""
-    return _FRAME.sub(lambda found: f"(quoted: {found['marked'] or found['named']})", text)
+    """Return the text with what looks like a frame of ours as a quotation: `(quoted: alice via slack #k3f9x2)`.
+
+    It is looked for in the text as a program may show it: Claude Code drops what has no width, and then would stand
+    there what does not stand here.
+    """
+    text = in_lines(text)
+    while found := tuple(_FRAME.finditer(alike(text))):  # a quotation may stand within what now looks like a frame
+        text = _quoting(text, found)
+    return text
+
+
+def _quoting(text: str, found: Sequence[re.Match[str]]) -> str:
+    place, shown, end = places(text), [], 0
+    for frame in found:
+        inner = frame.lastgroup or ""
+        first, last = place[frame.start(inner)], place[frame.end(inner) - 1]
+        shown += [text[end : place[frame.string.index("[", frame.start())]], f"(quoted: {text[first : last + 1]})"]
+        end = place[frame.end() - 1] + 1
+    return "".join([*shown, text[end:]])
 
 
 def frame_name(name: str) -> str:
     """Return a name that cannot close the frame or forge a marker: one line, no brackets, no `#`, 40 characters."""
-    printable = "".join(letter for letter in plain(name) if letter.isprintable() or letter.isspace())
-    return _NOT_IN_A_NAME.sub(" ", printable).strip()[:_NAME_LIMIT].strip() or "somebody"
+    printable = (
+        letter if letter.isprintable() and _NOT_IN_A_NAME.isdisjoint(alike(letter)) else " " for letter in seen(name)
+    )
+    return " ".join("".join(printable).split())[:_NAME_LIMIT].strip() or "somebody"
 
 
 def head(message: NewMessage) -> str:
@@ -168,20 +188,21 @@ def provable(message: NewMessage, traits: Traits) -> bool:
 
     A raw `/command` or `!command` becomes no turn of its own: no hook reports it.
     """
-    return traits.evidence and not (message.raw and message.text.lstrip().startswith(_UNPROVABLE))
+    return traits.evidence and not (message.raw and seen(message.text).lstrip().startswith(_UNPROVABLE))
 
 
 def takes(prompt: str, message: NewMessage) -> bool:
     """Return whether a prompt holds the message: its own frame begins a line, and its text follows.
 
-    Harnesses join queued messages by newlines, wrap a long one in lines of their own, trim prompts and show a tab as
-    four blanks (Claude Code 2.1.197, 2.1.332). A raw message is known by its lines, before any frame of ours.
+    Harnesses join queued messages by newlines, wrap a long one in lines of their own, trim prompts, show a tab as four
+    blanks and compose accents (Claude Code 2.1.197, 2.1.332), and drop what has no width (2.1.332). A raw message is
+    known by its lines, before any frame of ours.
     """
-    whole = plain(in_lines(prompt))
+    whole = seen(prompt)
     if message.raw and message.kind is not Kind.BOOT:
         return f"\n{_comparable(message.text)}\n" in f"\n{_comparable(_before_frames(whole))}\n"
     own, beginnings = _expected(message)
-    for line in re.finditer(f"^{re.escape(own)}", whole, re.MULTILINE):
+    for line in re.finditer(f"^{re.escape(seen(own))}", whole, re.MULTILINE):
         rest = _bare(whole[line.end() :])
         if any(rest.startswith(_bare(beginning)) for beginning in beginnings):
             return True
@@ -192,7 +213,7 @@ def is_pasted(parts: Sequence[str], message: NewMessage) -> bool:
     """Return whether a part that a model got as pasted is of the message: its beginning, or what follows that."""
     if not parts:
         return False
-    whole = "".join(framed(message).split())
+    whole = "".join(seen(framed(message)).split())
     return any(takes(part, message) or (bool(_bare(part)) and _bare(part) in whole) for part in parts)
 
 
@@ -206,7 +227,7 @@ def _expected(message: NewMessage) -> tuple[str, tuple[str, str]]:
 
 def _bare(text: str) -> str:
     """Return the beginning of a text as it is compared: without blanks, and as Claude Code escapes its own tags."""
-    return "".join(text.lstrip()[: 50 * _BEGINNING].replace("<\\", "<").split())[:_BEGINNING]
+    return "".join(seen(text.lstrip()[: 50 * _BEGINNING]).replace("<\\", "<").split())[:_BEGINNING]
 
 
 def _before_frames(prompt: str) -> str:
@@ -215,5 +236,4 @@ def _before_frames(prompt: str) -> str:
 
 
 def _comparable(text: str) -> str:
-    kept = plain(in_lines(text))
-    return kept.replace("\t", "    ").strip()
+    return seen(text).replace("\t", "    ").strip()

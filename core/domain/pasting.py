@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from core.domain.harness import Echo, Traits
+from core.domain.likeness import seen
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _FLAG_HALVES = re.compile("[\U0001f1e6-\U0001f1ff]+$")
@@ -55,7 +56,7 @@ def input_line(screen: str, echo: Echo) -> str:
 
 
 def _letters(text: str) -> str:
-    return _NO_LETTER.sub("", text)
+    return _NO_LETTER.sub("", seen(text))
 
 
 def _pieces(text: str, lines: int, chars: int) -> Iterator[str]:
