@@ -335,10 +335,16 @@ class Deliverer:
         self, row: InboxRow, record: SessionRecord, sight: Sight, situation: Situation, chosen: Step
     ) -> Plan | datetime | None:
         now = self._now()
-        if isinstance(chosen, Attempt | Stash | Clear | Submit):
-            obstacle = self._screens.obstacle(record)
-            if obstacle is not None and not self._is_filled(chosen, situation, record, obstacle[0]):
-                return self._held_by(row, record, sight, *obstacle)
+        seen = self._screens.before_keys(record) if isinstance(chosen, Attempt | Stash | Clear | Submit) else None
+        if seen is not None:
+            shown, steady = seen
+            if self._screens.is_obstacle(record, shown) and not self._is_filled(chosen, situation, record, shown):
+                return self._held_by(row, record, sight, shown, steady)
+            if isinstance(chosen, Attempt) and shown.line is not None and shown.line.text:
+                if not steady:
+                    return now + AGAIN  # a screen that is behind may show the message before it
+                situation = replace(situation, left=True)
+                chosen = step(situation, now)
         match chosen:
             case Attempt():
                 return self._writer.plan(situation, record, sight, chosen) or now

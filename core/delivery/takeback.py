@@ -23,7 +23,7 @@ from core.errors import Refused
 from core.session.place import ASKING, context_of
 from core.session.sessions import resolve_record
 from core.sight.evidence import take_in
-from core.sight.screens import Screens
+from core.sight.screens import AGAIN, Screens
 from core.sight.situations import opinion_of, traits_of
 from core.store.files import is_there
 from core.system import System
@@ -77,6 +77,8 @@ def take_back(system: System, record: SessionRecord, survey: Survey) -> Left:
     at = system.clock.now()
     deadline = at + timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds)
     left = _await(system, record, transcript, 0.0)  # a crash may have come between the key and this
+    if left and _is_filled(system, record):
+        return Left(left, TYPED)
     if left:
         with effect(Effect.TAKE_BACK_KEY):
             key, token = traits.take_back, interrupt_token(at)
@@ -95,7 +97,9 @@ def _obstacle(system: System, record: SessionRecord, pane: Pane, survey: Survey)
     asks = opinion is not None and opinion.state in ASKING_STATES
     if asks or is_there(system.paths.session(record.uid) / ASKING):
         return DIALOG
-    if Screens(system).obstacle(record) is not None:
+    screens = Screens(system)
+    seen = screens.before_keys(record)
+    if seen is not None and screens.is_obstacle(record, seen[0]):
         return NO_INPUT_LINE
     now, activity = system.clock.now(), system.activities.get(record.uid)
     began = activity.turn_started_at if activity is not None else None
@@ -103,6 +107,17 @@ def _obstacle(system: System, record: SessionRecord, pane: Pane, survey: Survey)
     if any(now < key + TYPING_QUIET or began is None or key > began for key in keys):
         return TYPED
     return ""
+
+
+def _is_filled(system: System, record: SessionRecord) -> bool:
+    """Return whether text stands in the input line on two looks, whoever left it: one screen may be behind."""
+    screens = Screens(system)
+    for pause in (0.0, AGAIN.total_seconds()):
+        system.clock.pause(pause)
+        seen = screens.before_keys(record)
+        if seen is None or seen[0].line is None or not seen[0].line.text:
+            return False
+    return True
 
 
 def _transcript(system: System, record: SessionRecord) -> Transcript | None:

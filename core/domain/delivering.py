@@ -92,6 +92,7 @@ class Situation:
     asking: bool = False  #: a dialog may be open: an Enter would answer it
     tool_at: datetime | None = None  #: the latest tool call
     typed_at: datetime | None = None  #: the latest key of a writable client that is attached
+    left: bool = False  #: its input line was looked at, and text stands in it
     turn_started_at: datetime | None = None
     doubt_since: datetime | None = None  #: since when a text that no turn took may stand in its input line
     cut_off_at: datetime | None = None  #: its turn was ended in the terminal, and its text may stand there again
@@ -277,11 +278,17 @@ def _expire(reason: str) -> Settle:
     return Settle(MessageState.EXPIRED, f"it waited too long: {reason}", "send it again", note=True)
 
 
-_TYPIST = "it goes in once that text was sent, or that client has detached"
+_TYPIST = "it goes in once that text was sent, or was removed and that client has detached"
+_LEFT = "send that text at its terminal, or remove it there; then it goes in"
+
+
+def _half_typed(s: Situation) -> Queue:
+    return Queue(HALF_TYPED, _LEFT if s.left else _TYPIST, note=True)
 
 
 def _deliverable(s: Situation, now: datetime) -> Step:
-    half_typed = s.typed_at is not None and (s.turn_started_at is None or s.typed_at > s.turn_started_at)
+    typed = s.typed_at is not None and (s.turn_started_at is None or s.typed_at > s.turn_started_at)
+    half_typed = typed or s.left
     if s.typed_at is not None and now < s.typed_at + TYPING_QUIET:
         began = s.row.updated_at if s.row.detail == TYPING else now
         if now < began + TYPING_LIMIT:
@@ -291,11 +298,11 @@ def _deliverable(s: Situation, now: datetime) -> Step:
     if doubt and s.doubt_since is not None and s.doubt_since <= now < s.doubt_since + RETURNING:  # or by another clock
         return Wait(s.doubt_since + RETURNING, "a text may come back into its input line")
     if half_typed and (s.traits.stash is None or doubt):
-        return Queue(HALF_TYPED, _TYPIST, note=True)
+        return _half_typed(s)
     if doubt and s.traits.clear is None:
         return Queue(IN_DOUBT, "look at its terminal; it goes in after the next turn began", note=True)
     if half_typed and s.row.stashed and s.row.detail == HALF_TYPED:  # typed after the stash: another would pop it
-        return Queue(HALF_TYPED, _TYPIST, note=True)
+        return _half_typed(s)
     if half_typed and (not s.row.stashed or s.row.detail == STASHING):
         return Stash(_deadline(s, now))
     restored = s.cut_off_at is not None and s.traits.clear is not None and not half_typed
@@ -316,8 +323,8 @@ def _prepared(s: Situation, now: datetime) -> Step:
         ready = row.updated_at + timedelta(seconds=PREPARING_SETTLES * s.traits.settle)
         if now < ready:
             return Wait(ready, row.detail)
-        if s.typed_at is not None and s.typed_at > row.updated_at:
-            return Queue(HALF_TYPED, _TYPIST, note=True)
+        if s.left or (s.typed_at is not None and s.typed_at > row.updated_at):
+            return _half_typed(s)
         return _attempt(s, now)
     if row.attempt_deadline is not None and now <= row.attempt_deadline:
         return Wait(row.attempt_deadline, row.detail)

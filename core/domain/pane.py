@@ -34,12 +34,21 @@ class View:
     rows: tuple[str, ...]
     cursor: tuple[int, int] = (0, 0)  #: column and row, from 0
     application_keys: bool = False  #: its program asked for the other form of the arrow keys
+    bright: tuple[str, ...] = ()  #: the rows with blanks in the place of what is drawn faint; (): nothing is
+
+    def typed(self, row: int) -> str:
+        """Return a row without what its program suggests: that is drawn faint, but for a letter under the cursor."""
+        plain, bright = self.rows[row], self.bright[row] if self.bright else self.rows[row]
+        column, at = self.cursor
+        suggested = at == row and plain[column + 1 :].strip() != "" and bright[column + 1 :].strip() == ""
+        return bright[:column] if suggested else bright
 
 
 @dataclass(frozen=True)
 class InputLine:
     """The line in which a message is written, as a screen shows it."""
 
+    text: str = ""  #: what stands in it, "" for nothing but blanks or a suggestion of its program
     mode: str = ""  #: what the line is in where it takes no message (`shell mode`); "": what is typed is a message
 
 

@@ -132,7 +132,7 @@ class BundledHarness:
     def input_line(self, view: View) -> InputLine | None:
         """Return the last row that is not empty, if that is the input line."""
         last = next((row for row in reversed(view.rows) if row.strip()), "").removeprefix("✻ ")
-        return InputLine() if last.rstrip() == ">" or last.startswith("> ") else None
+        return InputLine(last[1:].strip()) if last.rstrip() == ">" or last.startswith("> ") else None
 
     def remark(self, dialog: str) -> str:
         """Return "": its dialogs say all there is."""

@@ -68,8 +68,9 @@ class Screens:
         instance, now = record.instance_id or "", self._system.clock.now()
         shown = look(self._system, record)
         if shown.form is Form.INPUT:
-            self._last.pop(instance, None)
             self._know(record)
+        if shown.form is Form.INPUT and shown.line == InputLine():
+            self._last.pop(instance, None)
             return shown, True
         since, latest, before = self._last.get(instance, (now, now, shown))
         if not shown.same(before) or not timedelta() <= now - latest <= _STALE:
@@ -77,21 +78,22 @@ class Screens:
         self._last[instance] = (since, now, shown)
         return shown, now - since >= AGAIN
 
-    def obstacle(self, record: SessionRecord) -> tuple[Shown, bool] | None:
-        """Return what stands in the place of the input line, and whether it did a moment ago; None: one may write.
-
-        A program whose input line was never seen may draw it in a form that is not known: then only a dialog counts.
-        """
+    def before_keys(self, record: SessionRecord) -> tuple[Shown, bool] | None:
+        """Look before something is typed; see `look`. None: there is nothing to look for, or nothing to look at."""
         harness = self._system.harnesses.get(resolve_record(record, self._system.settings).harness)
         if not harness.traits.input_line:
             return None
         try:
-            shown, steady = self.look(record)
+            return self.look(record)
         except NotRunning:
             return None  # what writes will be told
-        if shown.form is Form.INPUT or (shown.form is Form.OTHER and not self._knows(record)):
-            return None
-        return shown, steady
+
+    def is_obstacle(self, record: SessionRecord, shown: Shown) -> bool:
+        """Return whether something stands in the place of the input line.
+
+        A program whose input line was never seen may draw it in a form that is not known: then only a dialog counts.
+        """
+        return shown.form is not Form.INPUT and (shown.form is not Form.OTHER or self._knows(record))
 
     def _know(self, record: SessionRecord) -> None:
         instance = record.instance_id or ""

@@ -38,6 +38,10 @@ _SESSION_ID = re.compile(r"\$[0-9]+")
 _LIVING = "#{W:#{P:#{?pane_dead,,x}}}"  #: expands to nothing where every pane of every window is dead
 _COLUMNS, _ROWS = "200", "50"  # tmux's own default of 80x24 makes full-screen programs wrap and cut their text
 _ENTER = b"\r"
+_STYLE = re.compile(r"\x1b\[([0-9;:]*)m")
+_STYLED = re.compile(
+    r"(\x1b\[[0-9;:]*m|\x1b\]8;[^\x1b\a]*(?:\x1b\\|\a)|[\x0e\x0f])"
+)  #: a style, a link, a set of letters
 _KEPT = ("TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", MARKER)
 _KEEP = " ".join(f'${{{name}+"{name}=${name}"}}' for name in _KEPT)
 #: Marks the process, and leaves behind all that the server gave it but what tells a program that it is in a pane. The
@@ -203,7 +207,7 @@ def view_line(pane_id: str, instance: str, nonce: str) -> Line:
     for word in (instance, nonce):
         _checked(_SAFE, word)
     place = ["display-message", "-p", "-t", pane_id, "#{cursor_x} #{cursor_y} #{keypad_cursor_flag}"]
-    act = [_tell(f"{nonce} {instance} 0"), place, ["capture-pane", "-p", "-t", pane_id]]
+    act = [_tell(f"{nonce} {instance} 0"), place, ["capture-pane", "-p", "-e", "-t", pane_id]]
     return [_if(pane_id, _carries(instance), act, [_tell(f"{nonce} {ABSENT}")])]
 
 
@@ -214,7 +218,44 @@ def view_of(out: str, instance: str, nonce: str) -> View | None:
         return None
     place, *rows = shown[0].removesuffix("\n").split("\n")
     column, row, application = (int(number) for number in place.split(" "))
-    return View(tuple(row.rstrip(" ") for row in rows), (column, row), bool(application))
+    plain, bright = without_styles(rows)
+    return View(plain, (column, row), bool(application), bright)
+
+
+def without_styles(rows: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the rows that `capture-pane -e` printed as plain text, and the same with blanks for what is drawn faint.
+
+    A style holds until another is set, also in the rows below.
+    """
+    plain, bright, faint = [], [], False
+    for row in rows:
+        shown = lit = ""
+        for part in _STYLED.split(row):
+            if (style := _STYLE.fullmatch(part)) is not None:
+                faint = _faint_after(style[1], faint)
+            elif not _STYLED.fullmatch(part):
+                shown += part
+                lit += " " * len(part) if faint else part
+        plain.append(shown.rstrip(" "))
+        bright.append(lit.rstrip(" "))
+    return tuple(plain), tuple(bright)
+
+
+def _faint_after(style: str, faint: bool) -> bool:
+    """Return whether text is faint behind a style (ECMA-48 SGR): 2 sets it, 0 and 22 end it.
+
+    A colour's own numbers (`38;5;2`, `48;2;1;2;3`) are none of these.
+    """
+    numbers = iter(style.split(";"))
+    for number in numbers:
+        if number in ("38", "48", "58"):
+            for _ in range({"5": 1, "2": 3}.get(next(numbers, ""), 0)):
+                next(numbers, "")
+        elif number == "2":
+            faint = True
+        elif number in ("", "0", "22"):
+            faint = False
+    return faint
 
 
 def _look_again(pane_id: str, view: View, rows: Sequence[int]) -> tuple[Line, tuple[str, str], Line]:

@@ -143,6 +143,33 @@ def test_half_typed_text_comes_back_after_a_reply(talking: ClaudeProduct) -> Non
     assert talking.model.requests("half a thought") == ()
 
 
+@pytest.mark.capability("input line")
+@pytest.mark.parametrize(
+    "left", ["/clear ", "please do not ", "one\\\rtwo\\\r  three"], ids=["command", "words", "lines"]
+)
+def test_text_that_somebody_left_in_the_line_is_not_sent_with_a_reply(talking: ClaudeProduct, left: str) -> None:
+    """Its client has gone: a look at the screen tells of it. It is put aside, and is back after the reply."""
+    thread = serve(talking)
+    talking.wait_status("idle")
+    conversation = talking.cli("standing", "get", NAME, "--json").json["harnessSessionId"]
+    with talking.person() as person:
+        for typed in left.split("\r"):
+            person.type(typed)
+            if typed.endswith("\\"):
+                person.press(b"\r")
+                wait_until(lambda: "\\" not in talking.screen().rpartition("\u276f")[2], "the line is broken", 20)
+        last = left.split("\r")[-1].strip()
+
+    talking.workspace.say("alice", "agents", "by the way", thread)
+    talking.wait_reply(thread, "by the way", 60)
+    talking.workspace.say("alice", "agents", "and another", thread)
+    talking.wait_reply(thread, "and another", 60)
+
+    assert talking.cli("standing", "get", NAME, "--json").json["harnessSessionId"] == conversation
+    assert talking.model.requests(last) == ()
+    wait_until(lambda: last in talking.screen().rpartition("\u276f")[2], f"it is back: {talking.screen()}")
+
+
 @pytest.mark.parametrize("point", ["delivery.claim:after", "delivery.paste:after", "delivery.submit:after"])
 @pytest.mark.capability("queue evidence")
 def test_a_service_killed_while_it_delivers_delivers_once(talking: ClaudeProduct, point: str) -> None:

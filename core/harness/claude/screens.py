@@ -30,7 +30,8 @@ def read_input_line(view: View) -> InputLine | None:
     marked = _MARK.match(rows[upper + 1])
     if upper + 1 == lower or marked is None or any(_ELSEWHERE.match(row) for row in rows[lower + 1 :]):
         return None
-    return InputLine(mode=_MODES.get(marked["mark"], ""))
+    text = "\n".join(view.typed(row) for row in range(upper + 1, lower))[1:].strip()
+    return InputLine(text, _MODES.get(marked["mark"], ""))
 
 
 def tells_unchecked(dialog: str) -> bool:

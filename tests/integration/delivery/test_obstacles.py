@@ -164,6 +164,23 @@ def test_half_typed_text_comes_back_after_the_message(scribe: System, typist: Ty
     assert not any("half a thought" in text for text in taken(scribe))
 
 
+def test_text_whose_typist_has_gone_is_put_aside_all_the_same(scribe: System, private: PrivateTmux) -> None:
+    """No client tells of it: the screen does, before each message, and none is glued to it."""
+    typist = Typist(private, "loop-standing-scribe")
+    try:
+        typist.type("half a thought")
+    finally:
+        typist.close()
+
+    first = say(scribe, "scribe", "by the way", actor=ACTOR, wait=20)
+    second = say(scribe, "scribe", "and another", actor=ACTOR, wait=20)
+
+    assert (first.state, second.state) == (S.CONFIRMED, S.CONFIRMED)
+    assert [row.stashed for row in rows(scribe)] == [True, True]
+    assert not any("half a thought" in text for text in taken(scribe))
+    wait_until(lambda: typist.screen().rstrip().endswith("> half a thought"), "it is back")
+
+
 def test_a_message_waits_while_somebody_types(scribe: System, typist: Typist) -> None:
     """Five seconds of quiet come first; who cannot wait so long is told why."""
     typist.type("just a")

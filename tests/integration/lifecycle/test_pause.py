@@ -226,6 +226,21 @@ def test_what_the_harness_had_queued_starts_no_turn_and_is_not_lost(scribe: Syst
     assert texts == ["second", "third", "fourth"]
 
 
+def test_a_queue_is_not_taken_back_into_text_that_somebody_left(scribe: System, private: PrivateTmux) -> None:
+    """The key would join both, and the line is emptied behind it: the pause says what is left, and the text stands."""
+    work(scribe)
+    assert tell(scribe, "second") is S.ACCEPTED
+    private.tmux("send-keys", "-t", TARGET, "-l", "half a thought")
+    wait_until(lambda: "> half a thought" in private.tmux("capture-pane", "-p", "-t", TARGET), "it is typed")
+
+    answer = pause_standing(scribe, "scribe", ACTOR)
+
+    assert outcomes(answer) == {"scribe": Outcome.UNCONFIRMED}
+    assert "half-typed" in answer.sessions[0].detail
+    assert "> half a thought" in private.tmux("capture-pane", "-p", "-t", TARGET)
+    assert [row.state for row in rows(scribe)[1:]] == [S.ACCEPTED]
+
+
 # ---------------------------------------------------------------- the queue
 
 

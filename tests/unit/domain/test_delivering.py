@@ -241,6 +241,26 @@ def test_a_stash_is_followed_by_the_paste_after_a_rest() -> None:
     assert step(there, after(11.2)) == Attempt(after(16.2))
 
 
+def test_text_that_a_look_found_is_put_aside_though_nobody_is_attached() -> None:
+    """Its client has gone, and nothing but the screen tells of it."""
+    assert isinstance(step(situation(row(S.QUEUED), left=True), after(10)), Stash)
+
+
+def test_a_message_waits_for_text_that_no_key_puts_aside() -> None:
+    """There is no key, or the text stands there still behind it; it is tried once."""
+    stashed = row(S.QUEUED, detail=delivering.STASHING, stashed=True, attempt=1, updated_at=after(10))
+    behind = situation(stashed, left=True, receipts={Receipt.STASHED: stashed.token})
+    waiting = replace(behind, row=replace(stashed, detail=delivering.HALF_TYPED))
+
+    steps = [step(situation(row(S.QUEUED), left=True, traits=MUTE), after(10)), step(behind, after(12))]
+    steps.append(step(waiting, after(20)))
+
+    for chosen in steps:
+        assert isinstance(chosen, Queue)
+        assert (chosen.detail, chosen.note) == (delivering.HALF_TYPED, True)
+        assert "remove it there" in chosen.remedy
+
+
 def test_an_unseen_stash_is_not_repeated_before_its_deadline() -> None:
     """The line may still run; after its deadline the server refuses it."""
     stashed = row(S.QUEUED, detail=delivering.STASHING, stashed=True, attempt=1, attempt_deadline=after(15))

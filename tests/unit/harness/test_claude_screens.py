@@ -6,6 +6,7 @@ import pytest
 
 from core.domain.pane import InputLine, View
 from core.harness.claude.screens import read_input_line
+from core.tmux.guard import without_styles
 
 SCREENS = sorted((Path(__file__).parent / "screens").glob("*/*.txt"))
 FRAME = "─" * 40
@@ -59,7 +60,10 @@ def test_a_frame_may_carry_a_name() -> None:
 )
 def test_a_line_in_another_mode_takes_no_message(row: str, mode: str) -> None:
     """What stands behind `!` is run by a shell."""
-    assert read(FRAME, row, FRAME) == InputLine(mode=mode)
+    line = read(FRAME, row, FRAME)
+
+    assert line is not None
+    assert line.mode == mode
 
 
 def test_a_message_may_begin_with_the_sign_of_a_mode() -> None:
@@ -68,3 +72,55 @@ def test_a_message_may_begin_with_the_sign_of_a_mode() -> None:
 
     assert line is not None
     assert line.mode == ""
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (["❯\xa0"], ""),
+        (["❯\xa0 "], ""),
+        (["❯\xa0/clear [name]"], "/clear [name]"),
+        (["❯\xa0one", "  two", "  "], "one\n  two"),
+        (["!\xa0touch x; "], "touch x;"),
+    ],
+)
+def test_what_stands_in_the_line_is_read(rows: list[str], text: str) -> None:
+    """All rows of it, without the mark; blanks alone are nothing."""
+    line = read(FRAME, *rows, FRAME)
+
+    assert line is not None
+    assert line.text == text
+
+
+@pytest.mark.parametrize("version", ["2.1.197", "2.1.280", "2.1.332"])
+@pytest.mark.parametrize(("name", "text"), [("idle", ""), ("narrow", ""), ("half-typed", "half\n  typed")])
+def test_the_recorded_lines_are_read(version: str, name: str, text: str) -> None:
+    """Of each version."""
+    line = read(*(SCREENS[0].parents[1] / version / f"input-{name}.txt").read_text().rstrip("\n").split("\n"))
+
+    assert line is not None
+    assert line.text == text
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "text"),
+    [
+        (
+            "\x1b[38;5;246m❯\xa0\x1b[7m\x1b[39mP\x1b[0;2m\x1b[39m\x1b[49mress up to edit queued messages",
+            2,
+            "",
+        ),
+        ("❯\xa0\x1b[7mP\x1b[0;2mress\x1b[0m \x1b[2mup\x1b[0m", 2, ""),
+        ("\x1b[39m❯\xa0\x1b[7mp\x1b[0m\x1b[39m\x1b[49mlease do not", 2, "please do not"),
+        ("\x1b[39m❯\xa0\x1b[7mp\x1b[0m", 2, "p"),
+        ("❯\xa0yes, d\x1b[7mo\x1b[0;2m that\x1b[0m", 8, "yes, d"),
+        ("❯\xa0\x1b[38;5;2mgreen\x1b[48;2;1;2;3m words\x1b[39m", 13, "green words"),
+    ],
+    ids=["332", "197", "cursor-at-start", "one-letter", "completed", "colours"],
+)
+def test_what_claude_suggests_is_no_text_of_a_person(row: str, column: int, text: str) -> None:
+    """It is drawn faint, but for the letter under the cursor; a colour is no faintness (2.1.197, 2.1.332)."""
+    plain, bright = without_styles([f"\x1b[38;5;244m{FRAME}", row, f"\x1b[0m\x1b[38;5;244m{FRAME}"])
+    line = read_input_line(View(plain, (column, 1), bright=bright))
+
+    assert line == InputLine(text)
