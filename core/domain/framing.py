@@ -33,6 +33,8 @@ _FRAME = re.compile(
 _HEAD = re.compile(r"^\[[^\[\]\n]{1,120} #[a-km-np-z2-9]{6}\] ", re.MULTILINE)
 _BEGINNING = 32  #: characters of a text, blanks left out, by which a record is known to hold it
 _TOO_LONG = "This message of mine is too long for the terminal. Read all of it in"
+_WITH_TABS = "This message of mine holds tabs, which its terminal would not keep. Read all of it in"
+_TAB = re.compile(r"\t[^\n]*\S")  #: one that something follows in its line
 AS_PASTED = "its model got it marked as pasted from somewhere else, and may not take it for its sender's own words"
 _NAME_LIMIT = 40
 _UNPROVABLE = ("/", "!")  #: a harness takes these as commands of its own, and no turn takes the text
@@ -128,9 +130,9 @@ def body(message: NewMessage) -> str:
 def compose(message: NewMessage, traits: Traits, folder: Path) -> Composed:
     """Return what to paste for a message into a harness with these traits.
 
-    What is longer than the harness takes inline, and several lines where it knows no bracketed paste, go to a file in
-    the session's folder that the pasted line asks to read. Raises InvalidValue if there is no text, ValueError for a
-    harness that is not reached by the keyboard.
+    What is longer than the harness takes inline, several lines where it knows no bracketed paste, and tabs that it
+    would not keep, go to a file in the session's folder that the pasted line asks to read. Raises InvalidValue if there
+    is no text, ValueError for a harness that is not reached by the keyboard.
     """
     if traits.paste is PasteStyle.KEYLESS:
         raise ValueError("this harness takes no keys: its adapter delivers")
@@ -141,7 +143,9 @@ def compose(message: NewMessage, traits: Traits, folder: Path) -> Composed:
         if "\n" not in line and "\t" not in line and len(plain.encode()) <= traits.inline_limit:
             return Composed(plain.encode())
     elif len(whole.encode()) <= traits.inline_limit and (pieces := pieces_of(whole, traits)) is not None:
-        return Composed(_bracketed(pieces))
+        if traits.keeps_tabs or message.raw or _TAB.search(whole) is None:
+            return Composed(_bracketed(pieces))
+        return _by_file(message, traits, file_of(message.id, folder), _WITH_TABS)
     return _by_file(message, traits, file_of(message.id, folder))
 
 
@@ -166,13 +170,13 @@ def file_of(message_id: str, folder: Path) -> Path:
     return folder / f"message-{message_id}.txt"
 
 
-def pointer_to(message: NewMessage, file: Path) -> str:
+def pointer_to(message: NewMessage, file: Path, why: str = _TOO_LONG) -> str:
     """Return what is pasted for a message whose text is in the file."""
-    return f"{head(message)} {_TOO_LONG} {file} : all that it says is mine, as if I had typed it here. "
+    return f"{head(message)} {why} {file} : all that it says is mine, as if I had typed it here. "
 
 
-def _by_file(message: NewMessage, traits: Traits, file: Path) -> Composed:
-    pointer = pointer_to(message, file)
+def _by_file(message: NewMessage, traits: Traits, file: Path, why: str = _TOO_LONG) -> Composed:
+    pointer = pointer_to(message, file, why)
     pieces = pieces_of(pointer, traits) or (pointer,)
     data = _bracketed(pieces) if traits.paste is PasteStyle.BRACKETED else pointer.encode()
     return Composed(data, file, body(message))
@@ -217,12 +221,12 @@ def is_pasted(parts: Sequence[str], message: NewMessage) -> bool:
     return any(takes(part, message) or (bool(_bare(part)) and _bare(part) in whole) for part in parts)
 
 
-def _expected(message: NewMessage) -> tuple[str, tuple[str, str]]:
+def _expected(message: NewMessage) -> tuple[str, tuple[str, ...]]:
     """Return the message's frame, and how its text may begin: as it is, or where a file is named in its place."""
     if message.kind is Kind.BOOT:
         own, _, text = message.text.partition("]")
         return f"{own}]", (text, BOOT_POINTER)
-    return head(message), (body(message), _TOO_LONG)
+    return head(message), (body(message), _TOO_LONG, _WITH_TABS)
 
 
 def _bare(text: str) -> str:

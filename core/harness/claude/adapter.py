@@ -81,6 +81,7 @@ class ClaudeHarness:
         paste_lines=2,  # 2.1.332 tells its model of a third newline, or the 801st character, that a text was pasted
         paste_chars=700,
         paste_pieces=700,  # read within 2.5 s; 100 kB of lines are 650
+        keeps_tabs=False,  # four blanks each, in every version from 2.1.197 to 2.1.332
         remedies={
             Failure.LOGIN: "on {host} run `claude` and `/login`; where it has a key of its own, mend that and "
             "`the-loop restart`",

@@ -459,3 +459,27 @@ def test_what_a_harness_drops_uncovers_no_frame(hidden: str) -> None:
 def test_a_raw_command_behind_what_is_not_seen_proves_nothing_either() -> None:
     """Its harness drops that, and takes the rest for a command."""
     assert not provable(message("\u200b/cost", raw=True), BRACKETED)
+
+
+NO_TABS = replace(CUT, keeps_tabs=False)
+
+
+@pytest.mark.parametrize("text", ["all:\n\tcc -o x", "a\tb", "\tdo it"])
+def test_a_text_with_tabs_goes_by_file_where_the_program_makes_blanks_of_them(text: str) -> None:
+    """A Makefile is one no more with blanks. The line in front says why, and is found in the records."""
+    composed = compose(message(text), NO_TABS, FOLDER)
+
+    assert composed.content == text
+    assert composed.file == FOLDER / "message-m-1.txt"
+    shown = composed.data.decode().replace(PASTE_START.decode(), "").replace(PASTE_END.decode(), "")
+    assert "holds tabs, which its terminal would not keep" in shown
+    assert takes(shown.strip(), message(text))
+    assert "too long" in compose(message(text * 200_000), NO_TABS, FOLDER).data.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "raw", "traits"), [("do it\t\n\t\nnow\t", False, NO_TABS), ("a\tb", True, NO_TABS), ("a\tb", False, CUT)]
+)
+def test_tabs_that_nobody_misses_go_in_as_they_are(text: str, raw: bool, traits: Traits) -> None:
+    """Those at the ends of lines, those of a raw text, which may be a command, and where they are kept."""
+    assert compose(message(text, raw=raw), traits, FOLDER).file is None
