@@ -8,12 +8,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --qui
 # No two modules share a server, so a worker that has nothing left takes from the others.
 UNIT_WORKERS ?= 2
 WORKERS ?= 4
-PYTEST := $(BIN)/python -m pytest --dist worksteal
+# Tests and benchmarks start hundreds of interpreters; each would compile every module again.
+COMPILED := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python
+PYTEST := $(COMPILED) -m pytest --dist worksteal
 # Those of core/harness/claude/versions.py. `make test-harness` tries the oldest and the newest of them, or VERSION.
 CLAUDE_CODE_TRIED := 2.1.197 2.1.280 2.1.332
-export PYTHON
-# Tests and benchmarks start hundreds of interpreters; each would compile every module again.
-unexport PYTHONDONTWRITEBYTECODE
+# Nothing is exported or taken back here: what `run` starts gives its environment on.
 
 .DEFAULT_GOAL := help
 .PHONY: help run install setup setup-dev test lint format types imports unit integration e2e \
@@ -100,20 +100,20 @@ test-long: setup-dev tmux
 
 test-browser: setup-dev tmux
 	@sh scripts/provide.sh chromium
-	$(BIN)/python -m pytest --timeout 300 tests/browser
+	$(COMPILED) -m pytest --timeout 300 tests/browser
 
 # VERSION is a number, or `latest`; VERSIONS are several. Each is installed into a folder of its own below .harness/.
 VERSION ?=
 VERSIONS ?= $(or $(VERSION),$(firstword $(CLAUDE_CODE_TRIED)) $(lastword $(CLAUDE_CODE_TRIED)))
 test-harness: setup-dev tmux
-	@sh scripts/harness_suite.sh $(VERSIONS)
+	@env -u PYTHONDONTWRITEBYTECODE sh scripts/harness_suite.sh $(VERSIONS)
 
 # Writes docs/harness-matrix.md: what each version can do, and how each case ended. Fails where a case did.
 harness-matrix: setup-dev tmux
-	@sh scripts/harness_suite.sh --matrix $(or $(VERSION),$(if $(filter file,$(origin VERSIONS)),$(CLAUDE_CODE_TRIED),$(VERSIONS)))
+	@env -u PYTHONDONTWRITEBYTECODE sh scripts/harness_suite.sh --matrix $(or $(VERSION),$(if $(filter file,$(origin VERSIONS)),$(CLAUDE_CODE_TRIED),$(VERSIONS)))
 
 bench: setup-dev tmux
-	$(BIN)/python -m benchmarks
+	$(COMPILED) -m benchmarks
 
 # --- upkeep -----------------------------------------------------------------------------------------------------
 

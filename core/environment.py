@@ -91,6 +91,9 @@ _PLACE = frozenset(
         "WATCHDOG_USEC",
     }
 )
+#: What make tells the commands of a recipe. Where no recipe runs, MAKEFLAGS is somebody's wish for every make.
+_RECIPE = "MAKELEVEL"
+_MAKES = frozenset({"MAKEFLAGS", _RECIPE, "MAKEOVERRIDES", "MAKE_TERMERR", "MAKE_TERMOUT", "MFLAGS"})
 #: What a shell keeps for itself, and dies of where somebody sets it.
 _SHELLS = frozenset({"BASHOPTS", "BASH_VERSINFO", "EUID", "GROUPS", "PPID", "SHELLOPTS", "UID"})
 _PLACES = ("ALACRITTY_", "GHOSTTY_", "ITERM_", "KITTY_", "KONSOLE_", "LC_TERMINAL", "VSCODE_", "WEZTERM_", "ZELLIJ")
@@ -115,7 +118,7 @@ def chosen(environ: Mapping[str, str], without: Iterable[str] = ()) -> dict[str,
 
     A name that a shell cannot set is left out, and a UTF-8 locale is made sure of.
     """
-    dropped = {*without, *_MARKERS, *_PLACE, *_SHELLS}
+    dropped = {*without, *_MARKERS, *_PLACE, *_SHELLS, *(_MAKES if _RECIPE in environ else ())}
     kept = {name: value for name, value in environ.items() if name not in dropped and _passes(name)}
     if is_agents(environ):
         kept = {name: value for name, value in kept.items() if not _of_an_agent(name, value)}

@@ -48,6 +48,22 @@ def test_what_tells_of_the_starters_place_is_not_given_on(name: str) -> None:
     assert chosen({**_PLAIN, name: "x", "NO_COLOR": "1"}) == {**_PLAIN, "NO_COLOR": "1"}
 
 
+def test_what_make_tells_its_commands_is_not_given_on() -> None:
+    """Within a recipe it is make's own; elsewhere somebody wishes every make to have it."""
+    wishes = {**_PLAIN, "MAKEFLAGS": "-j8", "GNUMAKEFLAGS": "-k"}
+    recipe = {
+        **_PLAIN,
+        "MAKEFLAGS": "w",
+        "MFLAGS": "-w",
+        "MAKELEVEL": "1",
+        "MAKEOVERRIDES": "",
+        "MAKE_TERMOUT": "/dev/pts/1",
+    }
+
+    assert chosen(wishes) == wishes
+    assert chosen(recipe) == _PLAIN
+
+
 def test_secrets_and_our_own_variables_are_not_given_on() -> None:
     """By the names that the configuration has, and by the beginning of ours."""
     environ = {**_PLAIN, "SLACK": "xoxb", "THE_LOOP_CONFIG": "/c", "THE_LOOP_ANYTHING": "x"}

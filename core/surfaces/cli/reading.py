@@ -32,6 +32,7 @@ def message_of(source: str | None, text: str | None, file: Path | None) -> str:
         raise InvalidValue("say takes one message", "give it by --text TEXT, --file FILE, or - for standard input")
     if text is not None:
         return text
+    file = None if file == Path("-") else file
     try:
         return (standard_input() if file is None else content_of(file)).decode("utf-8")
     except OSError as error:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 @click.argument("name")
 @click.argument("source", required=False)
 @click.option("--text", help="What to say.")
-@click.option("--file", "file", type=click.Path(path_type=Path), help="A file that holds what to say.")
+@click.option(
+    "--file", "file", type=click.Path(path_type=Path), help="A file that holds what to say; - is standard input."
+)
 @click.option("--actor", help="Who says it, where it is not the user of this terminal.")
 @click.option("--raw", is_flag=True, help="Without the frame that says who speaks.")
 @click.option(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.environment import chosen, differences
 from tests.unit.deploy.test_units import FOLDER
 
 ROOT = FOLDER.parents[1]
@@ -71,3 +72,19 @@ def test_a_program_that_is_not_there_is_not_linked_to(checkout: Path, tmp_path: 
 
     assert done.returncode != 0
     assert "make setup" in done.stderr
+
+
+def test_make_run_gives_the_demo_nothing_of_makes_own(checkout: Path, tmp_path: Path) -> None:
+    """Else a start from any other shell would change the environment of its sessions."""
+    (checkout / "scripts" / "provide.sh").write_text("exit 0\n")
+    (checkout / ".venv" / "bin" / "the-loop").write_text("#!/bin/sh\nenv -0 >environment\n")
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "MY_KEY": "k"}
+
+    done = subprocess.run(
+        ["make", "--old-file", ".venv/.run", "--old-file", "setup", "run"],
+        cwd=checkout, env=environ, capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    given = dict(line.split("=", 1) for line in (checkout / "environment").read_text().split("\0") if line)
+    assert differences(chosen(environ), chosen(given)) == ()
