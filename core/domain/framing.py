@@ -32,8 +32,10 @@ _FRAME = re.compile(
 )
 _HEAD = re.compile(r"^\[[^\[\]\n]{1,120} #[a-km-np-z2-9]{6}\] ", re.MULTILINE)
 _BEGINNING = 32  #: characters of a text, blanks left out, by which a record is known to hold it
-_TOO_LONG = "This message of mine is too long for the terminal. Read all of it in"
-_WITH_TABS = "This message of mine holds tabs, which its terminal would not keep. Read all of it in"
+_READ_IT = "Read all of it in"
+_TOO_LONG = f"This message of mine is too long for the terminal. {_READ_IT}"
+_AS_KEYS = f"This message of mine has several lines, or a tab, which this terminal would take as keys. {_READ_IT}"
+_WITH_TABS = f"This message of mine holds tabs, which its terminal would not keep. {_READ_IT}"
 _TAB = re.compile(r"\t[^\n]*\S")  #: one that something follows in its line
 AS_PASTED = "its model got it marked as pasted from somewhere else, and may not take it for its sender's own words"
 _NAME_LIMIT = 40
@@ -140,7 +142,9 @@ def compose(message: NewMessage, traits: Traits, folder: Path) -> Composed:
     if traits.paste is not PasteStyle.BRACKETED:
         line = whole.rstrip("\n")
         plain = line if line.endswith(" ") else f"{line} "
-        if "\n" not in line and "\t" not in line and len(plain.encode()) <= traits.inline_limit:
+        if "\n" in line or "\t" in line:
+            return _by_file(message, traits, file_of(message.id, folder), _AS_KEYS)
+        if len(plain.encode()) <= traits.inline_limit:
             return Composed(plain.encode())
     elif len(whole.encode()) <= traits.inline_limit and (pieces := pieces_of(whole, traits)) is not None:
         if traits.keeps_tabs or message.raw or _TAB.search(whole) is None:
@@ -171,8 +175,9 @@ def file_of(message_id: str, folder: Path) -> Path:
 
 
 def pointer_to(message: NewMessage, file: Path, why: str = _TOO_LONG) -> str:
-    """Return what is pasted for a message whose text is in the file."""
-    return f"{head(message)} {why} {file} : all that it says is mine, as if I had typed it here. "
+    """Return what is pasted for a message whose text is in the file; a raw one has no frame there either."""
+    own = "" if message.raw and message.kind is not Kind.BOOT else f"{head(message)} "
+    return f"{own}{why} {file} : all that it says is mine, as if I had typed it here. "
 
 
 def _by_file(message: NewMessage, traits: Traits, file: Path, why: str = _TOO_LONG) -> Composed:
@@ -226,7 +231,7 @@ def _expected(message: NewMessage) -> tuple[str, tuple[str, ...]]:
     if message.kind is Kind.BOOT:
         own, _, text = message.text.partition("]")
         return f"{own}]", (text, BOOT_POINTER)
-    return head(message), (body(message), _TOO_LONG, _WITH_TABS)
+    return head(message), (body(message), _TOO_LONG, _WITH_TABS, _AS_KEYS)
 
 
 def _bare(text: str) -> str:

@@ -185,6 +185,25 @@ def test_one_line_goes_plain_where_there_is_no_bracketed_paste() -> None:
     assert composed.file is None
 
 
+@pytest.mark.parametrize("text", ["one\ntwo", "tab\there"])
+def test_what_goes_by_file_says_why(text: str) -> None:
+    """A short message is not too long; raw, it has no frame there either, and it is found by what stands there."""
+    sent = message(text)
+
+    short, long = (
+        compose(sent, PLAIN, FOLDER).data.decode(),
+        compose(message("x" * 200_000), PLAIN, FOLDER).data.decode(),
+    )
+    raw = compose(message(text, raw=True), PLAIN, FOLDER).data.decode()
+
+    assert "several lines, or a tab, which this terminal would take as keys" in short
+    assert "too long" not in short
+    assert "too long for the terminal" in long
+    assert takes(short, sent)
+    assert raw.startswith("This message of mine has several lines")
+    assert not markers_in(raw)
+
+
 def test_a_message_above_the_limit_goes_by_file() -> None:
     """What the harness does not take inline is read from the session's folder, whole."""
     text = "é" * 60_000
