@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.domain.harness import PasteStyle, Traits
-from core.domain.likeness import alike, places, seen
+from core.domain.likeness import alike, seen
 from core.domain.message import Kind, NewMessage
 from core.domain.pasting import pieces_of
 from core.domain.plaintext import in_lines, plain
@@ -23,13 +23,20 @@ PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 SUBMIT = b"\r"
 
 _NOT_IN_A_NAME = frozenset("[]#")
-_WITHIN = r"[^\[\]\n]"
-#: what looks like a frame, in a text of letters made alike: with a marker anywhere, else at the beginning of a line
-_FRAME = re.compile(
-    rf"\[(?P<marked>{_WITHIN}{{0,200}}#[a-km-np-z2-9]{{6}}) *\]"
-    rf"|^ *\[(?P<named> *(?:{_WITHIN}{{1,80}} via +\w|agent +\w|the-loop\b){_WITHIN}{{0,120}})\](?![(\[])",
-    re.MULTILINE,
-)
+_OPENS = "\\[\uff3b\ufe47\u3010\u3014\u3016\u301a\u27e6\u2045\u2772\ufe5d"
+_CLOSES = "\\]\uff3d\ufe48\u3011\u3015\u3017\u301b\u27e7\u2046\u2773\ufe5e"
+_BRACKETED = re.compile(rf"[{_OPENS}](?P<inner>[^{_OPENS}{_CLOSES}]*)[{_CLOSES}]")
+_LONGEST_FRAME = 300  #: letters of what is taken for one
+_ODD_BLANK = re.compile(r"[^\S \t\n]|\u2800")
+#: what looks like a frame with a marker, as `_folded` writes it: ours exactly, or another behind a name
+_MARKED = re.compile(r"#(?:[a-km-np-z2-9]\xa0?){6}\s*\Z|\S\s+#\xa0?(?=[0-9\xa0]*[a-z])(?:[a-z0-9]\xa0?){4,10}\s*\Z")
+#: what looks like one without, at the beginning of a line
+_NAMED = re.compile(r"\S\s+via\s+[a-z0-9]|\A\s*(?:agent\s+[a-z0-9]|the[-_]?loop\b)")
+_LINK = re.compile(r"\((?:[a-z][a-z0-9+.-]*:|[/.#?])[^)\s]*\)", re.IGNORECASE)  #: what makes a name in brackets a link
+_NESTED = 4  #: frames within frames that are taken apart; of what has more every bracket becomes a round one
+_ROUND = str.maketrans({**dict.fromkeys(_OPENS[1:], "("), **dict.fromkeys(_CLOSES[1:], ")")})
+#: letters that look like those of the words above, and dashes
+_ALIKE = str.maketrans("аеіорсһӏѵнтοναιɡո♯\u2010\u2011\u2012\u2013\u2014\u2212", "aeiopchlvhtovaign#------")
 _HEAD = re.compile(r"^\[[^\[\]\n]{1,120} #[a-km-np-z2-9]{6}\] ", re.MULTILINE)
 _BEGINNING = 32  #: characters of a text, blanks left out, by which a record is known to hold it
 _READ_IT = "Read all of it in"
@@ -82,19 +89,42 @@ def defused(text: str) -> str:
     there what does not stand here.
     """
     text = in_lines(text)
-    while found := tuple(_FRAME.finditer(alike(text))):  # a quotation may stand within what now looks like a frame
-        text = _quoting(text, found)
-    return text
+    for _ in range(_NESTED):
+        broken = _BRACKETED.sub(_quotation, text)
+        if broken == text:
+            return text
+        text = broken  # what stood around a frame may be one, too
+    return text.translate(_ROUND)
 
 
-def _quoting(text: str, found: Sequence[re.Match[str]]) -> str:
-    place, shown, end = places(text), [], 0
-    for frame in found:
-        inner = frame.lastgroup or ""
-        first, last = place[frame.start(inner)], place[frame.end(inner) - 1]
-        shown += [text[end : place[frame.string.index("[", frame.start())]], f"(quoted: {text[first : last + 1]})"]
-        end = place[frame.end() - 1] + 1
-    return "".join([*shown, text[end:]])
+def _quotation(found: re.Match[str]) -> str:
+    """Return what is written for a text in brackets: itself, unless a model could take it for a frame of ours."""
+    folded = _folded(found["inner"])
+    if len(folded) > _LONGEST_FRAME:
+        return found[0]
+    named = _NAMED.search(folded) is not None
+    begins = named and ("#" in folded or (_begins_line(found) and not _LINK.match(found.string, found.end())))
+    return f"(quoted: {found['inner'].strip()})" if begins or _MARKED.search(folded) else found[0]
+
+
+def _begins_line(found: re.Match[str]) -> bool:
+    """Return whether no word stands before it in its line: a list's dash or number, a quote's mark are none."""
+    text, at = found.string, _before_signs(found.string, found.start())
+    number = re.search(r"(?<!\w)\w{1,3}\Z", text[max(0, at - 4) : at]) if text[at : at + 1] in (".", ")") else None
+    at = _before_signs(text, at - len(number[0])) if number else at
+    return at == 0 or text[at - 1] == "\n"
+
+
+def _before_signs(text: str, at: int) -> int:
+    """Return where the signs and blanks of a line begin that end there."""
+    while at and text[at - 1] != "\n" and not (text[at - 1].isalnum() and alike(text[at - 1])):
+        at -= 1
+    return at
+
+
+def _folded(text: str) -> str:
+    """Return a text as it looks to a reader: see `alike`; NBSP stands for every odd blank."""
+    return "\xa0".join(map(alike, _ODD_BLANK.split(text))).translate(_ALIKE)
 
 
 def frame_name(name: str) -> str:

@@ -6,7 +6,6 @@ text is judged, and found again, in a form in which that changes nothing.
 
 import re
 import unicodedata
-from collections.abc import Sequence
 from functools import lru_cache
 
 from core.domain.plaintext import in_lines, plain
@@ -29,13 +28,6 @@ def seen(text: str) -> str:
 def alike(text: str) -> str:
     """Return the text with one letter for all that look alike: of any width, case and kind of blank. Newlines stay."""
     return "".join(map(_letter, text))
-
-
-def places(text: str) -> Sequence[int]:
-    """Return for each letter of `alike` where in the text it stands."""
-    if text.isascii() and plain(text) == text:
-        return range(len(text))
-    return [place for place, letter in enumerate(text) for _ in _letter(letter)]
 
 
 @lru_cache(maxsize=4096)
