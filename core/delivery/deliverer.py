@@ -52,6 +52,7 @@ from core.values import replace
 _EVIDENCE_POLL = timedelta(milliseconds=50)
 _HELD_POLL = timedelta(milliseconds=500)  #: whoever ends the wait wakes us, but for its limit
 _LOCK_SECONDS = 0.05  #: whoever holds it works on the session; the others are not held up by waiting here
+_REDRAWN = timedelta(seconds=0.5)  #: tmux tells a program of a new size after a quarter of a second
 _LOCK_RETRY = timedelta(milliseconds=200)
 _TAKE_BACK_RETRY = timedelta(seconds=1)
 _NOT_TAKEN = timedelta(seconds=3)  #: of a harness that is idle: it writes its record before it answers
@@ -378,11 +379,13 @@ class Deliverer:
     def _held_by(
         self, row: InboxRow, record: SessionRecord, sight: Sight, shown: Shown, steady: bool
     ) -> datetime | None:
-        """Write nothing into a screen without an input line, and say so once it was seen twice."""
+        """Write nothing into a screen without an input line, and say so once it was seen twice and drawn anew."""
         if not steady:
             return self._now() + AGAIN
         if shown.dialog is not None and hold(self._system, record, shown.dialog):
             return self._now()  # looked at anew, and decided by that
+        if shown.form is Form.OTHER and self._screens.redraw(record):
+            return self._now() + _REDRAWN
         attach = f"`the-loop standing attach {record.name} --write`"
         reason, remedy = delivering.NO_INPUT_LINE, f"go back to its input line there: {attach}"
         if shown.line is not None and shown.line.mode:

@@ -66,6 +66,13 @@ class Runner(Protocol):
         """Return what the pane's screen shows now, without history. Raises NotRunning if no pane carries the tag."""
         ...
 
+    def redraw(self, instance: str) -> None:
+        """Let the pane's program draw its screen anew, by a change of its height by a row. No key is written.
+
+        Raises NotRunning if no pane carries the tag.
+        """
+        ...
+
     def press(
         self, instance: str, key: bytes, token: str, deadline: datetime, *, view: View, rows: Sequence[int]
     ) -> Written:

@@ -16,6 +16,7 @@ from core.system import System
 from core.values import dataclass
 
 AGAIN = timedelta(seconds=0.25)  #: from one look to the next, between which a redraw is over
+_REDRAWS = timedelta(minutes=1)  #: from one request to draw anew to the next; whoever looks sees a row come or go
 _STALE = timedelta(seconds=15)  #: a look that is older than this says nothing about the next
 
 
@@ -61,6 +62,7 @@ class Screens:
     def __init__(self, system: System) -> None:
         self._system = system
         self._last: dict[str, tuple[datetime, datetime, Shown]] = {}  #: since when, the latest look, and what it showed
+        self._redrawn: dict[str, datetime] = {}  #: by instance: when it was last let draw anew
         self._known: set[str] = set()  #: instances whose input line was seen
 
     def look(self, record: SessionRecord) -> tuple[Shown, bool]:
@@ -94,6 +96,23 @@ class Screens:
         A program whose input line was never seen may draw it in a form that is not known: then only a dialog counts.
         """
         return shown.form is not Form.INPUT and (shown.form is not Form.OTHER or self._knows(record))
+
+    def redraw(self, record: SessionRecord) -> bool:
+        """Let the program draw anew, unless it did a moment ago; return whether another look may see another screen.
+
+        What has been written over an input line stands there until then. A view that a person opened stays one. Raises
+        TmuxSilent.
+        """
+        instance, now = record.instance_id or "", self._system.clock.now()
+        last = self._redrawn.get(instance)
+        if last is not None and timedelta() <= now - last < _REDRAWS:
+            return False
+        self._redrawn[instance] = now
+        try:
+            self._system.runner.redraw(instance)
+        except NotRunning:
+            return False
+        return True
 
     def _know(self, record: SessionRecord) -> None:
         instance = record.instance_id or ""

@@ -49,6 +49,7 @@ _KEEP = " ".join(f'${{{name}+"{name}=${name}"}}' for name in _KEPT)
 _RUN_CLEAN = (
     f'{{ ulimit -S -x "$1" || ulimit -S -w "$1"; }} 2>/dev/null; shift; exec /usr/bin/env -i {_KEEP} /bin/sh -c "$@"'
 )
+_SHORTER = "@the_loop_shorter"  #: its window was made a row shorter, so that its program draws anew
 #: Does what is in a buffer of the server's: what stands there stands on no command line, and in no file.
 _TAKE = (
     'eval "$("$1" -S "${TMUX%,*,*}" show-buffer -b "$2" ";" delete-buffer -b "$2")"; '
@@ -209,6 +210,19 @@ def view_line(pane_id: str, instance: str, nonce: str) -> Line:
     place = ["display-message", "-p", "-t", pane_id, "#{cursor_x} #{cursor_y} #{keypad_cursor_flag}"]
     act = [_tell(f"{nonce} {instance} 0"), place, ["capture-pane", "-p", "-e", "-t", pane_id]]
     return [_if(pane_id, _carries(instance), act, [_tell(f"{nonce} {ABSENT}")])]
+
+
+def redraw_line(pane_id: str, instance: str) -> Line:
+    """Return the line that makes the window a row shorter, and the next time a row longer again.
+
+    Both in one line is no change for a program that looks at its size once it has read the signal.
+    """
+    _checked(_PANE_ID, pane_id)
+    _checked(_SAFE, instance)
+    shorter = [["resize-window", "-t", pane_id, "-U", "1"], ["set-option", "-p", "-t", pane_id, _SHORTER, "1"]]
+    longer = [["resize-window", "-t", pane_id, "-D", "1"], ["set-option", "-p", "-u", "-t", pane_id, _SHORTER]]
+    toggle = _if(pane_id, f"#{{{_SHORTER}}}", longer, shorter)
+    return [_if(pane_id, _carries(instance), [toggle, _tell(DONE)], [_tell(ABSENT)])]
 
 
 def view_of(out: str, instance: str, nonce: str) -> View | None:

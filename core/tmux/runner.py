@@ -235,6 +235,19 @@ class TmuxRunner:
                 return view
         raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
 
+    def redraw(self, instance: str) -> None:
+        """See Runner."""
+        for known in (self._known.get(instance), None):
+            known = known or self._find(instance)
+            if known is None:
+                break
+            reply = self._ask(guard.redraw_line(known.pane_id, instance))
+            if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
+                _refused(reply)
+            if guard.told(reply.out)[:1] == [guard.DONE]:
+                return
+        raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
+
     def press(
         self, instance: str, key: bytes, token: str, deadline: datetime, *, view: View, rows: Sequence[int]
     ) -> Written:

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -49,6 +50,24 @@ def test_messages_of_every_length_arrive_as_their_authors_own(alone: ClaudeProdu
         assert request.user.startswith("[alice via ")
         assert not wrapped(request)
         alone.wait_activity("idle")
+
+
+@pytest.mark.capability("input line")
+def test_what_was_written_over_its_screen_keeps_no_message_waiting(alone: ClaudeProduct) -> None:
+    """Claude Code draws only what it changes itself: its screen is drawn anew, and the input line is found."""
+    alone.serve().wait_swept()
+    alone.wait_activity("idle")
+    alone.cli("standing", "say", NAME, "--text", "before it", "--no-wait")
+    alone.wait_state("before it", "confirmed")  # its input line has been seen
+    alone.wait_activity("idle")
+    terminal = alone.tmux("display-message", "-p", "-t", f"=loop-standing-{NAME}:", "#{pane_tty}").strip()
+    Path(terminal).write_bytes(b"\x1b[2J\x1b[Hsomething else\r\n" * 3)
+    wait_until(lambda: "something else" in alone.screen(), "it is overwritten")
+
+    alone.cli("standing", "say", NAME, "--text", "after it", "--no-wait")
+
+    alone.wait_state("after it", "confirmed")
+    assert alone.wait_request("after it").user.endswith("] after it")
 
 
 @pytest.mark.capability("pasting")

@@ -194,12 +194,15 @@ def test_nothing_is_typed_into_a_view_without_an_input_line(bound: System) -> No
 
     said = say(bound, "scribe", "meanwhile", actor=ACTOR, wait=2)
     held = (said.state, " ".join(said.messages))
+    seen = bound.runner.view(record_of(bound)[1])
     _keys(bound, b"\x0f")
     wait_until(lambda: "a view" not in screen(bound), "the input line")
     service.until(lambda: state(bound, "meanwhile") is S.CONFIRMED, "it goes in")
 
     assert held[0] is S.QUEUED
     assert NO_INPUT_LINE in held[1]
+    assert len(seen.rows) == 49  # it was let draw anew, and is a view still
+    assert "a view" in "\n".join(seen.rows)
     assert times(bound, "meanwhile") == 1
 
 

@@ -65,6 +65,23 @@ def test_a_row_that_is_too_wide_moves_none_below_it(private: PrivateTmux, runner
     assert runner.view(pane.tag).rows[:3] == ("0" * 200, "the frame", "")
 
 
+def test_a_program_is_let_draw_anew_by_a_row_less_and_a_row_more(private: PrivateTmux, runner: TmuxRunner) -> None:
+    """It is told of a new size, and gets no key; another instance's pane is left alone."""
+    draws = 'stty raw -echo; n=0; trap "n=\\$((n+1)); echo drawn \\$n" WINCH; echo drawn 0; while :; do sleep 0.1; done'
+    pane = private.spawn(runner, launcher(private.folder / "draws", f"exec sh -c '{draws}'"))
+    wait_until(lambda: "drawn 0" in "\n".join(runner.view(pane.tag).rows), "it is drawn")
+    heights = [len(runner.view(pane.tag).rows)]
+
+    for number in (1, 2):
+        runner.redraw(pane.tag)
+        wait_until(lambda n=number: f"drawn {n}" in "\n".join(runner.view(pane.tag).rows), "it is drawn anew")
+        heights.append(len(runner.view(pane.tag).rows))
+
+    assert heights == [50, 49, 50]
+    with pytest.raises(NotRunning):
+        runner.redraw("i-of-another")
+
+
 def test_the_other_form_of_the_arrow_keys_is_told(private: PrivateTmux, runner: TmuxRunner) -> None:
     """A program may have asked for it."""
     _, view = drawn(private, runner, *ROWS, keys="\x1b[?1h")
