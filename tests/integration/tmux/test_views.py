@@ -2,6 +2,7 @@
 
 import subprocess
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 
@@ -69,12 +70,16 @@ def test_a_program_is_let_draw_anew_by_a_row_less_and_a_row_more(private: Privat
     """It is told of a new size, and gets no key; another instance's pane is left alone."""
     draws = 'stty raw -echo; n=0; trap "n=\\$((n+1)); echo drawn \\$n" WINCH; echo drawn 0; while :; do sleep 0.1; done'
     pane = private.spawn(runner, launcher(private.folder / "draws", f"exec sh -c '{draws}'"))
-    wait_until(lambda: "drawn 0" in "\n".join(runner.view(pane.tag).rows), "it is drawn")
+
+    def drew(number: int) -> bool:
+        return f"drawn {number}" in "\n".join(runner.view(pane.tag).rows)
+
+    wait_until(partial(drew, 0), "it is drawn")
     heights = [len(runner.view(pane.tag).rows)]
 
     for number in (1, 2):
         runner.redraw(pane.tag)
-        wait_until(lambda n=number: f"drawn {n}" in "\n".join(runner.view(pane.tag).rows), "it is drawn anew")
+        wait_until(partial(drew, number), "it is drawn anew")
         heights.append(len(runner.view(pane.tag).rows))
 
     assert heights == [50, 49, 50]
