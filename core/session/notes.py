@@ -51,7 +51,7 @@ _MANY = {
     MessageState.CONFIRMED: "were taken by a turn that failed",
 }
 _LATE = "they came late, and wait for somebody's word"
-_AHEAD = re.compile(r", \d+ ahead$")
+AHEAD = re.compile(r", \d+ ahead$")
 _BURST = timedelta(seconds=30)  #: from a note about what is over: what follows for the same reason joins it
 _MOST = 100  #: of messages that a note's buttons are about
 _LONGEST_TARGET = 1_900  #: characters of a button's value; Slack takes 2,000
@@ -90,7 +90,7 @@ def note_for(system: System, row: InboxRow, state: MessageState, reason: str, re
     One note for what waits in a thread for the same reason, and for what went no further there within half a minute:
     each further message is an edit that counts it, none where it was counted. Part of the open transaction.
     """
-    message, address, reason = row.message, told_in(system, row), _AHEAD.sub("", reason)
+    message, address, reason = row.message, told_in(system, row), AHEAD.sub("", reason)
     if address is None or (message.address is None and state is MessageState.QUEUED):
         return None
     of_chat = chat_of(system.settings, row) is not None
@@ -172,15 +172,21 @@ def words_of(
     """Return the note's text and buttons, about the row or as many as it tells of."""
     message = row.message
     if told.count == 1:
-        text = f"{subject_of(message)} {_WHAT[state]}: {reason}."
+        text = f"{subject_of(message)} {_because(_WHAT[state], reason)}."
     else:
         late = reason.startswith(CONFIRM)
         remedy = f"`the-loop standing queue {message.name}` lists them" if late else remedy
-        text = f"{told.count} messages to `{message.name}` {_MANY[state]}: {_LATE if late else reason}."
+        text = f"{told.count} messages to `{message.name}` {_because(_MANY[state], _LATE if late else reason)}."
     shown = f"{text} To do: {remedy}" if remedy else text
     of_chat = chat_of(system.settings, row) is not None
     buttons = buttons_of(told.target, told.first, told.count, state, reason)
     return shown, tuple(button for button in buttons if of_chat or button.press not in _AS_AUTHOR)
+
+
+def _because(what: str, reason: str) -> str:
+    """Return both in one sentence, no word of it twice: "was cancelled by cli:ann"."""
+    told = what.rpartition(" ")[2]
+    return f"{what}{reason.removeprefix(told)}" if reason.startswith(f"{told} ") else f"{what}: {reason}"
 
 
 def subject_of(message: NewMessage) -> str:

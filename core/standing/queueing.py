@@ -6,6 +6,7 @@ from typing import Any
 from core.clock import iso
 from core.commands import exact_for
 from core.domain.message import InboxRow
+from core.session.notes import AHEAD
 from core.session.sessions import definition_of
 from core.system import System
 from core.values import dataclass, replace
@@ -60,8 +61,10 @@ def queue_of(system: System, name: str) -> Queue:
     now = system.clock.now()
     rows = system.inbox.unsettled(known.record.uid) if known.record else ()
     limit = system.settings.limits.queued_per_session
-    return Queue(name, limit, tuple(Queued(_told(system, row), now) for row in rows))
+    return Queue(name, limit, tuple(Queued(_told(system, row, ahead), now) for ahead, row in enumerate(rows)))
 
 
-def _told(system: System, row: InboxRow) -> InboxRow:
-    return replace(row, detail=exact_for(system, row.detail)) if row.detail else row
+def _told(system: System, row: InboxRow, ahead: int) -> InboxRow:
+    """Return the row with its detail as it is now: how many are ahead was counted when it came."""
+    detail = AHEAD.sub(f", {ahead} ahead" if ahead else "", row.detail)
+    return replace(row, detail=exact_for(system, detail)) if detail else row

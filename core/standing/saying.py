@@ -208,7 +208,8 @@ def _said(
         words = f"{_UNSEEN} ({system.paths.service_log}, or the journal of its unit)"
     if state is MessageState.QUEUED and not served:
         words = f"{words}; {NO_SERVICE}" if words else NO_SERVICE
-    told = f"{message.name}: {state.value}: {words}" if words else f"{message.name}: {state.value}"
+    said = words if words.startswith(f"{state.value} ") else f"{state.value}: {words}" if words else state.value
+    told = f"{message.name}: {said}"
     return Said(message.name, message.id, state, (exact_for(system, told), *dropped))
 
 

@@ -75,6 +75,22 @@ def test_the_queue_tells_order_state_and_length(paused: System) -> None:
     assert [message["text"] for message in with_text["messages"]] == ["first", "the second"]
 
 
+def test_the_queue_counts_what_is_still_ahead(paused: System) -> None:
+    """Its details were written when each message came, and one before them was cancelled since."""
+    first, second, third = (waiting_message(paused, "scribe") for _ in range(3))
+    for row, detail in ((first, "it is paused"), (second, "it is paused, 1 ahead"), (third, "it is paused, 2 ahead")):
+        waiting = paused.inbox.get(row.id)
+        assert waiting is not None
+        paused.inbox.advance(waiting, S.QUEUED, detail)
+
+    cancel_message(paused, second.id, "cli:bob")
+    one_less = [message.row.detail for message in queue_of(paused, "scribe").messages]
+    cancel_message(paused, first.id, "cli:bob")
+
+    assert one_less == ["it is paused", "it is paused, 1 ahead"]
+    assert [message.row.detail for message in queue_of(paused, "scribe").messages] == ["it is paused"]
+
+
 def test_an_empty_queue_and_an_unknown_name(system: System) -> None:
     """A session that never ran has nothing waiting; one that nobody knows has no queue."""
     assert queue_of(system, "scribe").messages == ()
@@ -105,7 +121,7 @@ def test_the_sender_of_a_cancelled_reply_is_told_in_the_thread(paused: System) -
 
     [(thread, text)] = notes(paused)
     assert thread == "1.1"
-    assert "cancelled by cli:bob" in text
+    assert "was cancelled by cli:bob. To do" in text
     assert "send it again" in text
 
 

@@ -262,6 +262,7 @@ def test_silent_tmux_keeps_the_mark_and_reconcile_finishes(world: World, private
     assert meanwhile is not None
     assert after is not None
     assert outcomes(answer) == {"scribe": Outcome.UNCONFIRMED}
+    assert answer.sessions[0].detail.count("no answer") == 1
     assert (meanwhile.phase, meanwhile.hold) == (Phase.STOPPING, after.hold)
     assert (after.phase, after.generation) == (Phase.SETTLED, 2)
     assert world.system().runner.survey().panes == ()

@@ -64,7 +64,8 @@ def test_each_end_has_its_words_its_remedy_and_its_buttons(
     """In the message's own thread; each button carries the message's id and no text."""
     note = told(system, state, reason)
 
-    assert note.text == f"Your message to `scribe` {words}: {reason}. To do: do this"
+    because = reason.removeprefix("cancelled") if words.endswith("cancelled") else f": {reason}"
+    assert note.text == f"Your message to `scribe` {words}{because}. To do: do this"
     assert tuple(button.press for button in note.buttons) == presses
     assert {button.target for button in note.buttons} <= {"m-1"}
     assert (note.kind, note.channel, note.thread) == (OutboundKind.NOTE, "C1", "1.0")
