@@ -83,6 +83,11 @@ _ROOT = re.compile(r"(?:~|\.{1,2}|\$[A-Za-z_][A-Za-z0-9_]*|[A-Za-z]:|@)?/|[A-Za-
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
 _DOTTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+")
 _SNAKE = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
+_HEX = re.compile(r"0[xX][0-9a-fA-F]{1,16}")  #: a number of 64 bits; longer ones may be keys
+#: of an object or a module: self._pw1, rust_openssl.hpke.MLKEM768X25519PrivateKey
+_ATTRIBUTE = re.compile(
+    r"(?:self|this|cls)(?:\.[A-Za-z_][A-Za-z0-9_]*)+|[a-z_]+(?:\.[a-z_]+)*\.[A-Z][A-Za-z0-9]*[A-Z][a-z]{2,}"
+)
 _CODE = re.compile(r"[A-Z0-9]+(?:-[A-Z0-9]+)+")  #: of a licence or of a recovery: ABCD-1234-EFGH-5678
 _RUNS_SOMETHING = re.compile(r"\$\(|\$\{|`")  #: in a shell, even between quotation marks
 _SHORTEST, _LONGEST = 8, 4096  #: characters of a value; of a longer one the beginning is judged
@@ -117,10 +122,12 @@ def _is_secret(name: str, value: str, *, literal: bool) -> bool:
     kept = _VARIABLE.sub("", value)
     if len(kept) < _SHORTEST or _is_path(value):
         return False
+    if not literal and _ATTRIBUTE.fullmatch(value):
+        return False
     if _UUID.fullmatch(value):
         return True
     chosen = _CHOSEN.search(name) is not None
-    if _NUMBER.fullmatch(value):
+    if _NUMBER.fullmatch(value) or _HEX.fullmatch(value):
         return chosen and value.isdigit()
     if not any(letter.isdigit() for letter in kept):
         return len(kept) >= 12 and _is_drawn(kept)
@@ -179,6 +186,8 @@ def _no_variable(found: re.Match[str]) -> bool:
 
 
 _B64 = "[A-Za-z0-9+/=]"
+#: where a name may begin: at a word, at one within `apiToken`, and within a variable of a shell, as in PGPASSWORD=
+_BEGINS = r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z_]{5,20}=))"
 _DRAWN_LINE = rf"(?=[a-z0-9+/=]*[A-Z])(?=[A-Z0-9+/=]*[a-z])(?=[A-Za-z+/=]*[0-9]){_B64}{{16,}}+"
 #: between the lines of a key: their ends, also as an escape, and what a program puts around them or counts them by
 _BETWEEN = r"(?:\s|\\[nrt]?|[\"',+|│┃║>*#→:]|-(?!-)|[0-9]{1,6}(?=[→:|\t])){1,200}+"
@@ -230,14 +239,27 @@ def looks() -> tuple[Look, ...]:
         ),
         Look(
             re.compile(
-                r"(?P<keep>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/@:\"'<>]*:)(?!\[redacted\]@)(?P<value>[^\s/@\"'<>]+)(?=@)"
+                r"(?P<keep>\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/@:\"'<>]*:)(?!\[redacted\]@)(?P<value>[^\s/@\"'<>]+)"
+                r"(?=@(?!sha(?:256|512):))"
             ),
             _no_variable,
         ),
+        Look(  # in the place of a user's name
+            re.compile(r"(?P<keep>\b[a-z][a-z0-9+.-]{1,20}://)(?P<value>[A-Za-z0-9_-]{16,})(?=(?::[^\s/@\"'<>]*)?@)"),
+            _drawn,
+        ),
+        Look(  # an option of a command
+            re.compile(
+                rf"(?P<keep>(?<![\w-])--?(?:[a-z]+-)*(?P<name>(?i:{_KEYS}))[ \t]+(?P<quote>[\"'])?)(?!\[redacted\])"
+                r"(?P<value>(?(quote)[^\s\"'`\\]{8,}|[A-Za-z0-9._~+/=%@!#$^*-]{8,}))"
+            ),
+            _named,
+        ),
         Look(
             re.compile(
-                rf"(?P<keep>(?<![A-Za-z])(?P<name>(?i:{_KEYS}))(?:\\?[\"'`])?"
-                r"(?:[ \t]*:[ \t]*[A-Za-z_][A-Za-z0-9_.|\[\], ]{0,40}(?==))?[ \t]*(?::=|=>|={1,3}|:)[ \t]*"
+                rf"(?P<keep>{_BEGINS}(?P<name>(?i:{_KEYS}))(?:\\?[\"'`]|\*\*?|__?(?![A-Za-z0-9]))?"
+                r"(?:[ \t]*:[ \t]*[A-Za-z_][A-Za-z0-9_.|\[\], ]{0,40}(?==))?[ \t]*(?::=|=>|={1,3}|:)"
+                r"(?:(?:\*\*?|__?)(?=[ \t]))?[ \t]*"
                 r"(?:[bBrRuUfF]{1,2}(?=[\"']))?(?P<quote>\\?[\"'`])?)(?!\[redacted\])"
                 r"(?P<value>(?(quote)[^\s\"'`\\]{8,}|[A-Za-z0-9._~+/=%@!#$^*-]{8,}))"
             ),
