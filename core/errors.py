@@ -201,6 +201,12 @@ class StoreGone(StoreBroken):
     code = "store_gone"
 
     def __init__(self, path: object, what: str) -> None:
+        if str(path).endswith("-shm"):
+            super().__init__(
+                f"{path}: the index of the database's log {what}",
+                "`the-loop start` makes it anew once no process has the database open; nothing that was kept is lost",
+            )
+            return
         super().__init__(
             f"{path}: the database {what}",
             "put it back while nothing runs, if you have it; else `the-loop start` begins a new one: what waited in "

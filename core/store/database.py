@@ -1,7 +1,8 @@
 """The SQLite database: connections, transactions, and which spool reports were taken in.
 
 A file that is removed or replaced while it is open goes on taking what is written, and nobody ever sees it again. So
-each transaction asks, before it begins and once it is committed, whether the file is still the one under that name.
+each transaction asks, before it begins and once it is committed, whether the file, the log beside it and the log's
+index are still those under their names; and the first connection asks whether other processes work with the same ones.
 
 Imported by every command, so nothing heavy is imported here: sqlite3 comes with the first connection. Nothing is
 opened before it is used, and reading a database that was never written makes none.
@@ -13,6 +14,7 @@ import errno
 import os
 import stat
 import threading
+from _weakrefset import WeakSet  # weakref itself is imported by nothing that a command needs
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
@@ -31,11 +33,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _LOG = logger(__name__)
+Identity = tuple[int, int]  #: device and inode
 Parameters = Sequence[Any] | Mapping[str, Any]
 _SYNC = getattr(os, "fdatasync", os.fsync)  # macOS has no such call; a log's times need not be on the disk
 _WAL_POLL = 0.02  # seconds between two attempts to switch a new file to WAL
+_MEET_POLL = 0.05  # seconds between two looks at the files of other processes, which may be opening or closing them
+_LINK = "it is a symbolic link: the log beside it would be looked for where that leads"
 _CHECK_SECONDS = 1.0  #: of looking for damage
 _CHECK_STEPS = 20_000  #: of SQLite's between two looks at the clock
+
+
+_OPENED: WeakSet[SqliteDatabase] = WeakSet()  #: all of this process
 
 
 class _Session:
@@ -67,8 +75,10 @@ class SqliteDatabase:
         self._bad_rows: dict[str, str] = {}
         self._begun = begun
         self._log = self._path.with_name(self._path.name + "-wal")
-        self._files: dict[Path, tuple[int, int]] = {}  #: device and inode of what is open
+        self._index = self._path.with_name(self._path.name + "-shm")
+        self._files: dict[Path, Identity] = {}  #: what is open
         self._gone: tuple[Path, str] | None = None
+        _OPENED.add(self)
 
     @property
     def path(self) -> Path:
@@ -80,7 +90,11 @@ class SqliteDatabase:
         """Return what raises StoreBroken for every sqlite3.Error of a block."""
         from core.store.sqlerrors import Translated
 
-        return Translated(self._path)
+        return Translated(self._path, self._lose)
+
+    def _lose(self, what: str) -> None:
+        """Keep that SQLite itself has found the file, or its log, not to be what it was."""
+        self._gone = self._gone or (self._path, what)
 
     @contextmanager
     def transaction(self, *, durable: bool) -> Iterator[None]:
@@ -193,15 +207,14 @@ class SqliteDatabase:
     def is_there(self) -> bool:
         """See Database. An empty file without a log beside it holds nothing: it was just made, or was emptied."""
         try:
-            found = os.stat(self._path)
-            return found.st_size > 0 or not stat.S_ISREG(found.st_mode) or os.path.lexists(self._log)
+            found = os.lstat(self._path)
         except FileNotFoundError:
-            if not self._path.is_symlink():
-                return False
-            error = OSError(errno.ELOOP, "it is a symbolic link that leads nowhere")
-            raise broken(error, self._path, "use the file") from None
+            return False
         except OSError as error:
             raise broken(error, self._path, "look for the file") from error
+        if stat.S_ISLNK(found.st_mode):
+            raise broken(OSError(errno.ELOOP, _LINK), self._path, "use the file")
+        return found.st_size > 0 or not stat.S_ISREG(found.st_mode) or os.path.lexists(self._log)
 
     def same_file(self) -> None:
         """See Database. Once it was not, it never is again: others may have begun another one meanwhile."""
@@ -210,9 +223,9 @@ class SqliteDatabase:
         if self._gone:
             raise StoreGone(*self._gone)
 
-    def _missed(self, path: Path, known: tuple[int, int]) -> tuple[Path, str] | None:
+    def _missed(self, path: Path, known: Identity) -> tuple[Path, str] | None:
         try:
-            found = os.stat(path)
+            found = os.lstat(path)
         except FileNotFoundError:
             what = "was removed"
         except OSError as error:
@@ -220,11 +233,22 @@ class SqliteDatabase:
         else:
             if (found.st_dev, found.st_ino) != known:
                 what = "was replaced by another file"
-            elif path == self._path and not found.st_size:
+            elif not found.st_size and (path == self._path or (path == self._log and self._holds_log())):
                 what = "was emptied"
             else:
                 return None
         return path, f"{what} while it was in use"
+
+    def _holds_log(self) -> bool:
+        """Tell whether the log's index knows of something in the log, which is empty: a checkpoint empties both.
+
+        Asked of this thread's connection, outside of transactions; without one nobody knows.
+        """
+        session: _Session | None = getattr(self._local, "session", None)
+        if session is None or session.connection.in_transaction:
+            return False
+        with self._translated:
+            return bool(session.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1] > 0)
 
     def check(self) -> None:
         """See Database."""
@@ -343,13 +367,30 @@ class SqliteDatabase:
             self._sessions.pop(thread).connection.close()
 
     def _open(self) -> sqlite3.Connection:
+        self.same_file()
+        self._make_private_file()
+        deadline = Deadline(self._clock, self._busy_seconds)
+        while True:
+            met = self._meet(deadline)
+            connection, begun = self._connect()
+            try:
+                if self._index not in met or met == self._found():
+                    self._know_files()
+                    break
+            except BaseException:
+                connection.close()
+                raise
+            connection.close()  # they were closed, or taken away, in between
+        if begun:
+            self._begun()
+        return connection
+
+    def _connect(self) -> tuple[sqlite3.Connection, bool]:
+        """Return a connection, and whether it has made the database."""
         import sqlite3
 
         from core.store.migrations import migrate
 
-        self.same_file()
-        self._make_private_file()
-        begun = False
         with self._translated:
             connection = sqlite3.connect(
                 self._path, timeout=self._busy_seconds, isolation_level=None, check_same_thread=False
@@ -357,27 +398,52 @@ class SqliteDatabase:
             try:
                 connection.row_factory = sqlite3.Row
                 self._use_wal(connection)
-                begun = migrate(connection, str(self._path))
+                return connection, migrate(connection, str(self._path))
             except BaseException:
                 connection.close()
                 raise
-        try:
-            self._know_files()
-        except BaseException:
-            connection.close()
-            raise
-        if begun:
-            self._begun()
-        return connection
+
+    def _meet(self, deadline: Deadline) -> Mapping[Path, Identity]:
+        """Return what stands under the files' names; nothing where this process has them open already.
+
+        Where other processes have the database open, those are the files that they work with. A service that finds its
+        files taken away ends within seconds, which is waited for; raises StoreGone where that takes too long: neither
+        would see what the other keeps.
+        """
+        from core.store.beside import lost
+
+        while not self._is_open_here():
+            try:
+                found = self._found()
+                missed = lost(self._path)
+            except OSError as error:
+                raise broken(error, self._path, "look for the file") from error
+            if missed is None:
+                return found
+            if deadline.passed():
+                raise StoreGone(missed, "was removed or replaced while another process uses it")
+            self._clock.pause(min(_MEET_POLL, deadline.remaining()))
+        return {}
+
+    def _is_open_here(self) -> bool:
+        mine = self._found().get(self._path)
+        return any(mine in other._files.values() for other in list(_OPENED))
+
+    def _found(self) -> Mapping[Path, Identity]:
+        """Return what stands under the names of the files now."""
+        found: dict[Path, Identity] = {}
+        for path in (self._path, self._log, self._index):
+            with suppress(FileNotFoundError):  # a file system on which SQLite keeps no log of its own
+                one = os.lstat(path)
+                found[path] = (one.st_dev, one.st_ino)
+        return found
 
     def _know_files(self) -> None:
         """Keep which files are open. Raises StoreGone where the threads' connections are not to the same one."""
         if self._files:
             self.same_file()
-        for path in (self._path, self._log):
-            with suppress(FileNotFoundError):  # a file system on which SQLite keeps no log of its own
-                found = os.stat(path)
-                self._files.setdefault(path, (found.st_dev, found.st_ino))
+        for path, identity in self._found().items():
+            self._files.setdefault(path, identity)
 
     def _make_private_file(self) -> None:
         """Make the file 0600 before SQLite would make it by the umask; its -wal and -shm take over the mode.
@@ -390,7 +456,9 @@ class SqliteDatabase:
             if not os.path.lexists(self._path):
                 os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
                 return
-            mode = self._path.stat().st_mode
+            mode = os.lstat(self._path).st_mode
+            if stat.S_ISLNK(mode):
+                raise OSError(errno.ELOOP, _LINK)
             if not stat.S_ISREG(mode):
                 raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "it is no plain file")
             if mode & 0o077:

@@ -1,9 +1,10 @@
 """sqlite3's errors as StoreBroken, told apart by SQLite's result code."""
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
-from core.errors import StoreBroken
+from core.errors import StoreBroken, StoreGone
 from core.store.files import check_room
 
 _SPACE = "free some space on that disk, then try again"
@@ -30,6 +31,7 @@ _KNOWN: dict[int, tuple[str, str]] = {
     sqlite3.SQLITE_IOERR: ("the disk failed, or is full", "look at that disk and its free space, then try again"),
 }
 _LACKS = ("no such table", "no such column")  #: what SQLite says of a database that is not what it was
+_CUT = "or the log beside it was cut short while it was in use"
 _OTHER = ("the database refused", "this is a fault of the-loop: please report it with this message")
 
 
@@ -40,6 +42,8 @@ def broken(error: sqlite3.Error, path: Path) -> StoreBroken:
     if str(error).startswith(_LACKS):
         reason, remedy = "the database lacks what it should hold", _DAMAGED
     name = getattr(error, "sqlite_errorname", type(error).__name__)
+    if code == sqlite3.SQLITE_IOERR_SHORT_READ:  # the index knows of more than the file holds
+        return StoreGone(path, f"{_CUT} ({name}: {error})")
     if code is not None and code & 0xFF == sqlite3.SQLITE_IOERR:  # also of a disk that has no room for its files
         try:
             check_room(path.parent)
@@ -59,8 +63,10 @@ class Translated:
     Serves any number of blocks, in any thread: one made for each would cost a query a tenth of its time.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, lost: Callable[[str], None] = lambda _: None) -> None:
+        """`lost` is told where the file, or its log, turns out not to be what it was."""
         self._path = path
+        self._lost = lost
 
     def __enter__(self) -> None:
         """Begin a block."""
@@ -68,7 +74,10 @@ class Translated:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End a block."""
         if isinstance(error, sqlite3.Error):
-            raise broken(error, self._path) from error
+            told = broken(error, self._path)
+            if isinstance(told, StoreGone):
+                self._lost(_CUT)
+            raise told from error
         if isinstance(error, UnicodeEncodeError | OverflowError):  # half of a surrogate pair; more than 64 bits
-            told = f"{self._path}: a value cannot be kept ({error})"
-            raise StoreBroken(told, "leave out what is no text") from error
+            refused = f"{self._path}: a value cannot be kept ({error})"
+            raise StoreBroken(refused, "leave out what is no text") from error

@@ -3,9 +3,11 @@
 import errno
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,6 +21,61 @@ from core.store.database import SqliteDatabase
 from core.store.inbox import SqliteInbox
 from core.store.outbox import SqliteOutbox
 from tests.unit.store.samples import StandingClock, a_message, a_post
+
+
+class Holding:
+    """Another process that has a database open."""
+
+    def __init__(self, path: Path) -> None:
+        code = (
+            "import sqlite3, sys\n"
+            f"connection = sqlite3.connect({str(path)!r}, isolation_level=None)\n"
+            "connection.execute('SELECT count(*) FROM sqlite_schema').fetchone()\n"
+            "print('open', flush=True)\n"
+            "for query in sys.stdin:\n"
+            "    print(connection.execute(query).fetchone()[0], flush=True)\n"
+        )
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self._answer() == "open"
+
+    def ask(self, query: str) -> int:
+        """Return the number that a query gives there."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{query}\n")
+        self._process.stdin.flush()
+        return int(self._answer())
+
+    def end(self) -> None:
+        """Let it close the database and end."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+
+Holder = Callable[[Path], AbstractContextManager[Holding]]
+
+
+@pytest.fixture
+def holder() -> Holder:
+    """Return what keeps a database open in another process for a block."""
+
+    @contextmanager
+    def hold(path: Path) -> Iterator[Holding]:
+        holding = Holding(path)
+        try:
+            yield holding
+        finally:
+            holding.end()
+
+    return hold
 
 
 def test_the_database_and_what_sqlite_puts_beside_it_are_private(database: SqliteDatabase, paths: StatePaths) -> None:
@@ -299,7 +356,31 @@ def without_log(path: Path) -> None:
     path.with_name(path.name + "-wal").unlink()
 
 
-LOSSES = pytest.mark.parametrize("lose", [removed, replaced, emptied, without_log])
+def with_empty_log(path: Path) -> None:
+    """Cut the log to nothing, which holds what was committed last."""
+    os.truncate(path.with_name(path.name + "-wal"), 0)
+
+
+def without_index(path: Path) -> None:
+    """Take away the index of the log: who opens the database next makes another one, and neither sees the other."""
+    path.with_name(path.name + "-shm").unlink()
+
+
+def with_another_index(path: Path) -> None:
+    """Put an empty file in the place of the log's index."""
+    without_index(path)
+    path.with_name(path.name + "-shm").touch()
+
+
+def linked(path: Path) -> None:
+    """Move it, and leave a link to it: SQLite looks for the log beside the file that the link leads to."""
+    path.symlink_to(path.rename(path.with_name("elsewhere")))
+
+
+LOSSES = pytest.mark.parametrize(
+    "lose",
+    [removed, replaced, emptied, without_log, with_empty_log, without_index, with_another_index, linked],
+)
 
 
 @LOSSES
@@ -322,13 +403,13 @@ def test_nothing_is_kept_in_a_file_that_is_not_the_databases_any_more(
     thread.join()
 
     for attempt in (lambda: inbox.add([a_message(3)]), lambda: inbox.unsettled("s-scribe"), database.sync):
-        with pytest.raises(StoreGone, match=r"the-loop\.db.* while it was in use; put it back"):
+        with pytest.raises(StoreGone, match=r"the-loop\.db.* while it was in use; (put it back|`the-loop start`)"):
             attempt()
     assert len(errors) == 1
     assert (paths.database.read_bytes() if paths.database.exists() else None) == place
 
 
-@LOSSES
+@pytest.mark.parametrize("lose", [removed, replaced, emptied, without_log, without_index, with_another_index, linked])
 def test_what_was_lost_while_it_was_written_is_not_told_as_kept(
     paths: StatePaths, database: SqliteDatabase, lose: Callable[[Path], None]
 ) -> None:
@@ -342,6 +423,58 @@ def test_what_was_lost_while_it_was_written_is_not_told_as_kept(
 
     with pytest.raises(StoreGone):
         write()
+
+
+@pytest.mark.parametrize("lose", [without_log, without_index, with_another_index])
+def test_nobody_begins_beside_a_process_whose_files_were_taken_away(
+    paths: StatePaths, database: SqliteDatabase, holder: Holder, lose: Callable[[Path], None]
+) -> None:
+    """Neither would see what the other commits: it is an error that names the file, and nothing is written."""
+    database.open()
+    with holder(paths.database):
+        database.close()
+        lose(paths.database)
+
+        with pytest.raises(StoreGone, match=r"the-loop\.db-(wal|shm): .* while another process uses it; "):
+            database.forget_reports("i-1")
+
+
+def test_a_process_that_is_there_is_joined(paths: StatePaths, database: SqliteDatabase, holder: Holder) -> None:
+    """What one commits the other finds."""
+    database.open()
+    with holder(paths.database) as other:
+        database.close()
+        database.forget_reports("i-1")
+        found = other.ask("PRAGMA user_version")
+
+    assert found == database.read("PRAGMA user_version")[0][0]
+
+
+def test_who_begins_waits_for_a_process_that_lost_its_files_to_end(paths: StatePaths, holder: Holder) -> None:
+    """A service which finds them gone ends within seconds: whoever comes meanwhile begins after it."""
+    with closing(SqliteDatabase(paths, SystemClock())) as database:
+        database.open()
+        with holder(paths.database) as other:
+            database.close()
+            without_index(paths.database)
+            threading.Timer(0.3, other.end).start()
+            database.forget_reports("i-1")
+
+        assert database.read("PRAGMA user_version")[0][0]
+
+
+def test_a_log_that_a_checkpoint_has_emptied_is_well(
+    paths: StatePaths, database: SqliteDatabase, inbox: SqliteInbox
+) -> None:
+    """What copies a database, or somebody at a shell, may do that at any time, and takes nothing away."""
+    inbox.add([a_message(1)])
+    with closing(sqlite3.connect(paths.database)) as other:
+        other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    empty = paths.database.with_name(paths.database.name + "-wal").stat().st_size == 0
+
+    inbox.add([a_message(2)])
+
+    assert (empty, len(inbox.unsettled("s-scribe"))) == (True, 2)
 
 
 def test_a_file_that_has_come_back_is_not_worked_with_any_more(paths: StatePaths, database: SqliteDatabase) -> None:
