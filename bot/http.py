@@ -93,7 +93,7 @@ class HttpReader:
     def answer(self, body: bytes, headers: Mapping[str, str]) -> WebAnswer:
         """Answer a request whose signature was found good. Called from other threads."""
         request, document = self._read(body, headers), _document(body)
-        if request is None:
+        if request is None or not _can_be_dispatched(request.body):
             return WebAnswer(400, "text/plain", b"neither a JSON object nor a form")
         if document.get("type") == "event_callback" and not payloads.has_event(document):
             return WebAnswer(400, "text/plain", b"there is no event in it")
@@ -161,6 +161,14 @@ def signed(body: bytes, headers: Mapping[str, str], secret: str, clock: SigningC
 
 def _signature(headers: Mapping[str, str]) -> str:
     return headers.get("x-slack-signature", "")
+
+
+def _can_be_dispatched(found: Mapping[str, Any]) -> bool:
+    """Tell whether what a body holds, a form's `payload` included, has what Bolt takes for granted."""
+    if found.get("type") == "event_callback" and not payloads.has_event(found):
+        return False
+    pressed = found.get("actions", [{}])
+    return isinstance(pressed, list) and bool(pressed)
 
 
 def _document(body: bytes) -> Mapping[str, Any]:

@@ -174,13 +174,27 @@ def test_what_slack_has_not_just_signed_goes_nowhere(
         *(b'{"type": "event_callback", "event": %s}' % event for event in (b"null", b"[]", b"7", b'"message"', b"{}")),
         *(b'{"type": "%s"}' % kind for kind in (b"event_callback", b"block_actions", b"view_submission")),
         b"payload=%7B%22type%22%3A%22block_actions%22%2C%22actions%22%3Anull%7D",
+        *(b"payload=" + body for body in (b"[1]", b"7", b"null", b'"x"', b"{}", b'{"type": "event_callback"}')),
+        *(b'payload={"type": "event_callback", "event": %s}' % event for event in (b"[1,2]", b"7", b"{}", b'"x"')),
+        *(
+            b'payload={"type": "%s"}' % kind
+            for kind in (b"block_actions", b"view_submission", b"shortcut", b"message_action")
+        ),
+        b'payload={"type": "block_actions", "actions": [7], "user": [], "team": 7, "channel": "x"}',
+        b'payload={"type": "block_actions", "actions": [], "authorizations": 7}',
+        *(b'payload={"type": "block_actions", "actions": %s}' % pressed for pressed in (b"[]", b"{}", b"7", b"[null]")),
+        b'payload={"type": "interactive_message", "callback_id": "x", "actions": null}',
+        b'payload={"type": {}, "command": [], "event": 7, "authorizations": [7]}',
+        b"type=event_callback&event=7",
+        b"command=%2Fthe-loop&payload=%7B%22type%22%3A%22event_callback%22%7D",
     ],
 )
 def test_a_signed_body_that_is_nothing_is_no_fault(
     workspace: WorkspaceThread, http: Served, door: Door, body: bytes
 ) -> None:
     """It is answered, and the next one is taken."""
-    answer = send(http, body)
+    form = {"content-type": FORM} if b"=" in body[:10] else {}
+    answer = send(http, body, signature(body, int(time.time())) | form)
     after = send(http, reply(workspace, http.thread(), "1795959999.000100"))
 
     assert answer.status in (200, 400, 401, 404)
