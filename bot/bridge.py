@@ -53,13 +53,15 @@ class AsyncDoor:
         for threads in (self._taking, self._keeping, self._asking, self._pressing, self._ordering):
             threads.shutdown()
 
-    async def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
-        """Hand replies over; once this returns they are on the disk. Raises StoreBroken.
+    async def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict | None, ...]:
+        """Hand replies over; once this returns they are on the disk, but for those that have to come again (None).
+
+        Raises StoreBroken.
 
         Core's thread has a head start on its way into the terminal, for both need the interpreter; where that way takes
         longer, nobody waits for more than the disk.
         """
-        taken: list[tuple[Verdict, ...]] = []
+        taken: list[tuple[Verdict | None, ...]] = []
         work = asyncio.get_running_loop().run_in_executor(self._taking, self._door.receive, replies, taken.append)
         while True:
             await asyncio.wait((work,), timeout=_HEAD_START_SECONDS)

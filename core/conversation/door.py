@@ -69,7 +69,7 @@ class Door:
         self._committed = committed
         self._at_once = at_once
 
-    def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict, ...]], None]) -> None:
+    def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict | None, ...]], None]) -> None:
         """See CoreDoor. The disk comes last: a power cut ends the terminal, too."""
         found = self._inbound.take(replies)
         taken(found.verdicts)
@@ -110,8 +110,11 @@ class Door:
                 if attempt == _ATTEMPTS:
                     raise StoreBroken(f"an edit cannot be applied: {error}", "it is tried again") from error
         self._committed()
+        verdicts: list[Verdict | None] = []
         if late:
-            self.receive(late, lambda _: None)
+            self.receive(late, verdicts.extend)
+        if None in verdicts:
+            raise StoreBroken("an edit cannot be taken: its session's record cannot be read", "it is tried again")
 
     def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
         """Return the bound threads, the session's first that was spoken with last: a sweep begins.

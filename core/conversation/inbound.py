@@ -41,10 +41,14 @@ BEFORE_LOSS = "before-loss"
 
 @dataclass(frozen=True)
 class Dropped:
-    """A reply that goes no further. `silent`: too common to be worth a line, so it is counted."""
+    """A reply that goes no further. `silent`: too common to be worth a line, so it is counted.
+
+    `again`: nobody can tell now whether it may go on, so that it has to come again.
+    """
 
     reason: str
     silent: bool = False
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Passed:
 class Taken:
     """What became of a batch. `tell` writes it to the event log, for whoever has something to do before that."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Verdict | None, ...]  #: None: it was not taken, and has to come again
     uids: frozenset[str]  #: of the sessions that something new waits for
     tell: Callable[[], None]
 
@@ -75,7 +79,7 @@ class Inbound:
         self._mirror = mirror
         self.counters: Counter[str] = Counter()
 
-    def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict, ...]:
+    def receive(self, replies: Sequence[IncomingReply]) -> tuple[Verdict | None, ...]:
         """Take a batch, durably, and tell of it. Raises StoreBroken."""
         taken = self.take(replies)
         self._system.database.sync()
@@ -125,22 +129,28 @@ class Inbound:
 
     def _read(self, reply: IncomingReply, binding: Binding) -> Passed | Dropped:
         record = self._record(binding)
-        if record is None:
-            return Dropped(GONE)
+        if isinstance(record, Dropped):
+            return record
         try:
             return Passed(reply, record, text_of(reply), binding)
         except InvalidValue:
             return Passed(reply, record, "", binding) if reply.files else Dropped(EMPTY)
 
-    def _record(self, binding: Binding) -> SessionRecord | None:
+    def _record(self, binding: Binding) -> SessionRecord | Dropped:
+        """Return the record of a bound thread's session. A deletion takes the binding away before the record.
+
+        So one that is not there, or cannot be read, is missing for a moment, and nobody knows for how long.
+        """
         try:
             record = self._system.records.read(binding.name)
+            reason = "there is no record of it; put it back, or the folder that it was in"
         except RecordUnreadable as error:
-            _LOG.warning(
-                "reply to a session that cannot be read", extra={"session": binding.name, "reason": str(error)}
-            )
-            return None
-        return record if record is not None and record.uid == binding.uid else None
+            record, reason = None, str(error)
+        if record is None:
+            extra = {"session": binding.name, "reason": reason}
+            _LOG.warning("a reply is not taken, and has to come again", extra=extra)
+            return Dropped(GONE, again=True)
+        return record if record.uid == binding.uid else Dropped(GONE)
 
     def _commit(self, passed: Passed) -> bool | Dropped:
         """Add the row and tell whether it was new; one too many is refused, with a note, in the same transaction."""
@@ -211,7 +221,8 @@ class Inbound:
 
     def _told(self, reply: IncomingReply, verdict: Passed | Dropped, taken: bool | Dropped) -> None:
         if isinstance(taken, Dropped):
-            self._drop(reply, taken)
+            if not taken.again:
+                self._drop(reply, taken)
         elif taken and isinstance(verdict, Passed):
             self._system.events.emit_all([_received(verdict), self._copied(verdict)])
 
@@ -263,9 +274,9 @@ def _place(reply: IncomingReply) -> Mapping[str, Any]:
     return {"message": reply.ts, "channel": reply.channel, "thread": reply.thread}
 
 
-def _word(taken: bool | Dropped) -> Verdict:
+def _word(taken: bool | Dropped) -> Verdict | None:
     if isinstance(taken, Dropped):
-        return Verdict.DROPPED
+        return None if taken.again else Verdict.DROPPED
     return Verdict.COMMITTED if taken else Verdict.DUPLICATE
 
 

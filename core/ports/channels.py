@@ -143,11 +143,12 @@ class Verdict(Enum):
 class CoreDoor(Protocol):
     """What a channel may ask of core, from any thread."""
 
-    def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict, ...]], None]) -> None:
+    def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict | None, ...]], None]) -> None:
         """Run the inbound pipeline; once this returns, what passed is on the disk. Raises StoreBroken.
 
-        `taken` is called with its words as soon as that is committed. What follows, in this thread, is the way into the
-        terminal, which may take seconds: who cannot wait for it calls `sync`, in another thread.
+        `taken` is called with its words, None for what has to come again, as soon as that is committed. What follows,
+        in this thread, is the way into the terminal, which may take seconds: who cannot wait for it calls `sync`, in
+        another thread.
         """
         ...
 

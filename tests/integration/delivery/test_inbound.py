@@ -230,6 +230,25 @@ def test_a_thread_of_a_session_that_is_gone_reaches_nobody(inbound: Inbound, bou
     assert inbound.counters == {"no-session": 1}
 
 
+@pytest.mark.parametrize("trouble", ["gone", "half", "folder gone", "folder replaced"])
+def test_a_reply_comes_again_where_its_record_cannot_be_read_now(inbound: Inbound, bound: System, trouble: str) -> None:
+    """Nobody is told that it was taken, or that there is no session; once the record is back it goes in."""
+    folder = bound.paths.records
+    what = folder if trouble.startswith("folder") else folder / "scribe.json"
+    aside = what.rename(folder.with_name("aside"))
+    if trouble == "half":
+        what.write_bytes(aside.read_bytes()[:50])
+    elif trouble == "folder replaced":
+        what.touch()
+
+    verdicts = inbound.receive([REPLY])
+    what.unlink(missing_ok=True)
+    aside.rename(what)
+
+    assert (verdicts, inbound.counters, events(bound)) == ((None,), {}, [])
+    assert inbound.receive([REPLY]) == (Verdict.COMMITTED,)
+
+
 def test_a_batch_is_committed_as_a_whole(bound: System, chat: Chat) -> None:
     """Another connection sees the row at once: it is on the disk."""
     Inbound(bound, chat.authorized, NullMirror()).receive([REPLY])
