@@ -168,7 +168,7 @@ def _can_be_dispatched(found: Mapping[str, Any]) -> bool:
     if found.get("type") == "event_callback" and not payloads.has_event(found):
         return False
     pressed = found.get("actions", [{}])
-    return isinstance(pressed, list) and bool(pressed)
+    return isinstance(pressed, list) and bool(pressed) and all(isinstance(one, Mapping) for one in pressed)
 
 
 def _document(body: bytes) -> Mapping[str, Any]:

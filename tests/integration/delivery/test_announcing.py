@@ -253,7 +253,7 @@ def test_a_last_word_that_cannot_be_posted_holds_nothing_up(stopped: System, cha
     assert "channel.post_failed" in told(changed)
 
 
-def said_in(system: System, chat: Chat, channel: str, thread: str) -> tuple[Verdict, str]:
+def said_in(system: System, chat: Chat, channel: str, thread: str) -> tuple[Verdict | None, str]:
     """Say something in a thread, and return what became of it and why."""
     inbound = Inbound(system, chat.authorized, NullMirror())
     reply = IncomingReply("slack", TEAM, channel, thread, "99.1", "U1", "alice", TEAM, False, False, "plain", "there?")

@@ -13,7 +13,7 @@ from bot.bridge import AsyncDoor
 from core.errors import StoreBroken
 from core.ports import CoreDoor, IncomingOrder, IncomingPress, IncomingReply, Verdict
 
-Taken = Callable[[tuple[Verdict, ...]], None]
+Taken = Callable[[tuple[Verdict | None, ...]], None]
 
 
 class Slow:
@@ -77,7 +77,7 @@ def test_a_reply_that_is_on_the_disk_is_answered_while_it_is_delivered() -> None
     """A frozen tmux keeps no acknowledgement."""
     door = Slow()
 
-    async def answered() -> tuple[tuple[Verdict, ...], int, bool]:
+    async def answered() -> tuple[tuple[Verdict | None, ...], int, bool]:
         verdicts = await asyncio.wait_for(AsyncDoor(cast(CoreDoor, door)).receive([]), 10)
         synced, delivered = door.synced, door.free.is_set()
         door.free.set()
@@ -101,7 +101,7 @@ def test_slow_questions_keep_no_reply_waiting() -> None:
     """However many ask, press and order, the threads that take replies are others."""
     door = Stuck()
 
-    async def answered() -> tuple[Verdict, ...]:
+    async def answered() -> tuple[Verdict | None, ...]:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         with closing(AsyncDoor(cast(CoreDoor, door))) as asked:
             calls = [asked.rows("U1"), asked.press(cast(IncomingPress, None)), asked.order(cast(IncomingOrder, None))]
@@ -126,7 +126,7 @@ def test_what_waits_for_names_keeps_no_reply_waiting(terminal: bool) -> None:
         door.free.wait(20)
         return "drawn"
 
-    async def answered() -> tuple[Verdict, ...]:
+    async def answered() -> tuple[Verdict | None, ...]:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         asked = AsyncDoor(cast(CoreDoor, door))
         async with asyncio.TaskGroup() as group:
