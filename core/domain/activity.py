@@ -83,6 +83,11 @@ class Activity:
     retrying: str = ""  #: what its program meets and tries again by itself, "" where it shows no such thing
 
     @property
+    def tried(self) -> bool:
+        """Return whether its program is of a version that is known to have been tried."""
+        return self.version != "" and self.untried == ""
+
+    @property
     def between_turns(self) -> bool:
         """Tell whether it is busy with background tasks alone."""
         return self.state is ActivityState.BUSY and self.detail.startswith(BETWEEN_TURNS)

@@ -122,6 +122,8 @@ class DialogWatch:
         opinion = opinion_of(self._system, record, pane.pid)
         waits = opinion is not None and opinion.state in ASKING_STATES
         if not (held or waits or activity.state is ActivityState.STARTING):
+            if self._system.clock.now() - activity.since < _BEGINNING:
+                self._screens.find_input_line(record)
             return False
         known = self._known(record)
         try:

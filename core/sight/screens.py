@@ -3,13 +3,14 @@
 A program redraws its screen in pieces, and one look may see half of it, so what holds a message up is seen twice.
 """
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from enum import Enum
 
 from core.domain.pane import InputLine, View
 from core.domain.screens import Dialog, read_dialog
 from core.domain.session import SessionRecord
-from core.errors import NotRunning
+from core.errors import NotRunning, TmuxSilent
 from core.session.place import has_input_line, note_input_line
 from core.session.sessions import resolve_record
 from core.system import System
@@ -17,6 +18,7 @@ from core.values import dataclass
 
 AGAIN = timedelta(seconds=0.25)  #: from one look to the next, between which a redraw is over
 _REDRAWS = timedelta(minutes=1)  #: from one request to draw anew to the next; whoever looks sees a row come or go
+DRAWN = timedelta(seconds=5)  #: from a program's word that it reads to its first screen, on a busy machine
 _STALE = timedelta(seconds=15)  #: a look that is older than this says nothing about the next
 
 
@@ -81,19 +83,27 @@ class Screens:
         return shown, now - since >= AGAIN
 
     def before_keys(self, record: SessionRecord) -> tuple[Shown, bool] | None:
-        """Look before something is typed; see `look`. None: there is nothing to look for, or nothing to look at."""
+        """Look before something is typed; see `look`. None: there is nothing to look for, or nothing to look at.
+
+        A program whose input line was not seen yet may not have drawn it: what shows neither has to stand for longer.
+        """
         harness = self._system.harnesses.get(resolve_record(record, self._system.settings).harness)
         if not harness.traits.input_line:
             return None
         try:
-            return self.look(record)
+            shown, steady = self.look(record)
         except NotRunning:
             return None  # what writes will be told
+        if shown.form is Form.OTHER and not self._was_seen(record):
+            since, latest, _ = self._last[record.instance_id or ""]
+            steady = latest - since >= DRAWN
+        return shown, steady
 
     def is_obstacle(self, record: SessionRecord, shown: Shown) -> bool:
         """Return whether something stands in the place of the input line.
 
-        A program whose input line was never seen may draw it in a form that is not known: then only a dialog counts.
+        A program whose input line was never seen, and of a version that nobody has tried, may draw it in a form that is
+        not known: then only a dialog counts.
         """
         return shown.form is not Form.INPUT and (shown.form is not Form.OTHER or self._knows(record))
 
@@ -114,11 +124,27 @@ class Screens:
             return False
         return True
 
+    def find_input_line(self, record: SessionRecord) -> None:
+        """Look for the input line of an instance, until it is seen once: from then on a screen without it holds.
+
+        Raises StoreBroken, UnsupportedHarness.
+        """
+        harness = self._system.harnesses.get(resolve_record(record, self._system.settings).harness)
+        if harness.traits.input_line and not self._knows(record):
+            with suppress(NotRunning, TmuxSilent):
+                self.look(record)
+
     def _know(self, record: SessionRecord) -> None:
         instance = record.instance_id or ""
         if instance not in self._known:
             note_input_line(self._system.paths, record.uid)
             self._known.add(instance)
 
-    def _knows(self, record: SessionRecord) -> bool:
+    def _was_seen(self, record: SessionRecord) -> bool:
         return (record.instance_id or "") in self._known or has_input_line(self._system.paths, record.uid)
+
+    def _knows(self, record: SessionRecord) -> bool:
+        if self._was_seen(record):
+            return True
+        activity = self._system.activities.get(record.uid)
+        return activity is not None and activity.instance == record.instance_id and activity.tried

@@ -143,6 +143,21 @@ def test_a_transcript_that_is_shown_whole_is_no_input_line(talking: ClaudeProduc
     assert talking.moves("meanwhile")[-1] == "confirmed"
 
 
+def test_no_view_takes_the_first_message_of_all(talking: ClaudeProduct) -> None:
+    """Of a version that was tried the form of the input line is known, though none was seen in this instance."""
+    thread = serve(talking)
+    talking.wait_status("idle")
+    talking.keys("C-o")
+    wait_until(lambda: "Showing detailed transcript" in talking.screen(), "the transcript", 20)
+
+    talking.workspace.say("alice", "agents", "the first", thread)
+    talking.wait_state("the first", "queued")
+    talking.keys("C-o")
+    talking.wait_reply(thread, "the first", 60)
+
+    assert talking.moves("the first")[-1] == "confirmed"
+
+
 def test_auto_mode_asks_nothing_that_the_thread_does_not_show(talking: ClaudeProduct) -> None:
     """Where its check cannot be reached each dialog is answered by its text, and the remedy is told once."""
     routing = talking.document()["routing"]

@@ -206,6 +206,39 @@ def test_nothing_is_typed_into_a_view_without_an_input_line(bound: System) -> No
     assert times(bound, "meanwhile") == 1
 
 
+def test_an_input_line_is_looked_for_before_anything_is_said(bound: System) -> None:
+    """By the service, once it is known that the program reads: the first message of all meets no view."""
+    wait_until(lambda: screen(bound).rstrip().endswith(">"), "it is drawn")
+    Service(bound).look()
+    _keys(bound, b"\x0f")
+    wait_until(lambda: "a view" in screen(bound), "the view")
+
+    said = say(bound, "scribe", "the first", actor=ACTOR, wait=2)
+
+    assert said.state is S.QUEUED
+    assert NO_INPUT_LINE in " ".join(said.messages)
+    assert not any("the first" in text for text in taken(bound))
+
+
+def test_of_a_version_that_was_tried_the_input_line_is_known_from_the_first_on(bound: System) -> None:
+    """Though nobody has seen it in this instance; it may not be drawn yet, and the sender is told after a while."""
+    uid, _ = record_of(bound)
+    activity = bound.activities.get(uid)
+    assert activity is not None
+    bound.activities.put(replace(activity, version="2.1.332"))
+    (bound.paths.session(uid) / "input-line").unlink(missing_ok=True)
+    _keys(bound, b"\x0f")
+    wait_until(lambda: "a view" in screen(bound), "the view")
+
+    at_first = say(bound, "scribe", "the first", actor=ACTOR, wait=1)
+    later = say(bound, "scribe", "the second", actor=ACTOR, wait=20)
+
+    assert NO_INPUT_LINE not in " ".join(at_first.messages)
+    assert later.state is S.QUEUED
+    assert NO_INPUT_LINE in " ".join(later.messages)
+    assert len(taken(bound)) == 1
+
+
 def test_a_program_whose_input_line_is_not_known_is_held_by_a_dialog_alone(bound: System) -> None:
     """Of a new version's screen no reader may know the form: then nothing waits for it."""
     uid, _ = record_of(bound)
