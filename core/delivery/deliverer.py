@@ -35,7 +35,7 @@ from core.domain.framing import provable
 from core.domain.gate import Action, HoldState, Observed, hold_state, wake_of
 from core.domain.message import IN_FLIGHT, TICKS, WAITING, InboxRow, MessageState
 from core.domain.session import SessionRecord
-from core.errors import CoreError, LockBusy, Refused, TmuxMissing, TmuxSilent
+from core.errors import CoreError, LockBusy, Refused, TmuxMissing, TmuxSilent, UnsupportedHarness
 from core.loops.gatekeeping import Gatekeeper
 from core.observing.dialogs import DialogWatch, hold
 from core.observing.observer import ingest_record
@@ -57,6 +57,7 @@ _LOCK_RETRY = timedelta(milliseconds=200)
 _TAKE_BACK_RETRY = timedelta(seconds=1)
 _NOT_TAKEN = timedelta(seconds=3)  #: of a harness that is idle: it writes its record before it answers
 NOT_TAKEN = "its harness had received it and is idle, and its records do not show that a turn took it"
+_TAKES_OVER = "`the-loop restart` takes the file's over"
 Answering = Callable[[Sequence[InboxRow]], InboxRow | None]
 Outcome = datetime | CoreError | None  #: when the next step is due, None: nothing is to be delivered; or what failed
 
@@ -81,6 +82,7 @@ class Deliverer:
         `held` tells whether a row waits for older ones that may still come in.
         """
         self._system = system
+        self._began = system.clock.now()
         self._answering = answering
         self._held = held
         self._looker = Looker(system, authorized or without_chat(system))
@@ -112,7 +114,7 @@ class Deliverer:
                 try:
                     row = self._first(uid)
                     with apart(self._system.events, row.message.name if row else uid):
-                        following = self._approach(uid, row, locks, 0.0 if plans else _LOCK_SECONDS)
+                        following = self._approached(uid, row, locks, 0.0 if plans else _LOCK_SECONDS)
                 except CoreError as error:
                     outcomes[uid] = error
                     continue
@@ -125,6 +127,17 @@ class Deliverer:
             for group in (together, *([plan] for plan in alone)):
                 outcomes |= self._attempted(group)
         return outcomes
+
+    def _approached(self, uid: str, row: InboxRow | None, locks: ExitStack, seconds: float) -> Plan | datetime | None:
+        """Approach the session; a message for a program that our configuration does not know waits, and says why."""
+        try:
+            return self._approach(uid, row, locks, seconds)
+        except UnsupportedHarness as error:
+            if row is None or row.state not in WAITING:
+                raise
+            why = f"the service runs with the configuration of {self._began:%H:%M} UTC, and {error.message}"
+            self._recorder.wait(row, f"{why}; {_TAKES_OVER}", "", note=True)
+            return self._now() + LOOK
 
     def _attempted(self, plans: Sequence[Plan]) -> Mapping[str, Outcome]:
         """Paste these together. Where that fails in a way that nobody foresaw, each is attempted alone from now on.

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from core.delivery.deliverer import Deliverer, waits_long
+from core.domain.message import MessageState
 from core.domain.session import Outcome
 from core.sight.situations import traits_of
 from core.standing.announcing import blind_program
@@ -9,7 +11,7 @@ from core.standing.listing import get_standing
 from core.standing.starting import start_standing
 from core.standing.stopping import stop_standing
 from core.system import System
-from tests.support.world import ACTOR, World, outcomes, recorded
+from tests.support.world import ACTOR, World, outcomes, recorded, waiting_message
 
 
 def test_row_shows_what_runs(world: World, system: System) -> None:
@@ -47,3 +49,21 @@ def test_what_a_session_can_do_is_what_its_program_can(world: World, system: Sys
     assert traits_of(later, record) == later.harnesses.get("script").traits
     assert traits_of(later, record) != later.harnesses.get("bundled").traits
     assert blind_program(later, record) == "script"
+
+
+def test_message_for_a_program_that_the_service_does_not_know_waits_and_says_why(world: World, system: System) -> None:
+    """Its key came into the configuration after the service had begun: a restart of that takes it over."""
+    start_standing(system, "scribe", ACTOR)
+    earlier = world.system(world.settings()._replace(harnesses={}))
+    message = waiting_message(system, "scribe")
+
+    due = Deliverer(earlier).advance(recorded(system, "scribe").uid)
+
+    row = system.inbox.get(message.id)
+    assert row is not None
+    assert due is not None
+    assert row.state is MessageState.QUEUED
+    assert waits_long(row)
+    assert "runs with the configuration of " in row.detail
+    assert "there is no harness 'script'" in row.detail
+    assert row.detail.endswith("`the-loop restart` takes the file's over")
