@@ -47,7 +47,8 @@ class Menu:
         """Return what is shown in the place of the input line."""
         marks = ("❯" if place == self._at else " " for place in range(len(self._options)))
         lines = [f"  {mark} {option}" for mark, option in zip(marks, self._options, strict=True)]
-        return "\n".join(["─" * 40, f"  {self._question}", "", *lines, "", "  Enter to choose · Esc to cancel"])
+        question = self._question.replace("\n", "\n  ")  # no line of it is taken for the frame
+        return "\n".join(["─" * 40, f"  {question}", "", *lines, "", "  Enter to choose · Esc to cancel"])
 
     def pressed(self, press: Press) -> str | None:
         """Return what a key chooses, None for one that chooses nothing."""

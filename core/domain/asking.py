@@ -21,6 +21,7 @@ _SHOWN = 1_400  #: of a tool's input a request shows so much, by `_weight`
 _VALUE = 700  #: of one of its values
 _LOOKED_THROUGH = 20_000  #: characters of a value that are looked through for secrets; far fewer are shown
 _LEFT_OUT = "… [{left} more characters are left out: look at the terminal]"
+_MANY_BLANKS = re.compile(r"[ \t]*(?:\n[ \t]*){6,}|[ \t]{80,}")
 _PARTED = "[a secret stands in it: look at the terminal]"
 _PROSE = {"Bash": "description"}  #: what a tool takes along and does not act on: it is not shown
 _LONGEST_NAME = 200  #: characters of a tool's and an agent's; they are shown whole
@@ -71,6 +72,8 @@ class Unseen:
     characters: int = 0  #: of these values
     missing: int = 0  #: characters that are left out for their number
     escaped: int = 0  #: characters that cannot be seen, and are written as escapes
+    blanks: int = 0  #: blanks and empty lines, so many on end that their number stands for them
+    above: int = 0  #: 1: rows of a dialog may have scrolled off the screen
 
     def __add__(self, other: "Unseen") -> "Unseen":
         return Unseen(*(getattr(self, name) + getattr(other, name) for name in _UNSEEN))
@@ -84,17 +87,23 @@ class Unseen:
             told.append(f"**{_count(self.values, 'value')} that {are}** ({length}): look at the terminal first")
         if self.missing:
             told.append(f"**{_count(self.missing, 'character')} left out**: look at the terminal first")
+        if self.above:
+            told.append("**Its beginning may have scrolled off the screen**: look at the terminal first")
+        if self.blanks:
+            told.append(
+                f"{_count(self.blanks, 'blank or empty line', 'blanks or empty lines')} written as their number"
+            )
         if self.escaped:
             written = "is written as an escape" if self.escaped == 1 else "are written as escapes"
             told.append(f"{_count(self.escaped, 'character')} that cannot be seen {written}, such as `\\u202e`")
         return tuple(told)
 
 
-_UNSEEN = ("values", "characters", "missing", "escaped")
+_UNSEEN = ("values", "characters", "missing", "escaped", "blanks", "above")
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+def _count(number: int, what: str, several: str = "") -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {several or f'{what}s'}"
 
 
 @dataclass(frozen=True)
@@ -164,28 +173,64 @@ def view_of(
     return "\n".join(lines), unseen
 
 
-def screen_of(text: str, hide: Callable[[str], tuple[str, int, int]]) -> tuple[str, Unseen]:
+def screen_of(text: str, hide: Callable[[str], tuple[str, int, int]], *, headless: bool = False) -> tuple[str, Unseen]:
     """Return what a terminal shows as people may see it, and what of it they do not; see `view_of`.
 
-    A program breaks its lines where its terminal ends. Where that parts a secret, none of it is shown.
+    A program breaks its lines where its terminal ends. Where that parts a secret, none of it is shown. Of what is long
+    the middle is left out: the choices stand at the end. `headless`: there may be more above the screen.
     """
     text = text.replace("\xa0", " ")
     unbroken = "".join(line.strip(" │") for line in text.split("\n"))
     _, _, whole = hide(unbroken)
-    shown, unseen = _shown(text, hide, _SHOWN + _VALUE)
-    return (_PARTED, Unseen(1, len(text))) if whole > hide(text)[2] else (shown, unseen)
+    above = Unseen(above=int(headless))
+    if whole > hide(text)[2]:
+        return _PARTED, Unseen(1, len(text)) + above
+    shown, escaped = visible(text)
+    shown, values, characters = hide(shown)
+    room = _SHOWN + _VALUE
+    end, begin = len(shown), len(shown)
+    if _weight(shown) > room:
+        end = _fitting(shown, room // 3)
+        begin = len(shown) - _fitting(shown[:end:-1], room - room // 3)
+    left = begin - end
+    parts = [shown[:end], *([_LEFT_OUT.format(left=f"{left:,}")] if left else []), shown[begin:]]
+    return "".join(parts), Unseen(values, characters, left, escaped) + above
 
 
 def _shown(text: str, hide: Callable[[str], tuple[str, int, int]], room: int) -> tuple[str, Unseen]:
     """Return a text as it is shown in so much room, and what of it is not."""
     shown, escaped = visible(text[:_LOOKED_THROUGH])
     shown, values, characters = hide(shown)
-    end, weight = 0, 0
-    while end < len(shown) and weight + _weight(shown[end]) <= room:
-        weight += _weight(shown[end])
-        end += 1
+    shown, blanks = _squeezed(shown)
+    end = _fitting(shown, room)
     left = len(shown) - end + max(0, len(text) - _LOOKED_THROUGH)
-    return shown[:end] + (_LEFT_OUT.format(left=f"{left:,}") if left else ""), Unseen(values, characters, left, escaped)
+    note = _LEFT_OUT.format(left=f"{left:,}") if left else ""
+    return shown[:end] + note, Unseen(values, characters, left, escaped, blanks)
+
+
+def _squeezed(text: str) -> tuple[str, int]:
+    """Return the text with the number of blanks, or of empty lines, in the place of very many, and how many those are.
+
+    Nobody reads on behind them, and a chat folds what is long.
+    """
+    gone = 0
+
+    def number(found: re.Match[str]) -> str:
+        nonlocal gone
+        lines = found[0].count("\n") - 1
+        gone += lines if lines > 0 else len(found[0])
+        return f"\n[{lines:,} empty lines]\n" if lines > 0 else f" [{len(found[0]):,} blanks] "
+
+    return _MANY_BLANKS.sub(number, text), gone
+
+
+def _fitting(text: str, room: int) -> int:
+    """Return how many characters from the first on fit into so much room."""
+    end, weight = 0, 0
+    while end < len(text) and weight + _weight(text[end]) <= room:
+        weight += _weight(text[end])
+        end += 1
+    return end
 
 
 def _weight(text: str) -> int:
@@ -390,7 +435,7 @@ class Asked:
     tool: str = ""
     given: Mapping[str, Any] = field(default_factory=dict)
     questions: tuple[Question, ...] = ()
-    digest: str = ""  #: of the agent, the tool and the whole input
+    digest: str = ""  #: of the agent, the tool, the whole input, and how much of it was left out
     missing: int = 0  #: characters of the input that the client has left out
     wait: float | None = None  #: seconds, where the client wants less than the configured time
 
@@ -421,8 +466,8 @@ def _asked_of(line: Mapping[str, Any]) -> Asked | None:
         if not questions:
             return None
         kind = RequestKind.ASK
-    digest = _digest([kind.value, who, name, given, line.get("whole")])
     left_out = missing if isinstance(missing, int) and missing > 0 else 0
+    digest = _digest([kind.value, who, name, given, line.get("whole"), left_out])
     return Asked(instance, key, kind, who, name, given, questions, digest, left_out, seconds)
 
 

@@ -20,8 +20,6 @@ PRESSED = {
 }  #: what a terminal sends
 UP, DOWN = "A", "B"  #: how the cursor's keys end
 
-SHOWN = 2_000  #: characters of a dialog that people are shown
-
 _CURSOR = re.compile(r"(?P<indent>\s*)(?P<mark>[❯›▶▸→]|[>●](?=\s+\d{1,2}[.)]\s))\s+(?P<rest>\S.*)")
 _NUMBER = re.compile(r"\d{1,2}[.)]\s+(?=\S)")
 _FIRST = re.compile(r"1[.)]\s+\S")
@@ -39,7 +37,6 @@ _NAMES = {
     "tab": "Tab", "shift+tab": "Shift+Tab",
 }  # fmt: skip
 _LEAVES = re.compile(r"(?:cancel|close|reject|exit|go back|skip|dismiss|quit|continue|decline)\b", re.IGNORECASE)
-_UNFRAMED = 12  #: rows that are taken for a dialog's where no frame begins it
 _HINT_ROWS = 3  #: a narrow terminal breaks the line
 
 
@@ -70,14 +67,14 @@ class Dialog:
     choices: tuple[Choice, ...] = ()
     at: int | None = None  #: the choice that the cursor is at
     keys: tuple[Key, ...] = ()
+    headless: bool = False  #: no frame begins it on the screen, so that its first rows may have scrolled off
 
     @property
     def text(self) -> str:
-        """Return it for people: without frames and blank margins, cut where it is long."""
+        """Return it for people: without frames and blank margins."""
         kept = ["" if _BREAK.fullmatch(line) else line for line in (*self.body, *self.closing)]
         margin = min((len(line) - len(line.lstrip()) for line in kept if line), default=0)
-        text = re.sub(r"\n{2,}", "\n\n", "\n".join(line[margin:] for line in kept)).strip("\n")
-        return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+        return re.sub(r"\n{2,}", "\n\n", "\n".join(line[margin:] for line in kept)).strip("\n")
 
     @property
     def title(self) -> str:
@@ -136,12 +133,12 @@ def read_dialog(rows: Sequence[str]) -> Dialog | None:
     choices = _choices(rows, cursor, hint) if cursor is not None else ()
     numbered = cursor is not None and _NUMBER.match(_bare(rows[cursor]).strip()) is not None
     if cursor is not None and (keys or (numbered and len(choices) > 1)):
-        top = _top(rows, choices[0].row)
+        top, headless = _top(rows, choices[0].row)
         at = next(place for place, choice in enumerate(choices) if choice.row == cursor)
-        return Dialog(_lines(rows[top:hint]), top, _lines(rows[hint:end]), choices, at, keys)
+        return Dialog(_lines(rows[top:hint]), top, _lines(rows[hint:end]), choices, at, keys, headless)
     if any(key.name == "Enter" or (key.name == "Esc" and _LEAVES.match(key.what)) for key in keys):
-        top = _top(rows, hint)
-        return Dialog(_lines(rows[top:hint]), top, _lines(rows[hint:end]), (), None, keys)
+        top, headless = _top(rows, hint)
+        return Dialog(_lines(rows[top:hint]), top, _lines(rows[hint:end]), (), None, keys, headless)
     return None
 
 
@@ -240,10 +237,17 @@ def _choice(row: str, number: int) -> Choice:
     return Choice(text[tick.end() :], number, ticked)
 
 
-def _top(rows: Sequence[str], row: int) -> int:
-    """Return the first row of what belongs to that row: behind the frame above it, or some rows above without one."""
-    above = reversed(range(min(row, len(rows))))
-    return next((frame + 1 for frame in above if _RULE.match(rows[frame])), max(0, row - _UNFRAMED))
+def _top(rows: Sequence[str], row: int) -> tuple[int, bool]:
+    """Return the first row of what belongs to that row, and whether it may begin above the screen.
+
+    Its frame goes across the screen from the first column on; a line within it is shorter, or further in. Where none
+    does, all that is above belongs to it: too much is read past, what is hidden is not.
+    """
+    found = ((number, _FRAME.match(rows[number])) for number in range(min(row, len(rows))))
+    frames = {number: frame.end() for number, frame in found if frame is not None}
+    if not frames:
+        return 0, True
+    return max(number for number, width in frames.items() if width == max(frames.values())) + 1, False
 
 
 def _lines(rows: Sequence[str]) -> tuple[str, ...]:

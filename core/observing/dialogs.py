@@ -254,7 +254,7 @@ def _request(system: System, record: SessionRecord, dialog: Dialog, digest: str)
         redacted = redactor.counted(text)
         return redacted.text, redacted.count, redacted.characters
 
-    detail, unseen = screen_of(dialog.text, hide)
+    detail, unseen = screen_of(dialog.text, hide, headless=dialog.headless)
     options = tuple(Option(offer.label) for offer in offers_of(dialog))
     return Request(
         id=request_id,

@@ -347,6 +347,21 @@ def test_an_answer_is_not_given_up_while_it_is_carried_out(bound: System) -> Non
     assert after.state is RequestState.GONE
 
 
+def test_an_approver_is_told_what_of_a_dialog_is_not_shown(bound: System) -> None:
+    """It is taller than the screen, and longer than a post: its choices are there, and what is missing is said."""
+    body = "\n".join([f"echo note {number} {'harmless ' * 12}" for number in range(60)])
+    menu(bound, f"menu Bash command\n{body}\nGo on? | yes | no")
+    service = Service(bound)
+
+    request = service.shown()
+
+    posted = post(bound, f"p-{request.id}").post
+    assert "characters left out**: look at the terminal first" in posted.text
+    assert "**Its beginning may have scrolled off the screen**" in posted.text
+    assert "Go on?" in posted.text
+    assert [button.label for button in posted.buttons] == ["yes", "no", "Esc: cancel"]
+
+
 def test_a_dialog_can_be_left(bound: System) -> None:
     """By the key that its last line names."""
     menu(bound)

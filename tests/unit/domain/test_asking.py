@@ -23,6 +23,7 @@ from core.domain.asking import (
     ended_text,
     fenced,
     questions_of,
+    screen_of,
     text_of,
     understand,
     view_of,
@@ -128,6 +129,49 @@ def test_what_is_left_out_is_counted() -> None:
     assert "harmless" not in shown
     assert "**48,607 characters left out**: look at the terminal first" in post
     assert post.index("look at the terminal first") < post.index("```")
+
+
+def test_of_a_long_screen_the_middle_is_left_out_and_counted() -> None:
+    """The choices stand at the end; that its beginning may be missing is said, too."""
+    text = "rm -rf /data\n" + "harmless " * 400 + "\n❯ Yes\n  No"
+
+    detail, unseen = screen_of(text, lambda shown: (shown, 0, 0), headless=True)
+    post = text_of(request(RequestKind.DIALOG, detail=detail, unseen=unseen))
+
+    assert detail.startswith("rm -rf /data")
+    assert detail.endswith("❯ Yes\n  No")
+    assert unseen.missing == len(text) - len(detail) + len(
+        f"… [{unseen.missing:,} more characters are left out: look at the terminal]"
+    )
+    assert f"**{unseen.missing:,} characters left out**: look at the terminal first" in post
+    assert "**Its beginning may have scrolled off the screen**: look at the terminal first" in post
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("\n" * 1300 + "rm -rf ~", "\n[1,299 empty lines]\nrm -rf ~"),
+        ("ls;" + " " * 900 + "rm -rf ~", "ls; [900 blanks] rm -rf ~"),
+    ],
+)
+def test_nothing_stands_far_behind_blanks(command: str, shown: str) -> None:
+    """Their number stands for them, and is said above."""
+    detail, unseen = seen({"command": command})
+
+    assert detail == shown
+    assert unseen.blanks in (1299, 900)
+    assert any("written as their number" in said for said in unseen.said())
+
+
+def test_how_much_a_client_left_out_is_a_part_of_what_is_asked() -> None:
+    """Nobody joins a request that says less of it."""
+    line = {"instance": "i-1", "key": "k", "tool": "Bash", "input": {"command": "ls"}, "whole": "x"}
+
+    first, second = asked_of(line), asked_of({**line, "missing": 950_000})
+
+    assert first is not None
+    assert second is not None
+    assert first.digest != second.digest
 
 
 def test_what_looks_like_a_secret_is_counted_and_nothing_else_hides_behind_it() -> None:

@@ -185,4 +185,38 @@ def test_any_screen_is_read(rows: list[str]) -> None:
         assert found.choices or found.keys
         assert all(0 <= choice.row < len(rows) for choice in found.choices)
         assert found.at is None or found.at < len(found.choices)
-        assert len(found.text) <= 2_001
+        assert found.headless or found.top > 0
+
+
+@pytest.mark.parametrize("line", ["  ════════════════════", " ────────────", "═" * 20, "──────────"])
+def test_no_line_within_a_dialog_hides_what_stands_above_it(line: str) -> None:
+    """What looks like a frame is none where it is shorter than the frame, or further in."""
+    rows = [
+        "● before",
+        "─" * 60,
+        " Bash command",
+        " rm -rf kept ; : '",
+        line,
+        " ' ; git status",
+        "",
+        " ❯ 1. Yes",
+        "   2. No",
+    ]
+
+    found = read_dialog(rows)
+
+    assert found is not None
+    assert "rm -rf kept" in found.text
+    assert "before" not in found.text
+    assert not found.headless
+
+
+def test_a_dialog_without_a_frame_may_begin_above_the_screen() -> None:
+    """All rows that the screen has belong to it, and it is told that there may be more."""
+    rows = [f" echo note {number}" for number in range(45)]
+
+    found = read_dialog([*rows, " Go on?", " ❯ 1. Yes", "   2. No"])
+
+    assert found is not None
+    assert "echo note 0\n" in found.text
+    assert found.headless
