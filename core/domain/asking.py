@@ -467,7 +467,7 @@ def _asked_of(line: Mapping[str, Any]) -> Asked | None:
             return None
         kind = RequestKind.ASK
     left_out = missing if isinstance(missing, int) and missing > 0 else 0
-    digest = _digest([kind.value, who, name, given, line.get("whole"), left_out])
+    digest = _digest([kind.value, who, name, given, line.get("whole"), *([left_out] if left_out else [])])
     return Asked(instance, key, kind, who, name, given, questions, digest, left_out, seconds)
 
 
