@@ -40,7 +40,7 @@ from core.loops.gatekeeping import Gatekeeper
 from core.observing.dialogs import DialogWatch, hold
 from core.observing.observer import ingest_record
 from core.observing.readiness import notice_reading
-from core.session.apart import Unforeseen, apart
+from core.session.apart import Unforeseen, apart, pass_over, take_up
 from core.session.steering import chat_of
 from core.sight.evidence import LOOK as EVIDENCE_LOOK
 from core.sight.evidence import Transcripts
@@ -111,13 +111,18 @@ class Deliverer:
         plans: list[Plan] = []
         with ExitStack() as locks:
             for uid in uids:
+                row: InboxRow | None = None
                 try:
                     row = self._first(uid)
                     with apart(self._system.events, row.message.name if row else uid):
                         following = self._approached(uid, row, locks, 0.0 if plans else _LOCK_SECONDS)
                 except CoreError as error:
                     outcomes[uid] = error
+                    if row is not None:
+                        pass_over(self._system.events, row.message.name, error)
                     continue
+                if row is not None:
+                    take_up(self._system.events, row.message.name)
                 if isinstance(following, Plan):
                     plans.append(following)
                 else:

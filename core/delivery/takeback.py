@@ -25,7 +25,7 @@ from core.session.sessions import resolve_record
 from core.sight.evidence import take_in
 from core.sight.screens import AGAIN, Screens
 from core.sight.situations import opinion_of, traits_of
-from core.store.files import is_there
+from core.store.files import is_file
 from core.system import System
 from core.values import dataclass
 
@@ -95,7 +95,7 @@ def _obstacle(system: System, record: SessionRecord, pane: Pane, survey: Survey)
     """Return why no key may be pressed now, "" where one may."""
     opinion = opinion_of(system, record, pane.pid)
     asks = opinion is not None and opinion.state in ASKING_STATES
-    if asks or is_there(system.paths.session(record.uid) / ASKING):
+    if asks or is_file(system.paths.session(record.uid) / ASKING):
         return DIALOG
     screens = Screens(system)
     seen = screens.before_keys(record)

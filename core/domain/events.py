@@ -33,7 +33,8 @@ class Event(StrEnum):
     STANDING_ANSWERED = "standing.answered"
     STANDING_POSTED = "standing.posted"  #: an agent said something in its thread by the command
     STANDING_SUPPRESSED = "standing.suppressed"
-    STANDING_PASSED_OVER = "standing.passed_over"  #: work on it fails in a way that nobody foresaw; others go on
+    STANDING_PASSED_OVER = "standing.passed_over"  #: its messages cannot be moved, or work on it fails otherwise
+    STANDING_TAKEN_UP = "standing.taken_up"  #: what kept its messages from being moved is over
     STANDING_COLLECTED = "standing.collected"
     STANDING_TURN_FAILED = "standing.turn_failed"  #: on the model's side; `reason` tells why
     STANDING_RETRYING = "standing.retrying"  #: its program tries a failed request again by itself, `reason` tells which

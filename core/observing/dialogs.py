@@ -36,7 +36,7 @@ from core.session.threads import has_thread
 from core.sight.lookagain import replace_activity
 from core.sight.screens import Form, Screens
 from core.sight.situations import opinion_of
-from core.store.files import is_there
+from core.store.files import is_file
 from core.system import System
 from core.values import replace
 
@@ -143,7 +143,7 @@ class DialogWatch:
     def _told_by_hook(self, record: SessionRecord, activity: Activity) -> bool:
         """Return whether a hook has told of what is open: its request has buttons of its own."""
         by_hook = activity.state in (ActivityState.PERMISSION, ActivityState.QUESTION)
-        return by_hook or is_there(self._system.paths.session(record.uid) / ASKING)
+        return by_hook or is_file(self._system.paths.session(record.uid) / ASKING)
 
     def _known(self, record: SessionRecord) -> frozenset[str]:
         """Return the digests of the dialogs that the thread shows, and of those that are being answered.

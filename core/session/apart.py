@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from core.deferring import deferred
 from core.domain.session import SessionRecord
-from core.errors import CoreError, TmuxMissing, TmuxSilent
+from core.errors import CoreError, LockBusy, TmuxMissing, TmuxSilent
 from core.loggers import logger
 
 if TYPE_CHECKING:
@@ -26,6 +26,15 @@ def _nothing_told() -> WeakKeyDictionary[EventLog, dict[str, type[Exception]]]:
 
 
 _told = deferred(_nothing_told)  #: by event log and session, the latest
+
+
+def _nobody_stuck() -> WeakKeyDictionary[EventLog, set[str]]:
+    from weakref import WeakKeyDictionary
+
+    return WeakKeyDictionary()
+
+
+_stuck = deferred(_nobody_stuck)  #: by event log, the sessions whose messages cannot be moved
 
 
 class Unforeseen(CoreError):
@@ -58,6 +67,27 @@ def apart(events: EventLog, session: str) -> Iterator[None]:
             _LOG.exception("a session is passed over", extra={"session": session})
             events.emit("standing.passed_over", level="error", name=session, reason=found.message)
         raise found from error
+
+
+def pass_over(events: EventLog, session: str, error: CoreError) -> None:
+    """Tell once, as `standing.passed_over`, that what is wrong with a session keeps its messages from being moved.
+
+    A defect is told by `apart`; a lock that is held, or a tmux that does not answer, is nobody's own trouble.
+    """
+    if isinstance(error, (Unforeseen, LockBusy, TmuxSilent, TmuxMissing)):
+        return
+    stuck = _stuck.setdefault(events, set())
+    if session not in stuck:
+        stuck.add(session)
+        events.emit("standing.passed_over", level="error", name=session, reason=str(error))
+
+
+def take_up(events: EventLog, session: str) -> None:
+    """Tell, as `standing.taken_up`, that a session's messages are moved again, where the opposite was told."""
+    stuck = _stuck.get(events, set())
+    if session in stuck:
+        stuck.discard(session)
+        events.emit("standing.taken_up", name=session)
 
 
 def each_apart(events: EventLog, records: Iterable[SessionRecord], act: Callable[[SessionRecord], object]) -> None:

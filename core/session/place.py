@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.domain.harness import SessionContext
-from core.store.files import is_there, own_folder, remove_file, write_private
+from core.store.files import is_file, is_there, own_folder, remove_file, write_private
 
 if TYPE_CHECKING:
     from core.domain.session import SessionRecord
@@ -46,12 +46,18 @@ def set_hold_file(paths: StatePaths, uid: str) -> None:
 
 def has_hold_file(paths: StatePaths, uid: str) -> bool:
     """Tell whether that file is there. Raises StoreBroken."""
-    return is_there(paths.session(uid) / HOLD)
+    return is_file(paths.session(uid) / HOLD)
 
 
 def clear_hold_file(paths: StatePaths, uid: str) -> None:
     """Remove that file. Raises StoreBroken."""
     remove_file(paths.session(uid) / HOLD, durable=False)
+
+
+def check_files(paths: StatePaths, name: str, uid: str) -> None:
+    """Raise StoreBroken where something else stands in the place of a file without which no message is moved."""
+    for path in (paths.locks / name, paths.session(uid) / HOLD, paths.session(uid) / ASKING):
+        is_file(path)
 
 
 def note_input_line(paths: StatePaths, uid: str) -> None:

@@ -20,7 +20,7 @@ from core.session.comeback import restart_due
 from core.session.place import ASKING, TOOL, context_of
 from core.session.sessions import resolve_record
 from core.session.threads import has_thread
-from core.store.files import is_there
+from core.store.files import is_file, is_there
 from core.system import System
 from core.values import dataclass
 
@@ -197,7 +197,7 @@ class Looker:
         return self._marked(record) or (opinion is not None and opinion.state in ASKING_STATES)
 
     def _marked(self, record: SessionRecord) -> bool:
-        return is_there(self._marks_of(record.uid)[0])
+        return is_file(self._marks_of(record.uid)[0])
 
     def _opinion(self, record: SessionRecord, survey: Survey | None) -> Opinion | None:
         pane = survey.of_instance(record.instance_id) if survey and record.instance_id else None

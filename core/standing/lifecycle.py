@@ -63,7 +63,8 @@ def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
     starts = starts_by_itself(system)
     running = not database and all(service.running for service in services)
     well = running and all(
-        _well(row, boots=starts(known)) or _sleeps(known, view) for known, row in zip(sessions, rows, strict=True)
+        known.name not in view.stuck and (_well(row, boots=starts(known)) or _sleeps(known, view))
+        for known, row in zip(sessions, rows, strict=True)
     )
     return StatusReport((*services, *database), _harness_rows(system, sessions), rows, well)
 

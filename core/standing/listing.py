@@ -16,6 +16,7 @@ from core.domain.session import Live, Outcome, Phase, SessionRecord, Status, del
 from core.errors import CoreError, StoreBroken, TmuxMissing, TmuxSilent
 from core.names import standing_ref, target_for
 from core.session.given import fingerprints_now, given_otherwise
+from core.session.place import check_files
 from core.session.sessions import Known, definition_of, every_session, left_default, moved, resolve
 from core.store.files import holds_files
 from core.values import dataclass, field, replace
@@ -47,6 +48,7 @@ class Glance:
     environment: Mapping[str, str] | None = None  #: by name: what tells the value that a start would give a variable
     asleep: frozenset[str] = frozenset()  #: the instances that were stopped because they had nothing to do
     trouble: tuple[str, ...] = ()
+    stuck: Mapping[str, str] = field(default_factory=dict)  #: by name: what keeps messages from being moved
 
     def live(self, known: Known) -> Live:
         """Tell what lives under the session's target."""
@@ -93,7 +95,7 @@ def glance(system: System, sessions: tuple[Known, ...], ask: Callable[[], Survey
     except (TmuxSilent, TmuxMissing) as error:
         trouble.append(str(error))
     try:
-        _ingest_waiting(system, sessions, trouble)
+        stuck = _ingest_waiting(system, sessions)
         return Glance(
             survey,
             system.inbox.counts(),
@@ -106,6 +108,7 @@ def glance(system: System, sessions: tuple[Known, ...], ask: Callable[[], Survey
             fingerprints_now(system.settings, system.environ),
             _asleep(system, sessions),
             tuple(trouble),
+            stuck,
         )
     except StoreBroken as error:
         return Glance(survey, trouble=(*trouble, str(error)))
@@ -133,15 +136,22 @@ def _asleep(system: System, sessions: tuple[Known, ...]) -> frozenset[str]:
     )
 
 
-def _ingest_waiting(system: System, sessions: tuple[Known, ...], trouble: list[str]) -> None:
-    spool = str(system.paths.spool)
+def _ingest_waiting(system: System, sessions: tuple[Known, ...]) -> Mapping[str, str]:
+    """Take in the reports that wait. Return, by name, what keeps a session's reports or messages from being moved."""
+    spool, stuck = str(system.paths.spool), dict[str, str]()
     for known in sessions:
         record = known.record
-        if record is not None and record.instance_id and holds_files(os.path.join(spool, record.instance_id)):
-            try:
+        if record is None or not record.instance_id:
+            continue
+        try:
+            what = "its messages cannot be moved"
+            check_files(system.paths, known.name, record.uid)
+            what = "its reports cannot be taken in"
+            if holds_files(os.path.join(spool, record.instance_id)):
                 system.ingest(record.uid)
-            except CoreError as error:
-                trouble.append(f"{known.name}: its reports cannot be taken in: {error}")
+        except CoreError as error:
+            stuck[known.name] = f"{what}: {error}"
+    return stuck
 
 
 def row_of(system: System, known: Known, view: Glance) -> Row:
@@ -161,7 +171,7 @@ def row_of(system: System, known: Known, view: Glance) -> Row:
         ref=standing_ref(known.name),
         running=None if live is Live.UNKNOWN else live is Live.LIVE,
         live=live,
-        detail="; ".join(view.trouble),
+        detail="; ".join(filter(None, (*view.trouble, view.stuck.get(known.name)))),
     )
     if known.unreadable is not None:
         row = row.told(Outcome.UNREADABLE, str(known.unreadable))

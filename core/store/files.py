@@ -45,6 +45,20 @@ def is_there(path: Path) -> bool:
     return True
 
 
+def is_file(path: Path) -> bool:
+    """Tell whether a plain file stands under that name. Raises StoreBroken where something else does."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise broken(error, path, "look for the file") from error
+    if stat.S_ISREG(mode):
+        return True
+    code = errno.EISDIR if stat.S_ISDIR(mode) else errno.ELOOP if stat.S_ISLNK(mode) else errno.EINVAL
+    raise broken(OSError(code, os.strerror(code)), path, "use the file")
+
+
 def holds_files(folder: str) -> bool:
     """Tell whether any plain file lies in the folder; in none where it is not there. Raises StoreBroken."""
     try:
