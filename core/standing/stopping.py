@@ -223,12 +223,15 @@ def _block(system: System, record: SessionRecord) -> None:
         set_hold_file(system.paths, record.uid)
 
 
+_UNMARKED = "the mark could not be recorded"
+
+
 def _write_mark(system: System, stop: _Stop, record: SessionRecord) -> None:
     def write() -> None:
         with effect(Effect.STOP_MARK):
             write_record(system, record)
 
-    stop.attempt("the mark could not be recorded", write)
+    stop.attempt(_UNMARKED, write)
 
 
 # ---------------------------------------------------------------- the end
@@ -248,6 +251,8 @@ def _finish(
         settled = ended.complete and stop.attempt(
             "the record could not be settled", lambda: finish_stop(system, marked, ended)
         )
+        if settled:  # with the mark that could not be recorded before
+            stop.said = [text for text in stop.said if not text.startswith(_UNMARKED)]
         _say_stopped(system, marked, order, ended)
     if seen is not None and seen.live(target_for(stop.name), record.instance_id if record else None) is Live.FOREIGN:
         return Told(Outcome.FAILED, str(foreign(system, seen, stop.name)))

@@ -1,5 +1,6 @@
 """stop: with what still works, and joined by a second one."""
 
+import errno
 import json
 import os
 import subprocess
@@ -8,9 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from core.config.settings import HarnessDeclaration, Standing
 from core.domain.message import MessageState
 from core.domain.session import Hold, HoldKind, Live, Outcome, Phase, Status
+from core.effects import Effect, current_effect
 from core.ports import Binding, OutboundKind, PostState
 from core.standing.listing import get_standing
 from core.standing.reconcile import reconcile
@@ -230,6 +234,26 @@ def test_stop_works_on_a_full_disk_and_says_that_the_mark_is_missing(world: Worl
     assert "it was ended, but" in row["detail"]
     assert "the mark could not be recorded" in row["detail"]
     assert system.runner.survey().panes == ()
+
+
+def test_a_mark_that_was_recorded_at_the_end_is_not_called_missing(
+    system: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that has room again once the session has ended keeps the mark with the rest of the record."""
+    start_standing(system, "scribe", ACTOR)
+    moving = os.replace
+
+    def full(source: Path, target: Path) -> None:
+        if current_effect() is Effect.STOP_MARK:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        moving(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    answer = stop_standing(system, "scribe", ACTOR)
+
+    record = recorded(system, "scribe")
+    assert record.hold is not None
+    assert (outcomes(answer), answer.sessions[0].detail) == ({"scribe": Outcome.STOPPED}, "")
 
 
 def test_unreadable_record_is_left_and_its_pane_is_ended(system: System) -> None:
