@@ -27,6 +27,7 @@ _MODULES = (
     "core.store.progress",
     "core.store.requests",
     "core.store.retention",
+    "core.store.beside",
     "core.store.sqlerrors",
     "core.store.watchbook",
     "core.tmux.birth",
