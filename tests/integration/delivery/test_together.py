@@ -125,7 +125,7 @@ def test_who_has_come_since_the_latest_look_is_seen_before_a_paste(scribe: Syste
     uid, _ = record_of(scribe)
     scribe.runner.survey()
     person = Typist(private, "loop-standing-scribe")
-    person.type("half a thought")
+    person.press(b"\x1b[D")  # leaves nothing in the line, where it would be seen
     message = waiting_message(scribe, "scribe")
     deliverer = Deliverer(scribe)
 
