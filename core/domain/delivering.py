@@ -93,6 +93,7 @@ class Situation:
     tool_at: datetime | None = None  #: the latest tool call
     typed_at: datetime | None = None  #: the latest key of a writable client that is attached
     left: bool = False  #: its input line was looked at, and text stands in it
+    stash_back_at: datetime | None = None  #: the Enter of the message before it, which brings back what was put aside
     turn_started_at: datetime | None = None
     doubt_since: datetime | None = None  #: since when a text that no turn took may stand in its input line
     cut_off_at: datetime | None = None  #: its turn was ended in the terminal, and its text may stand there again
@@ -297,6 +298,9 @@ def _deliverable(s: Situation, now: datetime) -> Step:
     doubt = s.doubt_since is not None and (s.turn_started_at is None or s.turn_started_at <= s.doubt_since)
     if doubt and s.doubt_since is not None and s.doubt_since <= now < s.doubt_since + RETURNING:  # or by another clock
         return Wait(s.doubt_since + RETURNING, "a text may come back into its input line")
+    back = s.stash_back_at
+    if back is not None and not half_typed and back <= now < back + RETURNING:  # or by another clock
+        return Wait(back + RETURNING, "a text that was put aside comes back into its input line")
     if half_typed and (s.traits.stash is None or doubt):
         return _half_typed(s)
     if doubt and s.traits.clear is None:

@@ -10,7 +10,7 @@ from core.domain.delivering import PaneState, Situation, Timing
 from core.domain.framing import provable
 from core.domain.gate import Decision, GateContext, HoldState, Observed, Wake, decide, hold_state, wake_of
 from core.domain.harness import Opinion, Traits
-from core.domain.message import WAITING, InboxRow, Kind, MessageState
+from core.domain.message import DELIVERED, WAITING, InboxRow, Kind, MessageState
 from core.domain.observing import observe
 from core.domain.pane import Pane, Survey, interrupted_at
 from core.domain.session import Live, SessionRecord
@@ -170,6 +170,7 @@ class Looker:
             tool_at=self.tool_at(record.uid),
             typed_at=self._typed_at(record, sight.survey) if state is PaneState.ALIVE else None,
             turn_started_at=activity.turn_started_at if activity and activity.instance == record.instance_id else None,
+            stash_back_at=self._stash_back_at(row, record) if traits.stash is not None else None,
             doubt_since=self._doubt_since(record, pane, activity),
             cut_off_at=self._cut_off_at(record, sight, activity),
             paused=hold_state(record) is HoldState.PAUSED,
@@ -258,6 +259,13 @@ class Looker:
         """Return the latest key of a writable client."""
         clients = survey.typing.get(record.instance_id or "", ()) if survey else ()
         return max((client.last_key_at for client in clients), default=None)
+
+    def _stash_back_at(self, row: InboxRow, record: SessionRecord) -> datetime | None:
+        """Return when the Enter of the message before this one brought back what a person had half typed."""
+        if row.state not in WAITING:
+            return None
+        before = self._system.inbox.with_states(record.uid, DELIVERED, 1)
+        return next((it.submitted_at for it in before if it.instance == record.instance_id and it.stashed), None)
 
     def _doubt_since(self, record: SessionRecord, pane: Pane | None, activity: Activity | None) -> datetime | None:
         """Return since when the input line may hold a text that no turn took.

@@ -26,6 +26,7 @@ from core.ports import IncomingReply, Verdict
 from core.process.connections import Connections
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat
+from tests.support.tmux import wait_until
 from tests.support.world import definition
 
 THREAD = "1700.000000"
@@ -110,6 +111,7 @@ def test_a_delivery_that_hangs_keeps_no_acknowledgement(bound: System, monkeypat
 
     asyncio.run(answer(AsyncDoor(door_of(bound, at_once))))
 
+    wait_until(lambda: len(order) == 4, f"the delivery is over: {order}")
     assert order == ["on the disk", "committed", "in time", "on the disk"]
 
 

@@ -286,6 +286,16 @@ def test_a_second_stash_never_pops_the_first() -> None:
 # ---------------------------------------------------------------- after an unknown one
 
 
+def test_a_text_that_was_put_aside_is_let_come_back_before_the_next_message() -> None:
+    """Its screen shows it a moment after the Enter: a paste in between would be glued to it."""
+    back = situation(row(), stash_back_at=T0)
+    seen = situation(row(), stash_back_at=T0, left=True)
+
+    assert step(back, T0) == Wait(after(1), "a text that was put aside comes back into its input line")
+    assert step(back, after(1)) == Attempt(after(6))
+    assert step(seen, T0) == Stash(after(5))
+
+
 def test_after_an_unknown_message_the_input_line_is_cleared_first() -> None:
     """Its text may still stand there, and the next would be glued to it."""
     assert step(situation(row(), doubt_since=T0), after(1)) == Clear(after(6))
