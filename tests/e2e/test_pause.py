@@ -60,7 +60,7 @@ def test_a_cancelled_reply_is_told_in_its_thread_and_never_taken(talking: Produc
     [message] = queue(talking)
 
     done = talking.cli("standing", "cancel", message["id"], "--json")
-    talking.wait_reply(thread, "was cancelled: cancelled by cli:")
+    talking.wait_reply(thread, "was cancelled by cli:")
     talking.cli("standing", "resume", NAME)
     talking.workspace.say("alice", "agents", "but this", thread)
     talking.wait_reply(thread, "You said (2 words): “but this”")
