@@ -94,6 +94,7 @@ def private() -> Iterator[PrivateTmux]:
         yield server
 
 
+@pytest.mark.long
 def test_a_log_that_has_grown_is_put_aside_by_the_service_that_writes_to_it(alone: Product) -> None:
     """One that was started detached for the last time long ago does not fill the disk."""
     log = alone.paths.service_log
@@ -231,6 +232,7 @@ def test_restart_makes_a_new_service_and_resumes(alone: Product) -> None:
     assert alone.record()["harnessSessionId"] == conversation
 
 
+@pytest.mark.long
 def test_restart_takes_nobody_down_whom_no_boot_would_start(alone: Product) -> None:
     """With the file that `config init` writes: what was created comes back, and so does what was started by name."""
     alone.configure(standingSessions={"enabled": False, "sessions": [{"name": NAME, "prompt": "Look after it."}]})
@@ -434,6 +436,7 @@ def test_status_tells_a_service_that_does_not_answer_from_none(alone: Product) -
     assert "does not answer" in row["detail"]
 
 
+@pytest.mark.long
 def test_a_state_root_with_a_long_path_is_served(alone: Product) -> None:
     """The address of a Unix socket is short; the state root's path need not be."""
     root = alone.folder / ("a-long-folder-name-" * 6) / ("another-" * 8)

@@ -10,6 +10,7 @@ import yaml
 
 from tests.integration.service.test_hosting import UNIT, at_default_place, systemd
 from tests.support.product import NAME, Product, end
+from tests.support.tmux import wait_until
 
 NEW = "newcomer"
 SHELL = {"start": ["/bin/sh", "-c", "echo reading; cat"], "ready": "reading"}
@@ -91,12 +92,15 @@ def test_a_file_that_says_the_same_in_other_words_is_no_change(alone: Product) -
 def test_a_message_that_nobody_looked_at_is_told_with_where_to_look(alone: Product) -> None:
     """A service that has not got to it in the time that its sender waits leaves it queued, and the sender a reason."""
     service = alone.serve().wait_swept()
+    # As it is stopped it is to hold no lock and to write nothing.
+    wait_until(lambda: alone.cli("standing", "get", NAME, "--json").json["activity"] == "idle", "it is idle")
     os.kill(service.pid, signal.SIGSTOP)
     try:
         said = alone.cli("standing", "say", NAME, "--text", "anybody there?", "--wait", "0.5", "--json")
     finally:
         os.kill(service.pid, signal.SIGCONT)
 
+    assert "messages" in said.json, said.json
     [told] = said.json["messages"]
     assert (said.code, said.json["state"]) == (0, "queued")
     assert "nobody has looked at it yet" in told
