@@ -94,9 +94,7 @@ class HttpReader:
         """Answer a request whose signature was found good. Called from other threads."""
         request, document = self._read(body, headers), _document(body)
         if request is None or not _can_be_dispatched(request.body):
-            return WebAnswer(400, "text/plain", b"neither a JSON object nor a form")
-        if document.get("type") == "event_callback" and not payloads.has_event(document):
-            return WebAnswer(400, "text/plain", b"there is no event in it")
+            return WebAnswer(400, "text/plain", b"neither a JSON object nor a form, or what it tells of is not in it")
         if document.get("type") == "url_verification":
             challenge = document.get("challenge")
             return WebAnswer(200, "text/plain", (challenge if isinstance(challenge, str) else "").encode())

@@ -35,7 +35,6 @@ from core.plainfiles import read_plain
 from core.ports import Button, NewPost, Posted, Role
 from core.redaction import Redactor
 from core.values import replace
-from core.values import replace as replace_fields
 
 _LOG = logging.getLogger(__name__)
 
@@ -216,7 +215,7 @@ class Messenger:
     def _buttons(self, post: NewPost) -> tuple[Button, ...]:
         """Return the post's buttons without those that nobody may press; a label may be an agent's words."""
         shown = (button for button in post.buttons if button.role is not Role.OPERATOR or self._settings.operators)
-        return tuple(replace_fields(button, label=self._redactor.redact(button.label)) for button in shown)
+        return tuple(replace(button, label=self._redactor.redact(button.label)) for button in shown)
 
     def _text(self, post: NewPost, limit: int) -> str:
         if post.kind not in _MARKDOWN:

@@ -70,7 +70,10 @@ def _decided(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 class Lines:
-    """The lines that the other end says, each whole, of a bounded length, and in time."""
+    """The lines that the other end says, each whole, of a bounded length, and in time.
+
+    The same stands in toolbridge.py: each of the two is one file that runs alone in a session's folder.
+    """
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

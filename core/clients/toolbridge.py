@@ -223,7 +223,10 @@ def _result(answer: Message) -> Message:
 
 
 class Lines:
-    """The lines that the other end says, each whole, of a bounded length, and in time."""
+    """The lines that the other end says, each whole, of a bounded length, and in time.
+
+    The same stands in askclient.py: each of the two is one file that runs alone in a session's folder.
+    """
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

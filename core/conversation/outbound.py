@@ -28,7 +28,6 @@ from core.session.outdated import OVER_BEFORE, mend_notes
 from core.session.unsent import note_unsent
 from core.system import System
 from core.values import dataclass, replace
-from core.values import replace as replace_fields
 
 _LOG = logging.getLogger(__name__)
 _PACE_SECONDS = 1.0  # Slack allows about one message a second and channel
@@ -196,7 +195,7 @@ class OutboundWorker:
         Whoever is to answer a request is told that something is hidden: that of a permission says so already.
         """
         redact, redacted = self._redactor.redact, self._redactor.counted(post.text)
-        buttons = tuple(replace_fields(button, label=redact(button.label)) for button in post.buttons)
+        buttons = tuple(replace(button, label=redact(button.label)) for button in post.buttons)
         unseen = Unseen(redacted.count, redacted.characters) if post.kind is OutboundKind.REQUEST else Unseen()
         return replace(post, text="\n".join([redacted.text, *unseen.said()]), buttons=buttons)
 

@@ -88,6 +88,11 @@ class Activity:
         return self.version != "" and self.untried == ""
 
     @property
+    def untried_note(self) -> str:
+        """Return what people should know of a version of its program that was never tried; "" for all others."""
+        return f"its program's version {self.version} is {self.untried}" if self.untried else ""
+
+    @property
     def between_turns(self) -> bool:
         """Tell whether it is busy with background tasks alone."""
         return self.state is ActivityState.BUSY and self.detail.startswith(BETWEEN_TURNS)

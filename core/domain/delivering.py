@@ -31,7 +31,7 @@ PREPARING_SETTLES = (
 TYPING_QUIET = timedelta(seconds=5)
 TYPING_LIMIT = timedelta(seconds=60)
 SILENCE_RETRY = timedelta(seconds=1)
-RETURNING = timedelta(seconds=1)  #: from a hook that refuses a text to the text in the input line again
+RETURNING = timedelta(seconds=1)  #: until a text that was refused, or put aside, stands in the input line again
 MAX_SUBMITS = 2
 
 SILENT = seen_reason(Observed.SILENT)

@@ -31,7 +31,7 @@ from core.errors import NotRunning, TmuxSilent
 from core.names import new_request_id
 from core.secretnames import secret_variables
 from core.session.place import ASKING
-from core.session.sessions import resolve_record
+from core.session.sessions import activity_of, resolve_record
 from core.session.threads import has_thread
 from core.sight.lookagain import replace_activity
 from core.sight.screens import Form, Screens
@@ -67,7 +67,7 @@ def hold(system: System, record: SessionRecord, dialog: Dialog | None) -> bool:
     title = dialog.title if dialog is not None else UNREAD
     now = system.clock.now()
     with system.database.transaction(durable=False):
-        before = _activity(system, record)
+        before = activity_of(system, record)
         if before is None:
             return False
         starting = before.state is ActivityState.STARTING
@@ -115,7 +115,7 @@ class DialogWatch:
         Raises StoreBroken, UnsupportedHarness.
         """
         self._unsteady.discard(record.instance_id or "")
-        activity = _activity(self._system, record)
+        activity = activity_of(self._system, record)
         if pane is None or pane.dead or activity is None or self._told_by_hook(record, activity):
             return False
         held = waits_at_dialog(activity) or self._is_shown(record)
@@ -189,7 +189,7 @@ class DialogWatch:
         system, now = self._system, self._system.clock.now()
         close(system, record, AT_THE_TERMINAL)
         self._showing.discard(record.instance_id or "")
-        before = _activity(system, record)
+        before = activity_of(system, record)
         if before is None or not waits_at_dialog(before):
             return False
         starting = before.state is ActivityState.STARTING
@@ -276,11 +276,6 @@ def _request(system: System, record: SessionRecord, dialog: Dialog, digest: str)
 def _shown(system: System, record: SessionRecord) -> list[Request]:
     opened = system.requests.open(record.uid)
     return [one for one in opened if one.kind is RequestKind.DIALOG and one.instance == record.instance_id]
-
-
-def _activity(system: System, record: SessionRecord) -> Activity | None:
-    activity = system.activities.get(record.uid)
-    return activity if activity is not None and activity.instance == record.instance_id else None
 
 
 def _redactor(system: System) -> Redactor:

@@ -18,6 +18,7 @@ from core.domain.message import MessageState
 from core.domain.session import SessionRecord
 from core.session.instead import attach_of
 from core.session.notes import note_for
+from core.session.sessions import activity_of
 from core.sight.situations import traits_of
 from core.system import System
 
@@ -46,8 +47,8 @@ def note_failure(
 
 def _is_told(system: System, record: SessionRecord, event: TurnFailed) -> bool:
     """Return whether the latest turn failed for the same reason."""
-    before = system.activities.get(record.uid)
-    return before is not None and before.instance == record.instance_id and before.failed == event.failure.value
+    before = activity_of(system, record)
+    return before is not None and before.failed == event.failure.value
 
 
 def words_of(system: System, record: SessionRecord, event: TurnFailed) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from core.observing.observer import follow_conversation, ingest_record, take_tol
 from core.observing.silence import mark_silent
 from core.ports import TurnRecord
 from core.session.place import context_of
-from core.session.sessions import resolve_record
+from core.session.sessions import activity_of, resolve_record
 from core.sight.lookagain import replace_activity
 from core.sight.screens import Form, look
 from core.sight.showing import turn_over
@@ -71,7 +71,7 @@ class Hearing:
         system, traits = self._system, traits_of(self._system, record)
         if pane is None or pane.dead or not traits.evidence or not traits.boot_signal:
             return False
-        before = _activity(system, record)
+        before = activity_of(system, record)
         if before is None:
             return False
         starts = before.state is ActivityState.STARTING
@@ -85,10 +85,10 @@ class Hearing:
             notice_start(system, record, opinion, has_turn=bool(turns))
         for turn in turns:
             self._take(record, turn)
-        after = _activity(system, record)
+        after = activity_of(system, record)
         if after is not None and after.silence is not None:
             _ask_elsewhere(system, record, after, opinion, recorded=bool(self._followed[record.uid].open))
-        return _activity(system, record) != before
+        return activity_of(system, record) != before
 
     # ------------------------------------------------------------ the record
 
@@ -119,7 +119,7 @@ class Hearing:
     def _take(self, record: SessionRecord, turn: TurnSeen) -> None:
         """Take in what no hook tells of the turn, once that is sure."""
         system, now = self._system, self._system.clock.now()
-        activity = _activity(system, record)
+        activity = activity_of(system, record)
         if activity is None:
             return
         silent = activity.silence is not None
@@ -145,7 +145,7 @@ class Hearing:
     def _claimed(self, record: SessionRecord, turn: TurnSeen) -> bool:
         """Return whether the turn's end was told by nobody, and is ours to tell. Part of the open transaction."""
         system, instance = self._system, record.instance_id or ""
-        activity = _activity(system, record)
+        activity = activity_of(system, record)
         named = [name for name in turn.turns if name]
         if not named:
             ended = activity.turn_ended_at if activity is not None else None
@@ -159,7 +159,7 @@ def notice_start(system: System, record: SessionRecord, opinion: Opinion | None,
     `opinion`: what its second source says; `has_turn`: its conversation's record holds a turn of this instance.
     Raises StoreBroken.
     """
-    activity, now = _activity(system, record), system.clock.now()
+    activity, now = activity_of(system, record), system.clock.now()
     if activity is None or (activity.state is not ActivityState.STARTING and activity.silence is not Silence.UNTOLD):
         return
     if activity.waits_at_start or (opinion is not None and opinion.state in ASKING_STATES):
@@ -189,13 +189,13 @@ def _guess_start(system: System, record: SessionRecord, opinion: Opinion | None,
     does then is unknown. Where that does not tell either, nothing is typed into it.
     """
     ingest_record(system, record)
-    before, now = _activity(system, record), system.clock.now()
+    before, now = activity_of(system, record), system.clock.now()
     if before is None or (before.state is not ActivityState.STARTING and before.silence is not Silence.UNTOLD):
         return  # they did
     state = ActivityState.BUSY if has_turn else ActivityState.UNKNOWN
     shown = opinion is not None or has_turn or _shows_input_line(system, record)
     mark_silent(system, record, Silence.START if shown else Silence.UNTOLD)
-    marked = _activity(system, record)
+    marked = activity_of(system, record)
     if marked is not None:
         state = opinion.state if opinion is not None else state
         system.activities.put(replace(marked, state=state, since=now, detail=""))
@@ -230,7 +230,7 @@ def _stamp(at: datetime) -> str:
 
 
 def _lacks_turn_edges(system: System, record: SessionRecord) -> None:
-    activity = _activity(system, record)
+    activity = activity_of(system, record)
     if activity is not None and activity.shown.get(Capability.TURN_EDGES) is not False:
         shown = {**activity.shown, Capability.TURN_EDGES: False}
         replace_activity(system, record, activity, replace(activity, shown=shown))
@@ -276,8 +276,3 @@ def _by_second_source(activity: Activity, opinion: Opinion, now: datetime, *, re
         return after if recorded or after.state is not ActivityState.IDLE else replace(after, detail=UNKNOWN_END)
     between = opinion.state is ActivityState.BUSY
     return activity if activity.between_turns is between else second_guess(activity, opinion, now)
-
-
-def _activity(system: System, record: SessionRecord) -> Activity | None:
-    activity = system.activities.get(record.uid)
-    return activity if activity is not None and activity.instance == record.instance_id else None

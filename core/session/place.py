@@ -71,6 +71,6 @@ def has_input_line(paths: StatePaths, uid: str) -> bool:
 
 
 def clear_flags(paths: StatePaths, uid: str, *, held: bool) -> None:
-    """Remove what an earlier instance left: and `hold` where nothing holds it. Raises StoreBroken."""
+    """Remove what an earlier instance left, and `hold` where nothing holds it. Raises StoreBroken."""
     for name in (ASKING, TOOL, INPUT_LINE, *(() if held else (HOLD,))):
         remove_file(paths.session(uid) / name, durable=False)

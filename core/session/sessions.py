@@ -13,6 +13,7 @@ from core.names import check_name
 from core.values import dataclass, replace
 
 if TYPE_CHECKING:
+    from core.domain.activity import Activity
     from core.domain.binding import Binding
     from core.ports import Records
     from core.system import System
@@ -67,6 +68,12 @@ def record_of_instance(system: System, instance: str) -> SessionRecord | None:
     """Return the record whose present instance this is."""
     records = (entry for entry in system.records.all() if isinstance(entry, SessionRecord))
     return next((record for record in records if record.instance_id == instance), None)
+
+
+def activity_of(system: System, record: SessionRecord) -> Activity | None:
+    """Return what the record's latest instance does; None where nothing was told of that one. Raises StoreBroken."""
+    activity = system.activities.get(record.uid)
+    return activity if activity is not None and activity.instance == record.instance_id else None
 
 
 def has_run(system: System) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from core.domain.activity import Activity
 from core.domain.delivering import by_argument
 from core.domain.framing import AS_PASTED, is_pasted, takes
 from core.domain.gate import HoldState, hold_state
@@ -26,7 +25,7 @@ from core.domain.observing import follow, is_of_running_turn, without_queue
 from core.domain.session import SessionRecord
 from core.session.notes import note_for
 from core.session.place import context_of
-from core.session.sessions import resolve_record
+from core.session.sessions import activity_of, resolve_record
 from core.system import System
 from core.values import replace
 
@@ -55,7 +54,7 @@ def settle_by(
     for event in events:
         match event:
             case PromptReported(internal=False, prompt=prompt, turn=turn, pasted=pasted):
-                activity = _activity(system, record)
+                activity = activity_of(system, record)
                 queued = activity is not None and is_of_running_turn(activity, turn)
                 moved += _accepted(system, record, prompt, at, at if queued else None, pasted)
             case TextQueued(prompt=prompt, at=since, pasted=pasted):
@@ -71,11 +70,6 @@ def settle_by(
 
 def _holding(system: System, uid: str, prompt: str) -> Iterator[InboxRow]:
     return (row for row in candidates(system, uid) if takes(prompt, row.message))
-
-
-def _activity(system: System, record: SessionRecord) -> Activity | None:
-    activity = system.activities.get(record.uid)
-    return activity if activity is not None and activity.instance == record.instance_id else None
 
 
 def _accepted(
@@ -122,7 +116,7 @@ def _touch(system: System, row: InboxRow) -> None:
 
 def _reported_in(system: System, record: SessionRecord, turn: str) -> Iterator[InboxRow]:
     """Yield what the harness reported to have received as the running turn began, where that is the turn's id."""
-    activity = _activity(system, record)
+    activity = activity_of(system, record)
     if activity is None or activity.turn != turn or activity.turn_started_at is None:
         return
     for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED}):
@@ -190,7 +184,7 @@ def take_in(system: System, record: SessionRecord, events: Sequence[HarnessEvent
 
 
 def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent]) -> None:
-    before = _activity(system, record)
+    before = activity_of(system, record)
     if before is None:
         return
     now, after = system.clock.now(), before

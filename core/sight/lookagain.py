@@ -11,7 +11,7 @@ from core.domain.pane import Pane
 from core.domain.session import SessionRecord
 from core.session.dialogs import SETTLED, SILENT_TURN, drop_marker, is_over, says_none_is_open, waiting_agents
 from core.session.place import ASKING, context_of
-from core.session.sessions import resolve_record
+from core.session.sessions import activity_of, resolve_record
 from core.sight.showing import turn_over
 from core.sight.situations import modified, opinion_of
 from core.system import System
@@ -28,8 +28,7 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
     """
     if pane is None or pane.dead:
         return False
-    before, now = system.activities.get(record.uid), system.clock.now()
-    known = before if before is not None and before.instance == record.instance_id else None
+    known, now = activity_of(system, record), system.clock.now()
     heard = known is not None and known.silence is None  # else another source is asked all the time
     silent = known is not None and heard and known.state in _AT_WORK and _silent_for(known, now) >= _patience(known)
     told = known is not None and heard and known.state in ASKING_STATES
@@ -56,8 +55,8 @@ def look_at_record(system: System, record: SessionRecord) -> None:
 
     Raises StoreBroken, UnsupportedHarness, TrustFailed.
     """
-    activity, now = system.activities.get(record.uid), system.clock.now()
-    if activity is None or activity.instance != record.instance_id or Capability.TRANSCRIPT in activity.shown:
+    activity, now = activity_of(system, record), system.clock.now()
+    if activity is None or Capability.TRANSCRIPT in activity.shown:
         return
     if activity.turn_ended_at is None or now < activity.turn_ended_at + RECORD_WINDOW:
         return

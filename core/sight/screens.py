@@ -12,7 +12,7 @@ from core.domain.screens import Dialog, read_dialog
 from core.domain.session import SessionRecord
 from core.errors import NotRunning, TmuxSilent
 from core.session.place import has_input_line, note_input_line
-from core.session.sessions import resolve_record
+from core.session.sessions import activity_of, resolve_record
 from core.system import System
 from core.values import dataclass
 
@@ -146,5 +146,5 @@ class Screens:
     def _knows(self, record: SessionRecord) -> bool:
         if self._was_seen(record):
             return True
-        activity = self._system.activities.get(record.uid)
-        return activity is not None and activity.instance == record.instance_id and activity.tried
+        activity = activity_of(self._system, record)
+        return activity is not None and activity.tried

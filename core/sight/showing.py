@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from core.domain.harness import ToolStarted
 from core.domain.posting import step_line
 from core.domain.session import SessionRecord
+from core.session.sessions import activity_of
 from core.system import System
 
 _BEFORE = timedelta(seconds=5)  #: between a hook's time stamp and what we note of its turn
@@ -15,8 +16,8 @@ def turn_over(system: System, record: SessionRecord, until: datetime, *, failed:
 
     Called before the activity follows.
     """
-    activity = system.activities.get(record.uid)
-    if activity is None or activity.instance != record.instance_id or activity.turn_started_at is None:
+    activity = activity_of(system, record)
+    if activity is None or activity.turn_started_at is None:
         return ()
     since = activity.turn_started_at - _BEFORE
     return system.marks.over(record.uid, activity.instance, since, until, failed=failed)

@@ -21,7 +21,7 @@ from core.names import target_for
 from core.ports import Harness, Transcript
 from core.session.dialogs import drop_marker
 from core.session.place import ASKING, context_of
-from core.session.sessions import resolve_record
+from core.session.sessions import activity_of, resolve_record
 from core.sight.showing import turn_over
 from core.standing.admitting import running_record
 from core.standing.common import Told, foreign, lock, take_reports, told_of
@@ -162,10 +162,9 @@ def _ended(name: str) -> NotRunning:
 
 def _activity(system: System, record: SessionRecord) -> Activity | None:
     try:
-        activity = system.activities.get(record.uid)
+        return activity_of(system, record)
     except StoreBroken:
         return None  # the other source is asked as well
-    return activity if activity is not None and activity.instance == record.instance_id else None
 
 
 def _in_turn(activity: Activity | None, opinion: Opinion | None) -> bool:

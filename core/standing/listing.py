@@ -193,7 +193,7 @@ def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity |
     asleep = _ASLEEP.format(name=known.name) if record.instance_id in view.asleep else ""
     ended, thread = _how_it_ended(row, record, view), _no_thread(known, record, view)
     lacks = consequences(_of_version(activity)) if activity else ()
-    untried = f"its program's version {activity.version} is {activity.untried}" if activity and activity.untried else ""
+    untried = activity.untried_note if activity else ""
     unfinished = unfinished_text(activity.earlier_tasks) if activity else ""
     mute = f"its hooks are silent: {activity.silent_why}" if activity and activity.silence else ""
     told = (

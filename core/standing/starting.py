@@ -15,7 +15,7 @@ from core.errors import CoreError, NotRunning, Refused, SpawnFailed, TmuxMissing
 from core.loops.declaring import carry_out_first
 from core.names import target_for
 from core.session.apart import Unforeseen, apart
-from core.session.sessions import Known, as_started, definition_of, every_session
+from core.session.sessions import Known, activity_of, as_started, definition_of, every_session
 from core.session.taking import came_up
 from core.session.threads import has_thread
 from core.standing.announcing import announce_start, lacks_thread
@@ -310,7 +310,8 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     record = came_up(system, record)
     instead = begun_instead(opened.record)
     how = "resumed, its conversation goes on" if opened.resumed else "with a new conversation"
-    untried = _untried(system, record)
+    activity = activity_of(system, record)
+    untried = activity.untried_note if activity else ""
     unfinished = unfinished_text(opened.unfinished)
     how = f"{how}{f': {instead}' if instead else ''} ({opened.order.why})"
     how = "; ".join(text for text in (how, unfinished, untried) if text)
@@ -338,14 +339,6 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     threadless = lacks_thread(system, opened.known.definition)
     remarks = (new_conversation(opened.record), unfinished, late, mute, threadless, untried)
     return Told(outcome, "; ".join(text for text in remarks if text), opened.known)
-
-
-def _untried(system: System, record: SessionRecord) -> str:
-    """Return what people should know of a version of the program that was never tried; "" for all others."""
-    activity = system.activities.get(record.uid)
-    if activity is None or activity.instance != record.instance_id or not activity.untried:
-        return ""
-    return f"its program's version {activity.version} is {activity.untried}"
 
 
 def _to_answer(system: System, record: SessionRecord) -> str:

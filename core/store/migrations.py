@@ -340,7 +340,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE ended_turns (instance TEXT, turn TEXT, at TEXT NOT NULL, "
         "PRIMARY KEY (instance, turn)) WITHOUT ROWID",
-        "DELETE FROM reports WHERE report LIKE 'over:%'",
     ),
 )
 

@@ -156,9 +156,8 @@ def _encode_hold(hold: Hold | None) -> dict[str, Any] | None:
 def _object(data: bytes) -> dict[str, Any]:
     try:
         value = json.loads(data)
-        if (
-            b"\\ud" in data.lower()
-        ):  # half of a character is JSON, and no text: neither a terminal nor a database takes it
+        # Half of a character is JSON, and no text: neither a terminal nor a database takes it.
+        if b"\\ud" in data.lower():
             whole = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             value = json.loads(whole)
     except (ValueError, RecursionError) as error:

@@ -165,7 +165,7 @@ class ClaudeSession(agent.Session):
     def _read(self, terminal: int) -> bytes:
         if not self._behaviour.reads_after:
             return super()._read(terminal)
-        time.sleep(self._behaviour.reads_after)
+        time.sleep(self._behaviour.reads_after)  # the behaviour itself: what comes meanwhile is read in one
         return re.sub(rb"(?<=\x1b\[201~)\r+", lambda enters: b"\n" * len(enters[0]), super()._read(terminal))
 
     def _take(self, text: str, origin: str) -> bool:

@@ -125,6 +125,19 @@ def test_what_a_person_opened_is_typed_into_by_nobody(talking: ClaudeProduct, co
     assert talking.moves("behind it")[-1] == "confirmed"
 
 
+def waits_for_the_transcript(talking: ClaudeProduct, thread: str, text: str) -> None:
+    """Show the transcript in the place of the input line, reply, and see that the reply waits until that is back."""
+    talking.keys("C-o")
+    wait_until(lambda: "Showing detailed transcript" in talking.screen(), "the transcript", 20)
+
+    talking.workspace.say("alice", "agents", text, thread)
+    talking.wait_state(text, "queued")
+    talking.keys("C-o")
+    talking.wait_reply(thread, text, 60)
+
+    assert talking.moves(text)[-1] == "confirmed"
+
+
 def test_a_transcript_that_is_shown_whole_is_no_input_line(talking: ClaudeProduct) -> None:
     """Neither status file nor hook tells of it; a reply waits until the input line is back."""
     thread = serve(talking)
@@ -132,30 +145,16 @@ def test_a_transcript_that_is_shown_whole_is_no_input_line(talking: ClaudeProduc
     talking.workspace.say("alice", "agents", "remember the heron", thread)
     talking.wait_reply(thread, "ECHO: [alice via slack", 60)
     talking.wait_status("idle")
-    talking.keys("C-o")
-    wait_until(lambda: "Showing detailed transcript" in talking.screen(), "the transcript", 20)
 
-    talking.workspace.say("alice", "agents", "meanwhile", thread)
-    talking.wait_state("meanwhile", "queued")
-    talking.keys("C-o")
-    talking.wait_reply(thread, "meanwhile", 60)
-
-    assert talking.moves("meanwhile")[-1] == "confirmed"
+    waits_for_the_transcript(talking, thread, "meanwhile")
 
 
 def test_no_view_takes_the_first_message_of_all(talking: ClaudeProduct) -> None:
     """Of a version that was tried the form of the input line is known, though none was seen in this instance."""
     thread = serve(talking)
     talking.wait_status("idle")
-    talking.keys("C-o")
-    wait_until(lambda: "Showing detailed transcript" in talking.screen(), "the transcript", 20)
 
-    talking.workspace.say("alice", "agents", "the first", thread)
-    talking.wait_state("the first", "queued")
-    talking.keys("C-o")
-    talking.wait_reply(thread, "the first", 60)
-
-    assert talking.moves("the first")[-1] == "confirmed"
+    waits_for_the_transcript(talking, thread, "the first")
 
 
 def test_auto_mode_asks_nothing_that_the_thread_does_not_show(talking: ClaudeProduct) -> None:

@@ -4,28 +4,21 @@ import asyncio
 import errno
 import os
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 import pytest
 
 from bot.bridge import AsyncDoor
-from core.conversation.catchingup import CatchingUp
-from core.conversation.changing import Changes
 from core.conversation.door import Door
-from core.conversation.inbound import Inbound
-from core.conversation.mirroring import NullMirror
-from core.conversation.ordering import Orders
-from core.conversation.pressing import Presses
 from core.domain.binding import Binding
 from core.domain.session import SessionRecord
 from core.errors import StoreBroken
 from core.names import new_uid
-from core.observing.asking import Requests
 from core.ports import IncomingReply, Verdict
-from core.process.connections import Connections
 from core.system import System
 from tests.support.chat import HOME, TEAM, Chat
+from tests.support.door import door_of
 from tests.support.tmux import wait_until
 from tests.support.world import definition
 
@@ -43,22 +36,6 @@ def bound(system: System) -> System:
         system.records.write(record)
     system.bindings.bind(Binding("slack", TEAM, HOME, THREAD, record.uid, "scribe", now))
     return system
-
-
-def door_of(system: System, at_once: Callable[[Collection[str]], None]) -> Door:
-    """Return core's door, with that as the way into the terminal."""
-    chat = Chat()
-    return Door(
-        system,
-        Connections([]),
-        Inbound(system, chat.authorized, NullMirror()),
-        Changes(system, chat.authorized),
-        lambda: None,
-        Presses(system, chat.holds, Requests(system)),
-        Orders(system, chat.holds),
-        CatchingUp(system.clock, system.bindings),
-        at_once,
-    )
 
 
 def arrived(door: Door) -> Verdict | None:
@@ -87,7 +64,7 @@ def test_a_reply_is_told_of_then_delivered_then_on_the_disk(bound: System, monke
 
     note_syncs(monkeypatch, order)
 
-    door_of(bound, at_once).receive(
+    door_of(bound, Chat(), at_once).receive(
         [REPLY], lambda verdicts: order.append(verdicts[0].value if verdicts[0] else "not taken")
     )
 
@@ -109,7 +86,7 @@ def test_a_delivery_that_hangs_keeps_no_acknowledgement(bound: System, monkeypat
 
     note_syncs(monkeypatch, order)
 
-    asyncio.run(answer(AsyncDoor(door_of(bound, at_once))))
+    asyncio.run(answer(AsyncDoor(door_of(bound, Chat(), at_once))))
 
     wait_until(lambda: len(order) == 4, f"the delivery is over: {order}")
     assert order == ["on the disk", "committed", "in time", "on the disk"]
@@ -120,7 +97,7 @@ def test_a_disk_that_fails_lets_nobody_believe_that_a_reply_arrived(
 ) -> None:
     """The sender's side hears of the trouble and sends it again; then it is known, synced, and delivered to nobody."""
     delivered: list[int] = []
-    door = door_of(bound, lambda uids: delivered.append(len(uids)))
+    door = door_of(bound, Chat(), lambda uids: delivered.append(len(uids)))
 
     def fail(_: int) -> None:
         raise OSError(errno.EIO, "Input/output error")

@@ -5,38 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from core.conversation.catchingup import CatchingUp
-from core.conversation.changing import Changes
-from core.conversation.door import Door
-from core.conversation.inbound import Inbound
-from core.conversation.mirroring import NullMirror
-from core.conversation.ordering import Orders
-from core.conversation.pressing import Presses
 from core.domain.session import SlackBinding
 from core.errors import UnknownSession
-from core.observing.asking import Requests
 from core.ports import IncomingOrder
-from core.process.connections import Connections
 from core.system import System
 from tests.support.chat import Chat
+from tests.support.door import door_of
 from tests.support.world import declaring, definition
 
 VALUE = "a-value-that-nobody-guesses"
-
-
-def door_of(system: System, chat: Chat) -> Door:
-    """Return core's side of a chat."""
-    return Door(
-        system,
-        Connections([]),
-        Inbound(system, chat.authorized, NullMirror()),
-        Changes(system, chat.authorized),
-        lambda: None,
-        Presses(system, chat.holds, Requests(system)),
-        Orders(system, chat.holds),
-        CatchingUp(system.clock, system.bindings),
-        lambda uids: None,
-    )
 
 
 def test_what_a_chat_shows_passes_the_door(system: System, tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ class Stage:
         traits = self.harness.traits
         pieces = pieces_of(f"{text} ", traits) or ()
         self.keys(b"".join(PASTE_START + piece.encode() + PASTE_END for piece in pieces))
-        time.sleep(traits.settle + PIECE_SETTLES.total_seconds() * len(pieces))
+        time.sleep(traits.settle + PIECE_SETTLES.total_seconds() * len(pieces))  # as delivery does: nothing tells of it
         if traits.echo is not None:
             echo, whole = traits.echo, "".join(pieces)
             wait_until(lambda: shows_text(self.screen(), whole, echo), f"its line shows {text!r}; {self.screen()}")
