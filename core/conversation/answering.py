@@ -6,12 +6,12 @@ from core.domain.asking import Request, understand
 from core.domain.buttons import Role
 from core.domain.framing import defused
 from core.domain.message import WAITING, InboxRow, Kind, MessageState
+from core.domain.reasons import Because, Reason
 from core.observing.asking import Requests
 from core.session.steering import may_steer
 from core.system import System
 
 Holds = Callable[[str, Role], bool]
-ANSWERED = "it answered the session's question"
 
 
 class TypedAnswers:
@@ -56,7 +56,7 @@ class TypedAnswers:
             moved = self._requests.answer(request, message.who, message.actor, text=text)
             if moved is None:
                 return None
-            taken = self._system.inbox.advance(row, MessageState.CONFIRMED, ANSWERED)
+            taken = self._system.inbox.advance(row, MessageState.CONFIRMED, Because(Reason.ANSWERED))
         self._requests.wake()
         self._system.poke()
         return taken

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from core.conversation.inbound import reply_key, text_of
-from core.domain.delivering import CLEARING, STASHING
 from core.domain.message import DELIVERED, IN_FLIGHT, WAITING, InboxRow, MessageState
+from core.domain.reasons import Because, Reason
 from core.errors import InvalidValue
 from core.names import new_message_id
 from core.ports import IncomingChange, IncomingReply, NewPost, OutboundKind
@@ -14,7 +14,7 @@ from core.values import replace
 
 _TYPED = IN_FLIGHT | DELIVERED | {MessageState.UNKNOWN}
 LATE_QUOTES = "(what the link in my message before this one leads to)"
-_UNDER_WAY = frozenset({STASHING, CLEARING})  #: keys for it stand in the pane already
+_UNDER_WAY = frozenset({Reason.STASHING, Reason.CLEARING})  #: keys for it stand in the pane already
 
 
 class Changes:
@@ -56,7 +56,7 @@ class Changes:
 
     def _delete(self, row: InboxRow) -> None:
         if _waits(row):
-            self._system.inbox.advance(row, MessageState.CANCELLED, "its author deleted it")
+            self._system.inbox.advance(row, MessageState.CANCELLED, Because(Reason.AUTHOR_DELETED))
             self._emit(row, "deleted", "cancelled")
         elif row.state in _TYPED:
             self._too_late(row, "deleted")
@@ -126,4 +126,4 @@ def _late_quotes(reply: IncomingReply) -> IncomingReply:
 
 
 def _waits(row: InboxRow) -> bool:
-    return row.state in WAITING and row.detail not in _UNDER_WAY
+    return row.state in WAITING and row.reason not in _UNDER_WAY

@@ -13,10 +13,11 @@ from typing import Any
 
 from core.conversation import unlisted
 from core.conversation.sharing import SHARING, close_thread, has_changed
-from core.domain.delivering import CONFIRM, FETCHING
 from core.domain.framing import clean
-from core.domain.message import QUEUE_FULL, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.reasons import Because, Reason, Remedy
 from core.domain.session import SessionRecord
+from core.domain.texts import text
 from core.errors import InvalidValue, RecordUnreadable
 from core.names import new_marker, new_message_id, standing_ref
 from core.ports import Binding, IncomingReply, Mirror, NewPost, OutboundKind, Verdict
@@ -169,9 +170,9 @@ class Inbound:
         if fits:
             self._make_wait(row, passed.reply)
             return True
-        reason = full_text(limit)
-        self._system.inbox.advance(row, MessageState.REFUSED, reason)
-        note = note_for(self._system, row, MessageState.REFUSED, reason, "send it again then")
+        why = full(limit)
+        self._system.inbox.advance(row, MessageState.REFUSED, why)
+        note = note_for(self._system, row, MessageState.REFUSED, why, text(Remedy.SEND_AGAIN_THEN))
         if note is not None:
             self._system.outbox.add([note])
         return Dropped(FULL)
@@ -186,13 +187,13 @@ class Inbound:
         if reply.files:
             self._system.inbox.add_files(row.message.id, reply.files)
         if reply.confirm:
-            reason = f"{CONFIRM}, for it was {reply.confirm}"
-            moved = self._system.inbox.advance(row, MessageState.QUEUED, reason)
-            remedy = f"`the-loop standing confirm {row.message.id}` sends it, `cancel` in its place forgets it"
-            note = note_for(self._system, moved, MessageState.QUEUED, reason, remedy)
+            why = Because(Reason.CONFIRM, {"late": reply.confirm})
+            moved = self._system.inbox.advance(row, MessageState.QUEUED, why)
+            remedy = text(Remedy.CONFIRM, message=row.message.id)
+            note = note_for(self._system, moved, MessageState.QUEUED, why, remedy)
             self._system.outbox.add([note] if note else [])
         elif reply.files:
-            self._system.inbox.advance(row, MessageState.QUEUED, FETCHING)
+            self._system.inbox.advance(row, MessageState.QUEUED, Because(Reason.FETCHING))
 
     def _keep_refusal(self, reply: IncomingReply, verdict: Passed | Dropped) -> None:
         """Remember a refused author's reply by its key, and close the thread of a channel whose sharing has changed.
@@ -329,9 +330,9 @@ def is_full(system: System, message: NewMessage, limit: int, itself: int = 0) ->
     return others > 0 and message.address is not None and system.inbox.is_closed(message.uid, message.address)
 
 
-def full_text(limit: int) -> str:
+def full(limit: int) -> Because:
     """Return why a message of a thread finds no place; the same for all of them, so that one note counts them."""
-    return f"{QUEUE_FULL} (limits.queuedPerSession is {limit}) and takes more from here once what waits has gone in"
+    return Because(Reason.QUEUE_FULL, {"limit": limit})
 
 
 def text_of(reply: IncomingReply) -> str:

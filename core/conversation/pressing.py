@@ -10,12 +10,14 @@ from typing import NoReturn
 
 from core.clock import Deadline
 from core.conversation.choosing import Chooser
-from core.conversation.inbound import full_text, is_full
+from core.conversation.inbound import full, is_full
 from core.conversation.looking import screen_told
 from core.domain.asking import Request, RequestKind, RequestState
 from core.domain.buttons import Button, Press, Role
 from core.domain.message import SENT_AGAIN, WAITING, InboxRow, MessageState, NewMessage
+from core.domain.reasons import Remedy
 from core.domain.session import Outcome, SessionRecord
+from core.domain.texts import text
 from core.errors import Refused, UnknownMessage
 from core.names import new_marker, new_message_id
 from core.observing.asking import Requests
@@ -235,7 +237,7 @@ class Presses:
         )
         limit = self._system.settings.limits.queued_per_session
         if is_full(self._system, again, limit):
-            raise Refused(full_text(limit), "send it again then")
+            raise Refused(full(limit).text, text(Remedy.SEND_AGAIN_THEN))
         if not self._system.inbox.add([again])[0]:
             raise Refused("it was sent again already", "look at what waits: `the-loop standing queue NAME`")
 

@@ -34,7 +34,9 @@ from core.domain.delivering import (
 from core.domain.framing import provable
 from core.domain.gate import Action, HoldState, Observed, hold_state, wake_of
 from core.domain.message import IN_FLIGHT, TICKS, WAITING, InboxRow, MessageState
+from core.domain.reasons import Because, Reason, Remedy
 from core.domain.session import SessionRecord
+from core.domain.texts import text
 from core.errors import CoreError, LockBusy, Refused, TmuxMissing, TmuxSilent, UnsupportedHarness
 from core.loops.gatekeeping import Gatekeeper
 from core.observing.dialogs import DialogWatch, hold
@@ -42,7 +44,6 @@ from core.observing.observer import ingest_record
 from core.observing.readiness import notice_reading
 from core.session.apart import Unforeseen, apart, pass_over, take_up
 from core.session.steering import chat_of
-from core.sight.evidence import LOOK as EVIDENCE_LOOK
 from core.sight.evidence import Transcripts
 from core.sight.screens import AGAIN, Form, Screens, Shown
 from core.sight.situations import Authorized, Looker, Sight, timing_of, traits_of
@@ -56,8 +57,6 @@ _REDRAWN = timedelta(seconds=0.5)  #: tmux tells a program of a new size after a
 _LOCK_RETRY = timedelta(milliseconds=200)
 _TAKE_BACK_RETRY = timedelta(seconds=1)
 _NOT_TAKEN = timedelta(seconds=3)  #: of a harness that is idle: it writes its record before it answers
-NOT_TAKEN = "its harness had received it and is idle, and its records do not show that a turn took it"
-_TAKES_OVER = "`the-loop restart` takes the file's over"
 Answering = Callable[[Sequence[InboxRow]], InboxRow | None]
 Outcome = datetime | CoreError | None  #: when the next step is due, None: nothing is to be delivered; or what failed
 
@@ -140,8 +139,8 @@ class Deliverer:
         except UnsupportedHarness as error:
             if row is None or row.state not in WAITING:
                 raise
-            why = f"the service runs with the configuration of {self._began:%H:%M} UTC, and {error.message}"
-            self._recorder.wait(row, f"{why}; {_TAKES_OVER}", "", note=True)
+            since = {"since": f"{self._began:%H:%M}", "error": error.message}
+            self._recorder.wait(row, Because(Reason.OLD_CONFIGURATION, since), "", note=True)
             return self._now() + LOOK
 
     def _attempted(self, plans: Sequence[Plan]) -> Mapping[str, Outcome]:
@@ -272,10 +271,11 @@ class Deliverer:
             return self._now() + _TAKE_BACK_RETRY
         rested = sight.activity.since if sight.activity is not None else now
         if sight.observed is Observed.IDLE and (sight.opinion is None or sight.opinion.turn_over):
+            why, remedy = Because(Reason.NOT_TAKEN), text(Remedy.LOOK_FIRST)
             for row in rows:
                 if now - max(rested, row.updated_at) >= _NOT_TAKEN:
                     with suppress(Refused):  # another process has moved it on
-                        self._recorder.settle(row, Settle(MessageState.UNKNOWN, NOT_TAKEN, EVIDENCE_LOOK, note=True))
+                        self._recorder.settle(row, Settle(MessageState.UNKNOWN, why, remedy, note=True))
             return now + _NOT_TAKEN
         return now + LOOK
 
@@ -316,7 +316,7 @@ class Deliverer:
             answered = self._answering(self._rows(uid))
             if answered is not None:
                 self._system.activities.touch_message(uid, self._now())
-                self._recorder.tell(answered, MessageState.CONFIRMED, answered.detail)
+                self._recorder.tell(answered, MessageState.CONFIRMED, answered.because)
                 return self._now()
         if not self._ticks.waits(row):
             return self._act(row, record, sight, situation, chosen)
@@ -380,8 +380,8 @@ class Deliverer:
                 self._settle(row, chosen)
             case Queue():
                 return self._queue(row, record, sight, chosen)
-            case BackToPending(detail=detail):
-                self._recorder.move(row, MessageState.PENDING, detail)
+            case BackToPending(because=why):
+                self._recorder.move(row, MessageState.PENDING, why)
             case Wait(until=until):
                 if sight.observed is Observed.DIALOG:  # which stands before the turn of a message in flight
                     self._let_wait(row, record, sight)
@@ -404,14 +404,14 @@ class Deliverer:
             return self._now()  # looked at anew, and decided by that
         if shown.form is Form.OTHER and self._screens.redraw(record):
             return self._now() + _REDRAWN
-        attach = f"`the-loop standing attach {record.name} --write`"
-        reason, remedy = delivering.NO_INPUT_LINE, f"go back to its input line there: {attach}"
+        why, remedy = Because(Reason.NO_INPUT_LINE), text(Remedy.BACK_TO_INPUT, name=record.name)
         if shown.line is not None and shown.line.mode:
-            reason, remedy = delivering.in_mode(shown.line.mode), f"empty that line and leave the mode there: {attach}"
+            why = Because(Reason.IN_MODE, {"mode": shown.line.mode})
+            remedy = text(Remedy.LEAVE_MODE, name=record.name)
         for each in self._rows(record.uid):
             first = each.message.id == row.message.id and each.state in WAITING
             if (first or each.state is MessageState.PENDING) and each.message.kind not in TICKS:
-                self._recorder.wait(each, reason, remedy, note=True)
+                self._recorder.wait(each, why, remedy, note=True)
         return self._now() + LOOK
 
     def _dialog_over(self, record: SessionRecord, sight: Sight) -> bool:
@@ -423,7 +423,7 @@ class Deliverer:
         """Cancel what was meant for a session that is gone; what was in flight cannot be told."""
         for row in self._rows(uid):
             state = MessageState.CANCELLED if row.state in WAITING else MessageState.UNKNOWN
-            self._settle(row, Settle(state, "the session was deleted"))
+            self._settle(row, Settle(state, Because(Reason.DELETED)))
         return None
 
     def _settle(self, row: InboxRow, settle: Settle) -> None:
@@ -432,7 +432,7 @@ class Deliverer:
 
     def _queue(self, first: InboxRow, record: SessionRecord, sight: Sight, queue: Queue) -> datetime:
         """Let the first row wait, and those behind it that the gate would let wait."""
-        self._recorder.wait(first, queue.detail, queue.remedy, note=queue.note)
+        self._recorder.wait(first, queue.because, queue.remedy, note=queue.note)
         self._let_wait(first, record, sight)
         return queue.until or self._now() + LOOK
 
@@ -440,11 +440,11 @@ class Deliverer:
         """Let those behind the first row wait that the gate would let wait."""
         behind = [row for row in self._rows(record.uid) if row.message.id != first.message.id]
         for ahead, row in enumerate(self._ticks.admit(behind, record, sight), start=1):
-            kept = row.detail == delivering.STARTING  # a start that is over
+            kept = row.reason is Reason.STARTING  # a start that is over
             if row.state is MessageState.PENDING or kept:
                 decision = self._looker.gate(wake_of(row.message.kind), sight, record.name, record, ahead, kept=kept)
                 if decision.action is Action.QUEUE:
-                    self._recorder.wait(row, decision.reason, decision.remedy, note=decision.note)
+                    self._recorder.wait(row, decision.because, decision.remedy, note=decision.note)
 
     # ------------------------------------------------------------ without a service
 
@@ -464,7 +464,7 @@ class Deliverer:
     def _only_served(self, uid: str) -> bool:
         """Tell whether what goes in first needs a service, and all behind it with it."""
         rows = self._rows(uid)
-        return bool(rows) and rows[0].detail == delivering.NEEDS_SERVICE
+        return bool(rows) and rows[0].reason is Reason.NEEDS_SERVICE
 
 
 def is_over(row: InboxRow, now: datetime) -> bool:
@@ -485,4 +485,4 @@ def is_soon(following: datetime | None, now: datetime) -> bool:
 
 def waits_long(row: InboxRow) -> bool:
     """Tell whether the row waits for something that its sender need not wait for."""
-    return row.state is MessageState.QUEUED and row.detail not in delivering.PASSING
+    return row.state is MessageState.QUEUED and row.reason not in delivering.PASSING

@@ -6,12 +6,12 @@ from datetime import datetime
 
 from core.domain.delivering import Settle
 from core.domain.message import MESSAGES, InboxRow, MessageState
+from core.domain.reasons import Because, Reason, text_of
 from core.effects import Effect, effect
 from core.errors import Refused
 from core.session.notes import note_for
 from core.system import System
 
-UNPROVEN = "this harness cannot prove more"
 _EVENTS = {
     MessageState.CONFIRMED: "standing.confirmed",
     MessageState.REFUSED: "standing.refused",
@@ -52,7 +52,7 @@ class Recorder:
         with effect(Effect.DELIVERY_PASTED), self._system.database.transaction(durable=False):
             for row in rows:
                 with suppress(Refused):  # the harness's records were faster
-                    self._system.inbox.advance(row, MessageState.PASTED, row.detail, pasted_at=now)
+                    self._system.inbox.advance(row, MessageState.PASTED, row.because, pasted_at=now)
 
     def submitted(self, row: InboxRow, number: int, *, final: bool) -> None:
         """The receipt of its Enter is on the pane. `final`: nothing will ever prove more."""
@@ -67,7 +67,7 @@ class Recorder:
                     after = self._entered(row, number, final=final)
                     moved += [after] if final else []
         for row in moved:
-            self.tell(row, MessageState.SUBMITTED, UNPROVEN)
+            self.tell(row, MessageState.SUBMITTED, Because(Reason.UNPROVEN))
 
     def _entered(self, row: InboxRow, number: int, *, final: bool) -> InboxRow:
         now = self._system.clock.now()
@@ -83,43 +83,43 @@ class Recorder:
         """The row is over."""
         changes = {"final": True} if settle.state is MessageState.SUBMITTED else {}
         with effect(Effect.DELIVERY_SETTLE), self._system.database.transaction(durable=False):
-            moved = self._system.inbox.advance(row, settle.state, settle.detail, **changes)
+            moved = self._system.inbox.advance(row, settle.state, settle.because, **changes)
             if settle.note:
-                self._note(moved, settle.state, settle.detail, settle.remedy)
-        self.tell(moved, settle.state, settle.detail)
+                self._note(moved, settle.state, settle.because, settle.remedy)
+        self.tell(moved, settle.state, settle.because)
 
-    def wait(self, row: InboxRow, detail: str, remedy: str, *, note: bool) -> None:
-        """The row waits for what `detail` says; nothing is written where that is known."""
-        if row.state is MessageState.QUEUED and row.detail == detail:
+    def wait(self, row: InboxRow, because: Because, remedy: str, *, note: bool) -> None:
+        """The row waits for what the reason says; nothing is written where that is known."""
+        if row.state is MessageState.QUEUED and row.because == because:
             return
         with effect(Effect.DELIVERY_SETTLE), self._system.database.transaction(durable=False):
-            moved = self._system.inbox.advance(row, MessageState.QUEUED, detail)
+            moved = self._system.inbox.advance(row, MessageState.QUEUED, because)
             if note:
-                self._note(moved, MessageState.QUEUED, detail, remedy)
-        self._emit("standing.queued", moved, detail)
+                self._note(moved, MessageState.QUEUED, because, remedy)
+        self._emit("standing.queued", moved, because)
 
-    def move(self, row: InboxRow, state: MessageState, detail: str) -> None:
+    def move(self, row: InboxRow, state: MessageState, because: Because | None) -> None:
         """The row is in that state; nobody is told."""
         with effect(Effect.DELIVERY_SETTLE):
-            self._system.inbox.advance(row, state, detail)
+            self._system.inbox.advance(row, state, because)
 
-    def tell(self, row: InboxRow, state: MessageState, detail: str) -> None:
+    def tell(self, row: InboxRow, state: MessageState, because: Because | None) -> None:
         """Emit the event of a row that reached that state."""
-        self._emit(_EVENTS[state], row, detail)
+        self._emit(_EVENTS[state], row, because)
 
-    def _note(self, row: InboxRow, state: MessageState, reason: str, remedy: str) -> None:
-        post = note_for(self._system, row, state, reason, remedy)
+    def _note(self, row: InboxRow, state: MessageState, because: Because, remedy: str) -> None:
+        post = note_for(self._system, row, state, because, remedy)
         if post is not None:
             self._system.outbox.add([post])
             self._system.poke()
 
-    def _emit(self, event: str, row: InboxRow, reason: str) -> None:
+    def _emit(self, event: str, row: InboxRow, because: Because | None) -> None:
         self._system.events.emit(
             event,
             name=row.message.name,
             actor=row.message.actor,
-            reason=reason,
-            detail=row.state.value,
+            reason=text_of(because),
+            detail=row.state,
             instance=row.instance,
             generation=row.message.generation,
             message=row.message.id,

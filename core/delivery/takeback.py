@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 from core.clock import Deadline
 from core.domain.activity import ASKING_STATES
-from core.domain.delivering import NO_INPUT_LINE, TYPING_QUIET
+from core.domain.delivering import TYPING_QUIET
 from core.domain.harness import Traits
 from core.domain.message import InboxRow, MessageState
 from core.domain.pane import Pane, Receipt, Survey, Written, interrupt_token
+from core.domain.reasons import Reason
 from core.domain.session import SessionRecord
+from core.domain.texts import text
 from core.effects import Effect, effect
 from core.errors import Refused
 from core.session.place import ASKING, context_of
@@ -36,11 +38,6 @@ _TOLD_SECONDS = 2.0  #: its record names what came back 0.15 s after the key; a 
 _POLL_SECONDS = 0.05
 _BURST_SECONDS = 0.15  #: more than some sixty keys in one read are taken for a paste (Claude Code 2.1.197 to 2.1.332)
 _MOST_BURSTS = 20
-
-DIALOG = "a dialog is open in its terminal"
-TYPED = "somebody has half-typed text in its terminal"
-NO_KEY = "no key is known that does it"
-UNTOLD = "its records do not show that it gave them back"
 
 
 @dataclass(frozen=True)
@@ -69,44 +66,44 @@ def take_back(system: System, record: SessionRecord, survey: Survey) -> Left:
         return Left(0)
     traits = traits_of(system, record)
     if traits.take_back is None or traits.clear is None:
-        return Left(len(rows), NO_KEY)
+        return Left(len(rows), text(Reason.NO_KEY))
     obstacle = _obstacle(system, record, pane, survey)
-    if obstacle:
-        return Left(len(rows), obstacle)
+    if obstacle is not None:
+        return Left(len(rows), text(obstacle))
     transcript = _transcript(system, record)
     at = system.clock.now()
     deadline = at + timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds)
     left = _await(system, record, transcript, 0.0)  # a crash may have come between the key and this
     if left and _is_filled(system, record):
-        return Left(left, TYPED)
+        return Left(left, text(Reason.HALF_TYPED))
     if left:
         with effect(Effect.TAKE_BACK_KEY):
             key, token = traits.take_back, interrupt_token(at)
             written = system.runner.write(pane.tag, key, Receipt.INTERRUPTED, token, deadline)
         if written is not Written.DONE:
-            return Left(left, f"tmux did not write the key: {written.value}")
+            return Left(left, text(Reason.KEY_NOT_WRITTEN, written=written.value))
         left = _await(system, record, transcript, _TOLD_SECONDS)
     with effect(Effect.TAKE_BACK_CLEAR):  # the key's receipt lets the next delivery do so again
         clear_line(system, pane.tag, traits, rows, f"back-{rows[0].token}", deadline)
-    return Left(left, UNTOLD if left else "")
+    return Left(left, text(Reason.UNTOLD) if left else "")
 
 
-def _obstacle(system: System, record: SessionRecord, pane: Pane, survey: Survey) -> str:
-    """Return why no key may be pressed now, "" where one may."""
+def _obstacle(system: System, record: SessionRecord, pane: Pane, survey: Survey) -> Reason | None:
+    """Return why no key may be pressed now, None where one may."""
     opinion = opinion_of(system, record, pane.pid)
     asks = opinion is not None and opinion.state in ASKING_STATES
     if asks or is_file(system.paths.session(record.uid) / ASKING):
-        return DIALOG
+        return Reason.DIALOG_OPEN
     screens = Screens(system)
     seen = screens.before_keys(record)
     if seen is not None and screens.is_obstacle(record, seen[0]):
-        return NO_INPUT_LINE
+        return Reason.NO_INPUT_LINE
     now, activity = system.clock.now(), system.activities.get(record.uid)
     began = activity.turn_started_at if activity is not None else None
     keys = [client.last_key_at for client in survey.typing.get(pane.tag, ())]
     if any(now < key + TYPING_QUIET or began is None or key > began for key in keys):
-        return TYPED
-    return ""
+        return Reason.HALF_TYPED
+    return None
 
 
 def _is_filled(system: System, record: SessionRecord) -> bool:

@@ -17,6 +17,7 @@ from core.domain.delivering import Attempt, Clear, Settle, Situation, Stash, sub
 from core.domain.framing import SUBMIT, at_terminal, compose
 from core.domain.message import InboxRow, MessageState
 from core.domain.pane import Paste, Receipt, Written
+from core.domain.reasons import Because, Reason, said
 from core.domain.session import Phase, SessionRecord
 from core.effects import Effect, effect
 from core.errors import CoreError, InvalidValue, Refused, TmuxMissing, TmuxSilent
@@ -29,7 +30,6 @@ from core.values import dataclass
 
 LOOK = timedelta(seconds=5)  #: how long a change that nobody told of may go unseen
 _MAY_STAND = 5  #: messages whose text may stand in an input line that is emptied
-_CLOSED = "its pane's input is switched off"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Writer:
             traits = at_terminal(situation.traits, limit, pane.brackets if pane else None)
             composed = compose(row.message, traits, self._system.paths.session(record.uid))
         except InvalidValue as error:
-            self._recorder.settle(row, Settle(MessageState.FAILED, error.message, error.remedy, note=True))
+            self._recorder.settle(row, Settle(MessageState.FAILED, said(error.message), error.remedy, note=True))
             return None
         if composed.file is not None:
             write_private(composed.file, composed.content.encode())
@@ -140,16 +140,17 @@ class Writer:
             if outcome is None:
                 due[plan.record.uid] = now + delivering.SILENCE_RETRY
             elif outcome is Written.CLOSED:
-                self._moved(row, MessageState.QUEUED, _CLOSED)
+                self._moved(row, MessageState.QUEUED, Because(Reason.INPUT_CLOSED))
                 due[plan.record.uid] = now + LOOK
             elif outcome is not Written.DONE:
-                self._moved(row, MessageState.PENDING, delivering.SILENT if outcome is Written.LATE else "")
+                why = Because(Reason.SILENT) if outcome is Written.LATE else None
+                self._moved(row, MessageState.PENDING, why)
                 self._looker.distrust(plan.record)
         return due
 
-    def _moved(self, row: InboxRow, state: MessageState, detail: str) -> None:
+    def _moved(self, row: InboxRow, state: MessageState, because: Because | None) -> None:
         with suppress(Refused):  # another process has moved the row on
-            self._recorder.move(row, state, detail)
+            self._recorder.move(row, state, because)
 
     # ------------------------------------------------------------ keys
 
@@ -161,7 +162,7 @@ class Writer:
             marked = self._system.inbox.advance(
                 row,
                 MessageState.QUEUED,
-                delivering.STASHING if stashing else delivering.CLEARING,
+                Because(Reason.STASHING if stashing else Reason.CLEARING),
                 instance=instance,
                 attempt=row.attempt + 1,
                 attempt_deadline=step.deadline,

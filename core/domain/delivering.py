@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import Enum
 
-from core.domain.gate import Action, Decision, HoldState, Observed, held_reason, seen_reason
+from core.domain.gate import Action, Decision
 from core.domain.harness import Traits
-from core.domain.message import CONFIRM as CONFIRM
 from core.domain.message import TICKS, WAITING, InboxRow, Kind, MessageState
 from core.domain.pane import Receipt
 from core.domain.pasting import most_pieces
+from core.domain.reasons import Because, Reason, Remedy
+from core.domain.texts import text
 from core.values import dataclass, field
 
 EVIDENCE_WINDOW = timedelta(seconds=1.5)  #: from a CR to the harness's own record of the text
@@ -34,29 +35,12 @@ SILENCE_RETRY = timedelta(seconds=1)
 RETURNING = timedelta(seconds=1)  #: until a text that was refused, or put aside, stands in the input line again
 MAX_SUBMITS = 2
 
-SILENT = seen_reason(Observed.SILENT)
-TYPING = "somebody is typing in its terminal"
-HALF_TYPED = "somebody has half-typed text in its terminal"
-STARTING = seen_reason(Observed.STARTING)
-STASHING = "half-typed text is being put aside"
-CLEARING = "its input line is being emptied"
-TOOL_CALL = "a tool call may open a dialog"
-FETCHING = "its files are being fetched"
-NEEDS_SERVICE = "only the service can ask whether its author may still steer"
-NO_INPUT_LINE = "its terminal shows something in the place of its input line"
-IN_DOUBT = "the message before it may still stand in its input line"
-EXPIRING = frozenset({SILENT, TYPING, HALF_TYPED, STASHING, CLEARING})  #: a row that waits for one of these expires
-
-PASSING = frozenset(
-    {STARTING, TYPING, STASHING, CLEARING, TOOL_CALL}
-)  #: what is worth a moment's wait by whoever sent the message
+#: a row that waits for one of these expires
+EXPIRING = frozenset({Reason.SILENT, Reason.TYPING, Reason.HALF_TYPED, Reason.STASHING, Reason.CLEARING})
+#: what is worth a moment's wait by whoever sent the message
+PASSING = frozenset({Reason.STARTING, Reason.TYPING, Reason.STASHING, Reason.CLEARING, Reason.TOOL_CALL})
 
 _DELIVERS = frozenset({Action.DELIVER, Action.DELIVER_PACED})
-
-
-def in_mode(mode: str) -> str:
-    """Return the reason of what waits for an input line that takes no message in its mode."""
-    return f"its input line is in {mode}"
 
 
 class PaneState(Enum):
@@ -150,16 +134,16 @@ class Settle:
     """The row is over. `note`: the sender's thread is told, with the remedy."""
 
     state: MessageState
-    detail: str
+    because: Because
     remedy: str = ""
     note: bool = False
 
 
 @dataclass(frozen=True)
 class Queue:
-    """The row waits for what `detail` says; look again at `until`, or when something changed."""
+    """The row waits for what its reason says; look again at `until`, or when something changed."""
 
-    detail: str
+    because: Because
     remedy: str = ""
     note: bool = False
     until: datetime | None = None
@@ -169,7 +153,7 @@ class Queue:
 class BackToPending:
     """The attempt is known to be lost: the row may be tried again."""
 
-    detail: str
+    because: Because
 
 
 @dataclass(frozen=True)
@@ -177,7 +161,7 @@ class Wait:
     """Nothing to do before `until` (None: before something changes)."""
 
     until: datetime | None
-    reason: str
+    because: Because
 
 
 Step = Attempt | Stash | Clear | MarkPasted | Submit | MarkSubmitted | Settle | Queue | BackToPending | Wait
@@ -193,9 +177,9 @@ def step(situation: Situation, now: datetime) -> Step:
         return _waiting(situation, now)
     early = resting_until(row, situation.provable, situation.traits, situation.timing)
     if early is not None and now < early:
-        return Wait(early, "the harness needs a moment")
+        return Wait(early, Because(Reason.SETTLING))
     if situation.pane is PaneState.SILENT:
-        return Wait(now + SILENCE_RETRY, SILENT)
+        return Wait(now + SILENCE_RETRY, Because(Reason.SILENT))
     if row.state is MessageState.CLAIMED:
         return _claimed(situation, now)
     return _pasted(situation, now) if row.state is MessageState.PASTED else _submitted(situation, now)
@@ -226,112 +210,117 @@ def by_argument(row: InboxRow) -> bool:
 def _waiting(s: Situation, now: datetime) -> Step:
     row = s.row
     if s.generation is None or row.message.generation < s.generation:
-        reason = "the session was stopped or deleted after it was sent"
-        return Settle(MessageState.CANCELLED, reason, "send it again once it runs", note=True)
-    if row.detail == FETCHING:
-        return Wait(None, FETCHING)
+        remedy = text(Remedy.SEND_AGAIN_RUNNING)
+        return Settle(MessageState.CANCELLED, Because(Reason.OUTLIVED), remedy, note=True)
+    if row.reason is Reason.FETCHING:
+        return Wait(None, Because(Reason.FETCHING))
     if s.authorized is None:
-        return Queue(NEEDS_SERVICE, "`the-loop start`")
+        return Queue(Because(Reason.NEEDS_SERVICE), text(Remedy.START_SERVICE))
     if not s.authorized:
-        return Settle(MessageState.REFUSED, "its author is no longer on the allow-list")
+        return Settle(MessageState.REFUSED, Because(Reason.NOT_AUTHORIZED))
     expired = not s.paused and row.message.kind not in TICKS and now >= _began_to_wait(row, now) + s.timing.expiry
-    if expired and row.detail in EXPIRING:
-        return _expire(row.detail)
+    if expired and row.because is not None and row.reason in EXPIRING:
+        return _expire(row.because)
     if s.decision.action not in _DELIVERS:
         return _held_back(row, s.decision, expired)
     if (early := _too_early(s, now)) is not None:
-        settled = row.state is MessageState.PENDING or row.detail in PASSING
-        return early if settled else Queue(TOOL_CALL, until=early.until)  # what it waited for before is over
-    return _prepared(s, now) if row.detail in _PREPARING else _deliverable(s, now)
+        settled = row.state is MessageState.PENDING or row.reason in PASSING
+        return early if settled else Queue(early.because, until=early.until)  # what it waited for before is over
+    receipt = _PREPARING.get(row.reason) if row.reason is not None else None
+    if row.because is None or receipt is None:
+        return _deliverable(s, now)
+    return _prepared(s, row.because, receipt, now)
 
 
 def _too_early(s: Situation, now: datetime) -> Wait | None:
     """Wait a moment after a tool call: the dialog that it may open takes an Enter, and can swallow a text."""
     if s.tool_at is None or now >= s.tool_at + TOOL_MARGIN:
         return None
-    return Wait(s.tool_at + TOOL_MARGIN, TOOL_CALL)
+    return Wait(s.tool_at + TOOL_MARGIN, Because(Reason.TOOL_CALL))
 
 
 def awaits_confirmation(row: InboxRow) -> bool:
     """Tell whether the row goes in only once a person said so; it holds up none of those behind it."""
-    return row.state is MessageState.QUEUED and row.detail.startswith(CONFIRM)
+    return row.state is MessageState.QUEUED and row.reason is Reason.CONFIRM
 
 
 def _began_to_wait(row: InboxRow, now: datetime) -> datetime:
     """Return since when the row waits for something that lets it expire: not for what it was queued for before."""
     if row.state is MessageState.PENDING:
         return row.message.created_at
-    return row.updated_at if row.detail in EXPIRING else now
+    return row.updated_at if row.reason in EXPIRING else now
 
 
 def _held_back(row: InboxRow, decision: Decision, expired: bool) -> Step:
     if decision.action in (Action.QUEUE, Action.ANSWER):
-        if expired and decision.reason in EXPIRING:
-            return _expire(decision.reason)
-        return Queue(decision.reason, decision.remedy, note=decision.note or decision.action is Action.ANSWER)
+        if expired and decision.because.reason in EXPIRING:
+            return _expire(decision.because)
+        return Queue(decision.because, decision.remedy, note=decision.note or decision.action is Action.ANSWER)
     refused = decision.action is Action.REFUSE
-    late = refused and row.message.kind is Kind.SAY and decision.reason != held_reason(HoldState.DELETING)
+    late = refused and row.message.kind is Kind.SAY and decision.because.reason is not Reason.DELETING
     state = MessageState.REFUSED if refused else MessageState.CANCELLED
-    return Settle(state, decision.reason, decision.remedy, note=decision.note or late)  # late: its command was answered
+    return Settle(
+        state, decision.because, decision.remedy, note=decision.note or late
+    )  # late: its command was answered
 
 
-def _expire(reason: str) -> Settle:
-    return Settle(MessageState.EXPIRED, f"it waited too long: {reason}", "send it again", note=True)
-
-
-_TYPIST = "it goes in once that text was sent, or was removed and that client has detached"
-_LEFT = "send that text at its terminal, or remove it there; then it goes in"
+def _expire(why: Because) -> Settle:
+    waited = Because(Reason.WAITED_TOO_LONG, {"why": why})
+    return Settle(MessageState.EXPIRED, waited, text(Remedy.SEND_AGAIN), note=True)
 
 
 def _half_typed(s: Situation) -> Queue:
-    return Queue(HALF_TYPED, _LEFT if s.left else _TYPIST, note=True)
+    remedy = text(Remedy.LEFT_TEXT if s.left else Remedy.TYPIST_SENDS)
+    return Queue(Because(Reason.HALF_TYPED), remedy, note=True)
 
 
 def _deliverable(s: Situation, now: datetime) -> Step:
     typed = s.typed_at is not None and (s.turn_started_at is None or s.typed_at > s.turn_started_at)
     half_typed = typed or s.left
     if s.typed_at is not None and now < s.typed_at + TYPING_QUIET:
-        began = s.row.updated_at if s.row.detail == TYPING else now
+        began = s.row.updated_at if s.row.reason is Reason.TYPING else now
         if now < began + TYPING_LIMIT:
             until = min(s.typed_at + TYPING_QUIET, began + TYPING_LIMIT)
-            return Queue(TYPING, "it goes in after a pause in the typing", until=until)
+            return Queue(Because(Reason.TYPING), text(Remedy.GOES_IN_AFTER_PAUSE), until=until)
     doubt = s.doubt_since is not None and (s.turn_started_at is None or s.turn_started_at <= s.doubt_since)
     if doubt and s.doubt_since is not None and s.doubt_since <= now < s.doubt_since + RETURNING:  # or by another clock
-        return Wait(s.doubt_since + RETURNING, "a text may come back into its input line")
+        return Wait(s.doubt_since + RETURNING, Because(Reason.RETURNING))
     back = s.stash_back_at
     if back is not None and not half_typed and back <= now < back + RETURNING:  # or by another clock
-        return Wait(back + RETURNING, "a text that was put aside comes back into its input line")
+        return Wait(back + RETURNING, Because(Reason.STASH_RETURNING))
     if half_typed and (s.traits.stash is None or doubt):
         return _half_typed(s)
     if doubt and s.traits.clear is None:
-        return Queue(IN_DOUBT, "look at its terminal; it goes in after the next turn began", note=True)
-    if half_typed and s.row.stashed and s.row.detail == HALF_TYPED:  # typed after the stash: another would pop it
+        return Queue(Because(Reason.IN_DOUBT), text(Remedy.LOOK_IN_DOUBT), note=True)
+    if (
+        half_typed and s.row.stashed and s.row.reason is Reason.HALF_TYPED
+    ):  # typed after the stash: another would pop it
         return _half_typed(s)
-    if half_typed and (not s.row.stashed or s.row.detail == STASHING):
+    if half_typed and (not s.row.stashed or s.row.reason is Reason.STASHING):
         return Stash(_deadline(s, now))
     restored = s.cut_off_at is not None and s.traits.clear is not None and not half_typed
     return Clear(_deadline(s, now)) if doubt or restored else _attempt(s, now)
 
 
-_PREPARING = {STASHING: Receipt.STASHED, CLEARING: Receipt.CLEARED}
+_PREPARING = {Reason.STASHING: Receipt.STASHED, Reason.CLEARING: Receipt.CLEARED}
 
 
-def _prepared(s: Situation, now: datetime) -> Step:
-    """Return what follows the keys that were to prepare the input line.
+def _prepared(s: Situation, why: Because, receipt: Receipt, now: datetime) -> Step:
+    """Return what follows the keys that were to prepare the input line, of which the receipt tells.
 
     A harness takes them for text where it reads them together with the paste, and then the text would be glued to what
     a person has half typed (Claude Code 2.1.197, once in 94 tests on a busy machine, 0.3 s apart).
     """
     row = s.row
-    if s.receipts.get(_PREPARING[row.detail]) == row.token:
+    if s.receipts.get(receipt) == row.token:
         ready = row.updated_at + timedelta(seconds=PREPARING_SETTLES * s.traits.settle)
         if now < ready:
-            return Wait(ready, row.detail)
+            return Wait(ready, why)
         if s.left or (s.typed_at is not None and s.typed_at > row.updated_at):
             return _half_typed(s)
         return _attempt(s, now)
     if row.attempt_deadline is not None and now <= row.attempt_deadline:
-        return Wait(row.attempt_deadline, row.detail)
+        return Wait(row.attempt_deadline, why)
     return _deliverable(s, now)
 
 
@@ -341,7 +330,7 @@ def _attempt(s: Situation, now: datetime) -> Attempt:
 
 def looks_anew(row: InboxRow) -> bool:
     """Tell whether what stands on the pane for the row decides its next step: no earlier look will do."""
-    return row.state not in WAITING or row.detail in _PREPARING
+    return row.state not in WAITING or row.reason in _PREPARING
 
 
 def _deadline(s: Situation, now: datetime) -> datetime:
@@ -359,8 +348,8 @@ def _claimed(s: Situation, now: datetime) -> Step:
     if s.pane is PaneState.GONE:
         return _gone(s)
     if s.row.attempt_deadline is not None and now <= s.row.attempt_deadline:
-        return Wait(s.row.attempt_deadline, "its paste may still happen")
-    return BackToPending(SILENT)
+        return Wait(s.row.attempt_deadline, Because(Reason.PASTE_PENDING))
+    return BackToPending(Because(Reason.SILENT))
 
 
 def _pasted(s: Situation, now: datetime) -> Step:
@@ -369,52 +358,55 @@ def _pasted(s: Situation, now: datetime) -> Step:
     if s.pane is PaneState.GONE:
         return _gone(s)
     if s.asking or s.decision.action not in _DELIVERS:
-        return Wait(None, s.decision.reason)
+        return Wait(None, s.decision.because)
     return _too_early(s, now) or Submit(1)
 
 
 def _submitted(s: Situation, now: datetime) -> Step:
     row, following = s.row, s.row.submits + 1
     if not s.provable:
-        return Settle(MessageState.SUBMITTED, "this harness cannot prove more")
+        return Settle(MessageState.SUBMITTED, Because(Reason.UNPROVEN))
     if by_argument(row) and s.asking and s.pane is PaneState.ALIVE:
-        return Wait(None, s.decision.reason)  # a dialog stands before the turn that is to take it
+        return Wait(None, s.decision.because)  # a dialog stands before the turn that is to take it
     if s.receipts.get(Receipt.SUBMITTED) == submit_token(row, following):
         return MarkSubmitted(following)
     if s.pane is PaneState.GONE:
         return _gone(s)
     if s.paused:
-        return Wait(None, s.decision.reason)
+        return Wait(None, s.decision.because)
     obstacle = _no_lone_submit(s)
     if obstacle is not None:
-        return Settle(MessageState.UNKNOWN, f"nothing shows that a turn took it, and {obstacle}", _LOOK, note=True)
+        why = Because(Reason.NOT_SHOWN, {"why": obstacle})
+        return Settle(MessageState.UNKNOWN, why, text(Remedy.LOOK_FIRST), note=True)
     return _too_early(s, now) or Submit(following)
 
 
-_LOOK = "look at its terminal before you send it again"
-
-
-def _no_lone_submit(s: Situation) -> str | None:
+def _no_lone_submit(s: Situation) -> Because | None:
     """Return why no further CR may be written, or None if one may."""
     row = s.row
     if by_argument(row):
-        return "it was the program's argument"
+        return Because(Reason.BY_ARGUMENT)
     if row.submits >= MAX_SUBMITS:
-        return "a second Enter changed nothing"
+        return Because(Reason.SECOND_ENTER)
     if s.asking or s.decision.action not in _DELIVERS:
-        return f"no second Enter was sent, for {s.decision.reason}"
+        return _no_enter(s.decision.because)
     if row.stashed:
-        return "no second Enter was sent, for half-typed text was put aside for it"
+        return _no_enter(Because(Reason.STASHED_FOR_IT))
     if s.typed_at is not None and row.pasted_at is not None and s.typed_at > row.pasted_at:
-        return "no second Enter was sent, for somebody typed since"
+        return _no_enter(Because(Reason.TYPED_SINCE))
     return None
+
+
+def _no_enter(why: Because) -> Because:
+    return Because(Reason.NO_ENTER, {"why": why})
 
 
 def _gone(s: Situation) -> Step:
     """Return what becomes of a row whose pane ended: the conversation's own record decides, where there is one."""
     if s.durable and not by_argument(s.row):
-        return BackToPending("its pane ended, and the conversation does not know it")
-    return Settle(MessageState.UNKNOWN, "its pane ended before anything showed that a turn took it", _LOOK, note=True)
+        return BackToPending(Because(Reason.PANE_ENDED))
+    why, remedy = Because(Reason.PANE_ENDED_UNSHOWN), text(Remedy.LOOK_FIRST)
+    return Settle(MessageState.UNKNOWN, why, remedy, note=True)
 
 
 def submit_token(row: InboxRow, number: int) -> str:

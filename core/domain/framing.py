@@ -44,7 +44,6 @@ _TOO_LONG = f"This message of mine is too long for the terminal. {_READ_IT}"
 _AS_KEYS = f"This message of mine has several lines, or a tab, which this terminal would take as keys. {_READ_IT}"
 _WITH_TABS = f"This message of mine holds tabs, which its terminal would not keep. {_READ_IT}"
 _TAB = re.compile(r"\t[^\n]*\S")  #: one that something follows in its line
-AS_PASTED = "its model got it marked as pasted from somewhere else, and may not take it for its sender's own words"
 _NAME_LIMIT = 40
 _UNPROVABLE = ("/", "!")  #: a harness takes these as commands of its own, and no turn takes the text
 

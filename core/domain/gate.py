@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from enum import Enum
 
 from core.domain.message import Kind
+from core.domain.reasons import Because, Reason, Remedy
 from core.domain.session import HoldKind, Phase, SessionRecord
+from core.domain.texts import arguments, text
 from core.values import dataclass
 
 
@@ -100,12 +102,12 @@ class GateContext:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do, whether the sender's thread gets one note, and the words for whoever asks."""
+    """What to do, whether the sender's thread gets one note, why, and the words for what a person can do."""
 
     action: Action
     note: bool
-    reason: str
-    remedy: str
+    because: Because
+    remedy: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,15 @@ Entry = Cell | Branch
 Row = Mapping[Wake, Entry]
 
 
-def _row(say: Entry, reply: Entry, tick: Entry, keep_alive: Entry, notice: Entry, sweep: Entry) -> Row:
-    return dict(zip(Wake, (say, reply, tick, keep_alive, notice, sweep), strict=True))
+def _row(*, say: Entry, reply: Entry, tick: Entry, keep_alive: Entry, notice: Entry, sweep: Entry) -> Row:
+    return {
+        Wake.SAY: say,
+        Wake.REPLY: reply,
+        Wake.TICK: tick,
+        Wake.KEEP_ALIVE_TICK: keep_alive,
+        Wake.NOTICE: notice,
+        Wake.SWEEP: sweep,
+    }
 
 
 _DELIVER, _PACED, _ANSWER = Cell(Action.DELIVER), Cell(Action.DELIVER_PACED), Cell(Action.ANSWER)
@@ -156,74 +165,76 @@ _GONE_NOTE = Branch("restart_due", _QUEUE_NOTE, _DOWN_NOTE)
 _AUTO_START = Branch("auto_start", _START, _LEAVE)
 _BRING_BACK = Branch("auto_start", _RESUME, Branch("restart_due", _RESUME, _LEAVE))
 
-# fmt: off
 HELD: Mapping[HoldState, Row] = {
-    #                         say           reply         tick     keep-alive  notice    boot sweep
-    HoldState.DELETING: _row(_REFUSE,       _REFUSE,      _DROP,   _DROP,      _DROP,    _FINISH),
-    HoldState.STOPPED:  _row(_REFUSE,       _REFUSE_NOTE, _HOLD,   _HOLD,      _RECORD,  _END),
-    HoldState.FAILED:   _row(_REFUSE,       _REFUSE_NOTE, _HOLD,   _HOLD,      _RECORD,  _END),
-    HoldState.PAUSED:   _row(_QUEUE,        _QUEUE_NOTE,  _HOLD,   _HOLD,      _QUEUE,   _ADOPT_HELD),
+    HoldState.DELETING: _row(say=_REFUSE, reply=_REFUSE, tick=_DROP, keep_alive=_DROP, notice=_DROP, sweep=_FINISH),
+    HoldState.STOPPED: _row(say=_REFUSE, reply=_REFUSE_NOTE, tick=_HOLD, keep_alive=_HOLD, notice=_RECORD, sweep=_END),
+    HoldState.FAILED: _row(say=_REFUSE, reply=_REFUSE_NOTE, tick=_HOLD, keep_alive=_HOLD, notice=_RECORD, sweep=_END),
+    HoldState.PAUSED: _row(
+        say=_QUEUE, reply=_QUEUE_NOTE, tick=_HOLD, keep_alive=_HOLD, notice=_QUEUE, sweep=_ADOPT_HELD
+    ),
 }
 
 SEEN: Mapping[Observed, Row] = {
-    #                         say           reply         tick     keep-alive  notice    boot sweep
-    Observed.NEVER_RUN:  _row(_REFUSE,      _REFUSE_NOTE, _HOLD,   _HOLD,      _DROP,    _AUTO_START),
-    Observed.DOWN:       _row(_DOWN,        _DOWN_NOTE,   _HOLD,   _HOLD,      _DROP,    _AUTO_START),
-    Observed.STARTING:   _row(_QUEUE,       _QUEUE_NOTE,  _DEFER,  _DEFER,     _QUEUE,   _WAIT),
-    Observed.IDLE:       _row(_DELIVER,     _DELIVER,     _DELIVER, _DELIVER,  _DELIVER, _ADOPT),
-    Observed.BUSY:       _row(_TAKEN,       _TAKEN_NOTE,  _DEFER,  _DEFER,     _QUEUE,   _ADOPT),
-    Observed.PERMISSION: _row(_QUEUE,       _QUEUE_NOTE,  _DEFER,  _DEFER,     _QUEUE,   _ADOPT),
-    Observed.QUESTION:   _row(_QUEUE,       _ANSWER,      _DEFER,  _DEFER,     _QUEUE,   _ADOPT),
-    Observed.DIALOG:     _row(_QUEUE,       _QUEUE_NOTE,  _DEFER,  _DEFER,     _QUEUE,   _ADOPT),
-    Observed.UNKNOWN:    _row(_DELIVER,     _DELIVER,     _PACED,  _PACED,     _DELIVER, _ADOPT),
-    Observed.DEAD:       _row(_GONE,        _GONE_NOTE,   _FAIL,   _REARM,     _RECORD,  _BRING_BACK),
-    Observed.LOST:       _row(_GONE,        _GONE_NOTE,   _FAIL,   _REARM,     _RECORD,  _BRING_BACK),
-    Observed.SILENT:     _row(_QUEUE,       _QUEUE_NOTE,  _DEFER,  _DEFER,     _QUEUE,   _RETRY),
-    Observed.FOREIGN:    _row(_REFUSE,      _REFUSE_NOTE, _HOLD,   _HOLD,      _RECORD,  _FAIL_ROW),
+    Observed.NEVER_RUN: _row(
+        say=_REFUSE, reply=_REFUSE_NOTE, tick=_HOLD, keep_alive=_HOLD, notice=_DROP, sweep=_AUTO_START
+    ),
+    Observed.DOWN: _row(say=_DOWN, reply=_DOWN_NOTE, tick=_HOLD, keep_alive=_HOLD, notice=_DROP, sweep=_AUTO_START),
+    Observed.STARTING: _row(say=_QUEUE, reply=_QUEUE_NOTE, tick=_DEFER, keep_alive=_DEFER, notice=_QUEUE, sweep=_WAIT),
+    Observed.IDLE: _row(
+        say=_DELIVER, reply=_DELIVER, tick=_DELIVER, keep_alive=_DELIVER, notice=_DELIVER, sweep=_ADOPT
+    ),
+    Observed.BUSY: _row(say=_TAKEN, reply=_TAKEN_NOTE, tick=_DEFER, keep_alive=_DEFER, notice=_QUEUE, sweep=_ADOPT),
+    Observed.PERMISSION: _row(
+        say=_QUEUE, reply=_QUEUE_NOTE, tick=_DEFER, keep_alive=_DEFER, notice=_QUEUE, sweep=_ADOPT
+    ),
+    Observed.QUESTION: _row(say=_QUEUE, reply=_ANSWER, tick=_DEFER, keep_alive=_DEFER, notice=_QUEUE, sweep=_ADOPT),
+    Observed.DIALOG: _row(say=_QUEUE, reply=_QUEUE_NOTE, tick=_DEFER, keep_alive=_DEFER, notice=_QUEUE, sweep=_ADOPT),
+    Observed.UNKNOWN: _row(say=_DELIVER, reply=_DELIVER, tick=_PACED, keep_alive=_PACED, notice=_DELIVER, sweep=_ADOPT),
+    Observed.DEAD: _row(say=_GONE, reply=_GONE_NOTE, tick=_FAIL, keep_alive=_REARM, notice=_RECORD, sweep=_BRING_BACK),
+    Observed.LOST: _row(say=_GONE, reply=_GONE_NOTE, tick=_FAIL, keep_alive=_REARM, notice=_RECORD, sweep=_BRING_BACK),
+    Observed.SILENT: _row(say=_QUEUE, reply=_QUEUE_NOTE, tick=_DEFER, keep_alive=_DEFER, notice=_QUEUE, sweep=_RETRY),
+    Observed.FOREIGN: _row(
+        say=_REFUSE, reply=_REFUSE_NOTE, tick=_HOLD, keep_alive=_HOLD, notice=_RECORD, sweep=_FAIL_ROW
+    ),
 }
-# fmt: on
 
 _HELD_REASONS = {
-    HoldState.DELETING: "it is being deleted",
-    HoldState.STOPPED: "it was stopped",
-    HoldState.FAILED: "it crashed too often, or could not be brought back, and is held as failed",
-    HoldState.PAUSED: "it is paused",
+    HoldState.DELETING: Reason.DELETING,
+    HoldState.STOPPED: Reason.STOPPED,
+    HoldState.FAILED: Reason.FAILED,
+    HoldState.PAUSED: Reason.PAUSED,
 }
 _SEEN_REASONS = {
-    Observed.NEVER_RUN: "it was never started",
-    Observed.DOWN: "it is not running",
-    Observed.STARTING: "it is still starting",
-    Observed.IDLE: "it is idle",
-    Observed.BUSY: "a turn is running",
-    Observed.PERMISSION: "its agent asks for a permission, and what is typed now could answer that",
-    Observed.QUESTION: "it waits for the answer to its question",
-    Observed.DIALOG: "its program shows a dialog, and what is typed now would answer that",
-    Observed.UNKNOWN: "nobody can tell what it does",
-    Observed.DEAD: "its program has ended",
-    Observed.LOST: "its pane is gone",
-    Observed.SILENT: "tmux does not answer",
-    Observed.FOREIGN: "a tmux session of that name, which is not ours, is in its place",
+    Observed.NEVER_RUN: Reason.NEVER_RUN,
+    Observed.DOWN: Reason.DOWN,
+    Observed.STARTING: Reason.STARTING,
+    Observed.IDLE: Reason.IDLE,
+    Observed.BUSY: Reason.BUSY,
+    Observed.PERMISSION: Reason.PERMISSION,
+    Observed.QUESTION: Reason.QUESTION,
+    Observed.DIALOG: Reason.DIALOG,
+    Observed.UNKNOWN: Reason.UNKNOWN,
+    Observed.DEAD: Reason.DEAD,
+    Observed.LOST: Reason.LOST,
+    Observed.SILENT: Reason.SILENT,
+    Observed.FOREIGN: Reason.FOREIGN,
 }
-_ONCE_STARTED = "it goes in once the session runs again: `the-loop standing start {name}`"
 _QUEUE_REMEDIES = {
-    Observed.STARTING: "it goes in once the agent reads",
-    Observed.BUSY: "it goes in when the turn is over",
-    Observed.PERMISSION: "allow or deny it in the session's thread, or in the terminal:"
-    " `the-loop standing attach {name} --write`; the message goes in afterwards",
-    Observed.QUESTION: "answer it in its thread, or in the terminal: `the-loop standing attach {name} --write`",
-    Observed.DIALOG: "answer it by its buttons in the session's thread, or in the terminal:"
-    " `the-loop standing attach {name} --write`; the message goes in afterwards",
-    Observed.DOWN: _ONCE_STARTED,
-    Observed.DEAD: _ONCE_STARTED,
-    Observed.LOST: _ONCE_STARTED,
-    Observed.SILENT: "it is tried again until it expires; look at `the-loop standing list`",
+    Observed.STARTING: Remedy.GOES_IN_READING,
+    Observed.BUSY: Remedy.GOES_IN_AFTER_TURN,
+    Observed.PERMISSION: Remedy.ALLOW_OR_DENY,
+    Observed.QUESTION: Remedy.ANSWER,
+    Observed.DIALOG: Remedy.ANSWER_BY_BUTTONS,
+    Observed.DOWN: Remedy.GOES_IN_STARTED,
+    Observed.DEAD: Remedy.GOES_IN_STARTED,
+    Observed.LOST: Remedy.GOES_IN_STARTED,
+    Observed.SILENT: Remedy.TRIED_AGAIN,
 }
-_IN_TERMINAL = "answer it in the terminal: `the-loop standing attach {name} --write`; the message goes in afterwards"
 #: where the thread does not show what is asked, nothing is said of a button
 _UNSHOWN_REMEDIES = {
-    Observed.PERMISSION: _IN_TERMINAL,
-    Observed.QUESTION: _IN_TERMINAL,
-    Observed.DIALOG: f"{_IN_TERMINAL}. Where the thread shows it, its buttons answer it, too",
+    Observed.PERMISSION: Remedy.ANSWER_IN_TERMINAL,
+    Observed.QUESTION: Remedy.ANSWER_IN_TERMINAL,
+    Observed.DIALOG: Remedy.ANSWER_WHERE_SHOWN,
 }
 
 
@@ -233,10 +244,10 @@ def decide(kind: Wake, hold: HoldState, observed: Observed, context: GateContext
     entry = (HELD[held] if held else SEEN[observed])[kind]
     while isinstance(entry, Branch):
         entry = entry.yes if getattr(context, entry.flag) else entry.no
-    reason = _HELD_REASONS[held] if held else _SEEN_REASONS[observed]
-    if held is HoldState.PAUSED and context.ahead:
-        reason = f"{reason}, {context.ahead} ahead"
-    return Decision(entry.action, entry.note, reason, _remedy(entry.action, held, observed, context))
+    reason = held_reason(held) if held else seen_reason(observed)
+    why = Because(reason, {"ahead": context.ahead} if reason is Reason.PAUSED else {})
+    remedy = _remedy(entry.action, held, observed, shown=context.shown)
+    return Decision(entry.action, entry.note, why, _told(remedy, context.name) if remedy else "")
 
 
 def _outranking(hold: HoldState, observed: Observed) -> HoldState | None:
@@ -246,29 +257,31 @@ def _outranking(hold: HoldState, observed: Observed) -> HoldState | None:
     return hold
 
 
-def _remedy(action: Action, held: HoldState | None, observed: Observed, context: GateContext) -> str:
-    name = context.name
+def _remedy(action: Action, held: HoldState | None, observed: Observed, *, shown: bool) -> Remedy | None:
     if action in (Action.REFUSE, Action.FAIL_ROW):
         if held is HoldState.DELETING:
-            return f"make it anew once it is gone: `the-loop standing create {name}`"
-        if held is None and observed is Observed.FOREIGN:
-            return f"`the-loop standing start {name}` names the session and how to look at it or end it"
-        return f"start it: `the-loop standing start {name}`"
+            return Remedy.CREATE_ANEW
+        return Remedy.LOOK_AT_FOREIGN if held is None and observed is Observed.FOREIGN else Remedy.START
     if action in (Action.QUEUE, Action.ANSWER):
         if held is HoldState.PAUSED:
-            return f"it goes in when the session is resumed: `the-loop standing resume {name}`"
-        unshown = "" if context.shown else _UNSHOWN_REMEDIES.get(observed, "")
-        return (unshown or _QUEUE_REMEDIES.get(observed, "")).format(name=name)
-    return ""
+            return Remedy.GOES_IN_RESUMED
+        unshown = None if shown else _UNSHOWN_REMEDIES.get(observed)
+        return unshown or _QUEUE_REMEDIES.get(observed)
+    return None
 
 
-def seen_reason(observed: Observed) -> str:
-    """Return the words for what is observed."""
+def _told(remedy: Remedy, name: str) -> str:
+    """Return the text of a remedy whose only argument, if any, is the session's name."""
+    return text(remedy, name=name) if arguments(remedy) else text(remedy)
+
+
+def seen_reason(observed: Observed) -> Reason:
+    """Return the reason that is what is observed."""
     return _SEEN_REASONS[observed]
 
 
-def held_reason(hold: HoldState) -> str:
-    """Return the words for a mark."""
+def held_reason(hold: HoldState) -> Reason:
+    """Return the reason that is a mark."""
     return _HELD_REASONS[hold]
 
 

@@ -115,7 +115,8 @@ class LoopRun:
     taken_at: datetime | None = None  #: when a turn took it, by the harness's own record
     instance: str = ""  #: the pane whose turn took it
     outcome: str = ""  #: once OVER: delivered | unknown | failed | held | cancelled | lapsed
-    detail: str = ""
+    detail: str = ""  #: why, in words
+    deferred: bool = False  #: its tick had to wait for the session, which is counted once
 
 
 _KEY = "loop:"

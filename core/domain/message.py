@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
 
+from core.domain.reasons import Because, Reason, text_of
 from core.values import dataclass
 
 
@@ -26,7 +27,7 @@ class MessageState(Enum):
     """Where a message stands."""
 
     PENDING = "pending"  #: committed, nothing was done
-    QUEUED = "queued"  #: the gate made it wait; `detail` says for what
+    QUEUED = "queued"  #: the gate made it wait; its reason says for what
     CLAIMED = "claimed"  #: an attempt with a deadline began; the paste may or may not have happened
     PASTED = "pasted"  #: the receipt is on the pane; not yet submitted
     SUBMITTED = "submitted"  #: the CR was written; final where the harness cannot prove more
@@ -64,8 +65,6 @@ WAITING = frozenset({S.PENDING, S.QUEUED})  #: may be claimed, cancelled or refu
 IN_FLIGHT = frozenset({S.CLAIMED, S.PASTED, S.SUBMITTED})  #: nothing else is pasted into that session meanwhile
 DELIVERED = frozenset({S.CONFIRMED, S.SUBMITTED, S.ACCEPTED})
 SENT_AGAIN = "again:"  #: begins the key of a message that is one sent again; that one's id follows
-CONFIRM = "it waits to be confirmed"  #: how the detail of a row begins that goes in only once a person said so
-QUEUE_FULL = "its queue is full"  #: how the detail of a message begins that found no place in it
 EXIT_ZERO = DELIVERED | {S.QUEUED}
 
 
@@ -108,7 +107,7 @@ class InboxRow:
     message: NewMessage
     seq: int
     state: MessageState
-    detail: str
+    because: Because | None  #: what it waits for, or why it stands where it stands; None: there is nothing to tell
     updated_at: datetime
     instance: str | None = None  #: the pane of the latest attempt
     attempt: int = 0
@@ -119,6 +118,16 @@ class InboxRow:
     stashed: bool = False  #: a person's half-typed text was put aside for this message
     final: bool = False  #: SUBMITTED, and nobody waits for evidence: this harness, or this text, cannot give any
     queued_at: datetime | None = None  #: ACCEPTED: since when the harness's own queue is known to hold it
+
+    @property
+    def reason(self) -> Reason | None:
+        """The code of what it waits for, or of why it stands where it stands."""
+        return self.because.reason if self.because is not None else None
+
+    @property
+    def detail(self) -> str:
+        """The reason as people read it; "" without one. Nothing is decided by it."""
+        return text_of(self.because)
 
     @property
     def token(self) -> str:

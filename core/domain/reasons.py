@@ -53,6 +53,7 @@ class Reason(StrEnum):
     IN_MODE = "in-mode"  #: {mode}
     IN_DOUBT = "in-doubt"
     CONFIRM = "confirm"  #: {late}: "sent 3 h ago"
+    CONFIRM_ALL = "confirm-all"  #: several of them
     CONFIRMED_BY = "confirmed-by"  #: {actor}
     INPUT_CLOSED = "input-closed"
     OLD_CONFIGURATION = "old-configuration"  #: {since}, {error}
@@ -60,6 +61,12 @@ class Reason(StrEnum):
     RETURNING = "returning"
     STASH_RETURNING = "stash-returning"
     PASTE_PENDING = "paste-pending"
+
+    # why a harness's own queue keeps what it holds
+    DIALOG_OPEN = "dialog-open"
+    NO_KEY = "no-key"
+    UNTOLD = "untold"
+    KEY_NOT_WRITTEN = "key-not-written"  #: {written}
 
     # why a message is tried again
     PANE_ENDED = "pane-ended"
@@ -92,6 +99,9 @@ class Reason(StrEnum):
     PANE_ENDED_UNSHOWN = "pane-ended-unshown"
     NOT_TAKEN = "not-taken"
     AT_TERMINAL = "at-terminal"
+    NOT_LOOKED_AT = "not-looked-at"  #: {log}
+    UNDER_WAY = "under-way"
+    NOT_SHOWN_YET = "not-shown-yet"
 
     # notices of background tasks
     TOLD_BY_ITSELF = "told-by-itself"
@@ -206,6 +216,11 @@ def stored(code: str, given: str) -> Because | None:
 def text_of(why: Because | None) -> str:
     """Return the sentence, "" without a reason."""
     return why.text if why is not None else ""
+
+
+def code_of(why: Because | None) -> str:
+    """Return the code, "" without a reason."""
+    return why.code if why is not None else ""
 
 
 def shown(code: str, given: str) -> str:

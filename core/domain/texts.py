@@ -85,6 +85,7 @@ REASONS: Mapping[Reason, Text] = {
     R.IN_MODE: "its input line is in {mode}",
     R.IN_DOUBT: "the message before it may still stand in its input line",
     R.CONFIRM: "it waits to be confirmed, for it was {late}",
+    R.CONFIRM_ALL: "they came late, and wait for somebody's word",
     R.CONFIRMED_BY: "confirmed by {actor}",
     R.INPUT_CLOSED: "its pane's input is switched off",
     R.OLD_CONFIGURATION: "the service runs with the configuration of {since} UTC, and {error};"
@@ -93,6 +94,11 @@ REASONS: Mapping[Reason, Text] = {
     R.RETURNING: "a text may come back into its input line",
     R.STASH_RETURNING: "a text that was put aside comes back into its input line",
     R.PASTE_PENDING: "its paste may still happen",
+    # why a harness's own queue keeps what it holds
+    R.DIALOG_OPEN: "a dialog is open in its terminal",
+    R.NO_KEY: "no key is known that does it",
+    R.UNTOLD: "its records do not show that it gave them back",
+    R.KEY_NOT_WRITTEN: "tmux did not write the key: {written}",
     # why a message is tried again
     R.PANE_ENDED: "its pane ended, and the conversation does not know it",
     R.TAKEN_BACK: "it was taken back from its harness's own queue",
@@ -124,6 +130,10 @@ REASONS: Mapping[Reason, Text] = {
     R.PANE_ENDED_UNSHOWN: "its pane ended before anything showed that a turn took it",
     R.NOT_TAKEN: "its harness had received it and is idle, and its records do not show that a turn took it",
     R.AT_TERMINAL: "it was taken back from its harness's own queue into the input line of its terminal",
+    R.NOT_LOOKED_AT: "nobody has looked at it yet; `the-loop status` and the service's log may tell why"
+    " ({log}, or the journal of its unit)",
+    R.UNDER_WAY: "its delivery is under way",
+    R.NOT_SHOWN_YET: "nothing has shown yet that a turn took it",
     # notices of background tasks
     R.TOLD_BY_ITSELF: "the harness told it by itself",
     R.REPEATED: "the harness repeats a notice that was delivered before",

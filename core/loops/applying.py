@@ -2,6 +2,7 @@
 
 from core.domain.fates import Fate
 from core.domain.loop import OPEN, Loop, LoopRun, RunState
+from core.domain.reasons import Because, Reason
 from core.errors import Refused
 from core.loops.ending import cancel_runs
 from core.loops.telling import note, runs_text, tell
@@ -21,7 +22,7 @@ def apply(system: System, loop: Loop, fate: Fate, *, message: str | None = None,
         raise Refused(f"loop {loop.id} has changed meanwhile", "look at it again: `the-loop loop list`")
     over = changed.status not in OPEN
     if over:
-        cancel_runs(system, changed, f"its loop has ended: {fate.reason}")
+        cancel_runs(system, changed, Because(Reason.LOOP_ENDED, {"why": fate.reason}))
     if fate.note:
         what = changed.status.value if over else f"held-{changed.revision}"
         count = runs_text(changed.run_count) if over else ""

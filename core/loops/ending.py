@@ -4,11 +4,17 @@ from typing import Any
 
 from core.domain.loop import Loop, LoopRun, LoopStatus, RunState
 from core.domain.message import WAITING, MessageState
+from core.domain.reasons import Because, Reason
 from core.loops.telling import note, runs_text, tell
 from core.system import System
 
 _EVENTS = {LoopStatus.STOPPED: "loop.stopped", LoopStatus.COMPLETED: "loop.completed"}
 _WORDS = {"loop.stopped": "was stopped", "loop.completed": "is complete", "loop.expired": "has expired"}
+_REASONS = {
+    "loop.stopped": Reason.LOOP_STOPPED,
+    "loop.completed": Reason.LOOP_COMPLETED,
+    "loop.expired": Reason.LOOP_EXPIRED,
+}
 
 
 def end_loop(
@@ -33,7 +39,7 @@ def end_loop(
         ended = system.loops.change(loop, **{"held": None, "held_until": None, **ending, **changes})
         if ended is None:
             return None
-        cancel_runs(system, ended, f"its loop {_WORDS[event]}")
+        cancel_runs(system, ended, Because(_REASONS[event]))
         if noted:
             told = f"{_WORDS[event]} by {actor}: {reason}; {runs_text(ended.run_count)}"
             note(system, ended, event.removeprefix("loop."), told)
@@ -42,17 +48,17 @@ def end_loop(
     return ended
 
 
-def cancel_runs(system: System, loop: Loop, detail: str) -> None:
+def cancel_runs(system: System, loop: Loop, because: Because) -> None:
     """Cancel what waits of the loop. Part of the open transaction.
 
     A run whose tick is on its way is left to be settled by its row: it goes in, or not, and counts.
     """
     for run in system.loops.open_runs(loop.uid):
         if run.loop_id == loop.id:
-            _cancel(system, run, detail)
+            _cancel(system, run, because)
 
 
-def _cancel(system: System, run: LoopRun, detail: str) -> None:
+def _cancel(system: System, run: LoopRun, because: Because) -> None:
     if run.state is RunState.TAKEN:
         system.loops.move_run(run, state=RunState.OVER, outcome="delivered")
         return
@@ -61,5 +67,5 @@ def _cancel(system: System, run: LoopRun, detail: str) -> None:
         if row is not None and row.state not in WAITING:
             return
         if row is not None:
-            system.inbox.advance(row, MessageState.CANCELLED, detail)
-    system.loops.move_run(run, state=RunState.OVER, outcome="cancelled", detail=detail)
+            system.inbox.advance(row, MessageState.CANCELLED, because)
+    system.loops.move_run(run, state=RunState.OVER, outcome="cancelled", detail=because.text)

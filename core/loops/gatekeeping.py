@@ -12,6 +12,7 @@ from core.domain.fates import Fate
 from core.domain.gate import Action, HoldState, Observed, hold_state, wake_of
 from core.domain.loop import Held, Loop, LoopRun, LoopStatus, RunState, run_of_key
 from core.domain.message import TICKS, WAITING, InboxRow, MessageState
+from core.domain.reasons import Because, Reason
 from core.domain.restarting import is_crash
 from core.domain.session import LastExit, Phase, SessionRecord, Status
 from core.effects import Effect, effect
@@ -20,9 +21,6 @@ from core.loops.applying import apply, close_run
 from core.session.comeback import restart_due
 from core.sight.situations import Looker, Sight
 from core.system import System
-
-_LEFT = "it was left, or ended by itself"
-_OVERTAKEN = "the session was stopped after it was due"
 
 
 class Gatekeeper:
@@ -48,8 +46,9 @@ class Gatekeeper:
         run = self._system.loops.run(run_of_key(row.message.key))
         loop = self._system.loops.get(run.loop_id) if run is not None else None
         void = _why_void(row, record, run, loop)
-        if void or run is None or loop is None:
-            self._drop(row, run, void, again=loop is not None and loop.held is not None)
+        if void is not None or run is None or loop is None:
+            why = void or Because(Reason.RUN_OVER)
+            self._drop(row, run, why, again=loop is not None and loop.held is not None)
             return False
         decision = self._looker.gate(wake_of(row.message.kind), sight, record.name, record)
         match decision.action:
@@ -58,17 +57,17 @@ class Gatekeeper:
             case Action.DELIVER_PACED:
                 return self._is_paced(loop, run)
             case Action.DEFER:
-                self._defer(row, run, decision.reason, counted=True)
+                self._defer(row, run, decision.because, counted=True)
             case Action.HOLD if _comes_up(record):
-                self._defer(row, run, decision.reason, counted=False)
+                self._defer(row, run, decision.because, counted=False)
             case Action.HOLD:
                 paused = hold_state(record) is HoldState.PAUSED and sight.observed is not Observed.FOREIGN
-                self._hold(row, run, Held.PAUSED if paused else Held.STOPPED, decision.reason)
+                self._hold(row, run, Held.PAUSED if paused else Held.STOPPED, decision.because)
             case Action.FAIL | Action.REARM:
                 keeps = decision.action is Action.REARM
-                self._not_there(row, run, record, _exit(record, sight), decision.reason, keeps=keeps)
+                self._not_there(row, run, record, _exit(record, sight), decision.because, keeps=keeps)
             case _:
-                self._drop(row, run, decision.reason)
+                self._drop(row, run, decision.because)
         return False
 
     # ------------------------------------------------------------ one after the other
@@ -107,57 +106,66 @@ class Gatekeeper:
 
     # ------------------------------------------------------------ what does not go in
 
-    def _defer(self, row: InboxRow, run: LoopRun, reason: str, *, counted: bool) -> None:
+    def _defer(self, row: InboxRow, run: LoopRun, because: Because, *, counted: bool) -> None:
         """Let the tick wait for the session; that is counted once a run, and nobody is bothered."""
-        if row.state is MessageState.QUEUED and row.detail == reason:
+        if row.state is MessageState.QUEUED and row.because == because:
             return
         with effect(Effect.LOOP_GATE), self._system.database.transaction(durable=False):
-            self._system.inbox.advance(row, MessageState.QUEUED, reason)
+            self._system.inbox.advance(row, MessageState.QUEUED, because)
             loop = self._system.loops.get(run.loop_id)
-            if not counted or run.detail == fates.DEFERRED or loop is None:
+            if not counted or run.deferred or loop is None:
                 return
-            self._system.loops.move_run(run, detail=fates.DEFERRED)
-            apply(self._system, loop, fates.deferred(loop, reason), message=row.message.id)
+            self._system.loops.move_run(run, deferred=True)
+            apply(self._system, loop, fates.deferred(loop, because.text), message=row.message.id)
 
-    def _hold(self, row: InboxRow, run: LoopRun, kind: Held, reason: str) -> None:
-        self._end(row, run, MessageState.CANCELLED, "held", reason, fates.held(kind, reason, self._system.clock.now()))
+    def _hold(self, row: InboxRow, run: LoopRun, kind: Held, because: Because) -> None:
+        fate = fates.held(kind, because.text, self._system.clock.now())
+        self._end(row, run, MessageState.CANCELLED, "held", because, fate)
 
     def _not_there(
-        self, row: InboxRow, run: LoopRun, record: SessionRecord, exited: LastExit | None, reason: str, *, keeps: bool
+        self,
+        row: InboxRow,
+        run: LoopRun,
+        record: SessionRecord,
+        exited: LastExit | None,
+        because: Because,
+        *,
+        keeps: bool,
     ) -> None:
         """See to a tick whose session's program has ended: by a person, or else once it was looked into."""
         end = self._system.watchbook.end(record.instance_id or "")
         by_person = end is not None and end.by_person
         if not by_person and (end is None or end.told_at is None):
-            self._defer(row, run, reason, counted=False)
+            self._defer(row, run, because, counted=False)
         elif not is_crash(exited, by_person=by_person):
-            self._hold(row, run, Held.STOPPED, _LEFT)
+            self._hold(row, run, Held.STOPPED, Because(Reason.LEFT_BY_PERSON))
         elif keeps and (restart_due(self._system, record) or self._system.bring_back(record)):
-            self._defer(row, run, reason, counted=False)
+            self._defer(row, run, because, counted=False)
         else:
-            self._fail(row, run, reason)
+            self._fail(row, run, because)
 
-    def _fail(self, row: InboxRow, run: LoopRun, reason: str) -> None:
+    def _fail(self, row: InboxRow, run: LoopRun, because: Because) -> None:
         loop = self._system.loops.get(run.loop_id)
         if loop is not None:
-            fate = fates.failed(loop, run, reason, self._system.clock.now(), self._system.settings.loops.max_age)
-            self._end(row, run, MessageState.FAILED, fates.FAILED, reason, fate)
+            now, most_age = self._system.clock.now(), self._system.settings.loops.max_age
+            fate = fates.failed(loop, run, because.text, now, most_age)
+            self._end(row, run, MessageState.FAILED, fates.FAILED, because, fate)
 
-    def _drop(self, row: InboxRow, run: LoopRun | None, reason: str, *, again: bool = False) -> None:
+    def _drop(self, row: InboxRow, run: LoopRun | None, because: Because, *, again: bool = False) -> None:
         """End a tick that counts for nothing; `again`: its loop is held, and makes up for it when that is over."""
         fate = Fate({"next_run_at": run.slot}) if again and run is not None else None
-        self._end(row, run, MessageState.CANCELLED, "cancelled", reason, fate)
+        self._end(row, run, MessageState.CANCELLED, "cancelled", because, fate)
 
     def _end(
-        self, row: InboxRow, run: LoopRun | None, state: MessageState, outcome: str, reason: str, fate: Fate | None
+        self, row: InboxRow, run: LoopRun | None, state: MessageState, outcome: str, because: Because, fate: Fate | None
     ) -> None:
         """End the tick, its run and what follows for the loop, all or nothing."""
         system = self._system
         with effect(Effect.LOOP_GATE), system.database.transaction(durable=True):
-            system.inbox.advance(row, state, reason)
+            system.inbox.advance(row, state, because)
             if run is None or run.state is RunState.OVER:
                 return
-            if not close_run(system, run, outcome, reason):
+            if not close_run(system, run, outcome, because.text):
                 raise Refused(f"run {run.id} has moved on", "look at it again: `the-loop loop list`")
             loop = system.loops.get(run.loop_id)
             if fate is not None and loop is not None:
@@ -180,15 +188,15 @@ def _comes_up(record: SessionRecord) -> bool:
     return record.phase is Phase.STOPPING and record.status is Status.RUNNING and record.hold is None
 
 
-def _why_void(row: InboxRow, record: SessionRecord, run: LoopRun | None, loop: Loop | None) -> str:
-    """Return why the tick counts for nothing any more, "" where it does."""
+def _why_void(row: InboxRow, record: SessionRecord, run: LoopRun | None, loop: Loop | None) -> Because | None:
+    """Return why the tick counts for nothing any more, None where it counts."""
     if run is None or loop is None or run.message_id != row.message.id or run.state is not RunState.SENT:
-        return "its run is over"
+        return Because(Reason.RUN_OVER)
     if row.message.generation < record.generation:
-        return _OVERTAKEN
+        return Because(Reason.OVERTAKEN)
     if loop.status is not LoopStatus.ACTIVE:
-        return f"its loop is {loop.status.value}"
-    return f"its loop is held: {loop.held.value}" if loop.held is not None else ""
+        return Because(Reason.LOOP_IS, {"status": loop.status.value})
+    return Because(Reason.LOOP_HELD, {"held": loop.held.value}) if loop.held is not None else None
 
 
 def _idle_since(activity: Activity, record: SessionRecord) -> datetime:

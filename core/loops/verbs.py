@@ -10,6 +10,7 @@ from core.domain.durations import interval_text, parse_delay
 from core.domain.loop import OPEN, Held, Loop, LoopStatus, Mode
 from core.domain.loopspec import Asked, Bounds, Spec, understood
 from core.domain.plaintext import reason_of
+from core.domain.reasons import Because, Reason
 from core.domain.schedule import first_slot, rearmed_slot
 from core.domain.session import Phase, SessionRecord
 from core.domain.tick import cadence
@@ -125,7 +126,7 @@ def pause_loop(system: System, asker: Asker, loop_id: str, reason: str = "") -> 
     def pause(loop: Loop) -> Loop | None:
         if loop.status is LoopStatus.PAUSED:
             return None
-        cancel_runs(system, loop, "its loop was paused")
+        cancel_runs(system, loop, Because(Reason.LOOP_PAUSED))
         return _changed(system, loop, status=LoopStatus.PAUSED, reason=why, asked=False)
 
     loop, changed = _step(system, asker, loop_id, "paused", pause)

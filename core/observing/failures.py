@@ -15,7 +15,9 @@ from core.domain.binding import CHANNEL
 from core.domain.failing import remedy_of, what_failed
 from core.domain.harness import TurnFailed
 from core.domain.message import MessageState
+from core.domain.reasons import Remedy, said
 from core.domain.session import SessionRecord
+from core.domain.texts import text
 from core.session.instead import attach_of
 from core.session.notes import note_for
 from core.session.sessions import activity_of
@@ -34,10 +36,11 @@ def note_failure(
     Part of the open transaction, before the activity follows.
     """
     reason, remedy = words_of(system, record, event)
+    then = text(Remedy.AFTER_FAILURE, remedy=remedy)
     count = 0
     for message in taken:
         row = system.inbox.get(message)
-        note = row and note_for(system, row, MessageState.CONFIRMED, reason, f"{remedy}; then send it again")
+        note = row and note_for(system, row, MessageState.CONFIRMED, said(reason), then)
         if note:  # the next one joins it
             count += sum(system.outbox.add([note]))
     if not taken and not _is_told(system, record, event) and has_thread:

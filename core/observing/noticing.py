@@ -10,14 +10,11 @@ from datetime import datetime
 from core.domain.framing import takes
 from core.domain.harness import PromptReported, Report, TurnBlocked
 from core.domain.message import DELIVERED, IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState, NewMessage
+from core.domain.reasons import Because, Reason
 from core.domain.session import SessionRecord
 from core.names import new_marker, new_message_id
 from core.system import System
 
-REPEATED = "the harness repeats a notice that was delivered before"
-LEFT_OVER = "the harness tells at its resume of a task that ended with an earlier run"
-_GIVEN_BACK = "it was held back in the harness's own queue"
-_RECORDED = "recorded: the harness brings it again when it is resumed"
 _KEPT = WAITING | IN_FLIGHT | DELIVERED
 _PREFACE = "A background task of yours ended while you were paused. Its notification:\n"
 THE_LOOP = "the-loop"  #: who speaks in the frame of a notice
@@ -36,7 +33,7 @@ def keep_blocked(
     key = _key(record, event.task)
     if event.task is not None and _waits_or_told(system.inbox.of_key(key)):
         return "a notice that is kept already was blocked again"
-    refused = _RECORDED if held else _overflow(system, record)
+    refused = Because(Reason.RECORDED) if held else _overflow(system, record)
     if refused or event.task is None or system.inbox.of_key(key) is not None:
         key = f"notice:{record.instance_id}:{report.name}"
     message = _notice(record, event.prompt, key, at)
@@ -44,7 +41,7 @@ def keep_blocked(
     row = system.inbox.get(message.id)
     if row is not None and refused:
         system.inbox.advance(row, MessageState.CANCELLED if held else MessageState.REFUSED, refused)
-    return f"a turn that nobody asked for was blocked; {refused or 'its notice waits for the resume'}"
+    return f"a turn that nobody asked for was blocked; {refused.text if refused else 'its notice waits for the resume'}"
 
 
 def note_repeat(system: System, record: SessionRecord, report: Report, event: PromptReported, at: datetime) -> None:
@@ -56,20 +53,20 @@ def note_repeat(system: System, record: SessionRecord, report: Report, event: Pr
     """
     kept = system.inbox.of_key(_key(record, event.task))
     if kept is not None and kept.state in WAITING:
-        system.inbox.advance(kept, MessageState.CONFIRMED, "the harness told it by itself")
+        system.inbox.advance(kept, MessageState.CONFIRMED, Because(Reason.TOLD_BY_ITSELF))
     elif not _in_turn(system, record):
         if kept is not None and kept.state in DELIVERED:
-            _remember(system, record, event, at, REPEATED)
+            _remember(system, record, event, at, Reason.REPEATED)
         elif not _runs(system, record, event.task):
-            _remember(system, record, event, at, LEFT_OVER)
+            _remember(system, record, event, at, Reason.LEFT_OVER)
 
 
-def _remember(system: System, record: SessionRecord, event: PromptReported, at: datetime, why: str) -> None:
+def _remember(system: System, record: SessionRecord, event: PromptReported, at: datetime, why: Reason) -> None:
     message = _notice(record, event.prompt, _repeat_key(record, at), at)
     system.inbox.add([message])
     row = system.inbox.get(message.id)
     if row is not None and MessageState.CONFIRMED in TRANSITIONS[row.state]:
-        system.inbox.advance(row, MessageState.CONFIRMED, why)
+        system.inbox.advance(row, MessageState.CONFIRMED, Because(why))
 
 
 def why_quiet(system: System, record: SessionRecord) -> str | None:
@@ -87,7 +84,7 @@ def _given_back(system: System, record: SessionRecord, prompt: str) -> bool:
     ours = [row for row in system.inbox.with_states(record.uid, states) if takes(prompt, row.message)]
     for row in ours:
         if MessageState.PENDING in TRANSITIONS[row.state]:
-            system.inbox.advance(row, MessageState.PENDING, _GIVEN_BACK)
+            system.inbox.advance(row, MessageState.PENDING, Because(Reason.HELD_BACK))
     return bool(ours)
 
 
@@ -95,11 +92,11 @@ def _waits_or_told(row: InboxRow | None) -> bool:
     return row is not None and row.state in _KEPT
 
 
-def _overflow(system: System, record: SessionRecord) -> str:
-    """Return why a notice finds no place in the queue, "" where it does."""
+def _overflow(system: System, record: SessionRecord) -> Because | None:
+    """Return why a notice finds no place in the queue, None where it does."""
     limit = system.settings.limits.queued_per_session
     waiting = system.inbox.waiting(record.uid)
-    return f"{waiting} messages wait already, and limits.queuedPerSession is {limit}" if waiting >= limit else ""
+    return Because(Reason.TOO_MANY_WAIT, {"waiting": waiting, "limit": limit}) if waiting >= limit else None
 
 
 def _in_turn(system: System, record: SessionRecord) -> bool:

@@ -11,6 +11,7 @@ from core.domain.buttons import Button
 from core.domain.marking import Mark, MarkRow
 from core.domain.message import InboxRow, MessageState, NewMessage, ReplyAddress
 from core.domain.posting import OutboundKind, ProgressRow
+from core.domain.reasons import Because
 from core.values import dataclass, replace
 
 
@@ -73,7 +74,7 @@ class Inbox(Protocol):
         """Return how many rows are in each state, by the state's value; one that no row is in may be missing."""
         ...
 
-    def advance(self, row: InboxRow, state: MessageState, detail: str = "", **changes: Any) -> InboxRow:
+    def advance(self, row: InboxRow, state: MessageState, because: Because | None = None, **changes: Any) -> InboxRow:
         """Move a row on and return it as stored. `changes` name further columns of InboxRow.
 
         Raises Refused if the row is no longer in the state that `row` shows, ValueError for a step the table lacks.
@@ -104,7 +105,7 @@ class Inbox(Protocol):
         """Return the messages of a chat that still wait for their files."""
         ...
 
-    def cancel_waiting(self, uid: str, detail: str) -> tuple[InboxRow, ...]:
+    def cancel_waiting(self, uid: str, because: Because) -> tuple[InboxRow, ...]:
         """Cancel every waiting row of the session, durably, and return them."""
         ...
 
@@ -169,7 +170,7 @@ class NoteWait:
     """A message that waits, or of which nobody can tell what became of it, as a note of ours tells."""
 
     message: str
-    reason: str  #: for what it waits, or why nobody can tell
+    because: Because  #: for what it waits, or why nobody can tell
     remedy: str
     ended: str = ""  #: how that ended, as the note says by now, or MOVED; "": it says that it is so
     doubtful: bool = False  #: it waits no more: nobody can tell, until a record does

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from core.domain.message import MessageState
 from core.domain.session import SessionRecord
 from core.errors import RecordUnreadable
 from core.values import dataclass
@@ -50,7 +51,7 @@ class EventLog(Protocol):
         name: str | None = None,
         actor: str | None = None,
         reason: str | None = None,
-        detail: str | None = None,
+        detail: str | MessageState | None = None,
         instance: str | None = None,
         generation: int | None = None,
         message: str | None = None,

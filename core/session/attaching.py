@@ -7,8 +7,8 @@ the next one fetches again.
 from collections.abc import Sequence
 
 from core.domain.attachment import Fetched, safe_name, shown_name, told
-from core.domain.delivering import FETCHING
 from core.domain.message import WAITING, MessageState
+from core.domain.reasons import Reason
 from core.errors import Refused, UnknownMessage
 from core.names import new_message_id
 from core.ports import NewPost, OutboundKind
@@ -46,8 +46,8 @@ def fetched(system: System, message_id: str, files: Sequence[Fetched]) -> None:
         text = "\n".join(filter(None, (row.message.text, lines)))
         try:
             edited = system.inbox.edit(row, text)
-            detail = "" if edited.detail == FETCHING else edited.detail
-            system.inbox.advance(edited, MessageState.QUEUED, detail)
+            why = None if edited.reason is Reason.FETCHING else edited.because
+            system.inbox.advance(edited, MessageState.QUEUED, why)
         except Refused:
             return  # cancelled by another process meanwhile
         missing = [file for file in files if file.problem]

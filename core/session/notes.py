@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from core.domain.binding import CHANNEL
 from core.domain.buttons import Button, Press
-from core.domain.delivering import CONFIRM
-from core.domain.gate import HoldState, Observed, held_reason, seen_reason
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.reasons import Because, Reason, Remedy
+from core.domain.texts import text
 from core.session.steering import chat_of
 from core.system import System
 from core.values import dataclass, replace
@@ -21,11 +20,7 @@ if TYPE_CHECKING:
 AGAIN = frozenset({MessageState.UNKNOWN, MessageState.EXPIRED, MessageState.REFUSED, MessageState.CANCELLED})
 #: why a message is refused that a start would help
 STARTABLE = frozenset(
-    {
-        held_reason(HoldState.STOPPED),
-        held_reason(HoldState.FAILED),
-        *(seen_reason(seen) for seen in (Observed.NEVER_RUN, Observed.DOWN, Observed.DEAD, Observed.LOST)),
-    }
+    {Reason.STOPPED, Reason.FAILED, Reason.NEVER_RUN, Reason.DOWN, Reason.DEAD, Reason.LOST},
 )
 #: what sends a message again as its author's, whose right to it only a chat's lists know
 _AS_AUTHOR = frozenset({Press.SEND_AGAIN, Press.START_AND_SEND})
@@ -50,8 +45,8 @@ _MANY = {
     MessageState.FAILED: "could not be delivered",
     MessageState.CONFIRMED: "were taken by a turn that failed",
 }
-_LATE = "they came late, and wait for somebody's word"
-AHEAD = re.compile(r", \d+ ahead$")
+#: whose arguments are one message's own matter: a note counts them all
+_EACH_ITS_OWN = frozenset({Reason.CONFIRM, Reason.PAUSED})
 _BURST = timedelta(seconds=30)  #: from a note about what is over: what follows for the same reason joins it
 _MOST = 100  #: of messages that a note's buttons are about
 _LONGEST_TARGET = 1_900  #: characters of a button's value; Slack takes 2,000
@@ -84,17 +79,17 @@ class Told:
         return joined if len(self.messages) == self.count and len(joined) <= _LONGEST_TARGET else ""
 
 
-def note_for(system: System, row: InboxRow, state: MessageState, reason: str, remedy: str) -> NewPost | None:
+def note_for(system: System, row: InboxRow, state: MessageState, because: Because, remedy: str) -> NewPost | None:
     """Return the note to the sender of a row that is in that state now; None for one whose sender is told otherwise.
 
     One note for what waits in a thread for the same reason, and for what went no further there within half a minute:
     each further message is an edit that counts it, none where it was counted. Part of the open transaction.
     """
-    message, address, reason = row.message, told_in(system, row), AHEAD.sub("", reason)
+    message, address, why = row.message, told_in(system, row), _for_all(because)
     if address is None or (message.address is None and state is MessageState.QUEUED):
         return None
     of_chat = chat_of(system.settings, row) is not None
-    group = _group(message.uid, address, state, reason, of_chat=of_chat)
+    group = _group(message.uid, address, state, why, of_chat=of_chat)
     before = _open(system, group, message.id, state)
     if before is not None and message.id in before.messages:
         return None
@@ -107,8 +102,8 @@ def note_for(system: System, row: InboxRow, state: MessageState, reason: str, re
         from core.ports import NoteWait
 
         doubtful = state is MessageState.UNKNOWN
-        system.outbox.note_wait(told.id(0), NoteWait(message.id, reason, remedy, doubtful=doubtful))
-    return post_of(message, address, told, *words_of(system, row, state, reason, remedy, told))
+        system.outbox.note_wait(told.id(0), NoteWait(message.id, why, remedy, doubtful=doubtful))
+    return post_of(message, address, told, *words_of(system, row, state, why, remedy, told))
 
 
 def told_in(system: System, row: InboxRow) -> ReplyAddress | None:
@@ -126,13 +121,18 @@ def told_in(system: System, row: InboxRow) -> ReplyAddress | None:
     return None if bound is None else ReplyAddress(kind, bound.team, bound.channel, bound.thread, "")
 
 
-def _group(uid: str, address: ReplyAddress, state: MessageState, reason: str, *, of_chat: bool) -> str:
+def _for_all(because: Because) -> Because:
+    """Return the reason as a note tells it: how many were ahead of one message is not told of the next."""
+    return Because(Reason.PAUSED, {"ahead": 0}) if because.reason is Reason.PAUSED else because
+
+
+def _group(uid: str, address: ReplyAddress, state: MessageState, because: Because, *, of_chat: bool) -> str:
     """Return what such a note's key begins with. Those of no chat have their own: their buttons are others."""
     place = f"{address.channel}:{address.thread}{'' if of_chat else ':'}"
-    late = CONFIRM if reason.startswith(CONFIRM) else reason
+    shared = because.code if because.reason in _EACH_ITS_OWN else f"{because.code}:{because.given}"
     import hashlib  # loads OpenSSL
 
-    short = hashlib.sha256(f"{place}:{state.value}:{late}".encode()).hexdigest()[:8]
+    short = hashlib.sha256(f"{place}:{state.value}:{shared}".encode()).hexdigest()[:8]
     return f"{COUNTED}{uid}-{short}:"
 
 
@@ -167,26 +167,27 @@ def _open(system: System, group: str, message_id: str, state: MessageState) -> T
 
 
 def words_of(
-    system: System, row: InboxRow, state: MessageState, reason: str, remedy: str, told: Told
+    system: System, row: InboxRow, state: MessageState, because: Because, remedy: str, told: Told
 ) -> tuple[str, tuple[Button, ...]]:
     """Return the note's text and buttons, about the row or as many as it tells of."""
-    message = row.message
+    message, reason = row.message, because.reason
     if told.count == 1:
-        text = f"{subject_of(message)} {_because(_WHAT[state], reason)}."
+        sentence = f"{subject_of(message)} {_what_and_why(_WHAT[state], because)}."
     else:
-        late = reason.startswith(CONFIRM)
-        remedy = f"`the-loop standing queue {message.name}` lists them" if late else remedy
-        text = f"{told.count} messages to `{message.name}` {_because(_MANY[state], _LATE if late else reason)}."
-    shown = f"{text} To do: {remedy}" if remedy else text
+        if because.reason is Reason.CONFIRM:
+            because, remedy = Because(Reason.CONFIRM_ALL), text(Remedy.LISTED, name=message.name)
+        sentence = f"{told.count} messages to `{message.name}` {_what_and_why(_MANY[state], because)}."
+    shown = f"{sentence} To do: {remedy}" if remedy else sentence
     of_chat = chat_of(system.settings, row) is not None
     buttons = buttons_of(told.target, told.first, told.count, state, reason)
     return shown, tuple(button for button in buttons if of_chat or button.press not in _AS_AUTHOR)
 
 
-def _because(what: str, reason: str) -> str:
+def _what_and_why(what: str, because: Because) -> str:
     """Return both in one sentence, no word of it twice: "was cancelled by cli:ann"."""
-    told = what.rpartition(" ")[2]
-    return f"{what}{reason.removeprefix(told)}" if reason.startswith(f"{told} ") else f"{what}: {reason}"
+    if because.reason is Reason.CANCELLED_BY:
+        return f"{what} by {because.args['actor']}"
+    return f"{what}: {because.text}"
 
 
 def subject_of(message: NewMessage) -> str:
@@ -217,7 +218,7 @@ def post_of(
     )
 
 
-def buttons_of(target: str, first: str, count: int, state: MessageState, reason: str) -> tuple[Button, ...]:
+def buttons_of(target: str, first: str, count: int, state: MessageState, reason: Reason) -> tuple[Button, ...]:
     """Return what a person can do about the messages. Each is looked at again when a button is pressed.
 
     `target`: their ids; "" where they are too many, and only what is no single message's matter is offered.
@@ -229,9 +230,9 @@ def buttons_of(target: str, first: str, count: int, state: MessageState, reason:
     )
     offered: tuple[Button, ...] = ()
     if state is MessageState.QUEUED:
-        if reason.startswith(CONFIRM):
+        if reason is Reason.CONFIRM:
             offered = (Button(Press.CONFIRM, target, f"Send {'all' if every else 'it'}", style="primary"), cancel)
-        elif reason == seen_reason(Observed.BUSY):
+        elif reason is Reason.BUSY:
             offered = (cancel, Button(Press.INTERRUPT, target or first, "Interrupt the turn", style="danger"))
         else:
             offered = (cancel,)

@@ -87,7 +87,7 @@ def _edit(system: System, posted: OutboxRow, waits: Sequence[NoteWait]) -> None:
     message, wait = row.message, waits[0]
     if waiting:
         state = MessageState.UNKNOWN if wait.doubtful else MessageState.QUEUED
-        text, buttons = words_of(system, row, state, wait.reason, wait.remedy, told)
+        text, buttons = words_of(system, row, state, wait.because, wait.remedy, told)
         post = post_of(message, address, told, text, buttons)
     else:
         post = post_of(message, address, told, _over(message, waits))
@@ -98,8 +98,8 @@ def _over(message: NewMessage, waits: Sequence[NoteWait]) -> str:
     wait = waits[0]
     if len(waits) == 1:
         was = "was in doubt" if wait.doubtful else "waited"
-        return f"{subject_of(message)} {was}: {wait.reason}. It is {wait.ended}."
+        return f"{subject_of(message)} {was}: {wait.because.text}. It is {wait.ended}."
     were = "were in doubt" if wait.doubtful else "waited"
     counted = Counter(wait.ended for wait in waits)
     how = ", ".join(f"{number} {ended}" for ended, number in counted.items()) if len(counted) > 1 else wait.ended
-    return f"{len(waits)} messages to `{message.name}` {were}: {wait.reason}. They are {how}."
+    return f"{len(waits)} messages to `{message.name}` {were}: {wait.because.text}. They are {how}."

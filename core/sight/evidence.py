@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from core.domain.delivering import by_argument
-from core.domain.framing import AS_PASTED, is_pasted, takes
+from core.domain.framing import is_pasted, takes
 from core.domain.gate import HoldState, hold_state
 from core.domain.harness import (
     HarnessEvent,
@@ -22,7 +22,9 @@ from core.domain.harness import (
 from core.domain.learning import shown_by
 from core.domain.message import IN_FLIGHT, MESSAGES, TRANSITIONS, WAITING, InboxRow, Kind, MessageState
 from core.domain.observing import follow, is_of_running_turn, without_queue
+from core.domain.reasons import Because, Reason, Remedy
 from core.domain.session import SessionRecord
+from core.domain.texts import text
 from core.session.notes import note_for
 from core.session.place import context_of
 from core.session.sessions import activity_of, resolve_record
@@ -34,9 +36,6 @@ if TYPE_CHECKING:
 
 _OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
 _ROUNDED = timedelta(milliseconds=10)  #: a harness tells the moment in whole milliseconds
-TAKEN_BACK = "it was taken back from its harness's own queue"
-AT_TERMINAL = "it was taken back from its harness's own queue into the input line of its terminal"
-ENDED = "its harness ended with the text in its queue"
 _LOOK_BACK = 50  #: attempted rows that a record may still prove, those settled as unknown and accepted among them
 
 
@@ -88,16 +87,17 @@ def _accepted(
         if row.state is MessageState.ACCEPTED and (row.queued_at is not None or queued_at is None):
             continue  # that much is known
         again = at if row.queued_at is not None else None  # it came back once: what is told of that is past by now
-        detail = _told_as(row, pasted)
-        after = system.inbox.advance(row, MessageState.ACCEPTED, detail, queued_at=queued_at or again)
+        why = _told_as(row, pasted)
+        after = system.inbox.advance(row, MessageState.ACCEPTED, why, queued_at=queued_at or again)
         moved += [after] if queued_at is not None else []  # a receipt alone is not told of: more is known in a moment
         _touch(system, row)
     return moved
 
 
-def _told_as(row: InboxRow, pasted: tuple[str, ...]) -> str:
-    """Return what is to be said of a text that its model gets, or gets soon, as pasted; "" for all others."""
-    return AS_PASTED if row.detail == AS_PASTED or is_pasted(pasted, row.message) else ""
+def _told_as(row: InboxRow, pasted: tuple[str, ...]) -> Because | None:
+    """Return what is to be said of a text that its model gets, or gets soon, as pasted; None for all others."""
+    pasted_now = row.reason is Reason.AS_PASTED or is_pasted(pasted, row.message)
+    return Because(Reason.AS_PASTED) if pasted_now else None
 
 
 def _confirmed(system: System, rows: Iterable[InboxRow], pasted: tuple[str, ...] = ()) -> list[InboxRow]:
@@ -133,9 +133,9 @@ def _returned(system: System, record: SessionRecord, prompt: str, at: datetime |
         if row.state is not MessageState.ACCEPTED or _before_attempt(at, row):
             continue
         if paused:
-            system.inbox.advance(row, MessageState.PENDING, TAKEN_BACK)
+            system.inbox.advance(row, MessageState.PENDING, Because(Reason.TAKEN_BACK))
         else:
-            _give_up(system, row, AT_TERMINAL, "it goes in when it is sent there; else send it again")
+            _give_up(system, row, Because(Reason.AT_TERMINAL), text(Remedy.SENT_THERE))
     return moved
 
 
@@ -170,7 +170,7 @@ def tell(system: System, rows: Iterable[InboxRow]) -> None:
             generation=row.message.generation,
             message=row.message.id,
             reason=row.detail or None,
-            detail=row.state.value,
+            detail=row.state,
         )
 
 
@@ -268,20 +268,17 @@ def give_back(system: System, record: SessionRecord, instance: str | None) -> bo
         if row is None or row.state is not MessageState.ACCEPTED:
             continue  # the conversation has it
         if kept and not by_argument(row) and transcripts.knows_all_since(record, row):
-            system.inbox.advance(row, MessageState.PENDING, ENDED)
+            system.inbox.advance(row, MessageState.PENDING, Because(Reason.HARNESS_ENDED))
         else:
-            _give_up(system, row, ENDED, LOOK)
+            _give_up(system, row, Because(Reason.HARNESS_ENDED), text(Remedy.LOOK_FIRST))
     return True
 
 
-LOOK = "look at its terminal before you send it again"
-
-
-def _give_up(system: System, row: InboxRow, reason: str, remedy: str) -> None:
+def _give_up(system: System, row: InboxRow, because: Because, remedy: str) -> None:
     """Nobody can tell what becomes of the row, which is said where it came from."""
     with system.database.transaction(durable=False):
-        moved = system.inbox.advance(row, MessageState.UNKNOWN, reason)
-        note = note_for(system, moved, MessageState.UNKNOWN, reason, remedy)
+        moved = system.inbox.advance(row, MessageState.UNKNOWN, because)
+        note = note_for(system, moved, MessageState.UNKNOWN, because, remedy)
         if note is not None:
             system.outbox.add([note])
-    system.events.emit("standing.unconfirmed", name=row.message.name, reason=reason, message=row.message.id)
+    system.events.emit("standing.unconfirmed", name=row.message.name, reason=because.text, message=row.message.id)

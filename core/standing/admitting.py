@@ -1,15 +1,14 @@
 """Which sessions can be paused, resumed and interrupted: those that people want to run."""
 
-from core.domain.gate import HoldState, Observed, hold_state, seen_reason
+from core.domain.gate import HoldState, held_reason, hold_state
+from core.domain.reasons import Reason, Remedy
 from core.domain.session import Phase, SessionRecord, Status
+from core.domain.texts import text
 from core.errors import BeingDeleted, NotRunning, Refused
 from core.session.sessions import definition_of
 from core.system import System
 
-_HELD = {
-    HoldState.STOPPED: "it was stopped",
-    HoldState.FAILED: "it crashed too often, or could not be brought back, and is held as failed",
-}
+_HELD = frozenset({HoldState.STOPPED, HoldState.FAILED})
 
 
 def running_record(system: System, name: str, done: str) -> SessionRecord:
@@ -28,17 +27,14 @@ def running_record(system: System, name: str, done: str) -> SessionRecord:
         raise BeingDeleted(f"{name} cannot be {done}: it is being deleted", name)
     reason = _why_down(record)
     if record is None or reason is not None:
-        raise NotRunning(
-            f"{name} cannot be {done}: {reason or seen_reason(Observed.NEVER_RUN)}",
-            f"start it: `the-loop standing start {name}`",
-        )
+        raise NotRunning(f"{name} cannot be {done}: {text(reason or Reason.NEVER_RUN)}", text(Remedy.START, name=name))
     return record
 
 
-def _why_down(record: SessionRecord | None) -> str | None:
+def _why_down(record: SessionRecord | None) -> Reason | None:
     if record is None or record.instance_id is None:
-        return seen_reason(Observed.NEVER_RUN)
-    held = _HELD.get(hold_state(record))
-    if held is not None:
-        return held
-    return seen_reason(Observed.DOWN) if record.status is Status.STOPPED else None
+        return Reason.NEVER_RUN
+    hold = hold_state(record)
+    if hold in _HELD:
+        return held_reason(hold)
+    return Reason.DOWN if record.status is Status.STOPPED else None

@@ -5,7 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from core.domain.message import WAITING, InboxRow, Kind, MessageState, ReplyAddress
+from core.domain.reasons import Because, Reason, Remedy
 from core.domain.session import SessionRecord
+from core.domain.texts import text
 from core.effects import Effect, effect
 from core.errors import Refused, UnknownMessage
 from core.loops.holding import hold_with_session
@@ -23,9 +25,7 @@ def cancel_queue(system: System, record: SessionRecord) -> int:
     nothing. Raises StoreBroken.
     """
     with effect(Effect.STOP_CANCEL), system.database.transaction(durable=True):
-        cancelled = system.inbox.cancel_waiting(
-            record.uid, f"the session was stopped; start it: `the-loop standing start {record.name}`"
-        )
+        cancelled = system.inbox.cancel_waiting(record.uid, Because(Reason.QUEUE_CANCELLED, {"name": record.name}))
         hold_with_session(system, record, STOPPED)
         notes = _notes(system, record, cancelled)
         if notes:
@@ -80,12 +80,12 @@ def cancel_message(system: System, message_id: str, actor: str, *, told: bool = 
     if row is None:
         raise UnknownMessage(message_id)
     _check_waits(row)
-    detail = f"cancelled by {actor}"
+    by = Because(Reason.CANCELLED_BY, {"actor": actor})
     try:
         with effect(Effect.QUEUE_CANCEL), system.database.transaction(durable=True):
-            cancelled = system.inbox.advance(row, MessageState.CANCELLED, detail)
-            remedy = "send it again if it still counts"
-            note = note_for(system, cancelled, MessageState.CANCELLED, detail, remedy) if told else None
+            cancelled = system.inbox.advance(row, MessageState.CANCELLED, by)
+            remedy = text(Remedy.SEND_AGAIN_IF_COUNTS)
+            note = note_for(system, cancelled, MessageState.CANCELLED, by, remedy) if told else None
             if note is not None:
                 system.outbox.add([note])
     except Refused:
@@ -95,8 +95,8 @@ def cancel_message(system: System, message_id: str, actor: str, *, told: bool = 
         "standing.refused",
         name=row.message.name,
         actor=actor,
-        reason=detail,
-        detail=MessageState.CANCELLED.value,
+        reason=by.text,
+        detail=MessageState.CANCELLED,
         generation=row.message.generation,
         message=message_id,
     )

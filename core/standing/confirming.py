@@ -1,7 +1,8 @@
 """Confirms a message that came too late to go in by itself."""
 
-from core.domain.delivering import FETCHING, awaits_confirmation
+from core.domain.delivering import awaits_confirmation
 from core.domain.message import InboxRow, MessageState
+from core.domain.reasons import Because, Reason
 from core.errors import Refused, UnknownMessage
 from core.system import System
 
@@ -19,15 +20,15 @@ def confirm_message(system: System, message_id: str, actor: str) -> InboxRow:
             f"message {message_id} does not wait to be confirmed: it is {row.state.value}",
             f"look at what waits: `the-loop standing queue {row.message.name}`",
         )
+    by = Because(Reason.CONFIRMED_BY, {"actor": actor})
     with system.database.transaction(durable=True):
         waits = system.inbox.told_files(message_id) is None
-        detail = FETCHING if waits else f"confirmed by {actor}"
-        confirmed = system.inbox.advance(row, MessageState.QUEUED, detail)
+        confirmed = system.inbox.advance(row, MessageState.QUEUED, Because(Reason.FETCHING) if waits else by)
     system.events.emit(
         "standing.queued",
         name=row.message.name,
         actor=actor,
-        reason=f"confirmed by {actor}",
+        reason=by.text,
         generation=row.message.generation,
         message=message_id,
     )

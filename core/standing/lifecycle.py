@@ -201,12 +201,12 @@ def _decided(
         _say_adopted(system, known, order.actor)
         return decision.action, Told(Outcome.ALREADY_RUNNING)
     if decision.action in (Action.ADOPT_HELD, Action.END_LEFTOVERS):
-        return decision.action, Told(Outcome.HELD, decision.reason)
+        return decision.action, Told(Outcome.HELD, decision.because.text)
     if view.survey is not None and (decision.action is Action.FAIL_ROW or _waits_for_name(decision, known, view)):
         return decision.action, Told(Outcome.FAILED, str(foreign(system, view.survey, known.name)))
     if decision.action is Action.LEAVE:
-        return decision.action, Told(Outcome.NOT_RUNNING, f"{decision.reason}{_why_left(system, known)}")
-    return decision.action, Told(_WITHOUT_ACTION.get(decision.action, Outcome.FAILED), decision.reason)
+        return decision.action, Told(Outcome.NOT_RUNNING, f"{decision.because.text}{_why_left(system, known)}")
+    return decision.action, Told(_WITHOUT_ACTION.get(decision.action, Outcome.FAILED), decision.because.text)
 
 
 def _waits_for_name(decision: Decision, known: Known, view: Glance) -> bool:

@@ -6,10 +6,10 @@ from typing import Any
 from core.clock import iso
 from core.commands import exact_for
 from core.domain.message import InboxRow
-from core.session.notes import AHEAD
+from core.domain.reasons import Because, Reason, code_of
 from core.session.sessions import definition_of
 from core.system import System
-from core.values import dataclass, replace
+from core.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Queued:
 
     row: InboxRow
     now: datetime
+    detail: str  #: what it waits for, or where it stands, as it is now; its commands can be typed
 
     def to_json(self, *, text: bool = False) -> dict[str, Any]:
         """Return the fixed keys; `length` is in characters, `ageSeconds` since it was committed."""
@@ -29,7 +30,8 @@ class Queued:
             "createdAt": iso(message.created_at),
             "ageSeconds": max(0, int((self.now - message.created_at).total_seconds())),
             "state": self.row.state.value,
-            "detail": self.row.detail,
+            "detail": self.detail,
+            "reason": code_of(self.row.because),
             "length": len(message.text),
             **({"text": message.text} if text else {}),
         }
@@ -61,10 +63,13 @@ def queue_of(system: System, name: str) -> Queue:
     now = system.clock.now()
     rows = system.inbox.unsettled(known.record.uid) if known.record else ()
     limit = system.settings.limits.queued_per_session
-    return Queue(name, limit, tuple(Queued(_told(system, row, ahead), now) for ahead, row in enumerate(rows)))
+    return Queue(name, limit, tuple(Queued(row, now, _told(system, row, ahead)) for ahead, row in enumerate(rows)))
 
 
-def _told(system: System, row: InboxRow, ahead: int) -> InboxRow:
-    """Return the row with its detail as it is now: how many are ahead was counted when it came."""
-    detail = AHEAD.sub(f", {ahead} ahead" if ahead else "", row.detail)
-    return replace(row, detail=exact_for(system, detail)) if detail else row
+def _told(system: System, row: InboxRow, ahead: int) -> str:
+    """Return its reason in words, as it is now: how many are ahead was counted when it came."""
+    if row.because is None:
+        return ""
+    counted = row.because.args.get("ahead") if row.reason is Reason.PAUSED else None
+    why = Because(Reason.PAUSED, {"ahead": ahead}) if counted else row.because
+    return exact_for(system, why.text)

@@ -2,15 +2,15 @@
 
 from core.domain.announcement import closing_text
 from core.domain.message import IN_FLIGHT, MESSAGES, MessageState
+from core.domain.reasons import Because, Reason
 from core.domain.session import SessionRecord
+from core.domain.texts import text
 from core.effects import Effect, effect
 from core.loops.holding import end_with_session
 from core.ports import Binding, NewPost, OutboundKind
 from core.session.launching import remove_files
 from core.standing.common import CHANNEL
 from core.system import System
-
-_DELETED = "the session was deleted"
 
 
 def remove_session(system: System, record: SessionRecord, actor: str) -> None:
@@ -20,7 +20,7 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
     """
     with effect(Effect.DELETE_CANCEL), system.database.transaction(durable=True):
         end_with_session(system, record, actor)
-        system.inbox.cancel_waiting(record.uid, _DELETED)
+        system.inbox.cancel_waiting(record.uid, Because(Reason.DELETED))
     _unbind(system, record, actor)
     with effect(Effect.DELETE_FORGET), system.database.transaction(durable=False):
         system.activities.forget(record.uid)
@@ -39,7 +39,7 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
 
 def _unbind(system: System, record: SessionRecord, actor: str) -> None:
     with effect(Effect.DELETE_UNBIND), system.database.transaction(durable=True):
-        system.outbox.drop(record.uid, _DELETED)
+        system.outbox.drop(record.uid, text(Reason.DELETED))
         binding = system.bindings.unbind(record.uid, CHANNEL)
         if binding is not None:
             system.outbox.add([_closing(system, record, binding, actor)])
@@ -60,7 +60,7 @@ def _lost(system: System, record: SessionRecord) -> int:
     """Return how many messages were cancelled by the deletion, or stood somewhere on their way to a turn."""
     rows = system.inbox.with_states(record.uid, IN_FLIGHT | {MessageState.ACCEPTED, MessageState.CANCELLED})
     messages = [row for row in rows if row.message.kind in MESSAGES and not row.final]
-    return sum(row.state is not MessageState.CANCELLED or row.detail == _DELETED for row in messages)
+    return sum(row.state is not MessageState.CANCELLED or row.reason is Reason.DELETED for row in messages)
 
 
 def _closing(system: System, record: SessionRecord, binding: Binding, actor: str) -> NewPost:

@@ -115,7 +115,7 @@ def _drain(system: System, uid: str) -> int:
 def _under_way(rows: Sequence[InboxRow]) -> bool:
     """Tell whether what comes first is on its way, or waits for what is over in a moment."""
     first = next((row for row in rows if not awaits_confirmation(row)), None)
-    return first is not None and (first.state in IN_FLIGHT or first.detail in PASSING)
+    return first is not None and (first.state in IN_FLIGHT or first.reason in PASSING)
 
 
 def _pause(system: System, following: datetime | None, now: datetime) -> None:

@@ -12,6 +12,7 @@ from core.domain.activity import ASKING_STATES
 from core.domain.framing import AGENT_WAY, clean
 from core.domain.gate import Action, Wake
 from core.domain.message import DELIVERED, EXIT_ZERO, IN_FLIGHT, MOST_TEXT, InboxRow, Kind, MessageState, NewMessage
+from core.domain.reasons import Because, Reason, code_of, text_of
 from core.domain.session import SessionRecord
 from core.errors import InvalidValue, LockBusy, NotPermitted, NotRunning, Refused, TmuxMissing, TmuxSilent
 from core.names import new_marker, new_message_id
@@ -29,8 +30,6 @@ from core.values import dataclass
 NO_SERVICE = "no service is running"
 _POLL_SECONDS = 0.02
 _MOST_SECONDS = 86400  #: a day: who waits longer does not watch
-_STILL_GOING = "its delivery is under way"
-_UNSEEN = "nobody has looked at it yet; `the-loop status` and the service's log may tell why"
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,7 @@ class Said:
     message_id: str
     state: MessageState
     messages: tuple[str, ...]
+    reason: str = ""  #: the code of why it stands where it stands; "" where there is nothing to tell
 
     @property
     def delivered(self) -> bool:
@@ -55,6 +55,7 @@ class Said:
             "state": self.state.value,
             "delivered": self.delivered,
             "exitCode": 0 if self.state in EXIT_ZERO else 1,
+            "reason": self.reason,
             "messages": list(self.messages),
         }
 
@@ -130,8 +131,8 @@ def _accepting(system: System, known: Known) -> tuple[SessionRecord, Sight]:
     sight = looker.see(known.name, record)
     decision = looker.gate(Wake.SAY, sight, known.name, record)
     if decision.action is Action.REFUSE or record is None:
-        system.events.emit("standing.refused", name=known.name, reason=decision.reason)
-        raise NotRunning(f"{known.name}: the message was not taken, for {decision.reason}", decision.remedy)
+        system.events.emit("standing.refused", name=known.name, reason=decision.because.text)
+        raise NotRunning(f"{known.name}: the message was not taken, for {decision.because.text}", decision.remedy)
     return record, sight
 
 
@@ -203,23 +204,26 @@ def _said(
 ) -> Said:
     if row is None:
         return Said(message.name, message.id, MessageState.FAILED, ("the message is gone from the database",))
-    state, words = _answer(row, waited)
-    if row.state is MessageState.PENDING and waited and served and not words:
-        words = f"{_UNSEEN} ({system.paths.service_log}, or the journal of its unit)"
+    state, why = _answer(row, waited)
+    if row.state is MessageState.PENDING and waited and served and why is None:
+        why = Because(Reason.NOT_LOOKED_AT, {"log": str(system.paths.service_log)})
+    words = text_of(why)
     if state is MessageState.QUEUED and not served:
         words = f"{words}; {NO_SERVICE}" if words else NO_SERVICE
-    said = words if words.startswith(f"{state.value} ") else f"{state.value}: {words}" if words else state.value
-    told = f"{message.name}: {said}"
-    return Said(message.name, message.id, state, (exact_for(system, told), *dropped))
+    named = why is not None and why.reason is Reason.CANCELLED_BY  # its text begins with the state
+    said = words if named else f"{state.value}: {words}" if words else state.value
+    told = exact_for(system, f"{message.name}: {said}")
+    return Said(message.name, message.id, state, (told, *dropped), code_of(why))
 
 
-def _answer(row: InboxRow, waited: bool) -> tuple[MessageState, str]:
-    """Return the state that the sender is told: what is under way is still ours, what was entered is not proven.
+def _answer(row: InboxRow, waited: bool) -> tuple[MessageState, Because | None]:
+    """Return the state and the reason that the sender is told.
 
-    That only a sender is told who has waited for the proof: to whoever did not, it is under way as well.
+    What is under way is still ours, what was entered is not proven. That only a sender is told who has waited for the
+    proof: to whoever did not, it is under way as well.
     """
     if row.state not in IN_FLIGHT | {MessageState.PENDING} or row.final:
-        return row.state, row.detail
+        return row.state, row.because
     if waited and row.state is MessageState.SUBMITTED:
-        return MessageState.UNKNOWN, "nothing has shown yet that a turn took it"
-    return MessageState.QUEUED, row.detail or (_STILL_GOING if row.attempt else "")
+        return MessageState.UNKNOWN, Because(Reason.NOT_SHOWN_YET)
+    return MessageState.QUEUED, row.because or (Because(Reason.UNDER_WAY) if row.attempt else None)

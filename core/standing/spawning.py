@@ -11,6 +11,7 @@ from core.domain.harness import Launch, SessionContext
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage
 from core.domain.observing import unfinished_tasks
 from core.domain.pane import Pane, Spawn, Survey
+from core.domain.reasons import Because, Reason
 from core.domain.session import HoldKind, Phase, SessionEvent, SessionRecord, Status
 from core.effects import Effect, effect
 from core.environment import chosen
@@ -323,7 +324,7 @@ def _commit_boot(
         system.inbox.advance(
             pasted,
             MessageState.SUBMITTED,
-            "given to the program as its argument",
+            Because(Reason.ARGUMENT),
             submitted_at=now,
             submits=1,
             final=not harness.traits.evidence,
@@ -333,7 +334,7 @@ def _commit_boot(
 def _void(system: System, row: InboxRow) -> None:
     if row.state is not MessageState.PENDING and row.state is not MessageState.QUEUED:
         row = system.inbox.advance(row, MessageState.PENDING)
-    system.inbox.advance(row, MessageState.CANCELLED, "a fresh start gave a new one")
+    system.inbox.advance(row, MessageState.CANCELLED, Because(Reason.NEW_BOOT))
 
 
 def _give_up(system: System, record: SessionRecord) -> None:

@@ -1,8 +1,21 @@
-"""Times as columns: ISO 8601 in UTC with microseconds, so that their text sorts as they do."""
+"""Values as columns.
+
+Times are ISO 8601 in UTC with microseconds, so that their text sorts as they do. A reason is two columns: its code, ""
+for none, and its arguments as a JSON object.
+"""
+
+from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
 
 from core.clock import from_iso, iso
+from core.domain.reasons import Because, code_of, stored
+from core.store.rows import column
+
+if TYPE_CHECKING:
+    import sqlite3
 
 
 def to_column(moment: datetime | None) -> str | None:
@@ -13,3 +26,13 @@ def to_column(moment: datetime | None) -> str | None:
 def from_column(text: str | None) -> datetime | None:
     """Return the time of a column's text."""
     return None if text is None else from_iso(text)
+
+
+def reason_to(because: Because | None) -> dict[str, str]:
+    """Return the columns `reason` and `reason_args` of a reason."""
+    return {"reason": code_of(because), "reason_args": because.given if because is not None else "{}"}
+
+
+def reason_from(found: sqlite3.Row) -> Because | None:
+    """Return the reason of a row's columns `reason` and `reason_args`. Raises ValueError that names what is odd."""
+    return column(found, "reason_args", partial(stored, found["reason"]))

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from core.redaction import Redactor
 
 _LOG = logger(__name__)
-_STATES = frozenset(state.value for state in MessageState)  #: what the detail of most events is
 
 
 class JsonEventLog:
@@ -85,7 +84,7 @@ class JsonEventLog:
         name: str | None = None,
         actor: str | None = None,
         reason: str | None = None,
-        detail: str | None = None,
+        detail: str | MessageState | None = None,
         instance: str | None = None,
         generation: int | None = None,
         message: str | None = None,
@@ -101,7 +100,7 @@ class JsonEventLog:
             "name": name,
             "actor": actor,
             "reason": self._redacted(reason),
-            "detail": self._redacted(detail),
+            "detail": detail.value if isinstance(detail, MessageState) else self._redacted(detail),
             "instance": instance,
             "generation": generation,
             "message": message,
@@ -112,7 +111,7 @@ class JsonEventLog:
         return json.dumps({key: value for key, value in line.items() if value is not None}) + "\n"
 
     def _redacted(self, text: str | None) -> str | None:
-        if not text or text in _STATES:
+        if not text:
             return text
         if self._redactor is None:
             from core.redaction import Redactor  # costs a third of what a short command takes

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from core.clock import Clock, from_iso, iso
 from core.domain.attachment import Attachment, Fetch, decoded, encoded
 from core.domain.binding import Binding
-from core.domain.message import CONFIRM, QUEUE_FULL, TRANSITIONS, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.message import TRANSITIONS, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.reasons import Because, Reason
 from core.errors import Refused
 from core.store import queries
-from core.store.columns import from_column, to_column
+from core.store.columns import from_column, reason_from, reason_to, to_column
 from core.store.rows import Rows, column
 from core.values import replace
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from core.store.database import SqliteDatabase
 
 _LATEST = 200  #: messages of a session among which a thread's latest ones are looked for
-_FIXED = {"message", "seq", "state", "detail", "updated_at"}
+_FIXED = {"message", "seq", "state", "because", "updated_at"}
 _CHANGEABLE = frozenset(InboxRow.__match_args__) - _FIXED
 
 
@@ -104,8 +105,8 @@ class SqliteInbox:
             "team": address.team,
             "channel": address.channel,
             "thread": address.thread,
-            "full": QUEUE_FULL,
-            "confirm": CONFIRM,
+            "full": Reason.QUEUE_FULL.value,
+            "confirm": Reason.CONFIRM.value,
         }
         return bool(self._database.read(queries.CLOSED, of)[0]["closed"])
 
@@ -117,7 +118,7 @@ class SqliteInbox:
         """Return how many rows are in each state, by the state's value; one that no row is in is missing."""
         return {found["state"]: found["rows"] for found in self._database.read(queries.MESSAGE_TALLY)}
 
-    def advance(self, row: InboxRow, state: MessageState, detail: str = "", **changes: Any) -> InboxRow:
+    def advance(self, row: InboxRow, state: MessageState, because: Because | None = None, **changes: Any) -> InboxRow:
         """Move a row on and return it as stored. `changes` name further columns of InboxRow.
 
         A cancelled row is committed durably: a person was told. Raises Refused if the row is no longer in the state and
@@ -127,7 +128,7 @@ class SqliteInbox:
             raise ValueError(f"message {row.message.id}: no step from {row.state.value} to {state.value}")
         if foreign := changes.keys() - _CHANGEABLE:
             raise ValueError(f"message {row.message.id}: {', '.join(sorted(foreign))} cannot be changed")
-        moved = replace(row, state=state, detail=detail, updated_at=self._clock.now(), **changes)
+        moved = replace(row, state=state, because=because, updated_at=self._clock.now(), **changes)
         durable = state is MessageState.CANCELLED
         if not self._database.write_alone(queries.ADVANCE_MESSAGE, _step(row, moved), durable=durable):
             raise _overtaken(row, self.get(row.message.id))
@@ -176,11 +177,11 @@ class SqliteInbox:
         """Return the messages of a chat that still wait for their files. Raises StoreBroken."""
         return self._fetches.all(queries.FILES_TO_FETCH, (channel_kind,))
 
-    def cancel_waiting(self, uid: str, detail: str) -> tuple[InboxRow, ...]:
+    def cancel_waiting(self, uid: str, because: Because) -> tuple[InboxRow, ...]:
         """Cancel every waiting row of the session, durably, and return them as stored."""
         with self._database.transaction(durable=True):
             ids = [found["id"] for found in self._database.read(queries.WAITING_IDS, (uid,))]
-            self._database.write(queries.CANCEL_WAITING, (detail, iso(self._clock.now()), uid))
+            self._database.write(queries.CANCEL_WAITING, (because.code, because.given, iso(self._clock.now()), uid))
             found = (self._database.read(queries.MESSAGE, (message_id,))[0] for message_id in ids)
             return self._rows.understood(found)[0]
 
@@ -228,7 +229,7 @@ def _step(row: InboxRow, moved: InboxRow) -> dict[str, Any]:
         "was_state": row.state.value,
         "was_attempt": row.attempt,
         "state": moved.state.value,
-        "detail": moved.detail,
+        **reason_to(moved.because),
         "updated_at": iso(moved.updated_at),
         "instance": moved.instance,
         "attempt": moved.attempt,
@@ -247,7 +248,7 @@ def _row(found: sqlite3.Row) -> InboxRow:
         message=_message(found),
         seq=found["seq"],
         state=column(found, "state", MessageState),
-        detail=found["detail"],
+        because=reason_from(found),
         updated_at=column(found, "updated_at", from_iso),
         instance=found["instance"],
         attempt=found["attempt"],

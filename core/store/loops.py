@@ -255,6 +255,7 @@ def _run_columns(run: LoopRun) -> dict[str, Any]:
         "slot": iso(run.slot),
         "lease_until": iso(run.lease_until),
         "last": int(run.last),
+        "deferred": int(run.deferred),
         "taken_at": to_column(run.taken_at),
     }
 
@@ -275,4 +276,5 @@ def _run(found: sqlite3.Row) -> LoopRun:
         instance=found["instance"],
         outcome=found["outcome"],
         detail=found["detail"],
+        deferred=bool(found["deferred"]),
     )

@@ -1,13 +1,26 @@
-"""The database's layout as numbered steps. A released step is never edited: a change is a new step at the end."""
+"""The database's layout as numbered steps. A released step is never edited: a change is a new step at the end.
+
+A step is a row of statements, and of functions where SQL cannot say it: each is given the connection, in the one
+transaction of all steps that are missing.
+"""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from core.errors import StoreBroken
 
 _OPEN_STATES = "('pending', 'queued', 'claimed', 'pasted', 'submitted')"
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
+Part = str | Callable[[sqlite3.Connection], None]
+
+
+def _into_codes(connection: sqlite3.Connection) -> None:
+    from core.store.oldwords import into_codes  # once in the life of a database
+
+    into_codes(connection)
+
+
+MIGRATIONS: tuple[tuple[Part, ...], ...] = (
     (
         """
         CREATE TABLE inbox (
@@ -341,10 +354,18 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE ended_turns (instance TEXT, turn TEXT, at TEXT NOT NULL, "
         "PRIMARY KEY (instance, turn)) WITHOUT ROWID",
     ),
+    (
+        "ALTER TABLE inbox RENAME COLUMN detail TO reason",  # to drop it needs SQLite 3.35
+        "ALTER TABLE inbox ADD COLUMN reason_args TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE note_waits ADD COLUMN reason_args TEXT NOT NULL DEFAULT '{}'",
+        _into_codes,
+        "ALTER TABLE loop_runs ADD COLUMN deferred INTEGER NOT NULL DEFAULT 0",
+        "UPDATE loop_runs SET deferred = 1, detail = '' WHERE detail = 'deferred'",
+    ),
 )
 
 
-def migrate(connection: sqlite3.Connection, place: str, steps: Sequence[Sequence[str]] = MIGRATIONS) -> bool:
+def migrate(connection: sqlite3.Connection, place: str, steps: Sequence[Sequence[Part]] = MIGRATIONS) -> bool:
     """Bring the database to the latest layout, each missing step once, all in one transaction; tell if it was empty.
 
     `connection` is in autocommit mode; `place` names the file in messages. Raises sqlite3.Error, and StoreBroken for a
@@ -360,8 +381,11 @@ def migrate(connection: sqlite3.Connection, place: str, steps: Sequence[Sequence
         for step in steps[
             _version(connection, place, len(steps)) :
         ]:  # asked again: another process may have been first
-            for statement in step:
-                connection.execute(statement)
+            for part in step:
+                if isinstance(part, str):
+                    connection.execute(part)
+                else:
+                    part(connection)
         connection.execute(f"PRAGMA user_version = {len(steps)}")
         connection.execute("COMMIT")
         return begins

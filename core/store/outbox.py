@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from core.clock import Clock, iso
 from core.domain.buttons import Button, Press
+from core.domain.reasons import said
 from core.errors import Refused
 from core.ports import MOVED, NewPost, NoteWait, OutboundKind, OutboxRow, PostState
 from core.store import queries
-from core.store.columns import from_column, to_column
+from core.store.columns import from_column, reason_from, to_column
 from core.store.rows import Rows, column
 from core.values import replace
 
@@ -104,14 +105,13 @@ class SqliteOutbox:
         with self._database.transaction(durable=False):
             if not wait.doubtful:
                 self._database.write(queries.MOVE_WAIT, (MOVED, wait.message, note))
-            self._database.write(queries.NOTE_WAIT, (note, wait.message, wait.reason, wait.remedy, wait.doubtful))
+            why = wait.because
+            values = (note, wait.message, why.code, why.given, wait.remedy, wait.doubtful)
+            self._database.write(queries.NOTE_WAIT, values)
 
     def waits_in(self, note: str) -> tuple[NoteWait, ...]:
         """Return the messages that a note tells of, in the order in which they go in. Raises StoreBroken."""
-        found = self._database.read(queries.WAITS_IN, (note,))
-        return tuple(
-            NoteWait(row["message"], row["reason"], row["remedy"], row["ended"], bool(row["doubtful"])) for row in found
-        )
+        return tuple(_wait(row) for row in self._database.read(queries.WAITS_IN, (note,)))
 
     def end_wait(self, note: str, message: str, ended: str) -> None:
         """Note how a message's waiting ended, as its note is told to say. Raises StoreBroken."""
@@ -232,6 +232,11 @@ def _buttons(column: str) -> tuple[Button, ...]:
         Button(Press(press), target, label, (question, option), style)
         for press, target, label, question, option, style in found
     )
+
+
+def _wait(found: sqlite3.Row) -> NoteWait:
+    why = reason_from(found) or said("")
+    return NoteWait(found["message"], why, found["remedy"], found["ended"], bool(found["doubtful"]))
 
 
 def _row(found: sqlite3.Row) -> OutboxRow:

@@ -19,7 +19,7 @@ _OPEN_POST = "state IN ('pending', 'sending')"
 
 ADD_MESSAGE = """
     INSERT INTO inbox (id, key, uid, name, generation, kind, actor, who, via, marker, text, raw, order_us,
-                       created_at, from_kind, from_team, from_channel, from_thread, from_ts, state, detail, updated_at)
+                       created_at, from_kind, from_team, from_channel, from_thread, from_ts, state, reason, updated_at)
     VALUES (:id, :key, :uid, :name, :generation, :kind, :actor, :who, :via, :marker, :text, :raw, :order_us,
             :created_at, :from_kind, :from_team, :from_channel, :from_thread, :from_ts, 'pending', '', :updated_at)
     ON CONFLICT (key) DO NOTHING
@@ -49,9 +49,9 @@ CHECK_MESSAGES = f"""
 """
 MESSAGE_TALLY = "SELECT state, count(*) AS rows FROM inbox GROUP BY state"
 ADVANCE_MESSAGE = """
-    UPDATE inbox SET state = :state, detail = :detail, updated_at = :updated_at, instance = :instance,
-        attempt = :attempt, attempt_deadline = :attempt_deadline, pasted_at = :pasted_at, submitted_at = :submitted_at,
-        submits = :submits, stashed = :stashed, final = :final, queued_at = :queued_at
+    UPDATE inbox SET state = :state, reason = :reason, reason_args = :reason_args, updated_at = :updated_at,
+        instance = :instance, attempt = :attempt, attempt_deadline = :attempt_deadline, pasted_at = :pasted_at,
+        submitted_at = :submitted_at, submits = :submits, stashed = :stashed, final = :final, queued_at = :queued_at
     WHERE id = :id AND state = :was_state AND attempt = :was_attempt
 """
 OF_THREAD = f"""
@@ -65,10 +65,9 @@ OF_THREAD = f"""
 CLOSED = f"""
     SELECT EXISTS (
         SELECT 1 FROM inbox INDEXED BY inbox_of_session
-        WHERE uid = :uid AND state = 'refused' AND substr(detail, 1, length(:full)) = :full AND {_IN_THREAD} AND seq > (
+        WHERE uid = :uid AND state = 'refused' AND reason = :full AND {_IN_THREAD} AND seq > (
             SELECT min(seq) FROM inbox INDEXED BY inbox_open
-            WHERE uid = :uid AND {_OPEN} AND {_WAITING} AND {_MESSAGE}
-                AND substr(detail, 1, length(:confirm)) <> :confirm
+            WHERE uid = :uid AND {_OPEN} AND {_WAITING} AND {_MESSAGE} AND reason <> :confirm
         )
     ) AS closed
 """
@@ -76,7 +75,8 @@ WAITING_IDS = (
     f"SELECT id FROM inbox INDEXED BY inbox_open WHERE uid = ? AND {_OPEN} AND {_WAITING} ORDER BY order_us, seq"
 )
 CANCEL_WAITING = f"""
-    UPDATE inbox SET state = 'cancelled', detail = ?, updated_at = ? WHERE uid = ? AND {_OPEN} AND {_WAITING}
+    UPDATE inbox SET state = 'cancelled', reason = ?, reason_args = ?, updated_at = ?
+    WHERE uid = ? AND {_OPEN} AND {_WAITING}
 """
 
 # ---------------------------------------------------------------- outbox
@@ -114,8 +114,9 @@ OVERTAKEN = (
     f"SELECT 1 FROM outbox WHERE channel_kind = ? AND uid = ? AND seq > ? AND {_OPEN_POST} AND edits = ? LIMIT 1"
 )
 NOTE_WAIT = """
-    INSERT INTO note_waits (note, message, reason, remedy, doubtful) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT (note, message) DO UPDATE SET reason = excluded.reason, remedy = excluded.remedy, ended = ''
+    INSERT INTO note_waits (note, message, reason, reason_args, remedy, doubtful) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (note, message) DO UPDATE
+    SET reason = excluded.reason, reason_args = excluded.reason_args, remedy = excluded.remedy, ended = ''
 """
 MOVE_WAIT = "UPDATE note_waits SET ended = ? WHERE message = ? AND note <> ? AND doubtful = 0"
 WAITS_IN = """
@@ -405,7 +406,7 @@ RUN = "SELECT * FROM loop_runs WHERE id = ?"
 MOVE_RUN = """
     UPDATE loop_runs SET state = :state, claimer = :claimer, lease_until = :lease_until, last = :last,
         message_id = :message_id, taken_at = :taken_at, instance = :instance, outcome = :outcome, detail = :detail,
-        updated_at = :updated_at
+        deferred = :deferred, updated_at = :updated_at
     WHERE id = :id AND state = :was_state AND claimer = :was_claimer AND lease_until = :was_lease
 """
 FORGET_LOOPS = ("DELETE FROM loop_runs WHERE uid = ?", "DELETE FROM loops WHERE uid = ?")

@@ -18,10 +18,11 @@ from typing import Any
 from bot.workspace.thread import WorkspaceThread
 from core.config.loading import load
 from core.domain.capability import Capability, Grade
-from core.domain.framing import AS_PASTED
 from core.domain.message import MessageState
+from core.domain.reasons import Reason
 from core.domain.rows import Row
 from core.domain.session import Outcome
+from core.domain.texts import text as text_of
 from core.errors import CoreError
 from core.standing.interrupting import interrupt_standing
 from core.standing.listing import get_standing, list_standing
@@ -42,6 +43,7 @@ LATENCY = 5.0  #: seconds in which what a program does must have reached the row
 REST = 2.0  #: seconds in which a paused session is watched
 TICK = 0.01  #: seconds by which two clocks of one machine may seem to differ
 QUIET = 2.0  #: seconds without any change after which a drive is over
+_AS_PASTED = text_of(Reason.AS_PASTED)
 UNDER_WAY = ("pending", "queued", "claimed", "pasted", "submitted", "accepted")
 NOT_TAKEN = frozenset({MessageState.PENDING, MessageState.QUEUED, MessageState.UNKNOWN})
 
@@ -178,7 +180,7 @@ def _of_messages(case: Case, events: Sequence[Mapping[str, Any]]) -> Iterator[st
             if event["event"] != "standing.confirmed" or event["message"] != row.message.id:
                 continue
             proof = taken if event["detail"] == "confirmed" else has
-            if is_wrapped(proof) is not (event.get("reason") == AS_PASTED):
+            if is_wrapped(proof) is not (event.get("reason") == _AS_PASTED):
                 yield f"the event of {text!r} told whether its model gets it as pasted, and it is not so"
             if not any(deed.at <= _epoch(event["ts"]) + TICK for deed in proof):
                 yield f"{text!r} was told as {event['detail']} before it was so"
@@ -237,7 +239,7 @@ def of_answers(case: Case) -> Iterator[str]:
             had = [deed for deed in case.deeds(wanted) if told.detail in deed.text and deed.at <= told.ended + TICK]
             if not had:
                 yield f"say answered {told.outcome} for {told.detail!r}, and it was not so"
-            elif is_wrapped(had) is not (AS_PASTED in told.words):
+            elif is_wrapped(had) is not (_AS_PASTED in told.words):
                 yield f"say told of {told.detail!r} whether its model gets it as pasted, and it is not so"
         if told.verb == "interrupt" and told.outcome == Outcome.INTERRUPTED.value:
             over = [deed for deed in case.deeds("over") if told.began <= deed.at <= told.ended + TICK]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from core.domain.reasons import code_of
 from core.domain.rights import Verb
 from core.errors import InvalidValue
 from core.surfaces.cli.printing import EXIT_OK, print_json, print_line, print_queue
@@ -114,7 +115,8 @@ def confirm_command(session: Session, message_id: str) -> int:
 def _report_message(session: Session, row: "InboxRow", done: str) -> int:
     message = row.message
     if session.json:
-        print_json({"id": message.id, "name": message.name, "state": row.state.value, "detail": row.detail})
+        told = {"state": row.state.value, "reason": code_of(row.because), "detail": row.detail}
+        print_json({"id": message.id, "name": message.name, **told})
     else:
         print_line(f"{message.name}: {message.id} is {done}")
     return EXIT_OK

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from core.delivery.deliverer import Deliverer
-from core.domain import delivering
 from core.domain.harness import Launch, SessionContext
 from core.domain.message import MessageState
 from core.domain.pane import Paste, Receipt, Written
+from core.domain.reasons import Reason
 from core.domain.session import Outcome
 from core.errors import InvalidValue, NotPermitted, NotRunning, Refused, UnknownSession
 from core.harness.bundled import BundledHarness
@@ -188,7 +188,7 @@ def test_a_message_waits_while_somebody_types(scribe: System, typist: Typist) ->
     said = say(scribe, "scribe", "hello", actor=ACTOR, wait=1)
 
     assert said.state is S.QUEUED
-    assert delivering.TYPING in said.messages[0]
+    assert said.reason == Reason.TYPING
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_a_frozen_tmux_answers_in_time_and_gets_nothing_after_the_expiry(
     states = finish(soon)
 
     assert said.state is S.QUEUED
-    assert delivering.SILENT in said.messages[0]
+    assert said.reason == Reason.SILENT
     assert states == [S.EXPIRED]
     settle(soon)
     assert not any("never mind" in text for text in taken(soon))

@@ -10,6 +10,7 @@ from core.domain.buttons import Press
 from core.domain.framing import framed
 from core.domain.harness import TextTaken
 from core.domain.message import InboxRow
+from core.domain.reasons import said
 from core.ports import Binding
 from core.session.notes import note_for
 from core.sight.evidence import settle_by
@@ -55,10 +56,11 @@ def _doubt(thread: Thread, count: int) -> list[InboxRow]:
     """Write replies that were pasted, and of which nobody can tell what became: their senders are told."""
     uid, instance = record_of(thread.system)
     thread.commit(count)
+    why = said("no record shows it")
     for row in rows(thread.system):
         claimed = thread.system.inbox.advance(row, S.CLAIMED, instance=instance, attempt=1)
-        moved = thread.system.inbox.advance(claimed, S.UNKNOWN, "no record shows it")
-        note = note_for(thread.system, moved, S.UNKNOWN, moved.detail, "look at its terminal")
+        moved = thread.system.inbox.advance(claimed, S.UNKNOWN, why)
+        note = note_for(thread.system, moved, S.UNKNOWN, why, "look at its terminal")
         assert note is not None
         thread.system.outbox.add([note])
     thread.deliver()

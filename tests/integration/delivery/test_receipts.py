@@ -5,12 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from core.delivery.deliverer import NOT_TAKEN, Deliverer
+from core.delivery.deliverer import Deliverer
 from core.domain.activity import Activity, ActivityState
 from core.domain.framing import framed
 from core.domain.harness import HarnessEvent, PromptReported, TextQueued, TextReturned, TextTaken, ToolStarted
 from core.domain.message import InboxRow, MessageState
-from core.sight.evidence import AT_TERMINAL, settle_by
+from core.domain.reasons import Reason
+from core.sight.evidence import settle_by
 from core.standing.pausing import pause_standing
 from core.standing.saying import say
 from core.system import System
@@ -95,7 +96,7 @@ def test_what_came_back_into_the_input_line_is_said_or_kept(scribe: System, paus
     after = told(scribe, row, TextReturned(text, scribe.clock.now() + 2 * SECOND))
 
     assert after.state is (S.PENDING if paused else S.UNKNOWN)
-    assert paused or after.detail == AT_TERMINAL
+    assert paused or after.reason is Reason.AT_TERMINAL
 
 
 def test_a_record_that_is_read_again_takes_nothing_back(scribe: System) -> None:
@@ -137,7 +138,7 @@ def test_what_an_idle_harness_never_took_is_said(scribe: System) -> None:
         return rows(scribe)[-1].state is S.UNKNOWN
 
     wait_until(given_up, "it is said")
-    assert rows(scribe)[-1].detail == NOT_TAKEN
+    assert rows(scribe)[-1].reason is Reason.NOT_TAKEN
 
 
 def test_a_person_who_takes_the_queue_back_and_sends_it_confirms_it(scribe: System, private: PrivateTmux) -> None:

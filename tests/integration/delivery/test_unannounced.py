@@ -16,10 +16,10 @@ from core.delivery.deliverer import Deliverer
 from core.domain.activity import ActivityState
 from core.domain.asking import Request, RequestKind, RequestState
 from core.domain.buttons import Role
-from core.domain.delivering import NO_INPUT_LINE
-from core.domain.gate import Observed, seen_reason
 from core.domain.message import MessageState
 from core.domain.pane import Receipt
+from core.domain.reasons import Reason
+from core.domain.texts import text
 from core.effects import Effect
 from core.observing.asking import Requests
 from core.ports import Binding, IncomingPress, IncomingReply, OutboxRow, PostState
@@ -164,7 +164,7 @@ def test_nothing_is_typed_into_a_dialog_that_nobody_announced(bound: System, tol
     service.until(lambda: state(bound, "not an answer") is S.CONFIRMED, "it goes in afterwards")
 
     assert said.state is S.QUEUED
-    assert seen_reason(Observed.DIALOG) in " ".join(said.messages)
+    assert text(Reason.DIALOG) in " ".join(said.messages)
     assert "❯ red" in during
     assert times(bound, "not an answer") == 1
     assert "You chose: red" in screen(bound)
@@ -200,7 +200,7 @@ def test_nothing_is_typed_into_a_view_without_an_input_line(bound: System) -> No
     service.until(lambda: state(bound, "meanwhile") is S.CONFIRMED, "it goes in")
 
     assert held[0] is S.QUEUED
-    assert NO_INPUT_LINE in held[1]
+    assert text(Reason.NO_INPUT_LINE) in held[1]
     assert len(seen.rows) == 49  # it was let draw anew, and is a view still
     assert "a view" in "\n".join(seen.rows)
     assert times(bound, "meanwhile") == 1
@@ -216,7 +216,7 @@ def test_an_input_line_is_looked_for_before_anything_is_said(bound: System) -> N
     said = say(bound, "scribe", "the first", actor=ACTOR, wait=2)
 
     assert said.state is S.QUEUED
-    assert NO_INPUT_LINE in " ".join(said.messages)
+    assert text(Reason.NO_INPUT_LINE) in " ".join(said.messages)
     assert not any("the first" in text for text in taken(bound))
 
 
@@ -233,9 +233,9 @@ def test_of_a_version_that_was_tried_the_input_line_is_known_from_the_first_on(b
     at_first = say(bound, "scribe", "the first", actor=ACTOR, wait=1)
     later = say(bound, "scribe", "the second", actor=ACTOR, wait=20)
 
-    assert NO_INPUT_LINE not in " ".join(at_first.messages)
+    assert text(Reason.NO_INPUT_LINE) not in " ".join(at_first.messages)
     assert later.state is S.QUEUED
-    assert NO_INPUT_LINE in " ".join(later.messages)
+    assert text(Reason.NO_INPUT_LINE) in " ".join(later.messages)
     assert len(taken(bound)) == 1
 
 

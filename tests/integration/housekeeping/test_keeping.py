@@ -12,6 +12,7 @@ from core.conversation.changing import Changes
 from core.conversation.pressing import UNKNOWN_BUTTON, Presses
 from core.domain.buttons import Button, Press
 from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.reasons import Because, Reason
 from core.effects import Effect
 from core.errors import Refused
 from core.observing.asking import Requests
@@ -41,7 +42,7 @@ def refused(system: System, message: NewMessage) -> None:
     system.inbox.add([message])
     row = system.inbox.get(message.id)
     assert row is not None
-    system.inbox.advance(row, MessageState.REFUSED, "it is not running")
+    system.inbox.advance(row, MessageState.REFUSED, Because(Reason.DOWN))
 
 
 def sent(system: System, post: NewPost, ts: str = "1.1") -> None:

@@ -7,9 +7,10 @@ import pytest
 
 from core.domain.activity import ActivityState
 from core.domain.message import MessageState
+from core.domain.reasons import Reason
 from core.domain.session import HoldKind, Live, Outcome
+from core.domain.texts import text
 from core.errors import NotRunning, Refused, UnknownSession
-from core.observing.noticing import LEFT_OVER
 from core.standing.lifecycle import start_all, stop_all
 from core.standing.listing import get_standing
 from core.standing.pausing import pause_standing
@@ -463,7 +464,7 @@ def test_a_task_that_a_stop_ended_is_told_at_the_next_start_and_posts_nothing(sc
 
     wait_until(lambda: "<task-notification>" in turns(scribe)[-1], "the harness tells it")
     wait_for(scribe, ActivityState.IDLE)
-    assert LEFT_OVER in [event["reason"] for event in events(scribe, "standing.suppressed")]
+    assert text(Reason.LEFT_OVER) in [event["reason"] for event in events(scribe, "standing.suppressed")]
 
 
 def test_what_a_person_types_under_a_pause_is_never_blocked(scribe: System, private: PrivateTmux) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from core.domain.activity import ActivityState
 from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.reasons import Because, Reason
 from core.errors import Refused, UnknownMessage, UnknownSession
 from core.names import new_marker, new_message_id
 from core.ports import OutboundKind, PostState
@@ -67,9 +68,10 @@ def test_the_queue_tells_order_state_and_length(paused: System) -> None:
     with_text = queue_of(paused, "scribe").to_json(text=True)
 
     assert (queue["name"], queue["limit"]) == ("scribe", paused.settings.limits.queued_per_session)
-    assert [(m["length"], m["state"], m["detail"], m["kind"], m["actor"]) for m in queue["messages"]] == [
-        (5, "queued", "it is paused", "say", ACTOR),
-        (10, "queued", "it is paused, 1 ahead", "say", ACTOR),
+    keys = ("length", "state", "reason", "detail", "kind", "actor")
+    assert [tuple(message[key] for key in keys) for message in queue["messages"]] == [
+        (5, "queued", "paused", "it is paused", "say", ACTOR),
+        (10, "queued", "paused", "it is paused, 1 ahead", "say", ACTOR),
     ]
     assert all("text" not in message and message["ageSeconds"] >= 0 for message in queue["messages"])
     assert [message["text"] for message in with_text["messages"]] == ["first", "the second"]
@@ -78,17 +80,17 @@ def test_the_queue_tells_order_state_and_length(paused: System) -> None:
 def test_the_queue_counts_what_is_still_ahead(paused: System) -> None:
     """Its details were written when each message came, and one before them was cancelled since."""
     first, second, third = (waiting_message(paused, "scribe") for _ in range(3))
-    for row, detail in ((first, "it is paused"), (second, "it is paused, 1 ahead"), (third, "it is paused, 2 ahead")):
+    for ahead, row in enumerate((first, second, third)):
         waiting = paused.inbox.get(row.id)
         assert waiting is not None
-        paused.inbox.advance(waiting, S.QUEUED, detail)
+        paused.inbox.advance(waiting, S.QUEUED, Because(Reason.PAUSED, {"ahead": ahead}))
 
     cancel_message(paused, second.id, "cli:bob")
-    one_less = [message.row.detail for message in queue_of(paused, "scribe").messages]
+    one_less = [message.detail for message in queue_of(paused, "scribe").messages]
     cancel_message(paused, first.id, "cli:bob")
 
     assert one_less == ["it is paused", "it is paused, 1 ahead"]
-    assert [message.row.detail for message in queue_of(paused, "scribe").messages] == ["it is paused"]
+    assert [message.detail for message in queue_of(paused, "scribe").messages] == ["it is paused"]
 
 
 def test_an_empty_queue_and_an_unknown_name(system: System) -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from core.domain.activity import ActivityState
-from core.domain.delivering import CONFIRM, FETCHING, NEEDS_SERVICE
 from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.reasons import Because, Reason
 from core.names import new_marker, new_message_id
 from core.standing.interrupting import interrupt_standing
 from core.standing.pausing import pause_standing
@@ -20,6 +20,7 @@ from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, World, recorded
 
 S = MessageState
+LATE = Because(Reason.CONFIRM, {"late": "written long ago"})
 _LONG = 15.0  #: seconds: half of what a resume takes at most, and many times what it takes where nothing can go in
 WAITS = "no service is running, and 1 wait still"
 
@@ -46,8 +47,8 @@ def resumed(system: System) -> tuple[str, float]:
     return answer.sessions[0].detail, time.monotonic() - began
 
 
-def reply(system: System, detail: str = "") -> NewMessage:
-    """Commit a reply from a thread, which waits for what `detail` says, and return it."""
+def reply(system: System, because: Because) -> NewMessage:
+    """Commit a reply from a thread, which waits for what `because` says, and return it."""
     record, now, ident = recorded(system, "scribe"), system.clock.now(), new_message_id()
     address = ReplyAddress("slack", "T1", "C1", "1.1", f"{now.timestamp():.6f}")
     message = NewMessage(
@@ -57,7 +58,7 @@ def reply(system: System, detail: str = "") -> NewMessage:
     system.inbox.add([message])
     row = system.inbox.get(ident)
     assert row is not None
-    system.inbox.advance(row, S.QUEUED, detail)
+    system.inbox.advance(row, S.QUEUED, because)
     return message
 
 
@@ -84,22 +85,22 @@ def test_a_notice_behind_a_turn_that_runs_waits_and_holds_no_resume_up(system: S
     assert times(system, "<task-notification>") == 1
 
 
-@pytest.mark.parametrize("detail", [f"{CONFIRM}, for it was written long ago", FETCHING, NEEDS_SERVICE])
-def test_a_reply_that_only_others_can_let_in_holds_no_resume_up(paused: System, detail: str) -> None:
+@pytest.mark.parametrize("because", [LATE, Because(Reason.FETCHING), Because(Reason.NEEDS_SERVICE)])
+def test_a_reply_that_only_others_can_let_in_holds_no_resume_up(paused: System, because: Because) -> None:
     """A person must say so, or a service: it waits on, and the answer says that."""
-    message = reply(paused, detail)
+    message = reply(paused, because)
 
     said, took = resumed(paused)
 
     row = paused.inbox.get(message.id)
     assert row is not None
-    assert (said, row.state, row.detail) == (f"1 message waited; {WAITS}", S.QUEUED, detail)
+    assert (said, row.state, row.because) == (f"1 message waited; {WAITS}", S.QUEUED, because)
     assert took < _LONG
 
 
 def test_what_a_person_must_confirm_first_keeps_nothing_behind_it(paused: System) -> None:
     """What was said after it goes in, and is told as gone in."""
-    reply(paused, f"{CONFIRM}, for it was written long ago")
+    reply(paused, LATE)
     tell(paused, "said later")
 
     said, took = resumed(paused)

@@ -5,6 +5,7 @@ from datetime import timedelta
 from core.domain.activity import Activity, ActivityState
 from core.domain.loop import Held, LoopStatus, RunState
 from core.domain.message import MessageState
+from core.domain.reasons import Because, Reason
 from core.domain.session import Hold, HoldKind, Status
 from core.loops.verbs import Asker, schedule_next_run
 from core.standing.cancelling import cancel_queue
@@ -170,7 +171,7 @@ def test_a_cancelled_run_ends_it_and_says_whose_word_that_was(simulation: Simula
     simulation.system.ingest("s-scribe")
     simulation.pass_time(minutes=6)
     [row] = simulation.system.inbox.unsettled("s-scribe")
-    simulation.system.inbox.advance(row, MessageState.CANCELLED, "cancelled by cli:ann")
+    simulation.system.inbox.advance(row, MessageState.CANCELLED, Because(Reason.CANCELLED_BY, {"actor": "cli:ann"}))
 
     simulation.turn()
 

@@ -9,6 +9,7 @@ from core.config.settings import HarnessDeclaration
 from core.delivery.deliverer import Deliverer
 from core.domain.loop import LoopStatus, RunState
 from core.domain.message import Kind, MessageState
+from core.domain.reasons import Because, Reason
 from core.ports import Binding, Locks
 from core.sight.situations import Looker
 from core.values import replace
@@ -209,7 +210,7 @@ def test_one_tick_that_was_cancelled_is_not_a_failure(simulation: Simulation) ->
     simulation.system.ingest("s-scribe")
     simulation.pass_time(minutes=5)
     [row] = simulation.system.inbox.unsettled("s-scribe")
-    simulation.system.inbox.advance(row, MessageState.CANCELLED, "cancelled by cli:ann")
+    simulation.system.inbox.advance(row, MessageState.CANCELLED, Because(Reason.CANCELLED_BY, {"actor": "cli:ann"}))
 
     simulation.turn()
 

@@ -7,6 +7,7 @@ import pytest
 from core.domain.collecting import Keep
 from core.domain.loop import Held, LoopStatus
 from core.domain.message import MessageState
+from core.domain.reasons import said
 from core.domain.session import HoldKind, Idle, LastExit
 from core.loops.verbs import Asker, stop_loop
 from core.standing.dying import tell_end, tell_server_lost
@@ -42,7 +43,7 @@ def test_it_is_tried_again_in_a_session_that_nobody_has_observed(simulation: Sim
         simulation.clock.pause(301)
         simulation.scheduler.turn()
         [row] = simulation.system.inbox.unsettled("s-scribe")
-        simulation.system.inbox.advance(row, MessageState.FAILED, "it could not be written")
+        simulation.system.inbox.advance(row, MessageState.FAILED, said("it could not be written"))
         simulation.scheduler.turn()
 
     after = simulation.now(loop)
@@ -60,7 +61,7 @@ def test_an_ordinary_loop_still_defers_when_unobserved(simulation: Simulation) -
     simulation.clock.pause(301)
     simulation.scheduler.turn()
     [row] = simulation.system.inbox.unsettled("s-scribe")
-    simulation.system.inbox.advance(row, MessageState.FAILED, "it could not be written")
+    simulation.system.inbox.advance(row, MessageState.FAILED, said("it could not be written"))
 
     simulation.scheduler.turn()
 

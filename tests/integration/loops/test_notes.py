@@ -7,6 +7,7 @@ import pytest
 from core.config.settings import DeclaredLoop
 from core.domain.loop import OPEN, Held, Loop, LoopStatus
 from core.domain.message import MessageState
+from core.domain.reasons import Because, Reason
 from core.domain.session import LastExit, Phase
 from core.loops.declaring import carry_out, digest_of
 from core.loops.verbs import Asker, stop_loop
@@ -152,7 +153,7 @@ def its_run_cancelled(simulation: Simulation) -> Loop:
     simulation.system.ingest("s-scribe")
     simulation.pass_time(minutes=6)
     [row] = simulation.system.inbox.unsettled("s-scribe")
-    simulation.system.inbox.advance(row, MessageState.CANCELLED, "cancelled by cli:ann")
+    simulation.system.inbox.advance(row, MessageState.CANCELLED, Because(Reason.CANCELLED_BY, {"actor": "cli:ann"}))
     simulation.turn()
     return loop
 

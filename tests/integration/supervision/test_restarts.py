@@ -12,6 +12,7 @@ import pytest
 
 from core.domain.gate import Action, Observed, Wake
 from core.domain.message import MessageState
+from core.domain.reasons import Reason
 from core.domain.session import Hold, HoldKind, Outcome, SessionRecord
 from core.ports import OutboundKind
 from core.sight.situations import Looker
@@ -317,7 +318,7 @@ def test_a_failed_hold_is_refused_like_a_stop(system: System) -> None:
 
     assert row.hold is not None
     assert decision.action is Action.REFUSE
-    assert "crashed too often" in decision.reason
+    assert decision.because.reason is Reason.FAILED
     assert message.name == "scribe"
 
 

@@ -33,7 +33,7 @@ def bindings(tmp_path: Path, clock: StandingClock) -> Iterator[SqliteBindings]:
 def reply(clock: StandingClock, address: ReplyAddress | None = _ADDRESS) -> InboxRow:
     """Return a row that is committed now."""
     message = a_message(kind=Kind.REPLY, created_at=clock.now(), address=address)
-    return InboxRow(message, 1, MessageState.PENDING, "", clock.now())
+    return InboxRow(message, 1, MessageState.PENDING, None, clock.now())
 
 
 def sweep(gaps: CatchingUp) -> None:

@@ -30,18 +30,20 @@ from core.domain.gate import Action, Decision
 from core.domain.harness import IdPolicy, Traits
 from core.domain.message import IN_FLIGHT, WAITING, InboxRow, Kind, MessageState, NewMessage
 from core.domain.pane import Receipt
+from core.domain.reasons import Because, Reason
 
 S = MessageState
+IS_PAUSED = Because(Reason.PAUSED, {"ahead": 0})
 T0 = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 CLAUDE = Traits(IdPolicy.PREASSIGNED, evidence=True, queues_input=True, clear=b"\x15", stash=b"\x13")
 MUTE = Traits(IdPolicy.NONE)
 TIMING = Timing(timedelta(seconds=5), timedelta(seconds=30), timedelta(minutes=60))
-DELIVER = Decision(Action.DELIVER, False, "it is idle", "")
-QUEUE = Decision(Action.QUEUE, True, "a turn is running", "later")
-PERMISSION = Decision(Action.QUEUE, True, "it waits for a permission", "attach")
-SILENT = Decision(Action.QUEUE, True, delivering.SILENT, "later")
-PAUSED = Decision(Action.QUEUE, True, "it is paused", "resume")
-REFUSE = Decision(Action.REFUSE, True, "it was stopped", "start it")
+DELIVER = Decision(Action.DELIVER, False, Because(Reason.IDLE), "")
+QUEUE = Decision(Action.QUEUE, True, Because(Reason.BUSY), "later")
+PERMISSION = Decision(Action.QUEUE, True, Because(Reason.PERMISSION), "attach")
+SILENT = Decision(Action.QUEUE, True, Because(Reason.SILENT), "later")
+PAUSED = Decision(Action.QUEUE, True, IS_PAUSED, "resume")
+REFUSE = Decision(Action.REFUSE, True, Because(Reason.STOPPED), "start it")
 
 
 def after(seconds: float) -> datetime:
@@ -52,7 +54,7 @@ def after(seconds: float) -> datetime:
 def row(state: MessageState = S.PENDING, kind: Kind = Kind.SAY, **changes: Any) -> InboxRow:
     """Return a row of generation 3."""
     message = NewMessage("m-1", "k", "s-1", "scribe", 3, kind, "cli:a", "a", "cli", "k3f9x2", "hi", False, 0, T0)
-    return replace(InboxRow(message, 1, state, "", T0), **changes)
+    return replace(InboxRow(message, 1, state, None, T0), **changes)
 
 
 def claimed(**changes: Any) -> InboxRow:
@@ -92,15 +94,15 @@ def test_an_attempt_never_outlives_the_row() -> None:
 
 def test_a_row_that_waited_for_no_expiring_reason_is_delivered_however_old() -> None:
     """What was queued by a turn or a missing service does not expire."""
-    old = row(S.QUEUED, detail="a turn is running")
+    old = row(S.QUEUED, because=Because(Reason.BUSY))
 
     assert step(situation(old), after(7200)) == Attempt(after(7205))
 
 
-@pytest.mark.parametrize("detail", sorted(delivering.EXPIRING))
-def test_a_row_that_waited_for_tmux_or_a_typist_expires(detail: str) -> None:
+@pytest.mark.parametrize("reason", sorted(delivering.EXPIRING))
+def test_a_row_that_waited_for_tmux_or_a_typist_expires(reason: Reason) -> None:
     """Such a row is never delivered after its hour, even when the way is free again."""
-    chosen = step(situation(row(S.QUEUED, detail=detail)), after(3600))
+    chosen = step(situation(row(S.QUEUED, because=Because(reason))), after(3600))
 
     assert isinstance(chosen, Settle)
     assert (chosen.state, chosen.note) == (S.EXPIRED, True)
@@ -117,7 +119,7 @@ def test_a_row_expires_while_tmux_is_silent() -> None:
 @pytest.mark.parametrize("state", [S.PENDING, S.QUEUED])
 def test_nothing_expires_under_a_pause(state: MessageState) -> None:
     """However old it is, and whatever tmux does meanwhile."""
-    waiting = row(state, detail="it is paused" if state is S.QUEUED else "")
+    waiting = row(state, because=IS_PAUSED if state is S.QUEUED else None)
 
     chosen = step(situation(waiting, decision=SILENT, pane=PaneState.SILENT, paused=True), after(7200))
 
@@ -126,8 +128,8 @@ def test_nothing_expires_under_a_pause(state: MessageState) -> None:
 
 def test_what_waited_for_something_else_does_not_expire_at_once() -> None:
     """Its hour begins when it begins to wait for tmux or for a typist."""
-    old = row(S.QUEUED, detail="it is paused")
-    silent = row(S.QUEUED, detail=delivering.SILENT, updated_at=after(7200))
+    old = row(S.QUEUED, because=IS_PAUSED)
+    silent = row(S.QUEUED, because=Because(Reason.SILENT), updated_at=after(7200))
 
     first = step(situation(old, decision=SILENT, pane=PaneState.SILENT), after(7200))
     second = step(situation(silent, decision=SILENT, pane=PaneState.SILENT), after(7200 + 3600))
@@ -140,33 +142,35 @@ def test_an_enter_that_shows_nothing_is_not_doubted_under_a_pause() -> None:
     """The turn-start hook may hold the text back, and then says so; a lost Enter is mended once it is resumed."""
     waiting = situation(submitted(), decision=PAUSED, paused=True)
 
-    assert step(waiting, after(600)) == Wait(None, "it is paused")
+    assert step(waiting, after(600)) == Wait(None, IS_PAUSED)
     assert step(replace(waiting, decision=DELIVER, paused=False), after(600)) == Submit(2)
 
 
 def test_what_the_gate_queues_waits_with_reason_and_remedy() -> None:
     """The words are the gate's."""
-    assert step(situation(row(), decision=QUEUE), after(1)) == Queue("a turn is running", "later", note=True)
+    assert step(situation(row(), decision=QUEUE), after(1)) == Queue(Because(Reason.BUSY), "later", note=True)
 
 
 def test_an_answer_to_a_question_waits_and_is_told() -> None:
     """Pasted text is ignored by a question's dialog, and its Enter picks an option: so it is not typed."""
-    answer = Decision(Action.ANSWER, False, "it waits for the answer to its question", "attach")
+    answer = Decision(Action.ANSWER, False, Because(Reason.QUESTION), "attach")
 
-    assert step(situation(row(), decision=answer), after(1)) == Queue(answer.reason, "attach", note=True)
+    assert step(situation(row(), decision=answer), after(1)) == Queue(answer.because, "attach", note=True)
 
 
 def test_what_the_gate_refuses_is_settled() -> None:
     """Reason, remedy and note are the gate's."""
-    assert step(situation(row(), decision=REFUSE), after(1)) == Settle(S.REFUSED, "it was stopped", "start it", True)
+    assert step(situation(row(), decision=REFUSE), after(1)) == Settle(
+        S.REFUSED, Because(Reason.STOPPED), "start it", True
+    )
 
 
 @pytest.mark.parametrize("action", [Action.DROP, Action.RECORD, Action.HOLD, Action.DEFER])
 def test_a_wake_that_is_not_for_the_pane_is_put_away(action: Action) -> None:
     """A dropped, recorded, held or deferred wake stays out of the queue."""
-    chosen = step(situation(row(), decision=Decision(action, False, "why", "")), after(1))
+    chosen = step(situation(row(), decision=Decision(action, False, Because(Reason.DOWN), "")), after(1))
 
-    assert chosen == Settle(S.CANCELLED, "why")
+    assert chosen == Settle(S.CANCELLED, Because(Reason.DOWN))
 
 
 @pytest.mark.parametrize("generation", [4, None])
@@ -191,7 +195,7 @@ def test_a_reply_waits_where_its_allow_list_cannot_be_asked() -> None:
     chosen = step(situation(row(), authorized=None), after(1))
 
     assert isinstance(chosen, Queue)
-    assert chosen.detail == delivering.NEEDS_SERVICE
+    assert chosen.because.reason == Reason.NEEDS_SERVICE
 
 
 # ---------------------------------------------------------------- somebody types
@@ -201,12 +205,12 @@ def test_typing_delays_a_message() -> None:
     """Five seconds of quiet are waited for."""
     chosen = step(situation(row(), typed_at=after(8), turn_started_at=after(9)), after(10))
 
-    assert chosen == Queue(delivering.TYPING, "it goes in after a pause in the typing", until=after(13))
+    assert chosen == Queue(Because(Reason.TYPING), "it goes in after a pause in the typing", until=after(13))
 
 
 def test_typing_delays_a_message_by_a_minute_at_most() -> None:
     """Then half-typed text is put aside, where the harness can."""
-    waiting = row(S.QUEUED, detail=delivering.TYPING, updated_at=T0)
+    waiting = row(S.QUEUED, because=Because(Reason.TYPING), updated_at=T0)
 
     early = step(situation(waiting, typed_at=after(58)), after(59))
     late = step(situation(waiting, typed_at=after(60)), after(60))
@@ -228,16 +232,16 @@ def test_a_message_waits_for_half_typed_text_that_cannot_be_stashed() -> None:
     chosen = step(situation(row(), traits=MUTE, typed_at=after(1)), after(10))
 
     assert isinstance(chosen, Queue)
-    assert chosen.detail == delivering.HALF_TYPED
-    assert chosen.detail in delivering.EXPIRING
+    assert chosen.because.reason == Reason.HALF_TYPED
+    assert chosen.because.reason in delivering.EXPIRING
 
 
 def test_a_stash_is_followed_by_the_paste_after_a_rest() -> None:
     """A busy harness that reads the key and the text at once takes both for text, glued to what was typed."""
-    stashed = row(S.QUEUED, detail=delivering.STASHING, stashed=True, attempt=1, updated_at=after(10))
+    stashed = row(S.QUEUED, because=Because(Reason.STASHING), stashed=True, attempt=1, updated_at=after(10))
     there = situation(stashed, typed_at=after(1), receipts={Receipt.STASHED: stashed.token})
 
-    assert step(there, after(10.4)) == Wait(after(11.2), delivering.STASHING)
+    assert step(there, after(10.4)) == Wait(after(11.2), Because(Reason.STASHING))
     assert step(there, after(11.2)) == Attempt(after(16.2))
 
 
@@ -248,39 +252,39 @@ def test_text_that_a_look_found_is_put_aside_though_nobody_is_attached() -> None
 
 def test_a_message_waits_for_text_that_no_key_puts_aside() -> None:
     """There is no key, or the text stands there still behind it; it is tried once."""
-    stashed = row(S.QUEUED, detail=delivering.STASHING, stashed=True, attempt=1, updated_at=after(10))
+    stashed = row(S.QUEUED, because=Because(Reason.STASHING), stashed=True, attempt=1, updated_at=after(10))
     behind = situation(stashed, left=True, receipts={Receipt.STASHED: stashed.token})
-    waiting = replace(behind, row=replace(stashed, detail=delivering.HALF_TYPED))
+    waiting = replace(behind, row=replace(stashed, because=Because(Reason.HALF_TYPED)))
 
     steps = [step(situation(row(S.QUEUED), left=True, traits=MUTE), after(10)), step(behind, after(12))]
     steps.append(step(waiting, after(20)))
 
     for chosen in steps:
         assert isinstance(chosen, Queue)
-        assert (chosen.detail, chosen.note) == (delivering.HALF_TYPED, True)
+        assert (chosen.because.reason, chosen.note) == (Reason.HALF_TYPED, True)
         assert "remove it there" in chosen.remedy
 
 
 def test_an_unseen_stash_is_not_repeated_before_its_deadline() -> None:
     """The line may still run; after its deadline the server refuses it."""
-    stashed = row(S.QUEUED, detail=delivering.STASHING, stashed=True, attempt=1, attempt_deadline=after(15))
+    stashed = row(S.QUEUED, because=Because(Reason.STASHING), stashed=True, attempt=1, attempt_deadline=after(15))
     unseen = situation(stashed, typed_at=after(1))
 
-    assert step(unseen, after(15)) == Wait(after(15), delivering.STASHING)
+    assert step(unseen, after(15)) == Wait(after(15), Because(Reason.STASHING))
     assert step(unseen, after(16)) == Stash(after(21))
 
 
 def test_a_second_stash_never_pops_the_first() -> None:
     """Keys after the stash make the message wait."""
-    stashed = row(S.QUEUED, detail=delivering.STASHING, stashed=True, attempt=1, updated_at=after(10))
+    stashed = row(S.QUEUED, because=Because(Reason.STASHING), stashed=True, attempt=1, updated_at=after(10))
     typed = situation(stashed, typed_at=after(11), receipts={Receipt.STASHED: stashed.token})
 
     first = step(typed, after(17))
-    second = step(replace(typed, row=replace(stashed, detail=delivering.HALF_TYPED)), after(18))
+    second = step(replace(typed, row=replace(stashed, because=Because(Reason.HALF_TYPED))), after(18))
 
     assert isinstance(first, Queue)
     assert isinstance(second, Queue)
-    assert first.detail == second.detail == delivering.HALF_TYPED
+    assert first.because.reason == second.because.reason == Reason.HALF_TYPED
 
 
 # ---------------------------------------------------------------- after an unknown one
@@ -291,7 +295,7 @@ def test_a_text_that_was_put_aside_is_let_come_back_before_the_next_message() ->
     back = situation(row(), stash_back_at=T0)
     seen = situation(row(), stash_back_at=T0, left=True)
 
-    assert step(back, T0) == Wait(after(1), "a text that was put aside comes back into its input line")
+    assert step(back, T0) == Wait(after(1), Because(Reason.STASH_RETURNING))
     assert step(back, after(1)) == Attempt(after(6))
     assert step(seen, T0) == Stash(after(5))
 
@@ -303,19 +307,19 @@ def test_after_an_unknown_message_the_input_line_is_cleared_first() -> None:
 
 def test_the_paste_follows_the_clear_keys_after_a_rest() -> None:
     """In one write with a paste a harness takes the keys for text, so they have their own, with a receipt."""
-    cleared = row(S.QUEUED, detail=delivering.CLEARING, attempt=1, attempt_deadline=after(5), updated_at=after(1))
+    cleared = row(S.QUEUED, because=Because(Reason.CLEARING), attempt=1, attempt_deadline=after(5), updated_at=after(1))
     there = situation(cleared, doubt_since=T0, receipts={Receipt.CLEARED: cleared.token})
 
-    assert step(there, after(1.3)) == Wait(after(2.2), delivering.CLEARING)
+    assert step(there, after(1.3)) == Wait(after(2.2), Because(Reason.CLEARING))
     assert step(there, after(2.2)) == Attempt(after(7.2))
 
 
 def test_unseen_clear_keys_are_not_repeated_before_their_deadline() -> None:
     """They may still be written by a server that slept."""
-    cleared = row(S.QUEUED, detail=delivering.CLEARING, attempt=1, attempt_deadline=after(5), updated_at=after(1))
+    cleared = row(S.QUEUED, because=Because(Reason.CLEARING), attempt=1, attempt_deadline=after(5), updated_at=after(1))
     unseen = situation(cleared, doubt_since=T0)
 
-    assert step(unseen, after(4)) == Wait(after(5), delivering.CLEARING)
+    assert step(unseen, after(4)) == Wait(after(5), Because(Reason.CLEARING))
     assert step(unseen, after(6)) == Clear(after(11))
 
 
@@ -326,14 +330,14 @@ def test_a_turn_that_began_since_ends_the_doubt() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "detail"),
-    [({"traits": MUTE}, delivering.IN_DOUBT), ({"typed_at": after(1)}, delivering.HALF_TYPED)],
+    [({"traits": MUTE}, Reason.IN_DOUBT), ({"typed_at": after(1)}, Reason.HALF_TYPED)],
 )
 def test_in_doubt_a_message_waits_for_a_person(changes: dict[str, Any], detail: str) -> None:
     """Without a clear key, or with a person's text in the line, nothing is pasted."""
     chosen = step(situation(row(), doubt_since=T0, **changes), after(10))
 
     assert isinstance(chosen, Queue)
-    assert chosen.detail == detail
+    assert chosen.because.reason == detail
 
 
 # ---------------------------------------------------------------- claimed
@@ -348,14 +352,14 @@ def test_a_claim_with_its_receipt_was_pasted() -> None:
 
 def test_a_claim_without_receipt_waits_for_its_deadline() -> None:
     """Until then the line may still run in the server."""
-    assert step(situation(claimed()), after(5)) == Wait(after(5), "its paste may still happen")
+    assert step(situation(claimed()), after(5)) == Wait(after(5), Because(Reason.PASTE_PENDING))
 
 
 def test_a_claim_without_receipt_after_its_deadline_was_never_pasted() -> None:
     """The server refuses a late line, so it may be tried again; another attempt's receipt counts for nothing."""
     lost = situation(claimed(), receipts={Receipt.PASTED: "m-1-0"})
 
-    assert step(lost, after(5.1)) == BackToPending(delivering.SILENT)
+    assert step(lost, after(5.1)) == BackToPending(Because(Reason.SILENT))
 
 
 @pytest.mark.parametrize("given_row", [claimed(), pasted(), submitted()], ids=["claimed", "pasted", "submitted"])
@@ -380,7 +384,7 @@ def test_a_silent_tmux_decides_nothing(given_row: InboxRow) -> None:
     """Silence is not absence."""
     chosen = step(situation(given_row, pane=PaneState.SILENT), after(10))
 
-    assert chosen == Wait(after(11), delivering.SILENT)
+    assert chosen == Wait(after(11), Because(Reason.SILENT))
 
 
 # ---------------------------------------------------------------- pasted
@@ -388,7 +392,7 @@ def test_a_silent_tmux_decides_nothing(given_row: InboxRow) -> None:
 
 def test_the_enter_comes_after_the_settle_time() -> None:
     """At once after the paste a third of the Enters is lost."""
-    assert step(situation(pasted()), after(0.2)) == Wait(after(0.3), "the harness needs a moment")
+    assert step(situation(pasted()), after(0.2)) == Wait(after(0.3), Because(Reason.SETTLING))
     assert step(situation(pasted()), after(0.3)) == Submit(1)
 
 
@@ -398,8 +402,8 @@ def test_a_text_in_many_pastes_is_given_time_to_be_read() -> None:
     long = replace(pasted(), message=replace(row().message, text="line\n" * 200))
     entered = replace(long, state=S.SUBMITTED, submitted_at=after(1), submits=1)
 
-    assert step(situation(long, traits=cut), after(0.5)) == Wait(after(0.3 + 0.315), "the harness needs a moment")
-    assert step(situation(entered, traits=cut), after(3)) == Wait(after(1 + 1.5 + 2.1), "the harness needs a moment")
+    assert step(situation(long, traits=cut), after(0.5)) == Wait(after(0.3 + 0.315), Because(Reason.SETTLING))
+    assert step(situation(entered, traits=cut), after(3)) == Wait(after(1 + 1.5 + 2.1), Because(Reason.SETTLING))
 
 
 @pytest.mark.parametrize("changes", [{"asking": True}, {"decision": PERMISSION}, {"decision": REFUSE}])
@@ -414,23 +418,23 @@ def test_no_enter_right_after_a_tool_call() -> None:
     """The dialog that it may open is not there yet."""
     chosen = step(situation(pasted(), tool_at=after(9.9)), after(10))
 
-    assert chosen == Wait(after(10.9), "a tool call may open a dialog")
+    assert chosen == Wait(after(10.9), Because(Reason.TOOL_CALL))
 
 
 def test_no_text_right_after_a_tool_call() -> None:
     """A dialog that opens as it is read would swallow it (Claude Code 2.1.197)."""
     chosen = step(situation(row(), tool_at=after(9.9)), after(10))
 
-    assert chosen == Wait(after(10.9), "a tool call may open a dialog")
+    assert chosen == Wait(after(10.9), Because(Reason.TOOL_CALL))
 
 
 def test_what_waited_for_a_dialog_waits_for_the_tool_call_next() -> None:
     """Whoever watches it is not told of a dialog that is over, and waits for the moment that is left."""
-    waiting = row(S.QUEUED, detail="its agent asks for a permission")
+    waiting = row(S.QUEUED, because=Because(Reason.PERMISSION))
 
     chosen = step(situation(waiting, tool_at=after(9.9)), after(10))
 
-    assert chosen == Queue(delivering.TOOL_CALL, until=after(10.9))
+    assert chosen == Queue(Because(Reason.TOOL_CALL), until=after(10.9))
 
 
 def test_an_enter_that_left_its_receipt_is_not_written_again() -> None:
@@ -445,7 +449,7 @@ def test_an_enter_that_left_its_receipt_is_not_written_again() -> None:
 
 def test_evidence_is_waited_for() -> None:
     """The window is a second and a half."""
-    assert step(situation(submitted()), after(1)) == Wait(after(1.5), "the harness needs a moment")
+    assert step(situation(submitted()), after(1)) == Wait(after(1.5), Because(Reason.SETTLING))
 
 
 def test_one_lone_enter_follows() -> None:
@@ -489,14 +493,14 @@ def test_a_harness_without_evidence_gets_one_enter() -> None:
     """Submitted is all that can be said of it."""
     chosen = step(situation(submitted(), traits=MUTE, provable=False), after(0.1))
 
-    assert chosen == Settle(S.SUBMITTED, "this harness cannot prove more")
+    assert chosen == Settle(S.SUBMITTED, Because(Reason.UNPROVEN))
 
 
 def test_a_boot_prompt_is_given_the_time_of_a_start() -> None:
     """It travelled as an argument, and a start takes longer than a paste."""
     boot = replace(submitted(), message=row(kind=Kind.BOOT).message)
 
-    assert step(situation(boot), after(29)) == Wait(after(30), "the harness needs a moment")
+    assert step(situation(boot), after(29)) == Wait(after(30), Because(Reason.SETTLING))
 
 
 # ---------------------------------------------------------------- for all
@@ -505,7 +509,7 @@ ROWS = st.sampled_from(
     [
         row(),
         row(S.QUEUED),
-        row(S.QUEUED, detail=delivering.STASHING, stashed=True, attempt=1),
+        row(S.QUEUED, because=Because(Reason.STASHING), stashed=True, attempt=1),
         row(S.QUEUED, attempt=2),
         claimed(),
         claimed(stashed=True),

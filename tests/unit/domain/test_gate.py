@@ -20,6 +20,7 @@ from core.domain.gate import (
     wake_of,
 )
 from core.domain.message import Kind
+from core.domain.reasons import Reason
 from core.domain.session import Definition, Hold, HoldKind, Phase, SessionRecord
 
 PLAIN = GateContext(name="scribe", queues_input=False, restart_due=False, auto_start=False)
@@ -102,7 +103,7 @@ def test_the_gate_is_total_and_always_gives_a_reason(
     decision = decide(kind, hold, observed, context)
 
     assert isinstance(decision, Decision)
-    assert decision.reason
+    assert decision.because.text
     assert decision.remedy or decision.action not in (Action.REFUSE, Action.QUEUE)
 
 
@@ -134,7 +135,7 @@ def test_a_permission_is_its_agents_and_its_buttons_come_first() -> None:
     """What asks is no message, and whoever reads the thread need not go to the terminal."""
     decision = decide(Wake.REPLY, HoldState.NONE, Observed.PERMISSION, PLAIN)
 
-    assert decision.reason.startswith("its agent asks for a permission")
+    assert decision.because.reason is Reason.PERMISSION
     assert decision.remedy.startswith("allow or deny it in the session's thread")
     assert "`the-loop standing attach scribe --write`" in decision.remedy
 
@@ -143,7 +144,7 @@ def test_a_paused_session_says_how_many_are_ahead() -> None:
     """Whoever writes to a paused session learns their place."""
     decision = decide(Wake.SAY, HoldState.PAUSED, Observed.IDLE, GateContext("scribe", ahead=3))
 
-    assert decision.reason == "it is paused, 3 ahead"
+    assert decision.because.text == "it is paused, 3 ahead"
 
 
 def record(phase: Phase = Phase.SETTLED, kind: HoldKind | None = None) -> SessionRecord:

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from core.domain.buttons import Press, Role
-from core.domain.delivering import CONFIRM
-from core.domain.gate import HoldState, Observed, held_reason, seen_reason
 from core.domain.marking import MARKS, Mark
 from core.domain.message import IN_FLIGHT, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.reasons import Because, Reason, said
 from core.ports import NewPost, OutboundKind
 from core.session.notes import AGAIN, STARTABLE, note_for
 from core.system import System
@@ -19,18 +18,19 @@ from tests.support.world import World
 S, P = MessageState, Press
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 START = (P.SEND_AGAIN, P.START, P.START_AND_SEND)
-SEEN: list[tuple[MessageState, str, str, tuple[Press, ...]]] = [
-    (S.QUEUED, "2 are ahead", "is waiting", (P.CANCEL,)),
-    (S.QUEUED, seen_reason(Observed.BUSY), "is waiting", (P.CANCEL, P.INTERRUPT)),
-    (S.QUEUED, seen_reason(Observed.PERMISSION), "is waiting", (P.CANCEL,)),
-    (S.QUEUED, held_reason(HoldState.PAUSED), "is waiting", (P.CANCEL,)),
-    (S.QUEUED, f"{CONFIRM}, for it was sent 3 h ago", "is waiting", (P.CONFIRM, P.CANCEL)),
-    (S.REFUSED, "100 messages wait already", "was not delivered", (P.SEND_AGAIN,)),
-    *((S.REFUSED, reason, "was not delivered", START) for reason in sorted(STARTABLE)),
-    (S.EXPIRED, "tmux did not answer", "expired", (P.SEND_AGAIN,)),
-    (S.CANCELLED, "cancelled by bob", "was cancelled", (P.SEND_AGAIN,)),
-    (S.UNKNOWN, "no record shows it", "may not have been taken", (P.SEND_AGAIN,)),
-    (S.FAILED, "nothing is left of it", "could not be delivered", ()),
+IS_PAUSED = Because(Reason.PAUSED, {"ahead": 0})
+SEEN: list[tuple[MessageState, Because, str, tuple[Press, ...]]] = [
+    (S.QUEUED, said("2 are ahead"), "is waiting", (P.CANCEL,)),
+    (S.QUEUED, Because(Reason.BUSY), "is waiting", (P.CANCEL, P.INTERRUPT)),
+    (S.QUEUED, Because(Reason.PERMISSION), "is waiting", (P.CANCEL,)),
+    (S.QUEUED, IS_PAUSED, "is waiting", (P.CANCEL,)),
+    (S.QUEUED, Because(Reason.CONFIRM, {"late": "sent 3 h ago"}), "is waiting", (P.CONFIRM, P.CANCEL)),
+    (S.REFUSED, said("100 messages wait already"), "was not delivered", (P.SEND_AGAIN,)),
+    *((S.REFUSED, Because(reason), "was not delivered", START) for reason in sorted(STARTABLE)),
+    (S.EXPIRED, Because(Reason.WAITED_TOO_LONG, {"why": Because(Reason.SILENT)}), "expired", (P.SEND_AGAIN,)),
+    (S.CANCELLED, Because(Reason.CANCELLED_BY, {"actor": "bob"}), "was cancelled", (P.SEND_AGAIN,)),
+    (S.UNKNOWN, said("no record shows it"), "may not have been taken", (P.SEND_AGAIN,)),
+    (S.FAILED, said("nothing is left of it"), "could not be delivered", ()),
 ]
 
 
@@ -41,7 +41,7 @@ def row(address: ReplyAddress | None) -> InboxRow:
         "actor": "slack:U1", "who": "alice", "via": "slack", "marker": "abcd", "text": "do it", "raw": False,
         "order_us": 1, "created_at": NOW, "address": address,
     }  # fmt: skip
-    return InboxRow(NewMessage(**given), 1, MessageState.PENDING, "", NOW)
+    return InboxRow(NewMessage(**given), 1, MessageState.PENDING, None, NOW)
 
 
 @pytest.fixture
@@ -50,21 +50,21 @@ def system(tmp_path: Path) -> System:
     return World(tmp_path, "no-such-server", tmp_path).system()
 
 
-def told(system: System, state: MessageState, reason: str, remedy: str = "do this") -> NewPost:
+def told(system: System, state: MessageState, because: Because, remedy: str = "do this") -> NewPost:
     """Return the note of a reply."""
-    note = note_for(system, row(ReplyAddress("slack", "T1", "C1", "1.0", "1.1")), state, reason, remedy)
+    note = note_for(system, row(ReplyAddress("slack", "T1", "C1", "1.0", "1.1")), state, because, remedy)
     assert note is not None
     return note
 
 
 @pytest.mark.parametrize(("state", "reason", "words", "presses"), SEEN)
 def test_each_end_has_its_words_its_remedy_and_its_buttons(
-    system: System, state: MessageState, reason: str, words: str, presses: tuple[Press, ...]
+    system: System, state: MessageState, reason: Because, words: str, presses: tuple[Press, ...]
 ) -> None:
     """In the message's own thread; each button carries the message's id and no text."""
     note = told(system, state, reason)
 
-    because = reason.removeprefix("cancelled") if words.endswith("cancelled") else f": {reason}"
+    because = reason.text.removeprefix("cancelled") if words.endswith("cancelled") else f": {reason.text}"
     assert note.text == f"Your message to `scribe` {words}{because}. To do: do this"
     assert tuple(button.press for button in note.buttons) == presses
     assert {button.target for button in note.buttons} <= {"m-1"}
@@ -97,10 +97,10 @@ def test_starting_is_for_operators(system: System, press: Press) -> None:
 def test_one_note_for_each_message_and_reason(system: System) -> None:
     """What was told is not told again; another reason, or another end, is another note."""
     address = ReplyAddress("slack", "T1", "C1", "1.0", "1.1")
-    system.outbox.add([told(system, S.QUEUED, "busy")])
+    system.outbox.add([told(system, S.QUEUED, Because(Reason.BUSY))])
 
-    again = note_for(system, row(address), S.QUEUED, "busy", "another remedy")
-    others = {told(system, S.QUEUED, "paused").key, told(system, S.UNKNOWN, "busy").key}
+    again = note_for(system, row(address), S.QUEUED, Because(Reason.BUSY), "another remedy")
+    others = {told(system, S.QUEUED, IS_PAUSED).key, told(system, S.UNKNOWN, Because(Reason.BUSY)).key}
 
     assert again is None
     assert len(others) == 2
@@ -108,7 +108,7 @@ def test_one_note_for_each_message_and_reason(system: System) -> None:
 
 def test_what_came_by_no_chat_has_no_note(system: System) -> None:
     """Whoever said it at the terminal has the answer there."""
-    assert note_for(system, row(None), S.REFUSED, "stopped", "start it") is None
+    assert note_for(system, row(None), S.REFUSED, Because(Reason.STOPPED), "start it") is None
 
 
 def test_what_can_be_sent_again_was_taken_by_nobody_for_sure() -> None:

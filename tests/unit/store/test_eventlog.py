@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from core.domain.events import Event
+from core.domain.message import MessageState
 from core.errors import StoreBroken
 from core.redaction import Redactor
 from core.store.eventlog import JsonEventLog
@@ -67,7 +68,7 @@ def test_no_secret_stands_in_the_log(path: Path, clock: StandingClock, *, includ
         return made[-1]
 
     log = JsonEventLog(path, clock, max_bytes=10**6, keep=1, include_text=include_text, redactor=redactor)
-    log.emit("standing.confirmed", name="scribe", detail="confirmed")
+    log.emit("standing.confirmed", name="scribe", detail=MessageState.CONFIRMED)
     before = len(made)
     secret = f"it said: invalid key sk-ant-{'Ab3' * 12}, correct-horse-battery"
     log.emit_all([("standing.exited", {"reason": secret, "detail": f"exited 1; {secret}", "text": secret})] * 2)

@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.domain.message import IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
-from core.errors import Refused
+from core.domain.reasons import said
+from core.errors import Refused, RowBroken
 from core.store import queries
 from core.store.database import SqliteDatabase
 from core.store.inbox import SqliteInbox
@@ -68,7 +69,7 @@ def test_every_message_comes_back_as_it_was(database: SqliteDatabase, inbox: Sql
     row = inbox.get("m-1")
 
     assert row is not None
-    assert row == InboxRow(message, row.seq, S.PENDING, "", NOON)
+    assert row == InboxRow(message, row.seq, S.PENDING, None, NOON)
 
 
 def test_a_key_is_taken_once(inbox: SqliteInbox) -> None:
@@ -150,7 +151,7 @@ def test_a_step_stores_what_it_changes_and_keeps_the_rest(inbox: SqliteInbox, cl
     claimed = inbox.advance(
         row,
         S.CLAIMED,
-        "first try",
+        said("first try"),
         instance="i-1",
         attempt=1,
         attempt_deadline=NOON + timedelta(seconds=5),
@@ -159,9 +160,9 @@ def test_a_step_stores_what_it_changes_and_keeps_the_rest(inbox: SqliteInbox, cl
     pasted = inbox.advance(claimed, S.PASTED, pasted_at=NOON)
     submitted = inbox.advance(pasted, S.SUBMITTED, submitted_at=NOON, submits=1)
 
-    assert claimed.detail == "first try"
+    assert claimed.because == said("first try")
     assert claimed.updated_at == NOON + timedelta(seconds=5)
-    assert submitted == replace(claimed, state=S.SUBMITTED, detail="", pasted_at=NOON, submitted_at=NOON, submits=1)
+    assert submitted == replace(claimed, state=S.SUBMITTED, because=None, pasted_at=NOON, submitted_at=NOON, submits=1)
     assert inbox.get("m-1") == submitted
 
 
@@ -203,7 +204,7 @@ def test_other_columns_cannot_be_changed(inbox: SqliteInbox, column: str) -> Non
     row = _to(inbox, a_message(), S.PENDING)
 
     with pytest.raises(ValueError, match=f"{column} cannot be changed"):
-        inbox.advance(row, S.CLAIMED, "", **{column: 1})
+        inbox.advance(row, S.CLAIMED, None, **{column: 1})
 
 
 def test_cancelling_takes_what_waits_and_nothing_else(inbox: SqliteInbox) -> None:
@@ -214,7 +215,7 @@ def test_cancelling_takes_what_waits_and_nothing_else(inbox: SqliteInbox) -> Non
     _to(inbox, a_message(4, order_us=80), S.PENDING)
     _to(inbox, a_message(5, uid="s-other"), S.PENDING)
 
-    cancelled = inbox.cancel_waiting("s-scribe", "stopped by cli:ann")
+    cancelled = inbox.cancel_waiting("s-scribe", said("stopped by cli:ann"))
 
     assert _ids(cancelled) == ["m-4", "m-3"]
     assert {(row.state, row.detail) for row in cancelled} == {(S.CANCELLED, "stopped by cli:ann")}
@@ -242,3 +243,33 @@ def test_a_submitted_row_that_can_prove_no_more_is_settled(inbox: SqliteInbox) -
     assert row.final
     assert inbox.unsettled("s-scribe") == ()
     assert inbox.busy_uids() == ()
+
+
+def test_a_newer_releases_reason_stays_what_it_is(inbox: SqliteInbox, database: SqliteDatabase) -> None:
+    """After a downgrade it is shown as code and arguments, and is stored again as it was."""
+    row = _to(inbox, a_message(), S.PENDING)
+    with database.transaction(durable=False):
+        database.write("""UPDATE inbox SET reason = 'frozen', reason_args = '{"by": "cli:ann"}'""")
+
+    found = inbox.get("m-1")
+    assert found is not None
+    inbox.advance(row, S.QUEUED, found.because)
+
+    assert found.detail == 'frozen {"by": "cli:ann"}'
+    [stored] = database.read("SELECT reason, reason_args FROM inbox")
+    assert tuple(stored) == ("frozen", '{"by": "cli:ann"}')
+
+
+@pytest.mark.parametrize("given", ["", "{", "[]"])
+def test_a_reason_whose_arguments_are_damaged_makes_a_row_that_is_named(
+    inbox: SqliteInbox, database: SqliteDatabase, given: str
+) -> None:
+    """It is not guessed at, and the others are found."""
+    _to(inbox, a_message(1), S.QUEUED)
+    _to(inbox, a_message(2), S.QUEUED)
+    with database.transaction(durable=False):
+        database.write("UPDATE inbox SET reason = 'paused', reason_args = ? WHERE id = 'm-1'", (given,))
+
+    assert _ids(inbox.unsettled("s-scribe")) == ["m-2"]
+    with pytest.raises(RowBroken, match="reason_args"):
+        inbox.get("m-1")

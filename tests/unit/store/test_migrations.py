@@ -18,6 +18,9 @@ _LATER = (
 )
 
 
+_WITH_CODES = 25  #: the step since which a row holds a code, not a sentence
+
+
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     """Return a connection to an empty database in autocommit mode."""
@@ -27,9 +30,10 @@ def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _add_message(connection: sqlite3.Connection) -> None:
+    why = "reason" if _version(connection) >= _WITH_CODES else "detail"
     connection.execute(
         "INSERT INTO inbox (id, key, uid, name, generation, kind, actor, who, via, marker, text, raw, order_us,"
-        " created_at, state, detail, updated_at)"
+        f" created_at, state, {why}, updated_at)"
         " VALUES ('m', 'k', 'u', 'n', 1, 'say', '', '', '', '', '', 0, 0, '', 'queued', '', '')"
     )
 
