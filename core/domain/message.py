@@ -1,11 +1,16 @@
 """A message on its way into a pane: its kinds, its states and what each state means. No I/O."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from core.domain.reasons import Because, Reason, text_of
 from core.values import dataclass
+
+if TYPE_CHECKING:  # whoever lists sessions tells of no message
+    from core.domain.reasons import Because, Reason
 
 
 class Kind(Enum):
@@ -127,7 +132,7 @@ class InboxRow:
     @property
     def detail(self) -> str:
         """The reason as people read it; "" without one. Nothing is decided by it."""
-        return text_of(self.because)
+        return self.because.text if self.because is not None else ""
 
     @property
     def token(self) -> str:

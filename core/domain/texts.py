@@ -4,13 +4,14 @@ A text is a sentence without its end, with the names of its arguments in braces,
 only sometimes. An argument that is a reason itself is told by its own text.
 """
 
+import re
 from collections.abc import Callable, Mapping
-from string import Formatter
 
 from core.domain.reasons import Because, Reason, Remedy, shown
 
 Text = str | Callable[..., str]
 Arguments = Mapping[str, str | int | Because]
+_ARGUMENT = re.compile(r"{(\w+)}")
 
 
 class Misfit(TypeError):
@@ -37,7 +38,7 @@ def arguments(code: Reason | Remedy) -> frozenset[str]:
     """Return the names of the arguments of the code's text."""
     found = _text(code)
     if isinstance(found, str):
-        return frozenset(name for _, name, _, _ in Formatter().parse(found) if name) if "{" in found else frozenset()
+        return frozenset(_ARGUMENT.findall(found))
     made = found.__code__
     return frozenset(made.co_varnames[: made.co_argcount])
 

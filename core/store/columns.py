@@ -11,11 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from core.clock import from_iso, iso
-from core.domain.reasons import Because, code_of, stored
 from core.store.rows import column
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from core.domain.reasons import Because
 
 
 def to_column(moment: datetime | None) -> str | None:
@@ -30,9 +31,15 @@ def from_column(text: str | None) -> datetime | None:
 
 def reason_to(because: Because | None) -> dict[str, str]:
     """Return the columns `reason` and `reason_args` of a reason."""
-    return {"reason": code_of(because), "reason_args": because.given if because is not None else "{}"}
+    if because is None:
+        return {"reason": "", "reason_args": "{}"}
+    return {"reason": because.code, "reason_args": because.given}
 
 
 def reason_from(found: sqlite3.Row) -> Because | None:
     """Return the reason of a row's columns `reason` and `reason_args`. Raises ValueError that names what is odd."""
+    if not found["reason"]:
+        return None
+    from core.domain.reasons import stored  # rows without any are the most
+
     return column(found, "reason_args", partial(stored, found["reason"]))

@@ -10,7 +10,6 @@ from core.clock import Clock, from_iso, iso
 from core.domain.attachment import Attachment, Fetch, decoded, encoded
 from core.domain.binding import Binding
 from core.domain.message import TRANSITIONS, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
-from core.domain.reasons import Because, Reason
 from core.errors import Refused
 from core.store import queries
 from core.store.columns import from_column, reason_from, reason_to, to_column
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     import sqlite3
     from datetime import datetime
 
+    from core.domain.reasons import Because
     from core.store.database import SqliteDatabase
 
 _LATEST = 200  #: messages of a session among which a thread's latest ones are looked for
@@ -99,6 +99,8 @@ class SqliteInbox:
 
         Those that wait for a person's word hold up nobody. Raises StoreBroken.
         """
+        from core.domain.reasons import Reason  # what lists sessions asks for no message
+
         of = {
             "uid": uid,
             "kind": address.channel_kind,
