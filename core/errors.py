@@ -19,9 +19,16 @@ class CoreError(Exception):
 
 
 class InvalidValue(CoreError, ValueError):
-    """A value that somebody gave is not allowed: a bad name, an empty text, an impossible number."""
+    """A value that somebody gave is not allowed: a bad name, an empty text, an impossible number.
+
+    `allowed`: what may be given, where that can be said in a few words; it makes the remedy.
+    """
 
     code = "invalid_value"
+
+    def __init__(self, message: str, remedy: str = "", *, allowed: str = "") -> None:
+        super().__init__(message, f"give {allowed}" if allowed else remedy)
+        self.allowed = allowed
 
 
 class NoFolder(InvalidValue):

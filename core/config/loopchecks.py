@@ -95,6 +95,5 @@ def _judged(document: Document, path: KeyPath, found: str, judge: Callable[[], o
     try:
         judge()
     except InvalidValue as error:
-        rule = error.remedy.removeprefix("give ")
-        told = ("another value", error.remedy) if rule == error.remedy else (rule, "change the value")
+        told = (error.allowed, "change the value") if error.allowed else ("another value", error.remedy)
         document.add(path, f"{found}: {error.message}", *told)

@@ -51,12 +51,12 @@ def parse_interval(text: str, least: timedelta, most: timedelta) -> timedelta:
     """
     span = _span(text)
     if span is None:
-        raise InvalidValue(f"the interval {_echo(text)} is not understood", f"give {INTERVAL_RULE}")
+        raise InvalidValue(f"the interval {_echo(text)} is not understood", allowed=INTERVAL_RULE)
     if not least <= span <= most:
         bounds = f"{interval_text(least)} to {interval_text(most)}"
         raise InvalidValue(
             f"the interval {_echo(text)} is out of bounds",
-            f"give {bounds} (loops.minInterval, loops.maxInterval)",
+            allowed=f"{bounds} (loops.minInterval, loops.maxInterval)",
         )
     return span
 
@@ -70,7 +70,7 @@ def parse_delay(given: str | float, least: timedelta, most: timedelta) -> tuple[
     bare = re.fullmatch(_SECONDS, text, re.ASCII)
     span = timedelta(seconds=float(text)) if bare else _span(text)
     if span is None:
-        raise InvalidValue(f"the delay {_echo(str(given))} is not understood", f"give {INTERVAL_RULE}, or seconds")
+        raise InvalidValue(f"the delay {_echo(str(given))} is not understood", allowed=f"{INTERVAL_RULE}, or seconds")
     clamped = min(max(span, least), most)
     return clamped, clamped != span
 

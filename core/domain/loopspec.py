@@ -68,7 +68,7 @@ def understood(asked: Asked, bounds: Bounds, now: datetime) -> Spec:
 def check_together(asked: Asked) -> None:
     """Refuse parts that do not go together."""
     if asked.interval is not None and asked.cron is not None:
-        raise InvalidValue("an interval and a cron expression are two cadences", "give one of them")
+        raise InvalidValue("an interval and a cron expression are two cadences", allowed="one of them")
     if asked.time_zone is not None and asked.cron is None:
         raise InvalidValue(
             f"a time zone ({asked.time_zone[:60]!r}) without a cron expression means nothing",
@@ -78,7 +78,7 @@ def check_together(asked: Asked) -> None:
         raise InvalidValue(
             "a keep-alive loop needs an interval or a cron expression: one whose agent must name each next run would "
             "end with the first turn that forgets to",
-            "give an interval such as 5m",
+            allowed="an interval such as 5m",
         )
 
 
@@ -99,7 +99,7 @@ def check_instruction(text: str) -> str:
 def check_max_runs(count: int | None) -> int | None:
     """Return how often a loop may run: None, or at least once."""
     if count is not None and not 1 <= count <= _MOST_RUNS:
-        raise InvalidValue(f"a loop cannot run at most {count} times", f"give 1 to {_MOST_RUNS:,}, or nothing")
+        raise InvalidValue(f"a loop cannot run at most {count} times", allowed=f"1 to {_MOST_RUNS:,}, or nothing")
     return count
 
 

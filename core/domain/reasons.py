@@ -103,6 +103,16 @@ class Reason(StrEnum):
     UNDER_WAY = "under-way"
     NOT_SHOWN_YET = "not-shown-yet"
 
+    # why nothing is shown, or told, in a thread
+    ASKER_UNPROVEN = "asker-unproven"
+    ASKED_OTHERWISE = "asked-otherwise"
+    EARLIER_INSTANCE = "earlier-instance"
+    BEING_STOPPED = "being-stopped"
+    HELD = "held"
+
+    # connections
+    NOT_CONNECTED_YET = "not-connected-yet"
+
     # notices of background tasks
     TOLD_BY_ITSELF = "told-by-itself"
     REPEATED = "repeated"

@@ -114,7 +114,7 @@ def check_cron(cron: str, time_zone: str, least: timedelta, now: datetime) -> st
     if len(fields) != 5 or len(cron) > _LONGEST_CRON:
         raise InvalidValue(
             f"the cron expression {shown!r} has {len(fields)} fields",
-            "give five: minute, hour, day of month, month, day of week, such as `0 9 * * MON-FRI`",
+            allowed="five: minute, hour, day of month, month, day of week, such as `0 9 * * MON-FRI`",
         )
     matches = [next_match(shown, time_zone, now)]
     while least > _CLOSEST and len(matches) < _LOOKED_AT and (more := _match_after(shown, time_zone, matches[-1])):
@@ -155,7 +155,7 @@ def _match_after(cron: str, time_zone: str, after: datetime) -> datetime | None:
     except CronSimError as error:
         raise InvalidValue(
             f"the cron expression {cron!r} is not understood, or never comes true: {str(error).lower()}",
-            "give five fields: minute, hour, day of month, month, day of week",
+            allowed="five fields: minute, hour, day of month, month, day of week",
         ) from error
     # While clocks are set back the library names times that have been: only what is to come counts.
     return next((match for match in (found.astimezone(UTC) for found in matches) if match > after), None)
@@ -172,5 +172,5 @@ def zone_of(name: str) -> tzinfo:
     except (KeyError, ValueError, OSError) as error:  # unknown; no path below the database; a folder of it
         raise InvalidValue(
             f"the time zone {name[:_LONGEST_CRON]!r} is not known on this machine",
-            "give an IANA name such as Europe/Berlin or America/New_York",
+            allowed="an IANA name such as Europe/Berlin or America/New_York",
         ) from error

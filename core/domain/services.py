@@ -13,10 +13,12 @@ class ServiceRow:
     running: bool | None
     pid: int | None
     detail: str
+    reason: str = ""  #: the code of the detail, where it has one
 
     def to_json(self) -> dict[str, Any]:
-        """Return `{name, running, pid, detail}`."""
-        return {"name": self.name, "running": self.running, "pid": self.pid, "detail": self.detail}
+        """Return `{name, running, pid, detail, reason}`."""
+        told = {"name": self.name, "running": self.running, "pid": self.pid}
+        return {**told, "detail": self.detail, "reason": self.reason}
 
 
 @dataclass(frozen=True)

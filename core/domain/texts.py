@@ -135,6 +135,14 @@ REASONS: Mapping[Reason, Text] = {
     " ({log}, or the journal of its unit)",
     R.UNDER_WAY: "its delivery is under way",
     R.NOT_SHOWN_YET: "nothing has shown yet that a turn took it",
+    # why nothing is shown, or told, in a thread
+    R.ASKER_UNPROVEN: "whoever asked did not prove to be the present run of the session",
+    R.ASKED_OTHERWISE: "it differs from the request that came before it under the same key",
+    R.EARLIER_INSTANCE: "it comes from an earlier instance",
+    R.BEING_STOPPED: "the session is being stopped",
+    R.HELD: "the session is held",
+    # connections
+    R.NOT_CONNECTED_YET: "not connected yet",
     # notices of background tasks
     R.TOLD_BY_ITSELF: "the harness told it by itself",
     R.REPEATED: "the harness repeats a notice that was delivered before",

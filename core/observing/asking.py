@@ -30,7 +30,9 @@ from core.domain.asking import (
 )
 from core.domain.binding import CHANNEL
 from core.domain.harness import stamped
+from core.domain.reasons import Reason
 from core.domain.session import SessionRecord
+from core.domain.texts import text
 from core.errors import CoreError, TmuxMissing, TmuxSilent
 from core.names import new_request_id
 from core.ports import NewPost, OutboundKind
@@ -58,8 +60,6 @@ EXPIRED = "nobody answered in time; the dialog stays in the terminal"
 ASK_EXPIRED = "nobody answered in time"
 LOST = "nobody waits for this answer any more; look at the terminal"
 ENDED = "the session has ended since"
-DIFFERS = "it differs from the request that came before it under the same key"
-UNPROVEN = "whoever asked did not prove to be the present run of the session"
 
 
 class _NotAsked(Exception):
@@ -109,7 +109,7 @@ class Requests:
         if record is None:
             raise _NotAsked("no session's present instance asks")
         if asked.kind is not RequestKind.ASK and not self._proven(asked, record):
-            self._refuse(asked, record, asked.instance, UNPROVEN)
+            self._refuse(asked, record, asked.instance, Reason.ASKER_UNPROVEN)
         return asked, record
 
     def _proven(self, asked: Asked, record: SessionRecord) -> bool:
@@ -118,7 +118,7 @@ class Requests:
         given = asked.key.rpartition(".")[2]
         return bool(nonce) and hmac.compare_digest(given.encode("utf-8", "replace"), (nonce or "").encode())
 
-    def _refuse(self, asked: Asked, record: SessionRecord, about: str, why: str) -> NoReturn:
+    def _refuse(self, asked: Asked, record: SessionRecord, about: str, why: Reason) -> NoReturn:
         """Say in the log, and once in the thread, that a request is not shown. Raises _NotAsked.
 
         `about`: the id of the request, or of the instance, that is spoken of.
@@ -128,11 +128,11 @@ class Requests:
             with system.database.transaction(durable=True):
                 system.outbox.add([_refusal(record, about, lambda text: exact_for(system, text), why)])
         system.events.emit(
-            "standing.ask_refused", level="warning", name=record.name, instance=asked.instance, reason=why,
+            "standing.ask_refused", level="warning", name=record.name, instance=asked.instance, reason=text(why),
             message=about, detail=asked.tool or None,
         )  # fmt: skip
         system.poke()
-        raise _NotAsked(f"{why}; answer it at the terminal")
+        raise _NotAsked(f"{text(why)}; answer it at the terminal")
 
     def _joined(self, asked: Asked, record: SessionRecord) -> Request:
         """Return the request that the client now waits for: a new one, or the same that was asked under its key before.
@@ -143,7 +143,7 @@ class Requests:
         known = system.requests.of_key(asked.instance, asked.key)
         if known is not None:
             if known.digest != asked.digest:
-                self._refuse(asked, record, known.id, DIFFERS)
+                self._refuse(asked, record, known.id, Reason.ASKED_OTHERWISE)
             self._enter(known.id)
             return known
         if not has_thread(system, record):
@@ -409,14 +409,14 @@ def _post(request: Request, suffix: str, text: str) -> NewPost:
     )
 
 
-def _refusal(record: SessionRecord, about: str, exact: Callable[[str], str], why: str) -> NewPost:
-    text = f"A request of `{record.name}` is not shown here: {why}. To do: answer it at its terminal"
-    text += f", {exact(attach_of(record.name))}"
-    if why is UNPROVEN:
+def _refusal(record: SessionRecord, about: str, exact: Callable[[str], str], why: Reason) -> NewPost:
+    said = f"A request of `{record.name}` is not shown here: {text(why)}. To do: answer it at its terminal"
+    said += f", {exact(attach_of(record.name))}"
+    if why is Reason.ASKER_UNPROVEN:
         restart = f"`the-loop standing restart {record.name}`"
-        text += f"; if an earlier version of the-loop has started it, {exact(restart)} lets it prove that"
+        said += f"; if an earlier version of the-loop has started it, {exact(restart)} lets it prove that"
     return NewPost(
-        f"p-unasked-{about}", f"unasked:{about}", OutboundKind.NOTE, record.uid, record.name, CHANNEL, f"{text}."
+        f"p-unasked-{about}", f"unasked:{about}", OutboundKind.NOTE, record.uid, record.name, CHANNEL, f"{said}."
     )
 
 

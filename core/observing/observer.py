@@ -28,7 +28,9 @@ from core.domain.harness import (
 from core.domain.learning import shown_by
 from core.domain.message import InboxRow, Kind, MessageState
 from core.domain.observing import WITH_ITS_SESSION, follow, hears, is_of_running_turn
+from core.domain.reasons import Reason
 from core.domain.session import HoldKind, Phase, SessionRecord
+from core.domain.texts import text
 from core.errors import LockBusy, StoreBroken
 from core.harness.spool import BadReport, Reports, discard, put_aside, read_reports
 from core.observing.noticing import keep_blocked, note_repeat, why_quiet
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
 
 CHANNEL = "slack"
 _LOCK_SECONDS = 1.0  #: an id change waits this long for the session's lock, then for the next ingestion
-DELETED = "the session was deleted"
-EARLIER = "it comes from an earlier instance"
 _GOES_ON = (ToolStarted, ToolEnded, PromptReported, TurnEnded, TurnFailed, Ended)  #: no dialog of that agent is open
 _MOST_PARTS = 64  #: of what lies there, at one look; each is some millions of bytes
 _PASSING = (OSError, MemoryError)  #: says nothing of a report
@@ -253,16 +253,16 @@ def _tell(system: System, record: SessionRecord, taken: _Taken) -> None:
         system.poke()
 
 
-def _why_silenced(record: SessionRecord, latest: SessionRecord | None) -> str | None:
+def _why_silenced(record: SessionRecord, latest: SessionRecord | None) -> Reason | None:
     if latest is None or latest.uid != record.uid:
-        return DELETED
+        return Reason.DELETED
     if latest.instance_id != record.instance_id:
-        return EARLIER
+        return Reason.EARLIER_INSTANCE
     if latest.phase in _ENDING:
-        return "the session is being stopped"
+        return Reason.BEING_STOPPED
     if latest.hold is None or latest.hold.kind is HoldKind.PAUSED:  # a paused one ends its turn, and says so
         return None
-    return "the session is held"
+    return Reason.HELD
 
 
 def _take(
@@ -270,7 +270,7 @@ def _take(
     record: SessionRecord,
     report: Report,
     event: HarnessEvent,
-    silenced: str | None,
+    silenced: Reason | None,
     taken: _Taken,
 ) -> None:
     at = reported_at(report, system.clock.now())
@@ -294,7 +294,7 @@ def _take(
         from core.observing.asking import went_on
 
         went_on(system, record, report.agent, at, everything=isinstance(event, Ended))
-    if silenced not in (DELETED, EARLIER):
+    if silenced not in (Reason.DELETED, Reason.EARLIER_INSTANCE):
         _tell_loops(system, record, report, event, at)
         _put_activity(system, record, report, event, at, taken, ending=silenced is not None)
     if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
@@ -304,7 +304,7 @@ def _take(
     if isinstance(event, TurnBlocked):
         taken.suppressed.append((report, keep_blocked(system, record, report, event, at, held=silenced is not None)))
     if isinstance(event, TurnEnded) and event.answer.strip():
-        quiet = silenced or why_quiet(system, record)
+        quiet = text(silenced) if silenced is not None else why_quiet(system, record)
         if quiet:
             taken.suppressed.append((report, quiet))
         elif _has_thread(system, record):

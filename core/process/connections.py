@@ -4,9 +4,9 @@ import os
 import threading
 from collections.abc import Sequence
 
+from core.domain.reasons import Reason
 from core.domain.services import ServiceRow
-
-NOT_YET = "not connected yet"  #: the detail of a connection of which nothing is known so far
+from core.domain.texts import text
 
 
 class Connections:
@@ -14,7 +14,8 @@ class Connections:
 
     def __init__(self, kinds: Sequence[str]) -> None:
         self._lock = threading.Lock()
-        self._rows = {kind: ServiceRow(kind, False, os.getpid(), NOT_YET) for kind in kinds}
+        reason, pid = Reason.NOT_CONNECTED_YET, os.getpid()
+        self._rows = {kind: ServiceRow(kind, False, pid, text(reason), reason.value) for kind in kinds}
         self._shut: dict[str, str] = {}
 
     def set(self, kind: str, up: bool, detail: str) -> bool:

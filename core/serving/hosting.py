@@ -13,12 +13,12 @@ from core.commands import exact_for
 from core.config.demonstration import demo_folder, refuse_alone, way_up
 from core.config.digest import digest_of
 from core.config.location import is_default
+from core.domain.reasons import Reason
 from core.domain.services import ServiceRow
 from core.domain.session import FAILURES, Outcome
 from core.errors import CoreError, TmuxMissing, TmuxSilent
 from core.names import INSTANCE_VARIABLE
 from core.plainfiles import open_plain_log
-from core.process.connections import NOT_YET
 from core.process.controlsocket import NoAnswer, ask
 from core.process.presence import running_service
 from core.processmark import shed_limit
@@ -150,10 +150,15 @@ def service_rows(system: System) -> tuple[ServiceRow, ...]:
     except NoAnswer as error:
         rows = [ServiceRow("service", True, pid, f"it does not answer: {error.message}")]
         return (*rows, *(ServiceRow(name, None, pid, "could not be asked") for name in (HTTP_ROW, *channels)))
-    own, *others = (ServiceRow(row["name"], row["running"], row["pid"], row["detail"]) for row in answer["services"])
+    own, *others = (_told_row(row) for row in answer["services"])
     if answer.get("configuration", "") not in ("", digest_of(system.settings)):
         own = replace(own, detail="; ".join(text for text in (own.detail, _outdated(system, own)) if text))
     return tuple(replace(row, detail=exact_for(system, row.detail)) for row in (own, *others))
+
+
+def _told_row(row: Mapping[str, Any]) -> ServiceRow:
+    """Return a row as the service tells it; one that an earlier release has started tells no reasons."""
+    return ServiceRow(row["name"], row["running"], row["pid"], row["detail"], row.get("reason", ""))
 
 
 def _outdated(system: System, own: ServiceRow) -> str:
@@ -175,7 +180,7 @@ def _outdated(system: System, own: ServiceRow) -> str:
 def _wait_for_connections(system: System) -> None:
     """Give every connection its moment, so that a status right behind the start tells how things are."""
     deadline = Deadline(system.clock, _CONNECT_SECONDS)
-    while any(row.detail == NOT_YET for row in service_rows(system)) and not deadline.passed():
+    while any(row.reason == Reason.NOT_CONNECTED_YET for row in service_rows(system)) and not deadline.passed():
         system.clock.pause(0.05)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from core.domain.pane import Survey
 from core.domain.plaintext import reason_of
@@ -45,12 +46,23 @@ class StopOrder:
     unless: Callable[[SessionRecord, Survey | None], str] | None = None
 
 
+class _Doing(Enum):
+    """A step of a stop that a broken store may keep from being done: what is then told of it."""
+
+    BLOCK = "turns born in the harness could not be blocked"
+    MARK = "the mark could not be recorded"
+    CANCEL = "its queue could not be cancelled"
+    HOLD = "its loops could not be held"
+    SETTLE = "the record could not be settled"
+
+
 @dataclass
 class _Stop:
     """One session's stop, as far as it has come."""
 
     name: str
-    said: list[str] = field(default_factory=list)  #: what could not be done on the way
+    trouble: str = ""  #: what stood against it from the start
+    undone: dict[_Doing, str] = field(default_factory=dict)  #: what could not be done on the way, and why
     known: Known | None = None
     marked: SessionRecord | None = None  #: its record with the mark; None: an earlier mark stands
     told: Told | None = None  #: how it ended, once it is over
@@ -60,12 +72,17 @@ class _Stop:
         """Return the record as it was found."""
         return self.known.record if self.known else None
 
-    def attempt(self, doing: str, step: Callable[[], object]) -> bool:
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Return what could not be done, in words."""
+        return tuple(filter(None, (self.trouble, *(f"{doing.value}: {why}" for doing, why in self.undone.items()))))
+
+    def attempt(self, doing: _Doing, step: Callable[[], object]) -> bool:
         """Do the step; a store that is broken is noted, and the stop goes on."""
         try:
             step()
         except (StoreBroken, RecordUnreadable) as error:
-            self.said.append(f"{doing}: {error}")
+            self.undone[doing] = str(error)
             return False
         return True
 
@@ -112,7 +129,7 @@ def _failed(system: System, name: str, order: StopOrder, error: CoreError) -> To
 
 def _stop_held(system: System, held: Mapping[str, str], order: StopOrder, tmux: Tmux) -> Mapping[str, Told]:
     """Stop the sessions whose locks are held, or cannot be had at all: `held` says by name what stands against one."""
-    stops = [_Stop(name, [trouble] if trouble else []) for name, trouble in held.items()]
+    stops = [_Stop(name, trouble) for name, trouble in held.items()]
 
     def each(step: Callable[[_Stop], Told | None]) -> None:
         for stop in stops:
@@ -196,13 +213,13 @@ def _mark_unrecorded(system: System, stop: _Stop, known: Known, order: StopOrder
 
 def _write_marks(system: System, stop: _Stop, record: SessionRecord, order: StopOrder) -> None:
     stop.marked = marked = _marked(system, record, order)
-    stop.attempt("turns born in the harness could not be blocked", lambda: _block(system, record))
+    stop.attempt(_Doing.BLOCK, lambda: _block(system, record))
     _write_mark(system, stop, marked)
     if order.by_name:
         _say_held(system, marked, order)
-        stop.attempt("its queue could not be cancelled", lambda: cancel_queue(system, marked))
+        stop.attempt(_Doing.CANCEL, lambda: cancel_queue(system, marked))
     else:
-        stop.attempt("its loops could not be held", lambda: hold_loops(system, marked))
+        stop.attempt(_Doing.HOLD, lambda: hold_loops(system, marked))
 
 
 def _marked(system: System, record: SessionRecord, order: StopOrder) -> SessionRecord:
@@ -223,15 +240,12 @@ def _block(system: System, record: SessionRecord) -> None:
         set_hold_file(system.paths, record.uid)
 
 
-_UNMARKED = "the mark could not be recorded"
-
-
 def _write_mark(system: System, stop: _Stop, record: SessionRecord) -> None:
     def write() -> None:
         with effect(Effect.STOP_MARK):
             write_record(system, record)
 
-    stop.attempt(_UNMARKED, write)
+    stop.attempt(_Doing.MARK, write)
 
 
 # ---------------------------------------------------------------- the end
@@ -248,11 +262,9 @@ def _finish(
         ended, settled = Ended(silent=str(tmux.silence or "")), not stop.said
     else:
         ended = ended_all.get(record.instance_id or "", Ended())
-        settled = ended.complete and stop.attempt(
-            "the record could not be settled", lambda: finish_stop(system, marked, ended)
-        )
+        settled = ended.complete and stop.attempt(_Doing.SETTLE, lambda: finish_stop(system, marked, ended))
         if settled:  # with the mark that could not be recorded before
-            stop.said = [text for text in stop.said if not text.startswith(_UNMARKED)]
+            stop.undone.pop(_Doing.MARK, None)
         _say_stopped(system, marked, order, ended)
     if seen is not None and seen.live(target_for(stop.name), record.instance_id if record else None) is Live.FOREIGN:
         return Told(Outcome.FAILED, str(foreign(system, seen, stop.name)))

@@ -59,10 +59,10 @@ def test_people_read_unknown_of_what_could_not_be_asked(capsys: pytest.CaptureFi
 
 
 def test_the_services_own_words_are_passed_on(system: System) -> None:
-    """What it answers is what is shown."""
+    """What it answers is what is shown; an earlier release's answers have no reasons."""
     lock, stopping = ServiceLock(system.paths.service_lock), threading.Event()
     rows = [{"name": "service", "running": True, "pid": 1, "detail": ""}]
-    rows.append({"name": "slack", "running": True, "pid": 1, "detail": "Socket Mode"})
+    rows.append({"name": "slack", "running": False, "pid": 1, "detail": "so far", "reason": "not-connected-yet"})
     control = ControlSocket(system.paths.service_socket, {"status": lambda: {"services": rows}})
     lock.take()
     control.open()
@@ -75,4 +75,4 @@ def test_the_services_own_words_are_passed_on(system: System) -> None:
     control.close()
     lock.release()
 
-    assert [row.to_json() for row in seen] == rows
+    assert [row.to_json() for row in seen] == [{**rows[0], "reason": ""}, rows[1]]
