@@ -3,6 +3,9 @@
 One JSON file for each configuration file, 0600, in `$XDG_CACHE_HOME/the-loop/`. It holds the whole text that was
 validated, so "nothing changed" is a comparison and needs no trust in times. Whatever fails here is harmless: the
 caller validates again. A cache that another user owns or may write is not read, since it names what runs.
+
+It is for the code that wrote it: it lists each file of ours that takes part in validating, as that was then. A file
+that comes to take part later is imported by one of these, which has changed with it.
 """
 
 import binascii
@@ -19,14 +22,9 @@ from core.plainfiles import read_bounded
 
 _LONGEST = 1 << 24  #: bytes; several times a configuration file
 _KEPT = 16  #: files; more than this many configurations on one machine are demos and tests of the past
-#: what validates outside this folder
-_ELSEWHERE = (
-    "names.py",
-    "domain/durations.py",
-    "domain/loopspec.py",
-    "domain/schedule.py",
-    "harness/claude/arguments.py",
-)
+_CORE = os.path.dirname(os.path.dirname(__file__))
+_BEGINNING = "core.config.loading"  #: the module whose imports lead to all that takes part in validating
+_IMPORT = r"^[ \t]*(?:from (core[\w.]*) import (\([^)]*\)|.*)|import (core[\w.]*))"
 _NAMES = ("HOME", "XDG_STATE_HOME")  #: variables that the resolved form depends on
 
 
@@ -34,6 +32,8 @@ def recall(path: Path, text: str, env: Mapping[str, str]) -> dict[str, Any] | No
     """Return the resolved form of this very text at this path, or None if it must be validated."""
     entry = _read(_file(path, env))
     if entry is None or entry.get("text") != text or entry.get("for") != _circumstances(path, env):
+        return None
+    if not _is_of_this_code(entry.get("code")):
         return None
     resolved = entry.get("resolved")
     return resolved if isinstance(resolved, dict) else None
@@ -52,8 +52,8 @@ def remember(path: Path, text: str, env: Mapping[str, str], resolved: dict[str, 
     """Keep the resolved form, by a temporary file and a rename. A folder that cannot be written is passed over."""
     target = _file(path, env)
     temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    entry = {"for": _circumstances(path, env), "text": text, "resolved": resolved}
     try:
+        entry = {"for": _circumstances(path, env), "code": _code(), "text": text, "resolved": resolved}
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -71,18 +71,50 @@ def _file(path: Path, env: Mapping[str, str]) -> Path:
 
 
 def _circumstances(path: Path, env: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the resolved form depends on besides the text: where it lies, the user's folders, and our code."""
-    return {"path": str(path), "env": {name: env.get(name) for name in _NAMES}, "code": _fingerprint()}
+    """Return what the resolved form depends on besides the text and our code: where it lies, and the user's folders."""
+    return {"path": str(path), "env": {name: env.get(name) for name in _NAMES}}
 
 
-def _fingerprint() -> list[list[Any]]:
-    """Return name, size and time of each module that takes part in validating: another version validates again."""
-    here = os.path.dirname(__file__)
-    core = os.path.dirname(here)
-    with os.scandir(here) as entries:
-        files = [(entry.name, entry.stat()) for entry in entries if entry.name.endswith(".py")]
-    files += [(name, os.stat(os.path.join(core, name))) for name in _ELSEWHERE]
-    return [[name, found.st_size, found.st_mtime_ns] for name, found in sorted(files)]
+def _is_of_this_code(code: Any) -> bool:
+    """Return whether each file that took part in validating is as it was: another version validates again."""
+    try:
+        return isinstance(code, dict) and all(_stamp(name) == stamp for name, stamp in code.items())
+    except (OSError, ValueError):
+        return False
+
+
+def _stamp(name: str) -> list[int]:
+    found = os.stat(os.path.join(_CORE, name))
+    return [found.st_size, found.st_mtime_ns]
+
+
+def _code() -> dict[str, list[int]]:
+    """Return size and time of each file that takes part in validating, by its path below `core`. Raises OSError.
+
+    Found by the import statements, those inside of functions among them: a module that this process happens to have
+    loaded, or not yet, makes no difference.
+    """
+    import re
+
+    statement, seen, due = re.compile(_IMPORT, re.MULTILINE), dict[str, list[int]](), [_BEGINNING]
+    while due:
+        for name in _files_of(due.pop()):
+            if name in seen:
+                continue
+            seen[name] = _stamp(name)
+            with open(os.path.join(_CORE, name), encoding="utf-8") as file:
+                found = statement.findall(file.read())
+            for package, names, module in found:
+                due += [module or package, *(f"{package}.{each}" for each in re.findall(r"\w+", names))]
+    return seen
+
+
+def _files_of(module: str) -> list[str]:
+    """Return the files that are run by the import of a module, each by its path below `core`; those that exist."""
+    parts = module.split(".")[1:]
+    names = [os.path.join(*parts[:end], "__init__.py") for end in range(len(parts) + 1)]
+    names += [f"{os.path.join(*parts)}.py"] if parts else []
+    return [name for name in names if os.path.isfile(os.path.join(_CORE, name))]
 
 
 def _read(file: Path) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import core
 from core.config.loading import load
 from tests.unit.config.conftest import ConfigFolder
 
@@ -22,6 +24,25 @@ from core.config.loading import load
 found = load(Path(sys.argv[1]))
 assert found.event_log.keep == 3, found
 print(sorted({"pydantic", "yaml", "importlib.metadata", "subprocess"} & set(sys.modules)))
+"""
+_CHANGES = """
+import os, sys
+from pathlib import Path
+from core.config import cache
+from core.config.loading import load
+path = Path(sys.argv[1])
+text = path.read_text()
+load(path)
+assert cache.recall(path, text, os.environ) is not None
+files = {module.__file__ for name, module in sys.modules.items() if name.partition(".")[0] == "core"}
+for file in sorted(files):
+    found = os.stat(file)
+    os.utime(file, ns=(found.st_atime_ns, found.st_mtime_ns + 1))
+    if cache.recall(path, text, os.environ) is not None:
+        print(file)
+    os.utime(file, ns=(found.st_atime_ns, found.st_mtime_ns))
+assert cache.recall(path, text, os.environ) is not None
+assert len(files) > 20, files
 """
 
 
@@ -114,6 +135,19 @@ def test_any_change_is_seen(folder: ConfigFolder) -> None:
     os.utime(folder.path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     assert load(folder.path, folder.env).event_log.keep == 4
+
+
+def test_a_change_of_any_module_that_validating_loads_is_seen(folder: ConfigFolder, tmp_path: Path) -> None:
+    """After an upgrade nothing is taken for valid that an earlier release validated, whichever file it changed."""
+    shutil.copytree(Path(core.__file__).parent, tmp_path / "code" / "core", ignore=shutil.ignore_patterns("*.pyc"))
+    folder.write(TEXT)
+
+    ran = subprocess.run(
+        [sys.executable, "-c", _CHANGES, str(folder.path)],
+        env=folder.env, capture_output=True, text=True, check=True, timeout=60, cwd=tmp_path / "code",
+    )  # fmt: skip
+
+    assert ran.stdout.splitlines() == []
 
 
 @pytest.mark.parametrize("name", ["HOME", "XDG_STATE_HOME"])
