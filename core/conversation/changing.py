@@ -92,6 +92,7 @@ class Changes:
             text=text,
             channel=address.channel,
             thread=address.thread,
+            about=message.id,
         )
         if any(self._system.outbox.add([note])):
             self._emit(row, what, "too-late")

@@ -23,7 +23,6 @@ from core.redaction import redactor_of
 from core.secretnames import secret_variables
 from core.session.apart import Unforeseen, apart
 from core.session.instead import without_buttons
-from core.session.notes import COUNTED
 from core.session.outdated import OVER_BEFORE, mend_notes
 from core.session.unsent import note_unsent
 from core.system import System
@@ -161,7 +160,7 @@ class OutboundWorker:
             if row.post.kind is OutboundKind.BOOT and self._system.outbox.is_said_again(row):
                 self._system.outbox.advance(row, PostState.SKIPPED, detail="a later start says the same")
                 return True
-            if row.post.key.startswith(COUNTED) and (detail := self._superfluous(row)):
+            if row.post.note is not None and (detail := self._superfluous(row)):
                 self._system.outbox.advance(row, PostState.SKIPPED, detail=detail)
                 return True
             if not self._channel.wants(row.post.kind):

@@ -14,7 +14,7 @@ from core.conversation.inbound import full, is_full
 from core.conversation.looking import screen_told
 from core.domain.asking import Request, RequestKind, RequestState
 from core.domain.buttons import Button, Press, Role
-from core.domain.message import SENT_AGAIN, WAITING, InboxRow, MessageState, NewMessage
+from core.domain.message import WAITING, InboxRow, MessageState, NewMessage
 from core.domain.reasons import Remedy
 from core.domain.session import Outcome, SessionRecord
 from core.domain.texts import text
@@ -228,7 +228,8 @@ class Presses:
             **{
                 **message.__dict__,
                 "id": new_message_id(),
-                "key": f"{SENT_AGAIN}{message.id}",
+                "key": f"again:{message.id}",
+                "again_of": message.id,
                 "generation": record.generation,
                 "marker": new_marker(),
                 "order_us": int(now.timestamp() * 1_000_000),
@@ -265,6 +266,9 @@ def _marked(row: OutboxRow, press: IncomingPress, button: Button, words: str) ->
             if button.press is Press.CANCEL
             else (),
             "edits": row.post.edits or row.post.id,
+            "about": "",
+            "starts": "",
+            "note": None,
         }
     )
 

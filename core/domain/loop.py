@@ -119,14 +119,6 @@ class LoopRun:
     deferred: bool = False  #: its tick had to wait for the session, which is counted once
 
 
-_KEY = "loop:"
-
-
 def run_key(run_id: str) -> str:
     """Return the key of the run's inbox row: a second commit of the same run is a no-op."""
-    return f"{_KEY}{run_id}"
-
-
-def run_of_key(key: str) -> str:
-    """Return the run that an inbox row's key names, "" for a row that is no tick."""
-    return key.removeprefix(_KEY) if key.startswith(_KEY) else ""
+    return f"loop:{run_id}"

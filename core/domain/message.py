@@ -69,7 +69,6 @@ MOST_TEXT = 1 << 20  #: characters of a message
 WAITING = frozenset({S.PENDING, S.QUEUED})  #: may be claimed, cancelled or refused
 IN_FLIGHT = frozenset({S.CLAIMED, S.PASTED, S.SUBMITTED})  #: nothing else is pasted into that session meanwhile
 DELIVERED = frozenset({S.CONFIRMED, S.SUBMITTED, S.ACCEPTED})
-SENT_AGAIN = "again:"  #: begins the key of a message that is one sent again; that one's id follows
 EXIT_ZERO = DELIVERED | {S.QUEUED}
 
 
@@ -103,6 +102,9 @@ class NewMessage:
     order_us: int  #: microseconds since the epoch by which the session's messages are taken in order
     created_at: datetime
     address: ReplyAddress | None = None
+    again_of: str = ""  #: the id of the message that it sends again
+    run: str = ""  #: the id of the loop's run whose tick it is
+    task: str = ""  #: the background task of which it is the notice; its harness may tell of that again
 
 
 @dataclass(frozen=True)

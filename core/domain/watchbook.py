@@ -1,8 +1,9 @@
 """What the supervisor must still know after it was killed: ends told, restarts due, idleness announced. No I/O."""
 
 from datetime import datetime
+from enum import Enum
 
-from core.values import dataclass, replace
+from core.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -17,8 +18,12 @@ class End:
     counted: bool = False  #: that restart is one after a crash, of which the hour has only so many
 
 
-_TAKEN = "taken:"  #: before the instance whose idleness has ended it, until its thread is told
-_TOLD = "told:"  #: in its place afterwards
+class Stage(Enum):
+    """What has followed from an idleness that was announced."""
+
+    ANNOUNCED = "announced"  #: nothing yet
+    TAKEN = "taken"  #: the instance is being stopped for it, or was, and its thread has not heard of that
+    TOLD = "told"  #: the thread has
 
 
 @dataclass(frozen=True)
@@ -29,23 +34,12 @@ class Announced:
     instance: str
     idle_since: datetime
     at: datetime
-
-    def is_of(self, instance: str) -> bool:
-        """Tell whether it is this instance's."""
-        return self.instance.removeprefix(_TAKEN).removeprefix(_TOLD) == instance
+    stage: Stage = Stage.ANNOUNCED
 
     def ended(self, instance: str) -> bool:
-        """Tell whether the instance was stopped for it: what sleeps then does so because it shall."""
-        return self.instance in (f"{_TAKEN}{instance}", f"{_TOLD}{instance}")
+        """Return whether the instance was stopped for it: it sleeps as it should."""
+        return self.instance == instance and self.stage is not Stage.ANNOUNCED
 
     def is_untold(self, instance: str) -> bool:
-        """Tell whether the instance was stopped for it, and its thread has not heard of that."""
-        return self.instance == f"{_TAKEN}{instance}"
-
-    def taken(self, instance: str) -> "Announced":
-        """Return it with the note that the instance is being stopped for it."""
-        return replace(self, instance=f"{_TAKEN}{instance}")
-
-    def told(self, instance: str) -> "Announced":
-        """Return it with the note that the thread was told so."""
-        return replace(self, instance=f"{_TOLD}{instance}")
+        """Return whether the instance was stopped for it, and its thread has not heard of that."""
+        return self.instance == instance and self.stage is Stage.TAKEN

@@ -10,7 +10,7 @@ from core.domain import fates
 from core.domain.activity import Activity
 from core.domain.fates import Fate
 from core.domain.gate import Action, HoldState, Observed, hold_state, wake_of
-from core.domain.loop import Held, Loop, LoopRun, LoopStatus, RunState, run_of_key
+from core.domain.loop import Held, Loop, LoopRun, LoopStatus, RunState
 from core.domain.message import TICKS, WAITING, InboxRow, MessageState
 from core.domain.reasons import Because, Reason
 from core.domain.restarting import is_crash
@@ -43,7 +43,7 @@ class Gatekeeper:
         return tuple(row for row in rows if not self.waits(row) or self._goes(row, record, sight))
 
     def _goes(self, row: InboxRow, record: SessionRecord, sight: Sight) -> bool:
-        run = self._system.loops.run(run_of_key(row.message.key))
+        run = self._system.loops.run(row.message.run)
         loop = self._system.loops.get(run.loop_id) if run is not None else None
         void = _why_void(row, record, run, loop)
         if void is not None or run is None or loop is None:

@@ -63,6 +63,7 @@ def _message(system: System, loop: Loop, run: LoopRun, record: SessionRecord, *,
         raw=False,
         order_us=int(turn * 1_000_000),
         created_at=system.clock.now(),
+        run=run.id,
     )
 
 

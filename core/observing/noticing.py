@@ -30,13 +30,13 @@ def keep_blocked(
     """
     if _given_back(system, record, event.prompt):
         return "a message was held back: the session is paused or being stopped"
-    key = _key(record, event.task)
+    key, task = _key(record, event.task), event.task or ""
     if event.task is not None and _waits_or_told(system.inbox.of_key(key)):
         return "a notice that is kept already was blocked again"
     refused = Because(Reason.RECORDED) if held else _overflow(system, record)
     if refused or event.task is None or system.inbox.of_key(key) is not None:
-        key = f"notice:{record.instance_id}:{report.name}"
-    message = _notice(record, event.prompt, key, at)
+        key, task = f"notice:{record.instance_id}:{report.name}", ""
+    message = _notice(record, event.prompt, key, at, task)
     system.inbox.add([message])
     row = system.inbox.get(message.id)
     if row is not None and refused:
@@ -123,7 +123,7 @@ def _repeat_key(record: SessionRecord, at: datetime) -> str:
     return f"repeat:{record.instance_id}:{at.isoformat()}"
 
 
-def _notice(record: SessionRecord, prompt: str, key: str, at: datetime) -> NewMessage:
+def _notice(record: SessionRecord, prompt: str, key: str, at: datetime, task: str = "") -> NewMessage:
     return NewMessage(
         id=new_message_id(),
         key=key,
@@ -139,4 +139,5 @@ def _notice(record: SessionRecord, prompt: str, key: str, at: datetime) -> NewMe
         raw=False,
         order_us=int(at.timestamp() * 1_000_000),
         created_at=at,
+        task=task,
     )

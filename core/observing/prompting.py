@@ -33,9 +33,9 @@ def asked_elsewhere(
     held = [row for row in rows if takes(event.prompt, row.message)]
     if not held:
         key = f"{record.instance_id}:{report.name}"
-        return (_post(record, channel_kind, key, asked_text(AT_TERMINAL, event.prompt)),)
+        return (_post(record, channel_kind, key, "", asked_text(AT_TERMINAL, event.prompt)),)
     return tuple(
-        _post(record, channel_kind, row.message.id, asked_text(_who(row), row.message.text))
+        _post(record, channel_kind, row.message.id, row.message.id, asked_text(_who(row), row.message.text))
         for row in reversed(held)
         if row.message.kind is Kind.SAY and chat_of(system.settings, row) is None
     )
@@ -46,7 +46,7 @@ def _who(row: InboxRow) -> str:
     return head(row.message).strip("[]").rpartition(" #")[0]
 
 
-def _post(record: SessionRecord, channel_kind: str, key: str, text: str) -> NewPost:
+def _post(record: SessionRecord, channel_kind: str, key: str, about: str, text: str) -> NewPost:
     from core.ports import NewPost, OutboundKind
 
     return NewPost(
@@ -57,4 +57,5 @@ def _post(record: SessionRecord, channel_kind: str, key: str, text: str) -> NewP
         name=record.name,
         channel_kind=channel_kind,
         text=text,
+        about=about,
     )

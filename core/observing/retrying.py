@@ -15,7 +15,7 @@ from core.domain.pane import Survey
 from core.domain.session import SessionRecord
 from core.errors import TmuxSilent
 from core.observing.failures import words_of
-from core.ports import NewPost, OutboundKind
+from core.ports import NewPost, NoteStand, OutboundKind
 from core.session.sessions import resolve_record
 from core.session.threads import has_thread
 from core.system import System
@@ -126,11 +126,16 @@ def _over(system: System, record: SessionRecord, activity: Activity) -> None:
         if latest is None or latest.instance != activity.instance:
             return
         system.activities.put(replace(latest, retrying=""))
-        told = system.outbox.latest(f"retry:{activity.instance}:") if has_thread(system, record) else None
-        if told is not None and not told.edits:
+        told = system.outbox.latest_note(_group(activity)) if has_thread(system, record) else None
+        if told is not None and told.note is not None and not told.note.edits:
             text = f"A turn of `{record.name}` waited: {activity.retrying}. Since {now:%H:%M:%S} UTC {how}."
-            system.outbox.add([replace(told, id=f"{told.id}-over", key=f"{told.key}:over", text=text, edits=told.id)])
+            post_id, key, over = f"{told.id}-over", f"{told.key}:over", replace(told.note, edits=1)
+            system.outbox.add([replace(told, id=post_id, key=key, text=text, edits=told.id, note=over)])
     system.poke()
+
+
+def _group(activity: Activity) -> str:
+    return f"retry {activity.instance}"
 
 
 def _note(record: SessionRecord, activity: Activity, text: str) -> NewPost:
@@ -145,4 +150,5 @@ def _note(record: SessionRecord, activity: Activity, text: str) -> NewPost:
         name=record.name,
         channel_kind=CHANNEL,
         text=text,
+        note=NoteStand(_group(activity), moment, 0, 0),
     )

@@ -31,6 +31,7 @@ from core.ports.messages import MOVED as MOVED
 from core.ports.messages import Inbox as Inbox
 from core.ports.messages import Marks as Marks
 from core.ports.messages import NewPost as NewPost
+from core.ports.messages import NoteStand as NoteStand
 from core.ports.messages import NoteWait as NoteWait
 from core.ports.messages import Outbox as Outbox
 from core.ports.messages import OutboxRow as OutboxRow

@@ -115,6 +115,16 @@ class Inbox(Protocol):
 
 
 @dataclass(frozen=True)
+class NoteStand:
+    """Which note a post makes, or edits, and how the note stands then. The latest note of a group may be edited on."""
+
+    group: str  #: of those that one note could tell of together
+    start: int  #: when the note was made, in microseconds since the epoch
+    edits: int  #: how often it was edited
+    count: int  #: of the messages that it tells of
+
+
+@dataclass(frozen=True)
 class NewPost:
     """A post as it is committed. Its key makes a second commit of the same one a no-op."""
 
@@ -131,6 +141,9 @@ class NewPost:
     edits: str = ""  #: the id of an earlier post, whose message it replaces; "": it is a message of its own
     path: str = ""  #: the file that is attached, in the session's folder; "": none is, or the text itself
     only_for: str = ""  #: the member who alone sees it; "": all of the thread
+    about: str = ""  #: the id of the message or the post of which it tells once: it is kept as long as that
+    starts: str = ""  #: the instance whose start it tells: it is kept as long as that is the latest
+    note: NoteStand | None = None
 
     def anew(self) -> "NewPost":
         """Return the announcement that takes the place of one whose message is gone."""
@@ -199,8 +212,8 @@ class Outbox(Protocol):
         """Return the row that a part was made from, and any other row as it is."""
         ...
 
-    def latest(self, prefix: str) -> NewPost | None:
-        """Return the post whose key is the last of those that begin so; the prefix ends with a colon."""
+    def latest_note(self, group: str) -> NewPost | None:
+        """Return the group's latest note as it stands: the post that made it, or its latest edit."""
         ...
 
     def is_overtaken(self, row: OutboxRow) -> bool:

@@ -72,4 +72,5 @@ def _note(
         text=f"`{name}` does not get all of your message. What could not be read: {told}. The rest of it goes in.",
         channel=channel,
         thread=thread,
+        about=message_id,
     )

@@ -15,7 +15,7 @@ from core.system import System
 from core.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from core.ports import NewPost
+    from core.ports import NewPost, NoteStand
 
 AGAIN = frozenset({MessageState.UNKNOWN, MessageState.EXPIRED, MessageState.REFUSED, MessageState.CANCELLED})
 #: why a message is refused that a start would help
@@ -35,7 +35,6 @@ _WHAT = {
 }
 
 
-COUNTED = "note:"  #: begins the keys of these notes and of their edits
 _MANY = {
     MessageState.QUEUED: "are waiting",
     MessageState.REFUSED: "were not delivered",
@@ -56,27 +55,25 @@ _LONGEST_TARGET = 1_900  #: characters of a button's value; Slack takes 2,000
 class Told:
     """A note about messages that met the same fate in the same thread, as it stands after its latest edit."""
 
-    group: str  #: of session, thread, state and reason
-    start: int  #: microseconds since the epoch, when its first message was told of
-    first: str  #: that message's id
-    edits: int  #: how often it was edited
-    count: int  #: of messages
+    id: str  #: of the post that made it
+    first: str  #: the id of its first message
+    stand: NoteStand
     messages: tuple[str, ...]  #: their ids; no longer all of them where they are many
 
     @property
-    def key(self) -> str:
-        """What sorts the notes of a group, and the edits of a note."""
-        return f"{self.group}{self.start:016d}:{self.edits:05d}:{self.count}:{self.first}"
-
-    def id(self, edits: int) -> str:
-        """Return the id of the post that made the note, or of its so many-th edit."""
-        return f"p-note-{self.first}-{self.group.rpartition('-')[2][:-1]}-{self.start}-{edits}"
+    def count(self) -> int:
+        """How many messages it tells of."""
+        return self.stand.count
 
     @property
     def target(self) -> str:
         """What its buttons are about; "" where there is no room for all of them."""
         joined = " ".join(self.messages)
         return joined if len(self.messages) == self.count and len(joined) <= _LONGEST_TARGET else ""
+
+    def edited(self, messages: tuple[str, ...], count: int) -> Told:
+        """Return its next edit, about so many messages; `messages`: the ids that are known of them."""
+        return replace(self, stand=replace(self.stand, edits=self.stand.edits + 1, count=count), messages=messages)
 
 
 def note_for(system: System, row: InboxRow, state: MessageState, because: Because, remedy: str) -> NewPost | None:
@@ -93,16 +90,15 @@ def note_for(system: System, row: InboxRow, state: MessageState, because: Becaus
     before = _open(system, group, message.id, state)
     if before is not None and message.id in before.messages:
         return None
-    now = int(system.clock.now().timestamp() * 1_000_000)
-    told = Told(group, now, message.id, 0, 1, (message.id,))
     if before is not None:
-        messages = (*before.messages, message.id)[:_MOST]
-        told = replace(before, edits=before.edits + 1, count=before.count + 1, messages=messages)
+        told = before.edited((*before.messages, message.id)[:_MOST], before.count + 1)
+    else:
+        told = _begun(message.id, group, int(system.clock.now().timestamp() * 1_000_000))
     if state in (MessageState.QUEUED, MessageState.UNKNOWN):
         from core.ports import NoteWait
 
         doubtful = state is MessageState.UNKNOWN
-        system.outbox.note_wait(told.id(0), NoteWait(message.id, why, remedy, doubtful=doubtful))
+        system.outbox.note_wait(told.id, NoteWait(message.id, why, remedy, doubtful=doubtful))
     return post_of(message, address, told, *words_of(system, row, state, why, remedy, told))
 
 
@@ -127,30 +123,28 @@ def _for_all(because: Because) -> Because:
 
 
 def _group(uid: str, address: ReplyAddress, state: MessageState, because: Because, *, of_chat: bool) -> str:
-    """Return what such a note's key begins with. Those of no chat have their own: their buttons are others."""
-    place = f"{address.channel}:{address.thread}{'' if of_chat else ':'}"
-    shared = because.code if because.reason in _EACH_ITS_OWN else f"{because.code}:{because.given}"
+    """Return what those have in common that one note tells of. Those of no chat have notes with other buttons."""
+    way = "reply" if of_chat else "command"
+    shared = because.code if because.reason in _EACH_ITS_OWN else f"{because.code} {because.given}"
+    return f"{uid} {address.channel} {address.thread} {way} {state.value} {shared}"
+
+
+def _begun(first: str, group: str, at: int) -> Told:
     import hashlib  # loads OpenSSL
 
-    short = hashlib.sha256(f"{place}:{state.value}:{shared}".encode()).hexdigest()[:8]
-    return f"{COUNTED}{uid}-{short}:"
+    from core.ports import NoteStand
+
+    short = hashlib.sha256(group.encode()).hexdigest()[:8]  # it may be told of otherwise at the very same moment
+    return Told(f"p-note-{first}-{short}-{at}", first, NoteStand(group, at, 0, 1), (first,))
 
 
 def latest_of(system: System, group: str) -> Told | None:
-    """Return the latest note whose key begins so, as it stands after its latest edit. Raises StoreBroken."""
-    found = system.outbox.latest(group)
-    if found is None:
+    """Return the group's latest note, as it stands after its latest edit. Raises StoreBroken."""
+    found = system.outbox.latest_note(group)
+    if found is None or found.note is None:
         return None
-    *_, start, edits, count, first = found.key.split(":")
     messages = tuple(dict.fromkeys(one for button in found.buttons for one in button.target.split()))
-    return Told(
-        found.key.removesuffix(f"{start}:{edits}:{count}:{first}"),
-        int(start),
-        first,
-        int(edits),
-        int(count),
-        messages or (first,),
-    )
+    return Told(found.edits or found.id, found.about, found.note, messages or (found.about,))
 
 
 def _open(system: System, group: str, message_id: str, state: MessageState) -> Told | None:
@@ -159,11 +153,13 @@ def _open(system: System, group: str, message_id: str, state: MessageState) -> T
     if told is None:
         return None
     if state is MessageState.QUEUED:
-        waiting = [wait.message for wait in system.outbox.waits_in(told.id(0)) if not wait.ended]
+        waiting = [wait.message for wait in system.outbox.waits_in(told.id) if not wait.ended]
         still = system.inbox.still(waiting, state)
         messages = tuple(one for one in waiting if one in still or one == message_id)
-        return replace(told, count=len(messages), messages=messages) if messages else None
-    return told if system.clock.now() - datetime.fromtimestamp(told.start / 1_000_000, UTC) <= _BURST else None
+        stand = replace(told.stand, count=len(messages))
+        return replace(told, stand=stand, messages=messages) if messages else None
+    began = datetime.fromtimestamp(told.stand.start / 1_000_000, UTC)
+    return told if system.clock.now() - began <= _BURST else None
 
 
 def words_of(
@@ -203,9 +199,10 @@ def post_of(
     """Return the post of a note, or its next edit."""
     from core.ports import NewPost, OutboundKind
 
+    post_id = f"{told.id}-{told.stand.edits}" if told.stand.edits else told.id
     return NewPost(
-        id=told.id(told.edits),
-        key=told.key,
+        id=post_id,
+        key=f"note:{post_id}",
         kind=OutboundKind.NOTE,
         uid=message.uid,
         name=message.name,
@@ -214,7 +211,9 @@ def post_of(
         channel=address.channel,
         thread=address.thread,
         buttons=buttons,
-        edits=told.id(0) if told.edits else "",
+        edits=told.id if told.stand.edits else "",
+        about=told.first,
+        note=told.stand,
     )
 
 

@@ -76,14 +76,13 @@ def _how(wait: NoteWait, row: InboxRow | None) -> str:
 
 def _edit(system: System, posted: OutboxRow, waits: Sequence[NoteWait]) -> None:
     """Commit the note's next edit: about those that still wait, or what became of all."""
-    group, *_ = posted.post.key.rsplit(":", 3)
-    told = latest_of(system, f"{group}:")
+    told = latest_of(system, posted.post.note.group) if posted.post.note is not None else None
     waiting = tuple(wait.message for wait in waits if not wait.ended)
     row = system.inbox.get(waiting[0] if waiting else waits[0].message)
     address = told_in(system, row) if row is not None else None
     if told is None or row is None or address is None:
         return
-    told = replace(told, edits=told.edits + 1, count=len(waiting), messages=waiting)
+    told = told.edited(waiting, len(waiting))
     message, wait = row.message, waits[0]
     if waiting:
         state = MessageState.UNKNOWN if wait.doubtful else MessageState.QUEUED

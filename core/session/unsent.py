@@ -41,6 +41,7 @@ def note_unsent(system: System, redactor: Redactor, row: OutboxRow, reason: str)
         text=f"{what}: {reason.rstrip('.')}. {_where(system, redactor, post.kind, whole)}.",
         channel=post.channel,
         thread=post.thread,
+        about=whole.post.id,
     )
 
 

@@ -116,4 +116,5 @@ def _post(record: SessionRecord, kind: OutboundKind, role: str, text: str, chann
         channel_kind=CHANNEL,
         text=text,
         channel=channel,
+        starts=record.instance_id or "",
     )

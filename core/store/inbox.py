@@ -222,6 +222,9 @@ def _columns(message: NewMessage) -> dict[str, Any]:
         "from_channel": address and address.channel,
         "from_thread": address and address.thread,
         "from_ts": address and address.ts,
+        "again_of": message.again_of,
+        "run": message.run,
+        "task": message.task,
     }
 
 
@@ -281,6 +284,9 @@ def _message(found: sqlite3.Row) -> NewMessage:
         order_us=found["order_us"],
         created_at=column(found, "created_at", from_iso),
         address=_address(found),
+        again_of=found["again_of"],
+        run=found["run"],
+        task=found["task"],
     )
 
 

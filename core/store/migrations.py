@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from core.errors import StoreBroken
 
 _OPEN_STATES = "('pending', 'queued', 'claimed', 'pasted', 'submitted')"
+#: a note's key was `note:<uid>-<hash>:<start, 16 digits>:<edits, 5 digits>:<count>:<id of its first message>`
+_NOTE_KEY = f"key GLOB 'note:*:{'[0-9]' * 16}:{'[0-9]' * 5}:[0-9]*:*'"
 
 Part = str | Callable[[sqlite3.Connection], None]
 
@@ -361,6 +363,55 @@ MIGRATIONS: tuple[tuple[Part, ...], ...] = (
         _into_codes,
         "ALTER TABLE loop_runs ADD COLUMN deferred INTEGER NOT NULL DEFAULT 0",
         "UPDATE loop_runs SET deferred = 1, detail = '' WHERE detail = 'deferred'",
+    ),
+    (  # what was kept in keys and ids as their beginnings and ends
+        "ALTER TABLE announced ADD COLUMN stage TEXT NOT NULL DEFAULT 'announced'",
+        "UPDATE announced SET stage = 'taken', instance = substr(instance, 7) WHERE instance GLOB 'taken:*'",
+        "UPDATE announced SET stage = 'told', instance = substr(instance, 6) WHERE instance GLOB 'told:*'",
+        "ALTER TABLE outbox ADD COLUMN about TEXT NOT NULL DEFAULT ''",
+        "UPDATE outbox SET about = substr(key, instr(key, ':') + 1)"
+        " WHERE key GLOB 'edited:*' OR key GLOB 'deleted:*' OR key GLOB 'files:*' OR key GLOB 'unsent:*'"
+        " OR (key GLOB 'asked:*' AND substr(key, 7) IN (SELECT id FROM inbox))",
+        "ALTER TABLE outbox ADD COLUMN starts TEXT NOT NULL DEFAULT ''",
+        """
+        UPDATE outbox
+        SET starts = substr(key, instr(key, ':') + 1, instr(substr(key || ':', instr(key, ':') + 1), ':') - 1)
+        WHERE kind IN ('root', 'boot', 'root-update', 'refresh') AND instr(key, ':') AND NOT key GLOB 'announce:*'
+        """,
+        "ALTER TABLE outbox ADD COLUMN note_group TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE outbox ADD COLUMN note_start INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE outbox ADD COLUMN note_edits INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE outbox ADD COLUMN note_count INTEGER NOT NULL DEFAULT 0",
+        f"UPDATE outbox SET note_group = substr(key, 1, 4 + instr(substr(key, 6), ':')) WHERE {_NOTE_KEY}",
+        """
+        UPDATE outbox SET note_start = CAST(substr(key, length(note_group) + 2, 16) AS INTEGER),
+            note_edits = CAST(substr(key, length(note_group) + 19, 5) AS INTEGER),
+            note_count = CAST(substr(key, length(note_group) + 25) AS INTEGER),
+            about = substr(key, length(note_group) + 25 + instr(substr(key, length(note_group) + 25), ':'))
+        WHERE note_group <> ''
+        """,
+        """
+        UPDATE outbox SET note_group = coalesce((
+            SELECT uid || ' ' || channel || ' ' || thread
+                || CASE WHEN doubtful THEN ' reply unknown ' ELSE ' reply queued ' END
+                || reason || CASE WHEN reason IN ('confirm', 'paused') THEN '' ELSE ' ' || reason_args END
+            FROM note_waits WHERE note = CASE outbox.edits WHEN '' THEN outbox.id ELSE outbox.edits END LIMIT 1
+        ), note_group) WHERE note_group <> ''
+        """,  # the others are no longer joined: half a minute after it began none is
+        """
+        UPDATE outbox SET note_group = 'retry ' || substr(key, 7, instr(substr(key, 7), ':') - 1),
+            note_start = CAST(substr(key, 7 + instr(substr(key, 7), ':')) AS INTEGER), note_edits = (edits <> '')
+        WHERE key GLOB 'retry:*:*'
+        """,
+        "ALTER TABLE inbox ADD COLUMN again_of TEXT NOT NULL DEFAULT ''",
+        "UPDATE inbox SET again_of = substr(key, 7) WHERE key GLOB 'again:*'",
+        "CREATE INDEX inbox_again ON inbox (again_of) WHERE again_of <> ''",
+        "ALTER TABLE inbox ADD COLUMN run TEXT NOT NULL DEFAULT ''",
+        "UPDATE inbox SET run = substr(key, 6) WHERE key GLOB 'loop:*'",
+        "ALTER TABLE inbox ADD COLUMN task TEXT NOT NULL DEFAULT ''",
+        "UPDATE inbox SET task = substr(key, length(uid) + 9)"
+        " WHERE kind = 'notice' AND instr(key, 'notice:' || uid || ':') = 1",
+        "CREATE INDEX outbox_notes ON outbox (note_group, note_start, note_edits) WHERE note_group <> ''",
     ),
 )
 

@@ -11,7 +11,7 @@ from core.clock import Clock, iso
 from core.domain.buttons import Button, Press
 from core.domain.reasons import said
 from core.errors import Refused
-from core.ports import MOVED, NewPost, NoteWait, OutboundKind, OutboxRow, PostState
+from core.ports import MOVED, NewPost, NoteStand, NoteWait, OutboundKind, OutboxRow, PostState
 from core.store import queries
 from core.store.columns import from_column, reason_from, to_column
 from core.store.rows import Rows, column
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from core.store.database import SqliteDatabase
 
+_NO_NOTE = NoteStand("", 0, 0, 0)
 _OPEN = frozenset({PostState.PENDING, PostState.SENDING})
 _OURS = frozenset(  #: what we say ourselves; the rest are an agent's words, in which nothing is changed
     {
@@ -51,7 +52,7 @@ class SqliteOutbox:
         with self._database.transaction(durable=True):
             return tuple(self._database.write(queries.ADD_POST, self._row_of(post)) == 1 for post in posts)
 
-    def _row_of(self, post: NewPost) -> dict[str, str]:
+    def _row_of(self, post: NewPost) -> dict[str, str | int]:
         exact = replace(post, text=self._exact(post.text)) if post.kind in _OURS else post
         return {**_columns(exact), "now": iso(self._clock.now())}
 
@@ -77,12 +78,9 @@ class SqliteOutbox:
         found = [] if row.part_of is None else self._database.read(queries.POST, (row.part_of,))
         return _row(found[0]) if found else row
 
-    def latest(self, prefix: str) -> NewPost | None:
-        """Return the post whose key is the last of those that begin so; the prefix ends with a colon.
-
-        Raises StoreBroken.
-        """
-        found = self._rows.all(queries.LATEST_POST, (prefix, f"{prefix[:-1]};"))
+    def latest_note(self, group: str) -> NewPost | None:
+        """Return the group's latest note as it stands: what made it, or its latest edit. Raises StoreBroken."""
+        found = self._rows.all(queries.LATEST_NOTE, (group,))
         return found[0].post if found else None
 
     def is_overtaken(self, row: OutboxRow) -> bool:
@@ -200,7 +198,8 @@ class SqliteOutbox:
         self._rows.all(queries.CHECK_POSTS, (json.dumps([state.value for state in PostState]),))
 
 
-def _columns(post: NewPost) -> dict[str, str]:
+def _columns(post: NewPost) -> dict[str, str | int]:
+    note = post.note or _NO_NOTE
     return {
         "id": post.id,
         "key": post.key,
@@ -215,7 +214,19 @@ def _columns(post: NewPost) -> dict[str, str]:
         "edits": post.edits,
         "path": post.path,
         "only_for": post.only_for,
+        "about": post.about,
+        "starts": post.starts,
+        "note_group": note.group,
+        "note_start": note.start,
+        "note_edits": note.edits,
+        "note_count": note.count,
     }
+
+
+def _note(found: sqlite3.Row) -> NoteStand | None:
+    if not found["note_group"]:
+        return None
+    return NoteStand(found["note_group"], found["note_start"], found["note_edits"], found["note_count"])
 
 
 def _buttons_column(buttons: Sequence[Button]) -> str:
@@ -254,6 +265,9 @@ def _row(found: sqlite3.Row) -> OutboxRow:
         edits=found["edits"],
         path=found["path"],
         only_for=found["only_for"],
+        about=found["about"],
+        starts=found["starts"],
+        note=_note(found),
     )
     return OutboxRow(
         post=post,

@@ -4,7 +4,6 @@ The conditions repeat those of the partial indexes letter by letter: SQLite uses
 stands where it would rather take another one, which also leads through every settled row.
 """
 
-from core.domain.message import SENT_AGAIN
 from core.domain.posting import RANKS
 
 _WAITING = "state IN ('pending', 'queued')"
@@ -19,9 +18,11 @@ _OPEN_POST = "state IN ('pending', 'sending')"
 
 ADD_MESSAGE = """
     INSERT INTO inbox (id, key, uid, name, generation, kind, actor, who, via, marker, text, raw, order_us,
-                       created_at, from_kind, from_team, from_channel, from_thread, from_ts, state, reason, updated_at)
+                       created_at, from_kind, from_team, from_channel, from_thread, from_ts, again_of, run, task,
+                       state, reason, updated_at)
     VALUES (:id, :key, :uid, :name, :generation, :kind, :actor, :who, :via, :marker, :text, :raw, :order_us,
-            :created_at, :from_kind, :from_team, :from_channel, :from_thread, :from_ts, 'pending', '', :updated_at)
+            :created_at, :from_kind, :from_team, :from_channel, :from_thread, :from_ts, :again_of, :run, :task,
+            'pending', '', :updated_at)
     ON CONFLICT (key) DO NOTHING
 """
 MESSAGE = "SELECT * FROM inbox WHERE id = ?"
@@ -84,9 +85,9 @@ CANCEL_WAITING = f"""
 _RANK = f"CASE kind {' '.join(f'WHEN {kind.value!r} THEN {rank}' for kind, rank in RANKS.items())} ELSE 3 END"
 ADD_POST = """
     INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, buttons, edits, path,
-                        only_for, state, changed_at)
+                        only_for, about, starts, note_group, note_start, note_edits, note_count, state, changed_at)
     VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, :buttons, :edits, :path,
-            :only_for, 'pending', :now)
+            :only_for, :about, :starts, :note_group, :note_start, :note_edits, :note_count, 'pending', :now)
     ON CONFLICT (key) DO NOTHING
 """
 POST = "SELECT * FROM outbox WHERE seq = ?"
@@ -109,7 +110,9 @@ ADD_PART = """
     INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, state, part_of, part, changed_at)
     VALUES (:id, :key, :kind, :uid, :name, :channel_kind, :text, :channel, :thread, 'pending', :part_of, :part, :now)
 """
-LATEST_POST = "SELECT * FROM outbox WHERE key >= ? AND key < ? ORDER BY key DESC LIMIT 1"
+LATEST_NOTE = """
+    SELECT * FROM outbox WHERE note_group = ? AND note_group <> '' ORDER BY note_start DESC, note_edits DESC LIMIT 1
+"""
 OVERTAKEN = (
     f"SELECT 1 FROM outbox WHERE channel_kind = ? AND uid = ? AND seq > ? AND {_OPEN_POST} AND edits = ? LIMIT 1"
 )
@@ -208,16 +211,15 @@ FORGET_MESSAGE = "DELETE FROM last_messages WHERE uid = ?"
 
 # ---------------------------------------------------------------- reactions and progress
 
-_MARKED = f"""
+_MARKED = """
     SELECT inbox.id, inbox.state, inbox.final, inbox.from_channel, inbox.from_ts, coalesce(marks.over, '') AS over,
         coalesce(marks.shown, '') AS shown, max(inbox.updated_at, coalesce(marks.at, '')) AS at,
         coalesce(marks.asked, '') AS asked, (
             SELECT shown || ',' || asked FROM marks AS earlier
-            WHERE coalesce(marks.shown, '') = '' AND inbox.key LIKE '{SENT_AGAIN}%'
-                AND earlier.message = substr(inbox.key, {len(SENT_AGAIN) + 1})
+            WHERE coalesce(marks.shown, '') = '' AND earlier.message = inbox.again_of
         ) AS earlier
 """
-_LATEST = f"NOT EXISTS (SELECT 1 FROM inbox AS later WHERE later.key = '{SENT_AGAIN}' || inbox.id)"
+_LATEST = "NOT EXISTS (SELECT 1 FROM inbox AS later WHERE later.again_of = inbox.id AND later.again_of <> '')"
 MARKS_CHANGED = f"""
     {_MARKED} FROM inbox LEFT JOIN marks ON marks.message = inbox.id
     WHERE inbox.from_kind = :kind AND inbox.updated_at >= :since AND {_LATEST}
@@ -298,7 +300,7 @@ DROP_EARLIER_RESTARTS = "DELETE FROM restarts WHERE uid = ? AND at < ?"
 COUNT_RESTART = "INSERT INTO restarts (uid, at) VALUES (?, ?)"
 RESTARTS = "SELECT at FROM restarts WHERE uid = ? AND at > ? ORDER BY at"
 ANNOUNCED = "SELECT * FROM announced WHERE uid = ?"
-ANNOUNCE = "INSERT OR REPLACE INTO announced (uid, instance, idle_since, at) VALUES (?, ?, ?, ?)"
+ANNOUNCE = "INSERT OR REPLACE INTO announced (uid, instance, idle_since, at, stage) VALUES (?, ?, ?, ?, ?)"
 FORGET_WATCHED = (
     "DELETE FROM ends WHERE uid = ?",
     "DELETE FROM restarts WHERE uid = ?",

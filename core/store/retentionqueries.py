@@ -30,7 +30,7 @@ _NEEDED = f"""(
 )"""
 #: a harness repeats its notice of a background task, or a sweep comes past the reply
 _KNOWN_AGAIN = f"""(
-    (kind = 'notice' AND {_EXISTS} AND instr(key, 'notice:' || uid || ':') = 1)
+    (kind = 'notice' AND {_EXISTS} AND task <> '')
     OR (from_kind IS NOT NULL AND EXISTS (
         SELECT 1 FROM bindings
         WHERE channel_kind = from_kind AND team = from_team AND channel = from_channel AND thread = from_thread
@@ -61,15 +61,14 @@ DROP_REQUESTS = """
 
 # ---------------------------------------------------------------- posts
 
-_LAST = "replace(outbox.key, rtrim(outbox.key, replace(outbox.key, ':', '')), '')"  #: of a key, behind its last colon
 _TARGETS = """
     json_each(outbox.buttons) AS button,
     json_each('["' || replace(json_extract(button.value, '$[1]'), ' ', '","') || '"]') AS target
 """
 #: what it is about is there still; an edit or a part of it is; a part beside it is on its way; it tells of a start
 _NEEDED_POST = f"""(
-    EXISTS (SELECT 1 FROM inbox WHERE id = {_LAST})
-    OR EXISTS (SELECT 1 FROM outbox AS other WHERE other.id = {_LAST} AND other.seq <> outbox.seq)
+    EXISTS (SELECT 1 FROM inbox WHERE id = outbox.about)
+    OR EXISTS (SELECT 1 FROM outbox AS other WHERE other.id = outbox.about AND other.seq <> outbox.seq)
     OR (buttons <> '' AND EXISTS (
         SELECT 1 FROM {_TARGETS}
         WHERE EXISTS (SELECT 1 FROM inbox WHERE id = target.value)
@@ -80,9 +79,7 @@ _NEEDED_POST = f"""(
     OR EXISTS (
         SELECT 1 FROM outbox AS part WHERE part.part_of = outbox.part_of AND part.state IN ('pending', 'sending')
     )
-    OR (kind IN ('root', 'boot', 'root-update', 'refresh') AND EXISTS (
-        SELECT 1 FROM json_each(:instances) AS latest WHERE instr(outbox.key, latest.value)
-    ))
+    OR starts IN (SELECT value FROM json_each(:instances))
 )"""
 DROP_OVER_POSTS = f"""
     DELETE FROM outbox WHERE seq IN (

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from core.clock import from_iso, iso
-from core.domain.watchbook import Announced, End
+from core.domain.watchbook import Announced, End, Stage
 from core.store import queries
 from core.store.columns import from_column, to_column
 from core.store.rows import Rows, column
@@ -78,9 +78,9 @@ class SqliteWatchbook:
 
     def announce(self, announced: Announced) -> None:
         """See Watchbook."""
-        values = (announced.uid, announced.instance, iso(announced.idle_since), iso(announced.at))
+        told = (announced.uid, announced.instance, iso(announced.idle_since), iso(announced.at))
         with self._database.transaction(durable=True):
-            self._database.write(queries.ANNOUNCE, values)
+            self._database.write(queries.ANNOUNCE, (*told, announced.stage.value))
 
     def forget(self, uid: str) -> None:
         """See Watchbook."""
@@ -105,4 +105,10 @@ def _restart(row: sqlite3.Row) -> datetime:
 
 
 def _announced(row: sqlite3.Row) -> Announced:
-    return Announced(row["uid"], row["instance"], column(row, "idle_since", from_iso), column(row, "at", from_iso))
+    return Announced(
+        row["uid"],
+        row["instance"],
+        column(row, "idle_since", from_iso),
+        column(row, "at", from_iso),
+        column(row, "stage", Stage),
+    )

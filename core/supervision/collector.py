@@ -9,7 +9,7 @@ from core.domain.ending import collected_text, idle_detail, idle_text
 from core.domain.pane import Survey
 from core.domain.restarting import may_be_brought_back
 from core.domain.session import Live, Phase, SessionRecord, Status
-from core.domain.watchbook import Announced
+from core.domain.watchbook import Announced, Stage
 from core.effects import Effect, effect
 from core.names import target_for
 from core.session.apart import each_apart
@@ -65,7 +65,7 @@ class Collector:
             return None
         since = self._idle_since(record, activity)
         announced = self._system.watchbook.announced(record.uid)
-        same = announced is not None and announced.is_of(instance) and announced.idle_since == since
+        same = announced is not None and announced.instance == instance and announced.idle_since == since
         spool = str(self._system.paths.spool_of(instance))
         return Facts(
             stop_after=record.definition.idle.stop_after,
@@ -124,7 +124,8 @@ class Collector:
         announced = self._system.watchbook.announced(record.uid)
         with effect(Effect.WATCH_TELL), self._system.database.transaction(durable=True):
             if announced is not None:
-                self._system.watchbook.announce(announced.taken(record.instance_id or ""))
+                taken = replace(announced, instance=record.instance_id or "", stage=Stage.TAKEN)
+                self._system.watchbook.announce(taken)
             self._system.events.emit(
                 "standing.collected",
                 name=record.name,
@@ -145,7 +146,7 @@ class Collector:
         if announced is None or not announced.is_untold(instance):
             return
         with effect(Effect.WATCH_TELL), self._system.database.transaction(durable=True):
-            self._system.watchbook.announce(announced.told(instance))
+            self._system.watchbook.announce(replace(announced, stage=Stage.TOLD))
             text = collected_text(record.name, stop_after)
             add_note(self._system, record, f"idle-over-{instance}", text)
         self._system.poke()

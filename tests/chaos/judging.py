@@ -150,7 +150,7 @@ def rows_of(product: Product, threads: Mapping[str, str]) -> dict[str, Row]:
     doubted = {event["message"] for event in product.events("standing.unconfirmed") if event["detail"] == "unknown"}
     with closing(sqlite3.connect(f"file:{product.paths.database}?mode=ro", uri=True, timeout=20)) as database:
         notes = database.execute(
-            "SELECT buttons, text, ts FROM outbox WHERE key LIKE 'note:%' AND state = 'sent'"
+            "SELECT buttons, text, ts FROM outbox WHERE note_group <> '' AND state = 'sent'"
         ).fetchall()
         inbox = database.execute("SELECT id, from_ts, state, detail FROM inbox WHERE from_ts IS NOT NULL").fetchall()
     named = [buttons for buttons, text, ts in notes if _NOTED in text and ts in told and buttons]

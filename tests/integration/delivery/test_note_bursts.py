@@ -177,7 +177,7 @@ def test_refusals_in_a_burst_are_one_note(thread: Thread) -> None:
     [note] = thread.notes()
     text = note.text
     thread.press(note, Press.START_AND_SEND)
-    again = [row for row in rows(thread.system) if row.message.key.startswith("again:")]
+    again = [row for row in rows(thread.system) if row.message.again_of]
     stop_standing(thread.system, "scribe", ACTOR)
     thread.say(1)
 

@@ -72,6 +72,7 @@ def reply(system: System, number: int = 1, again: int = 0) -> Callable[[MessageS
                 number,
                 T0,
                 address,
+                again_of=f"m-{again}" if again else "",
             )
         ]
     )

@@ -62,7 +62,7 @@ def _waiting(system: System, loop: Loop, clock: StandingClock) -> LoopRun:
     """Claim the loop's next run, and commit its tick."""
     clock.moment = loop.next_run_at or clock.moment
     ((_, run),) = system.loops.claim(clock.moment, "one", clock.moment + MINUTE, 1)
-    tick = a_message(7, id="m-tick", key=run_key(run.id), kind=Kind.TICK)
+    tick = a_message(7, id="m-tick", key=run_key(run.id), run=run.id, kind=Kind.TICK)
     system.inbox.add([tick])
     sent = system.loops.move_run(run, state=RunState.SENT, message_id="m-tick")
     assert sent is not None

@@ -288,7 +288,7 @@ def _sent(loops: SqliteLoops, inbox: SqliteInbox, number: int, **changes: Any) -
     """Return the run of a loop that is due, whose tick was committed."""
     loops.add(a_loop(number, **changes), 0)
     ((_, run),) = loops.claim(NOON, "one", LEASE, 10)
-    inbox.add([a_message(number, key=run_key(run.id), kind=Kind.TICK, uid=run.uid)])
+    inbox.add([a_message(number, key=run_key(run.id), run=run.id, kind=Kind.TICK, uid=run.uid)])
     sent = loops.move_run(run, state=RunState.SENT, message_id=f"m-{number}")
     assert sent is not None
     return sent

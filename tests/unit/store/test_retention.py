@@ -13,7 +13,7 @@ from core.domain.buttons import Button, Press
 from core.domain.marking import Mark
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.paths import StatePaths
-from core.ports import Living, NewPost, OutboundKind, OutboxRow, PostState
+from core.ports import Living, NewPost, NoteStand, OutboundKind, OutboxRow, PostState
 from core.store.activities import SqliteActivities
 from core.store.bindings import SqliteBindings
 from core.store.database import SqliteDatabase
@@ -258,7 +258,9 @@ def test_a_notice_is_remembered_by_its_task_for_as_long_as_its_session_exists(
     inbox: SqliteInbox, retention: SqliteRetention, living: Living, text: str | None
 ) -> None:
     """The harness repeats it at its resumes; only its text goes."""
-    moved(inbox, a_message(kind=Kind.NOTICE, key="notice:s-scribe:task-7"), *TAKEN, MessageState.CONFIRMED)
+    moved(
+        inbox, a_message(kind=Kind.NOTICE, key="notice:s-scribe:task-7", task="task-7"), *TAKEN, MessageState.CONFIRMED
+    )
 
     everything(retention, living=living)
 
@@ -432,11 +434,11 @@ def test_a_note_stays_whole_while_the_first_message_that_it_tells_of_exists(
     """Further messages join it by edits of it, for as long as that one waits."""
     row = moved(inbox, a_message(1), MessageState.QUEUED)
     buttons = (Button(Press.CANCEL, "m-1 m-2", "Cancel all"),)
-    posted(outbox, a_post(1, key="note:g:0001:00000:1:m-1"), *SENT)
-    posted(outbox, a_post(2, key="note:g:0001:00001:2:m-1", edits="p-1", buttons=buttons), *SENT)
+    posted(outbox, a_post(1, about="m-1", note=NoteStand("g", 1, 0, 1)), *SENT)
+    posted(outbox, a_post(2, about="m-1", note=NoteStand("g", 1, 1, 2), edits="p-1", buttons=buttons), *SENT)
 
     everything(retention)
-    latest = outbox.latest("note:g:")
+    latest = outbox.latest_note("g")
     inbox.advance(row, MessageState.CANCELLED)
     everything(retention)
 
@@ -500,16 +502,15 @@ def test_the_parts_of_a_post_go_together_once_the_last_is_over(
     assert database.read("SELECT * FROM outbox") == []
 
 
-@pytest.mark.parametrize("key", ["edited:m-1", "deleted:m-1", "files:m-1"])
 def test_what_is_said_once_of_a_message_is_remembered_as_long_as_the_message(
-    inbox: SqliteInbox, outbox: SqliteOutbox, retention: SqliteRetention, key: str
+    inbox: SqliteInbox, outbox: SqliteOutbox, retention: SqliteRetention
 ) -> None:
     """Each sweep finds it changed again."""
     row = moved(inbox, a_message(), *TAKEN, MessageState.ACCEPTED)
-    posted(outbox, a_post(key=key), *SENT)
+    posted(outbox, a_post(key="edited:m-1", about="m-1"), *SENT)
 
     everything(retention)
-    again = outbox.add([a_post(2, key=key)])
+    again = outbox.add([a_post(2, key="edited:m-1")])
     inbox.advance(row, MessageState.CONFIRMED)
     everything(retention)
 
@@ -522,7 +523,7 @@ def test_that_a_post_is_missing_is_remembered_as_long_as_the_post(
 ) -> None:
     """One note for all of its parts."""
     row = posted(outbox, a_post(1))
-    posted(outbox, a_post(2, key="unsent:p-1"), *SENT)
+    posted(outbox, a_post(2, key="unsent:p-1", about="p-1"), *SENT)
 
     everything(retention)
     again = outbox.add([a_post(3, key="unsent:p-1")])
@@ -539,15 +540,16 @@ def test_that_a_post_is_missing_is_remembered_as_long_as_the_post(
         (OutboundKind.ROOT, "i-2", True),
         (OutboundKind.BOOT, "i-2", True),
         (OutboundKind.ROOT_UPDATE, "i-2", True),
-        (OutboundKind.ANSWER, "i-2", False),
+        (OutboundKind.ANSWER, "", False),
         (OutboundKind.BOOT, "i-1", False),
+        (OutboundKind.BOOT, "i-22", False),
     ],
 )
 def test_a_start_is_told_once_as_long_as_its_instance_is_the_latest(
     outbox: SqliteOutbox, retention: SqliteRetention, kind: OutboundKind, instance: str, stays: bool
 ) -> None:
     """A reconcile that finishes it long after says nothing twice; the answers of a long life go."""
-    posted(outbox, a_post(kind=kind, key=f"up:{instance}"), *SENT)
+    posted(outbox, a_post(kind=kind, starts=instance), *SENT)
 
     everything(retention)
 

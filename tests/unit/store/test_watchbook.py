@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.domain.watchbook import Announced, End
+from core.domain.watchbook import Announced, End, Stage
 from core.store.database import SqliteDatabase
 from core.store.watchbook import SqliteWatchbook
 from tests.unit.store.samples import NOON
@@ -76,6 +76,18 @@ def test_a_session_that_is_forgotten_leaves_nothing(book: SqliteWatchbook) -> No
     assert book.announced("s-1") is None
     assert book.announced("s-2") == Announced("s-2", "i-s-2", NOON, LATER)
     assert [end.uid for end in book.due()] == ["s-2"]
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_what_followed_from_an_announcement_is_kept(book: SqliteWatchbook, stage: Stage) -> None:
+    """Whoever comes after a supervisor that was killed goes on where it stood; another instance is none of it."""
+    book.announce(Announced("s-1", "i-1", NOON, LATER, stage))
+
+    kept = book.announced("s-1")
+
+    assert kept == Announced("s-1", "i-1", NOON, LATER, stage)
+    assert (kept.ended("i-1"), kept.ended("i-2")) == (stage is not Stage.ANNOUNCED, False)
+    assert (kept.is_untold("i-1"), kept.is_untold("i-2")) == (stage is Stage.TAKEN, False)
 
 
 def test_the_book_does_not_grow_with_a_sessions_lives(book: SqliteWatchbook) -> None:
