@@ -16,6 +16,7 @@ from core.clock import Deadline
 from core.commands import exact_for
 from core.conversation.rebinding import Rebinder
 from core.domain.asking import Unseen
+from core.domain.reasons import Because, Reason, because, said
 from core.domain.session import Phase, SessionRecord
 from core.errors import ChannelError, CoreError, LockBusy, RecordUnreadable, Refused, RowBroken
 from core.ports import Binding, Channel, NewPost, OutboundKind, OutboxRow, Posted, PostState
@@ -23,7 +24,7 @@ from core.redaction import redactor_of
 from core.secretnames import secret_variables
 from core.session.apart import Unforeseen, apart
 from core.session.instead import without_buttons
-from core.session.outdated import OVER_BEFORE, mend_notes
+from core.session.outdated import mend_notes
 from core.session.unsent import note_unsent
 from core.system import System
 from core.values import dataclass, replace
@@ -39,7 +40,6 @@ _TROUBLE_SECONDS = 5.0
 _COMING_UP = frozenset({Phase.CREATING, Phase.STARTING})
 _EVER = datetime.max.replace(tzinfo=UTC)
 _ANNOUNCEMENTS = frozenset({OutboundKind.ROOT, OutboundKind.BOOT, OutboundKind.ROOT_UPDATE, OutboundKind.REFRESH})
-_NO_THREAD = "there is no thread for it, or no message to edit"
 _LOST = frozenset({ChannelError.CHANNEL_GONE, ChannelError.NOT_MEMBER, ChannelError.THREAD_GONE})
 
 
@@ -129,7 +129,7 @@ class OutboundWorker:
     def _put_aside(self, row: OutboxRow, error: Unforeseen) -> None:
         tried = row.attempts + 1
         if tried >= _MAX_ATTEMPTS:
-            self._fail(row, str(error))
+            self._fail(row, said(str(error)))
             return
         until = self._system.clock.now() + timedelta(seconds=min(2.0 ** min(tried, 10), _MAX_PAUSE_SECONDS))
         self._put_off(row, error, unclear=row.state is PostState.SENDING, tried=tried, until=until)
@@ -145,7 +145,7 @@ class OutboundWorker:
             return _REST_SECONDS
         if place is None:
             if not self._coming(row):
-                self._fail(row, _NO_THREAD, gone=True)
+                self._fail(row, Because(Reason.NO_THREAD), gone=True)
             return _REST_SECONDS
         if (pause := self._pause_of(place.channel)) > 0:
             return pause
@@ -158,13 +158,13 @@ class OutboundWorker:
             return False
         try:
             if row.post.kind is OutboundKind.BOOT and self._system.outbox.is_said_again(row):
-                self._system.outbox.advance(row, PostState.SKIPPED, detail="a later start says the same")
+                self._system.outbox.advance(row, PostState.SKIPPED, because=Because(Reason.LATER_START))
                 return True
-            if row.post.note is not None and (detail := self._superfluous(row)):
-                self._system.outbox.advance(row, PostState.SKIPPED, detail=detail)
+            if row.post.note is not None and (why := self._superfluous(row)):
+                self._system.outbox.advance(row, PostState.SKIPPED, because=why)
                 return True
             if not self._channel.wants(row.post.kind):
-                self._system.outbox.advance(row, PostState.SKIPPED, detail="the channel's verbosity leaves it out")
+                self._system.outbox.advance(row, PostState.SKIPPED, because=Because(Reason.LEFT_OUT))
                 return True
             parts = self._channel.parts(self._redacted(row.post)) if row.part_of is None else ()
             if len(parts) > 1:
@@ -174,13 +174,13 @@ class OutboundWorker:
             return True  # dropped meanwhile: the session was deleted
         return False
 
-    def _superfluous(self, row: OutboxRow) -> str:
-        """Return why a note, or its edit, tells nothing any more; "" where it does. Raises Refused if it moved on."""
+    def _superfluous(self, row: OutboxRow) -> Because | None:
+        """Return why a note, or its edit, tells nothing any more; None where it does. Raises Refused if it moved on."""
         mend_notes(self._system, self._channel.kind)
         if self._system.outbox.is_overtaken(row):
-            return "a later edit says all that it says"
+            return Because(Reason.LATER_EDIT)
         first = self._system.outbox.get(row.post.edits) if row.post.edits else None
-        return OVER_BEFORE if first is not None and first.detail == OVER_BEFORE else ""
+        return first.because if first is not None and first.reason is Reason.OVER_BEFORE else None
 
     def _dressed(self, post: NewPost) -> NewPost:
         """Return the post as this chat can show it: without buttons where no press arrives."""
@@ -218,14 +218,14 @@ class OutboundWorker:
         """Tell whether a post has to wait, for the session may have a thread that nobody could ask for yet."""
         if row.state is not PostState.PENDING or (place is not None and row.post.kind is not OutboundKind.ROOT):
             return False
-        reason = self._rebinder.waiting_for(row.post.name, row.post.uid)
-        if reason and reason != row.detail:
-            self._put_off_for(row, reason)
-        return reason is not None
+        why = self._rebinder.waiting_for(row.post.name, row.post.uid)
+        if why is not None and why != row.because:
+            self._put_off_for(row, why)
+        return why is not None
 
-    def _put_off_for(self, row: OutboxRow, reason: str) -> None:
+    def _put_off_for(self, row: OutboxRow, why: Because) -> None:
         try:
-            self._system.outbox.advance(row, PostState.PENDING, detail=reason)
+            self._system.outbox.advance(row, PostState.PENDING, because=why)
         except Refused:
             return  # dropped meanwhile
 
@@ -266,7 +266,7 @@ class OutboundWorker:
         self._hold_back(place.channel, _PACE_SECONDS)
         try:
             if row.state is PostState.SENDING and row.post.only_for:
-                self._system.outbox.advance(row, PostState.SENT, detail="it may have been shown; nobody can look")
+                self._system.outbox.advance(row, PostState.SENT, because=Because(Reason.MAYBE_SHOWN))
                 return
             if row.state is PostState.SENDING and place.edits is None:
                 found = self._channel.find(row.post.id, place.channel, place.thread)
@@ -341,11 +341,11 @@ class OutboundWorker:
             return
         self._let_in()
         if not error.transient and not error.unclear:
-            self._fail(row, str(error), gone=error.reason in _LOST)
+            self._fail(row, said(str(error)), gone=error.reason in _LOST)
             self._unbind(row.post, place, error)
             return
         if tried >= _MAX_ATTEMPTS:
-            self._fail(row, f"given up after {tried} attempts: {error}")
+            self._fail(row, because(Reason.GIVEN_UP, attempts=tried, error=str(error)))
             return
         seconds = min(2.0 ** min(tried, 10), _MAX_PAUSE_SECONDS)
         if error.retry_after is not None:
@@ -357,7 +357,7 @@ class OutboundWorker:
     def _put_off(self, row: OutboxRow, error: CoreError, *, unclear: bool, tried: int, until: datetime | None) -> None:
         state = PostState.SENDING if unclear else PostState.PENDING
         try:
-            self._system.outbox.advance(row, state, detail=str(error), not_before=until, attempts=tried)
+            self._system.outbox.advance(row, state, because=said(str(error)), not_before=until, attempts=tried)
         except Refused:
             return  # dropped meanwhile
 
@@ -380,19 +380,19 @@ class OutboundWorker:
         self._tell_shut_out(self._channel.kind, "")
         self._system.events.emit("channel.connected", channel=self._channel.kind, detail="posts are taken again")
 
-    def _fail(self, row: OutboxRow, reason: str, *, gone: bool = False) -> None:
+    def _fail(self, row: OutboxRow, why: Because, *, gone: bool = False) -> None:
         """Fail a post for good, and say so in its thread unless that is `gone`; a refreshed one is then made anew."""
-        note = None if gone else note_unsent(self._system, self._redactor, row, reason)
+        note = None if gone else note_unsent(self._system, self._redactor, row, why.text)
         anew = row.post.anew() if gone and row.post.kind is OutboundKind.REFRESH else None
         try:
             with self._system.database.transaction(durable=False):
-                self._system.outbox.advance(row, PostState.FAILED, detail=reason)
+                self._system.outbox.advance(row, PostState.FAILED, because=why)
                 self._system.outbox.add([post for post in (note, anew) if post is not None])
         except Refused:
             return  # dropped meanwhile
         event = "standing.announce_failed" if row.post.kind in _ANNOUNCEMENTS else "channel.post_failed"
         self._system.events.emit(
-            event, level="warning", name=row.post.name, reason=reason, detail=row.post.kind.value, message=row.post.id
+            event, level="warning", name=row.post.name, reason=why.text, detail=row.post.kind.value, message=row.post.id
         )
 
     def _unbind(self, post: NewPost, place: Place, error: ChannelError) -> None:

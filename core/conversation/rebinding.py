@@ -7,9 +7,10 @@ decided: what would open another thread waits. The answer, either way, is commit
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.clock import Deadline
+from core.domain.reasons import Because, Reason, because
 from core.domain.rebinding import FOREIGN_ROOT, ThreadSeen, why_not
 from core.domain.session import Definition, Phase, SessionRecord
 from core.effects import Effect, effect
@@ -30,11 +31,11 @@ _ANSWERS = frozenset({ChannelError.CHANNEL_GONE, ChannelError.NOT_MEMBER, Channe
 
 @dataclass
 class _Question:
-    """A session whose thread is asked for; `detail` tells why there is no answer yet."""
+    """A session whose thread is asked for; `why` there is no answer yet."""
 
     name: str
     again: Deadline | None = None
-    detail: str = ""
+    why: Because = field(default_factory=lambda: Because(Reason.THREAD_LOOKED_FOR))
 
 
 class Rebinder:
@@ -59,7 +60,7 @@ class Rebinder:
                 return
             self._questions.pop(uid)
 
-    def waiting_for(self, name: str, uid: str) -> str | None:
+    def waiting_for(self, name: str, uid: str) -> Because | None:
         """Return why a post has to wait until it is known which thread is the session's; None where it is known."""
         try:
             record = self._system.records.read(name)
@@ -67,7 +68,7 @@ class Rebinder:
             return None
         if self._questions is None or record is None or record.uid != uid or not self._is_asked(record):
             return None
-        return self._questions.setdefault(uid, _Question(name)).detail or "its earlier thread is looked for"
+        return self._questions.setdefault(uid, _Question(name)).why
 
     def _is_asked(self, record: SessionRecord) -> bool:
         """Tell whether the record names a thread that the database knows neither as bound nor as left."""
@@ -103,10 +104,10 @@ class Rebinder:
             reason = str(error)
         except ChannelError as error:
             reason, seconds = str(error), _AGAIN_SECONDS if error.retry_after is None else error.retry_after
-        detail = f"it cannot be told which thread is its own: {reason}"
-        if question.detail != detail:
+        why = because(Reason.THREAD_UNKNOWN, error=reason)
+        if question.why != why:
             _LOG.warning("a thread cannot be asked for", extra={"session": question.name, "reason": reason})
-        question.detail, question.again = detail, Deadline(self._system.clock, seconds)
+        question.why, question.again = why, Deadline(self._system.clock, seconds)
         return False
 
     def _settle(self, record: SessionRecord) -> None:

@@ -1,11 +1,17 @@
 """What a live session is doing, as its harness tells it. No I/O."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from core.domain.capability import Capability
 from core.values import dataclass, field
+
+if TYPE_CHECKING:
+    from core.domain.reasons import Because, Reason
 
 
 class ActivityState(Enum):
@@ -22,10 +28,6 @@ class ActivityState(Enum):
 
 #: an Enter would answer a dialog
 ASKING_STATES = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION, ActivityState.DIALOG})
-
-QUEUE_LEFT = "what its own queue held comes next"  #: the detail of a session that is busy since a turn left a queue
-CUT_OFF = "its turn was cut off in the terminal"  #: the detail of a session whose turn ended without its harness's word
-BETWEEN_TURNS = "background tasks run, and no turn does"  #: the detail of a session that is busy for that reason
 
 
 def unfinished_text(tasks: tuple[str, ...]) -> str:
@@ -50,7 +52,6 @@ class Silence(Enum):
 
 
 _IN_TURN = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION, ActivityState.BUSY})
-AT_START = "it shows a dialog before it reads: "  #: begins the detail of a session that waits for a person to start
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ class Activity:
     since: datetime
     pending_tasks: tuple[str, ...] = ()
     task_names: Mapping[str, str] = field(default_factory=dict)  #: of those: what each runs, where it was told
-    detail: str = ""  #: what it asks, or the API error it ran into
+    because: Because | None = None  #: why it is in that state, or what it asks
+    remarks: tuple[Because, ...] = ()  #: what else there is to say: why its latest turn failed, when it will be stopped
     turn_started_at: datetime | None = None
     last_report_at: datetime | None = None
     mode: str = ""  #: its permission mode, by its harness's latest report that names one
@@ -93,9 +95,30 @@ class Activity:
         return f"its program's version {self.version} is {self.untried}" if self.untried else ""
 
     @property
+    def detail(self) -> str:
+        """Return in words why it is in that state, and what else there is to say."""
+        told = self.remarks if self.because is None else (self.because, *self.remarks)
+        return "; ".join(text for each in told if (text := each.text))
+
+    @property
+    def reason(self) -> Reason | None:
+        """Return the code of why it is in that state."""
+        return self.because.reason if self.because is not None else None
+
+    @property
     def between_turns(self) -> bool:
-        """Tell whether it is busy with background tasks alone."""
-        return self.state is ActivityState.BUSY and self.detail.startswith(BETWEEN_TURNS)
+        """Return whether it is busy with background tasks alone."""
+        return self.state is ActivityState.BUSY and self.reason is not None and self.reason is _codes().BETWEEN_TURNS
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Return whether its latest turn was ended without its harness's word, and nothing is known since."""
+        return self.reason is not None and self.reason is _codes().CUT_OFF
+
+    @property
+    def queue_left(self) -> bool:
+        """Return whether its turn is over, and the next one begins with what its own queue holds."""
+        return self.state is ActivityState.BUSY and self.reason is not None and self.reason is _codes().QUEUE_LEFT
 
     @property
     def open_tasks(self) -> tuple[str, ...]:
@@ -109,14 +132,22 @@ class Activity:
         if self.state is ActivityState.DIALOG:  # a person may have opened it between two turns
             began, over = self.turn_started_at, self.turn_ended_at
             return began is not None and (over is None or over < began)
-        return self.state in _IN_TURN and not self.between_turns and self.detail != QUEUE_LEFT
+        return self.state in _IN_TURN and not self.between_turns and not self.queue_left
 
     @property
     def waits_at_start(self) -> bool:
         """Return whether a dialog is open before it reads at all."""
-        return self.state is ActivityState.STARTING and self.detail.startswith(AT_START)
+        return (
+            self.state is ActivityState.STARTING and self.reason is not None and self.reason is _codes().DIALOG_AT_START
+        )
 
     @property
     def cut_off_at(self) -> datetime | None:
         """Return when its last turn was found cut off: the input line may hold that turn's text again."""
-        return self.since if self.state is ActivityState.IDLE and self.detail.startswith(CUT_OFF) else None
+        return self.since if self.state is ActivityState.IDLE and self.is_cut_off else None
+
+
+def _codes() -> type[Reason]:
+    from core.domain.reasons import Reason  # whoever lists sessions finds few that have one
+
+    return Reason

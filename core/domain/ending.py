@@ -47,10 +47,5 @@ def collected_text(name: str, stop_after: timedelta) -> str:
     )
 
 
-def idle_detail(stop_at: datetime) -> str:
-    """Return what the row of a session says whose end was announced."""
-    return f"idle: it will be stopped at {_at(stop_at)}; any message keeps it"
-
-
 def _at(moment: datetime) -> str:
     return f"{moment:%H:%M:%S} UTC"

@@ -353,7 +353,12 @@ class Opinion:
     """A second opinion of what a live harness does, from a source other than its hooks."""
 
     state: ActivityState
-    detail: str = ""
+    asks: str = ""  #: in its words, what it waits for
     turn_over: bool = False  #: no turn runs and no dialog is open, whatever background tasks do
     written_at: datetime | None = field(default=None, compare=False)  #: when the source said so, where that is known
     session_id: str = field(default="", compare=False)  #: the conversation that it is in, "" where that is not told
+
+    @property
+    def between_turns(self) -> bool:
+        """Return whether its background tasks alone keep it busy."""
+        return self.turn_over and self.state is ActivityState.BUSY

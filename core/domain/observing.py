@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from core.domain.activity import ASKING_STATES, BETWEEN_TURNS, CUT_OFF, QUEUE_LEFT, Activity, ActivityState, Silence
+from core.domain.activity import ASKING_STATES, Activity, ActivityState, Silence
 from core.domain.gate import Observed
 from core.domain.harness import (
     Asked,
@@ -21,6 +21,7 @@ from core.domain.harness import (
     TurnEnded,
     TurnFailed,
 )
+from core.domain.reasons import Because, Reason, because, said
 from core.domain.session import Live, Phase, SessionRecord, Status
 from core.values import replace
 
@@ -100,7 +101,8 @@ def follow(
             tasks = told.pending_tasks if task is None or task in told.pending_tasks else (*told.pending_tasks, task)
             return _named(_moved(told, ActivityState.BUSY, at, tasks=tasks), {task: name} if task and name else {})
         case Asked(question=question, summary=summary):
-            return _moved(told, ActivityState.QUESTION if question else ActivityState.PERMISSION, at, detail=summary)
+            asking = ActivityState.QUESTION if question else ActivityState.PERMISSION
+            return _moved(told, asking, at, because=said(summary) if summary else None)
         case TurnEnded(pending_tasks=tasks, turn=turn, task_names=names) if (
             turn and turn == told.ended_turn and told.in_turn
         ):
@@ -112,7 +114,9 @@ def follow(
             after = _failed(told, ": ".join(text for text in (error, message) if text), at)
             return _over(replace(after, failed=failure.value), at, turn, queue_left=queue_left)
         case Ended(reason=reason):
-            return _moved(ended(told), ActivityState.UNKNOWN, at, detail=f"it is going away: {reason}", tasks=())
+            return _moved(
+                ended(told), ActivityState.UNKNOWN, at, because=because(Reason.GOING_AWAY, why=reason), tasks=()
+            )
         case TurnBlocked(task=task):
             left = tuple(each for each in told.pending_tasks if each != task)
             told = told if task is not None else replace(told, composer_at=at)  # it may stand in the input line
@@ -162,7 +166,7 @@ def _taken(activity: Activity, at: datetime, turn: str) -> Activity:
 
 def _over(after: Activity, at: datetime, turn: str, *, queue_left: bool) -> Activity:
     over = replace(after, turn_ended_at=at, ended_turn=turn or after.turn)
-    return _moved(over, ActivityState.BUSY, at, detail=QUEUE_LEFT) if queue_left else over
+    return _moved(over, ActivityState.BUSY, at, because=Because(Reason.QUEUE_LEFT)) if queue_left else over
 
 
 def ended(activity: Activity) -> Activity:
@@ -189,44 +193,60 @@ def _named(activity: Activity, names: Mapping[str, str]) -> Activity:
 
 def without_queue(activity: Activity, at: datetime) -> Activity:
     """Return what a session does whose own queue turned out to be empty since its last turn ended."""
-    if activity.state is not ActivityState.BUSY or activity.detail != QUEUE_LEFT:
+    if not activity.queue_left:
         return activity
-    return _between_turns(activity, activity.pending_tasks, at)
+    return replace(_between_turns(activity, activity.pending_tasks, at), remarks=activity.remarks)
 
 
 def _between_turns(activity: Activity, tasks: tuple[str, ...], at: datetime) -> Activity:
     if tasks:
-        return _moved(activity, ActivityState.BUSY, at, detail=BETWEEN_TURNS, tasks=tasks)
+        return _moved(activity, ActivityState.BUSY, at, because=Because(Reason.BETWEEN_TURNS), tasks=tasks)
     return _moved(activity, ActivityState.IDLE, at, tasks=())
 
 
 def _failed(activity: Activity, error: str, at: datetime) -> Activity:
     """Return what follows a turn that ended in an error of the model's side: the same as after any other, and why."""
     over = _between_turns(activity, activity.pending_tasks, at)
-    return replace(over, detail="; ".join(text for text in (over.detail, error) if text))
+    return replace(over, remarks=(said(error),) if error else ())
 
 
 def second_guess(activity: Activity, opinion: Opinion | None, now: datetime) -> Activity:
     """Return what a session does whose harness was silent for long: the opinion, or unknown; never idle by guess."""
     if opinion is None:
-        return _moved(activity, ActivityState.UNKNOWN, now, detail="its harness was silent for long")
+        return _moved(activity, ActivityState.UNKNOWN, now, because=Because(Reason.HARNESS_SILENT))
     if opinion.state in ASKING_STATES and activity.state in ASKING_STATES:
-        return _moved(activity, activity.state, now, detail=opinion.detail or activity.detail)
+        return _explained(_moved(activity, activity.state, now), opinion, activity)
     cut_off = opinion.state is ActivityState.IDLE and activity.in_turn
     tasks = () if opinion.state is ActivityState.IDLE else None  # with a task it would call itself busy
-    detail = CUT_OFF if cut_off else opinion.detail or activity.detail
-    after = _moved(activity, opinion.state, now, detail=detail, tasks=tasks)
-    return replace(after, turn_ended_at=now, ended_turn=activity.turn) if cut_off else after
+    after = _moved(activity, opinion.state, now, because=Because(Reason.CUT_OFF), tasks=tasks)
+    if cut_off:
+        return replace(after, turn_ended_at=now, ended_turn=activity.turn)
+    return _explained(after, opinion, activity)
+
+
+def _explained(after: Activity, opinion: Opinion, before: Activity) -> Activity:
+    """Return the activity with why it is so by the opinion, which may have nothing to say of that."""
+    if opinion.between_turns:
+        return replace(after, because=Because(Reason.BETWEEN_TURNS))
+    if opinion.asks:
+        return replace(after, because=said(opinion.asks))
+    return replace(after, because=before.because, remarks=before.remarks)
 
 
 def _moved(
-    activity: Activity, state: ActivityState, at: datetime, *, detail: str = "", tasks: tuple[str, ...] | None = None
+    activity: Activity,
+    state: ActivityState,
+    at: datetime,
+    *,
+    because: Because | None = None,
+    tasks: tuple[str, ...] | None = None,
 ) -> Activity:
     since = activity.since if activity.state is state else at
     return replace(
         activity,
         state=state,
         since=since,
-        detail=detail,
+        because=because,
+        remarks=(),
         pending_tasks=activity.pending_tasks if tasks is None else tasks,
     )

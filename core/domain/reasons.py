@@ -132,6 +132,32 @@ class Reason(StrEnum):
     LOOP_ENDED = "loop-ended"  #: {why}
     LEFT_BY_PERSON = "left-by-person"
 
+    # what became of a post, or what it waits for
+    LATER_START = "later-start"
+    LATER_EDIT = "later-edit"
+    OVER_BEFORE = "over-before"
+    LEFT_OUT = "left-out"
+    IN_PARTS = "in-parts"  #: {count}
+    MAYBE_SHOWN = "maybe-shown"
+    NO_THREAD = "no-thread"
+    GIVEN_UP = "given-up"  #: {attempts}, {error}
+    THREAD_LOOKED_FOR = "thread-looked-for"
+    THREAD_UNKNOWN = "thread-unknown"  #: {error}
+
+    # why a session does what it does, and what else is known of it
+    QUEUE_LEFT = "queue-left"  #: busy since a turn left messages in its own queue
+    BETWEEN_TURNS = "between-turns"  #: busy for its background tasks alone
+    CUT_OFF = "cut-off"  #: its turn ended without its harness's word
+    END_UNKNOWN = "end-unknown"  #: its turn has ended, and nothing tells how
+    DIALOG_AT_START = "dialog-at-start"  #: {title}
+    DIALOG_SHOWN = "dialog-shown"  #: {title}
+    DIALOG_UNREAD = "dialog-unread"  #: the title of a dialog that nobody can read
+    HARNESS_SILENT = "harness-silent"
+    GOING_AWAY = "going-away"  #: {why}: in the harness's words
+    STALLED = "stalled"  #: {since}
+    TURN_FAILED = "turn-failed"  #: {why}, {remedy}
+    STOPS_IDLE = "stops-idle"  #: {at}: of the day
+
 
 class Remedy(StrEnum):
     """What a person can do. Not stored: the sentence is made where it is told."""

@@ -160,6 +160,30 @@ REASONS: Mapping[Reason, Text] = {
     R.LOOP_PAUSED: "its loop was paused",
     R.LOOP_ENDED: "its loop has ended: {why}",
     R.LEFT_BY_PERSON: "it was left, or ended by itself",
+    # what became of a post, or what it waits for
+    R.LATER_START: "a later start says the same",
+    R.LATER_EDIT: "a later edit says all that it says",
+    R.OVER_BEFORE: "what it tells of was over before it was posted",
+    R.LEFT_OUT: "the channel's verbosity leaves it out",
+    R.IN_PARTS: "{count} parts",
+    R.MAYBE_SHOWN: "it may have been shown; nobody can look",
+    R.NO_THREAD: "there is no thread for it, or no message to edit",
+    R.GIVEN_UP: "given up after {attempts} attempts: {error}",
+    R.THREAD_LOOKED_FOR: "its earlier thread is looked for",
+    R.THREAD_UNKNOWN: "it cannot be told which thread is its own: {error}",
+    # why a session does what it does, and what else is known of it
+    R.QUEUE_LEFT: "what its own queue held comes next",
+    R.BETWEEN_TURNS: "background tasks run, and no turn does",
+    R.CUT_OFF: "its turn was cut off in the terminal",
+    R.END_UNKNOWN: "its turn is over, and nothing tells how it ended",
+    R.DIALOG_AT_START: "it shows a dialog before it reads: {title}",
+    R.DIALOG_SHOWN: "it shows a dialog: {title}",
+    R.DIALOG_UNREAD: "what it shows is not understood: look at its terminal",
+    R.HARNESS_SILENT: "its harness was silent for long",
+    R.GOING_AWAY: "it is going away: {why}",
+    R.STALLED: "no sign of life since {since} UTC, and it says that it is busy",
+    R.TURN_FAILED: "its last turn failed: {why}; {remedy}",
+    R.STOPS_IDLE: "idle: it will be stopped at {at} UTC; any message keeps it",
 }
 
 _IN_TERMINAL = "in the terminal: `the-loop standing attach {name} --write`"

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from core.domain.activity import BETWEEN_TURNS, ActivityState
+from core.domain.activity import ActivityState
 from core.domain.harness import Opinion
 from core.harness.base import text_of
 from core.plainfiles import open_plain, read_bounded
@@ -53,5 +53,5 @@ def opinion_of(content: Mapping[str, Any]) -> Opinion | None:
     if state is None:
         return None
     if status == "shell":
-        return Opinion(state, BETWEEN_TURNS, turn_over=True)
+        return Opinion(state, turn_over=True)
     return Opinion(state, text_of(content, "waitingFor"), turn_over=status == "idle")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from core.domain.activity import ASKING_STATES, AT_START, Activity, ActivityState
+from core.domain.activity import ASKING_STATES, Activity, ActivityState
 from core.domain.asking import (
     MAIN,
     Option,
@@ -25,6 +25,7 @@ from core.domain.binding import CHANNEL
 from core.domain.harness import Opinion
 from core.domain.observing import second_guess
 from core.domain.pane import Pane, Survey
+from core.domain.reasons import Because, Reason, because
 from core.domain.screens import Dialog, offers_of
 from core.domain.session import SessionRecord
 from core.errors import NotRunning, TmuxSilent
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from core.ports import NewPost
     from core.redaction import Redactor
 
-SHOWS = "it shows a dialog: "  #: begins the detail of a session that waits at one
-UNREAD = "what it shows is not understood: look at its terminal"
 REPLACED = "another dialog took its place"
 _BEGINNING = timedelta(minutes=1)  #: of a start, in which it is looked at as often as an open dialog
 _AT_TERMINAL = timedelta(minutes=1)  #: whoever has just typed there sees the dialog
@@ -64,21 +63,23 @@ def hold(system: System, record: SessionRecord, dialog: Dialog | None) -> bool:
 
     From now on nothing is typed into it. Raises StoreBroken.
     """
-    title = dialog.title if dialog is not None else UNREAD
+    unread = Because(Reason.DIALOG_UNREAD)
+    title, words = (unread, unread.text) if dialog is None else (dialog.title, dialog.title)
     now = system.clock.now()
     with system.database.transaction(durable=False):
         before = activity_of(system, record)
         if before is None:
             return False
         starting = before.state is ActivityState.STARTING
-        state, detail = (before.state, AT_START) if starting else (ActivityState.DIALOG, SHOWS)
-        after = replace(before, state=state, detail=f"{detail}{title}")
+        state = before.state if starting else ActivityState.DIALOG
+        why = because(Reason.DIALOG_AT_START if starting else Reason.DIALOG_SHOWN, title=title)
+        after = replace(before, state=state, because=why, remarks=())
         if after == before:
             return False
         system.activities.put(after if before.state is state else replace(after, since=now))
     system.events.emit(
         "standing.asked", name=record.name, instance=record.instance_id, reason=RequestKind.DIALOG.value,
-        detail=_redactor(system).redact(title), actor=f"agent:{record.name}",
+        detail=_redactor(system).redact(words), actor=f"agent:{record.name}",
     )  # fmt: skip
     system.poke()
     return True
@@ -193,7 +194,7 @@ class DialogWatch:
         if before is None or not waits_at_dialog(before):
             return False
         starting = before.state is ActivityState.STARTING
-        after = replace(before, detail="")
+        after = replace(before, because=None, remarks=())
         if before.silence is not None and not starting:  # what follows is told by its record, a moment later
             after = replace(after, state=ActivityState.BUSY, since=now)
         elif not starting:

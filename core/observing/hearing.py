@@ -14,6 +14,7 @@ from core.domain.capability import Capability
 from core.domain.harness import HarnessEvent, Opinion, PromptReported, Report, TurnEnded, TurnSeen
 from core.domain.observing import second_guess
 from core.domain.pane import Pane
+from core.domain.reasons import Because, Reason
 from core.domain.session import Phase, SessionRecord
 from core.errors import NotRunning, TmuxSilent
 from core.observing.observer import follow_conversation, ingest_record, take_told
@@ -28,7 +29,6 @@ from core.sight.situations import opinion_of, traits_of
 from core.system import System
 from core.values import replace
 
-UNKNOWN_END = "its turn is over, and nothing tells how it ended"
 GRACE = timedelta(seconds=3)  #: from the record of a turn's end to its hook's report, which comes before it as a rule
 BOOT = timedelta(seconds=10)  #: from the first word of another source to the boot hook: 0.3 s, a busy machine more
 _KNOWN = timedelta(seconds=1)  #: the same where its settings switch hooks off
@@ -198,7 +198,7 @@ def _guess_start(system: System, record: SessionRecord, opinion: Opinion | None,
     marked = activity_of(system, record)
     if marked is not None:
         state = opinion.state if opinion is not None else state
-        system.activities.put(replace(marked, state=state, since=now, detail=""))
+        system.activities.put(replace(marked, state=state, since=now, because=None, remarks=()))
 
 
 def _shows_input_line(system: System, record: SessionRecord) -> bool:
@@ -246,7 +246,7 @@ def _ask_elsewhere(
     if opinion is None or activity.silence is Silence.UNTOLD:
         return
     after = _by_second_source(activity, opinion, system.clock.now(), recorded=recorded)
-    if after.detail.startswith(UNKNOWN_END) and activity.in_turn:
+    if after.reason is Reason.END_UNKNOWN and activity.in_turn:
         with system.database.transaction(durable=False):
             if replace_activity(system, record, activity, after):
                 turn_over(system, record, after.since, failed=False)
@@ -266,13 +266,13 @@ def _by_second_source(activity: Activity, opinion: Opinion, now: datetime, *, re
     if not opinion.turn_over:
         if activity.in_turn:
             return second_guess(activity, opinion, now) if activity.state in ASKING_STATES else activity
-        begun = replace(activity, detail="", turn="", turn_started_at=opinion.written_at or now)
+        begun = replace(activity, because=None, remarks=(), turn="", turn_started_at=opinion.written_at or now)
         return second_guess(begun, opinion, now)
     if activity.in_turn:
         told_at, began = opinion.written_at or now, activity.turn_started_at
         if now - told_at < _SETTLED or (began is not None and told_at < began):
             return activity
         after = second_guess(activity, opinion, now)
-        return after if recorded or after.state is not ActivityState.IDLE else replace(after, detail=UNKNOWN_END)
-    between = opinion.state is ActivityState.BUSY
-    return activity if activity.between_turns is between else second_guess(activity, opinion, now)
+        told = recorded or after.state is not ActivityState.IDLE
+        return after if told else replace(after, because=Because(Reason.END_UNKNOWN))
+    return activity if activity.between_turns is opinion.between_turns else second_guess(activity, opinion, now)

@@ -28,7 +28,7 @@ from core.domain.harness import (
 from core.domain.learning import shown_by
 from core.domain.message import InboxRow, Kind, MessageState
 from core.domain.observing import WITH_ITS_SESSION, follow, hears, is_of_running_turn
-from core.domain.reasons import Reason
+from core.domain.reasons import Reason, because
 from core.domain.session import HoldKind, Phase, SessionRecord
 from core.domain.texts import text
 from core.errors import LockBusy, StoreBroken
@@ -368,7 +368,8 @@ def _put_activity(
         from core.observing.failures import words_of
 
         reason, remedy = words_of(system, record, event)
-        after = replace(after, detail=f"{after.detail}; its last turn failed: {reason}; {remedy}")
+        failed = because(Reason.TURN_FAILED, why=reason, remedy=remedy)
+        after = replace(after, remarks=(*after.remarks, failed))
     system.activities.put(after)
     why = WITH_ITS_SESSION if isinstance(event, Ended) else ""
     taken.jobs += [("job.started", task, "") for task in after.pending_tasks if task not in before.pending_tasks]

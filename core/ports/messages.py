@@ -11,7 +11,7 @@ from core.domain.buttons import Button
 from core.domain.marking import Mark, MarkRow
 from core.domain.message import InboxRow, MessageState, NewMessage, ReplyAddress
 from core.domain.posting import OutboundKind, ProgressRow
-from core.domain.reasons import Because
+from core.domain.reasons import Because, Reason, text_of
 from core.values import dataclass, replace
 
 
@@ -171,8 +171,18 @@ class OutboxRow:
     attempts: int
     not_before: datetime | None
     ts: str | None  #: the posted message
-    detail: str
+    because: Because | None  #: why it stands there
     part_of: int | None = None  #: the seq of the row whose part it is
+
+    @property
+    def detail(self) -> str:
+        """Return in words why it stands there."""
+        return text_of(self.because)
+
+    @property
+    def reason(self) -> Reason | None:
+        """Return the code of that."""
+        return self.because.reason if self.because is not None else None
 
 
 MOVED = "moved"  #: NoteWait.ended: another note tells of it since
@@ -257,7 +267,7 @@ class Outbox(Protocol):
         state: PostState,
         *,
         ts: str | None = None,
-        detail: str = "",
+        because: Because | None = None,
         not_before: datetime | None = None,
         attempts: int | None = None,
     ) -> OutboxRow:
@@ -272,7 +282,7 @@ class Outbox(Protocol):
         """Let the session's roots that wait bring the announcement up to date that is there."""
         ...
 
-    def drop(self, uid: str, detail: str) -> int:
+    def drop(self, uid: str, because: Because) -> int:
         """Fail the session's open rows that are not CLOSING, and return how many."""
         ...
 

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from core.domain.message import IN_FLIGHT, WAITING, InboxRow, MessageState, NewMessage
+from core.domain.reasons import Because, Reason
 from core.ports import MOVED, NoteWait, OutboxRow, PostState
 from core.session.apart import Unforeseen, apart
 from core.session.notes import latest_of, post_of, subject_of, told_in, words_of
 from core.system import System
 from core.values import replace
 
-OVER_BEFORE = "what it tells of was over before it was posted"
 _OPEN = WAITING | IN_FLIGHT
 _ELSEWHERE, _FORGOTTEN = "waiting for something else now", "over"
 _WENT_IN = "in"
@@ -56,7 +56,7 @@ def _mend(system: System, note: str, posted: OutboxRow | None) -> None:
     if posted is None or posted.state in (PostState.FAILED, PostState.SKIPPED):
         return
     if over and posted.state is PostState.PENDING:
-        system.outbox.advance(posted, PostState.SKIPPED, detail=OVER_BEFORE)
+        system.outbox.advance(posted, PostState.SKIPPED, because=Because(Reason.OVER_BEFORE))
     else:
         _edit(system, posted, waits)
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from core.domain.activity import ASKING_STATES, QUEUE_LEFT, Activity, ActivityState
+from core.domain.activity import ASKING_STATES, Activity, ActivityState
 from core.domain.asking import MAIN
 from core.domain.capability import Capability
 from core.domain.delivering import RECORD_WINDOW
@@ -70,7 +70,7 @@ def look_at_record(system: System, record: SessionRecord) -> None:
 
 def _patience(activity: Activity) -> timedelta:
     """Return for how long a harness at work may tell nothing: no hook tells of a turn that its own queue began."""
-    return SETTLED if activity.detail == QUEUE_LEFT else SILENT_TURN
+    return SETTLED if activity.queue_left else SILENT_TURN
 
 
 def _silent_for(activity: Activity, now: datetime) -> timedelta:

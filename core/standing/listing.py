@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from core.commands import exact_for
-from core.domain.activity import CUT_OFF, unfinished_text
+from core.domain.activity import unfinished_text
 from core.domain.binding import CHANNEL
 from core.domain.capability import Capability, consequences, graded
 from core.domain.rows import Row, drift
@@ -189,7 +189,9 @@ def _harness(settings: Settings, known: Known, live: Live) -> str:
 def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity | None, view: Glance) -> tuple[str, ...]:
     """Return what people should know of the session besides: what it asks, how it ended, that its entry is gone."""
     orphaned = "" if known.declared or not record.declared else _ENTRY_GONE.format(name=known.name)
-    says = activity.detail.removeprefix(CUT_OFF).lstrip("; ") if activity else ""  # what whoever cut it off knows
+    if activity is not None and activity.is_cut_off:
+        activity = replace(activity, because=None)  # what whoever cut it off knows
+    says = activity.detail if activity else ""
     asleep = _ASLEEP.format(name=known.name) if record.instance_id in view.asleep else ""
     ended, thread = _how_it_ended(row, record, view), _no_thread(known, record, view)
     lacks = consequences(_of_version(activity)) if activity else ()

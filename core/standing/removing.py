@@ -4,7 +4,6 @@ from core.domain.announcement import closing_text
 from core.domain.message import IN_FLIGHT, MESSAGES, MessageState
 from core.domain.reasons import Because, Reason
 from core.domain.session import SessionRecord
-from core.domain.texts import text
 from core.effects import Effect, effect
 from core.loops.holding import end_with_session
 from core.ports import Binding, NewPost, OutboundKind
@@ -39,7 +38,7 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
 
 def _unbind(system: System, record: SessionRecord, actor: str) -> None:
     with effect(Effect.DELETE_UNBIND), system.database.transaction(durable=True):
-        system.outbox.drop(record.uid, text(Reason.DELETED))
+        system.outbox.drop(record.uid, Because(Reason.DELETED))
         binding = system.bindings.unbind(record.uid, CHANNEL)
         if binding is not None:
             system.outbox.add([_closing(system, record, binding, actor)])

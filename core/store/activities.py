@@ -11,12 +11,13 @@ from core.clock import from_iso, iso
 from core.domain.activity import Activity, ActivityState, Silence
 from core.domain.capability import Capability
 from core.store import queries
-from core.store.columns import from_column, to_column
+from core.store.columns import from_column, reason_from, reason_to, to_column
 from core.store.rows import Rows, column
 
 if TYPE_CHECKING:
     import sqlite3
 
+    from core.domain.reasons import Because
     from core.store.database import SqliteDatabase
 
 
@@ -48,7 +49,8 @@ class SqliteActivities:
             "since": iso(activity.since),
             "pending_tasks": json.dumps(activity.pending_tasks),
             "task_names": json.dumps(dict(activity.task_names)),
-            "detail": activity.detail,
+            **reason_to(activity.because),
+            "remarks": json.dumps([(each.code, each.given) for each in activity.remarks]),
             "turn_started_at": to_column(activity.turn_started_at),
             "last_report_at": to_column(activity.last_report_at),
             "mode": activity.mode,
@@ -95,6 +97,16 @@ def _shown(text: str) -> Mapping[Capability, bool]:
     return {known[name]: bool(has) for name, has in json.loads(text).items() if name in known}
 
 
+def _remarks(text: str) -> tuple[Because, ...]:
+    found = json.loads(text)
+    if not found:
+        return ()
+    from core.domain.reasons import stored  # rows without any are the most
+
+    made = (stored(code, given) for code, given in found)
+    return tuple(remark for remark in made if remark is not None)
+
+
 def _silence(text: str) -> Silence | None:
     return Silence(text) if text else None
 
@@ -107,7 +119,8 @@ def _activity(found: sqlite3.Row) -> Activity:
         since=column(found, "since", from_iso),
         pending_tasks=tuple(column(found, "pending_tasks", json.loads)),
         task_names=column(found, "task_names", json.loads),
-        detail=found["detail"],
+        because=reason_from(found),
+        remarks=column(found, "remarks", _remarks),
         turn_started_at=column(found, "turn_started_at", from_column),
         last_report_at=column(found, "last_report_at", from_column),
         mode=found["mode"],

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.clock import from_iso, iso
-from core.domain.activity import CUT_OFF
 from core.domain.marking import ENDED, FAILED, Mark, MarkRow
 from core.domain.message import MessageState
+from core.domain.reasons import Reason
 from core.store import queries
 from core.store.rows import Rows, column
 
@@ -45,7 +45,7 @@ class SqliteMarks:
 
     def left(self, since: datetime) -> Mapping[str, bool]:
         """See Marks. Raises StoreBroken."""
-        found = self._database.read(queries.MARKS_LEFT, {"since": iso(since), "cut_off": CUT_OFF})
+        found = self._database.read(queries.MARKS_LEFT, {"since": iso(since), "cut_off": Reason.CUT_OFF.value})
         return {row["id"]: bool(row["failed"]) for row in found}
 
     def end(self, left: Mapping[str, bool]) -> None:

@@ -12,6 +12,34 @@ from core.errors import StoreBroken
 _OPEN_STATES = "('pending', 'queued', 'claimed', 'pasted', 'submitted')"
 #: a note's key was `note:<uid>-<hash>:<start, 16 digits>:<edits, 5 digits>:<count>:<id of its first message>`
 _NOTE_KEY = f"key GLOB 'note:*:{'[0-9]' * 16}:{'[0-9]' * 5}:[0-9]*:*'"
+#: Why a session did what it does, in the sentences of the release before codes. Behind one without an argument others
+#: may stand. Of the rest each argument reaches to the end, or over so many characters; the longest beginning counts.
+_CODES_OF_ACTIVITIES = """
+    UPDATE activities SET (reason, reason_args, remarks) = (
+        WITH old (words, code, given, name, most) AS (VALUES
+            ('what its own queue held comes next', 'queue-left', '{}', '', 0),
+            ('background tasks run, and no turn does', 'between-turns', '{}', '', 0),
+            ('its turn was cut off in the terminal', 'cut-off', '{}', '', 0),
+            ('its turn is over, and nothing tells how it ended', 'end-unknown', '{}', '', 0),
+            ('its harness was silent for long', 'harness-silent', '{}', '', 0),
+            ('it shows a dialog: what it shows is not understood: look at its terminal', 'dialog-shown',
+                '{"title": {"args": {}, "reason": "dialog-unread"}}', '', 0),
+            ('it shows a dialog before it reads: what it shows is not understood: look at its terminal',
+                'dialog-at-start', '{"title": {"args": {}, "reason": "dialog-unread"}}', '', 0),
+            ('it shows a dialog: ', 'dialog-shown', '', 'title', 1000000),
+            ('it shows a dialog before it reads: ', 'dialog-at-start', '', 'title', 1000000),
+            ('it is going away: ', 'going-away', '', 'why', 1000000),
+            ('no sign of life since ', 'stalled', '', 'since', 19),
+            ('', 'said', '', 'words', 1000000)
+        )
+        SELECT code, CASE name WHEN '' THEN given ELSE json_object(name, substr(reason, length(words) + 1, most)) END,
+            CASE WHEN name = '' AND reason <> words
+                THEN json_array(json_array('said', json_object('words', substr(reason, length(words) + 3)) || ''))
+                ELSE '[]' END
+        FROM old WHERE instr(reason, words) = 1 AND (name <> '' OR instr(reason || '; ', words || '; ') = 1)
+        ORDER BY length(words) DESC LIMIT 1
+    ) WHERE reason <> ''
+"""
 
 Part = str | Callable[[sqlite3.Connection], None]
 
@@ -412,6 +440,34 @@ MIGRATIONS: tuple[tuple[Part, ...], ...] = (
         "UPDATE inbox SET task = substr(key, length(uid) + 9)"
         " WHERE kind = 'notice' AND instr(key, 'notice:' || uid || ':') = 1",
         "CREATE INDEX outbox_notes ON outbox (note_group, note_start, note_edits) WHERE note_group <> ''",
+    ),
+    (  # why a session does what it does, as a code
+        "ALTER TABLE activities RENAME COLUMN detail TO reason",
+        "ALTER TABLE activities ADD COLUMN reason_args TEXT NOT NULL DEFAULT '{}'",
+        "ALTER TABLE activities ADD COLUMN remarks TEXT NOT NULL DEFAULT '[]'",
+        "UPDATE activities SET reason = ltrim(reason, '; ')",
+        _CODES_OF_ACTIVITIES,
+        "ALTER TABLE outbox RENAME COLUMN detail TO reason",
+        "ALTER TABLE outbox ADD COLUMN reason_args TEXT NOT NULL DEFAULT '{}'",
+        """
+        UPDATE outbox SET (reason, reason_args) = (
+            WITH old (words, code, name) AS (VALUES
+                ('a later start says the same', 'later-start', ''),
+                ('a later edit says all that it says', 'later-edit', ''),
+                ('what it tells of was over before it was posted', 'over-before', ''),
+                ('the channel''s verbosity leaves it out', 'left-out', ''),
+                ('it may have been shown; nobody can look', 'maybe-shown', ''),
+                ('there is no thread for it, or no message to edit', 'no-thread', ''),
+                ('the session was deleted', 'deleted', ''),
+                ('its earlier thread is looked for', 'thread-looked-for', ''),
+                ('it cannot be told which thread is its own: ', 'thread-unknown', 'error'),
+                ('', 'said', 'words')
+            )
+            SELECT code, CASE name WHEN '' THEN '{}' ELSE json_object(name, substr(reason, length(words) + 1)) END
+            FROM old WHERE reason = words OR (name <> '' AND instr(reason, words) = 1)
+            ORDER BY length(words) DESC LIMIT 1
+        ) WHERE reason <> ''
+        """,
     ),
 )
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from core.clock import Clock, iso
 from core.domain.buttons import Button, Press
-from core.domain.reasons import said
+from core.domain.reasons import Because, Reason, said
 from core.errors import Refused
 from core.ports import MOVED, NewPost, NoteStand, NoteWait, OutboundKind, OutboxRow, PostState
 from core.store import queries
-from core.store.columns import from_column, reason_from, to_column
+from core.store.columns import from_column, reason_from, reason_to, to_column
 from core.store.rows import Rows, column
 from core.values import replace
 
@@ -140,7 +140,7 @@ class SqliteOutbox:
         state: PostState,
         *,
         ts: str | None = None,
-        detail: str = "",
+        because: Because | None = None,
         not_before: datetime | None = None,
         attempts: int | None = None,
     ) -> OutboxRow:
@@ -159,7 +159,7 @@ class SqliteOutbox:
             "was_attempts": row.attempts,
             "state": state.value,
             "ts": ts or row.ts,
-            "detail": detail,
+            **reason_to(because),
             "not_before": to_column(not_before),
             "attempts": row.attempts + (state is PostState.SENDING) if attempts is None else attempts,
             "now": iso(self._clock.now()),
@@ -178,7 +178,7 @@ class SqliteOutbox:
         They come before whatever was committed after the row. Raises Refused if the row has moved on.
         """
         with self._database.transaction(durable=True):
-            self.advance(row, PostState.SPLIT, detail=f"{len(parts)} parts")
+            self.advance(row, PostState.SPLIT, because=Because(Reason.IN_PARTS, {"count": len(parts)}))
             for number, part in enumerate(parts, start=1):
                 place = {"part_of": row.seq, "part": number, "now": iso(self._clock.now())}
                 self._database.write(queries.ADD_PART, {**_columns(part), **place})
@@ -188,10 +188,10 @@ class SqliteOutbox:
         with self._database.transaction(durable=True):
             self._database.write(queries.EDIT_INSTEAD, (iso(self._clock.now()), channel_kind, uid))
 
-    def drop(self, uid: str, detail: str) -> int:
+    def drop(self, uid: str, because: Because) -> int:
         """Fail the session's open rows that are not CLOSING, durably, and return how many."""
         with self._database.transaction(durable=True):
-            return self._database.write(queries.DROP_POSTS, (detail, iso(self._clock.now()), uid))
+            return self._database.write(queries.DROP_POSTS, (because.code, because.given, iso(self._clock.now()), uid))
 
     def check(self) -> None:
         """Look at all that is not over, for rows that nobody can understand. Raises StoreBroken."""
@@ -276,6 +276,6 @@ def _row(found: sqlite3.Row) -> OutboxRow:
         attempts=found["attempts"],
         not_before=column(found, "not_before", from_column),
         ts=found["ts"],
-        detail=found["detail"],
+        because=reason_from(found),
         part_of=found["part_of"],
     )

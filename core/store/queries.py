@@ -143,12 +143,13 @@ SAID_AGAIN = (
 CHECK_POSTS = f"SELECT * FROM outbox WHERE {_OPEN_POST} OR state NOT IN (SELECT value FROM json_each(?)) ORDER BY seq"
 POST_TALLY = "SELECT state, count(*) AS rows FROM outbox GROUP BY state"
 ADVANCE_POST = """
-    UPDATE outbox SET state = :state, ts = :ts, detail = :detail, not_before = :not_before, attempts = :attempts,
-        changed_at = :now
+    UPDATE outbox SET state = :state, ts = :ts, reason = :reason, reason_args = :reason_args,
+        not_before = :not_before, attempts = :attempts, changed_at = :now
     WHERE seq = :seq AND state = :was_state AND attempts = :was_attempts
 """
 DROP_POSTS = f"""
-    UPDATE outbox SET state = 'failed', detail = ?, changed_at = ? WHERE uid = ? AND {_OPEN_POST} AND kind <> 'closing'
+    UPDATE outbox SET state = 'failed', reason = ?, reason_args = ?, changed_at = ?
+    WHERE uid = ? AND {_OPEN_POST} AND kind <> 'closing'
 """
 
 # ---------------------------------------------------------------- bindings
@@ -195,12 +196,13 @@ ACTIVITY = "SELECT * FROM activities WHERE uid = ?"
 ACTIVITIES = "SELECT * FROM activities"
 PUT_ACTIVITY = """
     INSERT OR REPLACE INTO activities
-        (uid, instance, state, since, pending_tasks, detail, turn_started_at, last_report_at, mode, turn, turn_ended_at,
-        ended_turn, shown, version, untried, failed, composer_at, task_names, cut_off_tasks, earlier_tasks, silence,
-        silent_since, silent_why, retrying)
-    VALUES (:uid, :instance, :state, :since, :pending_tasks, :detail, :turn_started_at, :last_report_at, :mode, :turn,
-        :turn_ended_at, :ended_turn, :shown, :version, :untried, :failed, :composer_at, :task_names, :cut_off_tasks,
-        :earlier_tasks, :silence, :silent_since, :silent_why, :retrying)
+        (uid, instance, state, since, pending_tasks, reason, reason_args, remarks, turn_started_at,
+        last_report_at, mode, turn, turn_ended_at, ended_turn, shown, version, untried, failed, composer_at,
+        task_names, cut_off_tasks, earlier_tasks, silence, silent_since, silent_why, retrying)
+    VALUES (:uid, :instance, :state, :since, :pending_tasks, :reason, :reason_args, :remarks,
+        :turn_started_at, :last_report_at, :mode, :turn, :turn_ended_at, :ended_turn, :shown, :version,
+        :untried, :failed, :composer_at, :task_names, :cut_off_tasks, :earlier_tasks, :silence,
+        :silent_since, :silent_why, :retrying)
 """
 FORGET_ACTIVITY = "DELETE FROM activities WHERE uid = ?"
 TOUCH_MESSAGE = """
@@ -235,7 +237,7 @@ MARKS_TAKEN = """
 """
 _GONE = "(activities.uid IS NULL OR activities.instance <> inbox.instance OR ends.told_at IS NOT NULL)"
 MARKS_LEFT = f"""
-    SELECT inbox.id, {_GONE} OR instr(activities.detail, :cut_off) = 1 OR activities.failed <> '' AS failed
+    SELECT inbox.id, {_GONE} OR activities.reason = :cut_off OR activities.failed <> '' AS failed
     FROM (
         SELECT message FROM marks INDEXED BY marks_taken WHERE shown = 'taken' AND over = ''
         UNION SELECT id FROM inbox INDEXED BY inbox_from_chat WHERE from_kind IS NOT NULL AND updated_at >= :since

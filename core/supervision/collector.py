@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 
 from core.domain.activity import Activity, ActivityState
 from core.domain.collecting import Announce, Collect, Decision, Facts, Keep, decide_idle
-from core.domain.ending import collected_text, idle_detail, idle_text
+from core.domain.ending import collected_text, idle_text
 from core.domain.pane import Survey
+from core.domain.reasons import Reason, because
 from core.domain.restarting import may_be_brought_back
 from core.domain.session import Live, Phase, SessionRecord, Status
 from core.domain.watchbook import Announced, Stage
@@ -96,8 +97,8 @@ class Collector:
             if system.activities.get(record.uid) != activity:
                 return  # a report has told more meanwhile
             system.watchbook.announce(Announced(record.uid, record.instance_id, since, now))
-            detail = "; ".join(text for text in (activity.detail, idle_detail(announce.stop_at)) if text)
-            system.activities.put(replace(activity, detail=detail))
+            stops = because(Reason.STOPS_IDLE, at=f"{announce.stop_at:%H:%M:%S}")
+            system.activities.put(replace(activity, remarks=(*activity.remarks, stops)))
             key = f"idle-{record.instance_id}-{int(since.timestamp() * 1000)}"
             add_note(system, record, key, idle_text(record.name, stop_after, announce.stop_at))
         system.poke()

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from core.domain.activity import Activity, ActivityState
 from core.domain.pane import Survey
+from core.domain.reasons import Reason, because
 from core.domain.session import SessionRecord
 from core.errors import CoreError
 from core.ports import Transcript
@@ -17,7 +18,6 @@ from core.system import System
 from core.values import replace
 
 STALLED = timedelta(minutes=10)
-STALL = "no sign of life since"  #: begins the detail of a session that stalls
 _SCREEN_LINES = 200
 
 
@@ -63,7 +63,7 @@ class Stalls:
             return
         if look.screen != screen or (look.transcript is not None and look.transcript.new_events()):
             look.screen, look.since = screen, now
-        elif now - look.since >= STALLED and not activity.detail.startswith(STALL):
+        elif now - look.since >= STALLED and activity.reason is not Reason.STALLED:
             self._tell(record, activity, look.since)
 
     def _transcript(self, record: SessionRecord, instance: str) -> Transcript | None:
@@ -72,13 +72,13 @@ class Stalls:
         return self._system.harnesses.get(resolved.harness).transcript(context, from_start=False)
 
     def _tell(self, record: SessionRecord, activity: Activity, since: datetime) -> None:
-        detail = f"{STALL} {since:%Y-%m-%d %H:%M:%S} UTC, and it says that it is busy"
+        why = because(Reason.STALLED, since=f"{since:%Y-%m-%d %H:%M:%S}")
         with self._system.database.transaction(durable=False):
             if self._system.activities.get(record.uid) != activity:
                 return
-            self._system.activities.put(replace(activity, detail=detail))
+            self._system.activities.put(replace(activity, because=why, remarks=()))
             self._system.events.emit(
-                "standing.stalled", level="warning", name=record.name, instance=record.instance_id, detail=detail
+                "standing.stalled", level="warning", name=record.name, instance=record.instance_id, detail=why.text
             )
 
 

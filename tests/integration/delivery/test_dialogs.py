@@ -12,11 +12,12 @@ import pytest
 from core.conversation.inbound import Inbound
 from core.conversation.mirroring import NullMirror
 from core.delivery.deliverer import Deliverer
-from core.domain.activity import CUT_OFF, ActivityState
+from core.domain.activity import ActivityState
 from core.domain.asking import Request, RequestKind
 from core.domain.marking import Mark
 from core.domain.message import MessageState
 from core.domain.pane import Receipt
+from core.domain.reasons import Reason
 from core.ports import Binding, IncomingReply
 from core.serving.watching import ObserverWorker
 from core.standing.saying import say
@@ -272,7 +273,7 @@ def test_a_turn_that_was_cut_off_leaves_an_input_line_to_be_emptied(scribe: Syst
 
     activity = scribe.activities.get(uid)
     assert activity is not None
-    assert (activity.state, activity.detail) == (ActivityState.IDLE, CUT_OFF)
+    assert (activity.state, activity.reason) == (ActivityState.IDLE, Reason.CUT_OFF)
     assert say(scribe, "scribe", "alone", actor=ACTOR).state is S.CONFIRMED
     pane = scribe.runner.survey().of_instance(instance)
     assert pane is not None

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.conversation.outbound import OutboundWorker
+from core.domain.reasons import said
 from core.domain.session import Phase, SessionRecord
 from core.errors import ChannelError
 from core.ports import OutboundKind, PostState
@@ -243,7 +244,7 @@ def test_posts_of_a_deleted_session_are_dropped(
 ) -> None:
     """Only its closing note is sent."""
     recorded.outbox.add([post(OutboundKind.ANSWER), post(OutboundKind.CLOSING, channel=HOME, thread="1.1")])
-    recorded.outbox.drop("s-1", "deleted")
+    recorded.outbox.drop("s-1", said("deleted"))
 
     drain(worker, clock)
 

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from core.conversation.signalling import SignalWorker
-from core.domain.activity import CUT_OFF, Activity, ActivityState
+from core.domain.activity import Activity, ActivityState
 from core.domain.marking import Mark
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.domain.posting import OutboundKind
+from core.domain.reasons import Because, Reason
 from core.errors import ChannelError
 from core.ports import Binding, PostState
 from core.store.inbox import SqliteInbox
@@ -85,9 +86,10 @@ def reply(system: System, number: int = 1, again: int = 0) -> Callable[[MessageS
     return move
 
 
-def does(system: System, state: ActivityState, instance: str = "i-1", detail: str = "") -> None:
+def does(system: System, state: ActivityState, instance: str = "i-1", reason: Reason | None = None) -> None:
     """Let the session do that."""
-    system.activities.put(Activity("s-1", instance, state, T0, detail=detail, turn_started_at=T0))
+    why = Because(reason) if reason is not None else None
+    system.activities.put(Activity("s-1", instance, state, T0, because=why, turn_started_at=T0))
 
 
 def turns(worker: SignalWorker, clock: HandClock, count: int = 4) -> None:
@@ -167,7 +169,7 @@ CUTS: dict[str, Callable[[System], object]] = {
     "another instance reads": lambda system: does(system, ActivityState.IDLE, "i-2"),
     "another instance ends a turn": lambda system: system.marks.over("s-1", "i-2", T0, failed=False),
     "it was deleted": lambda system: system.activities.forget("s-1"),
-    "it was interrupted in the terminal": lambda system: does(system, ActivityState.IDLE, detail=CUT_OFF),
+    "it was interrupted in the terminal": lambda system: does(system, ActivityState.IDLE, reason=Reason.CUT_OFF),
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 from core.config.settings import HarnessDeclaration
 from core.domain.activity import ActivityState
 from core.domain.message import InboxRow, Kind, MessageState
+from core.domain.reasons import said
 from core.domain.session import Live, Outcome
 from core.errors import NotRunning
 from core.ports import Binding, NewPost, OutboundKind
@@ -212,12 +213,12 @@ def test_first_start_announces_a_root_and_later_ones_reply(world: World) -> None
     [root] = posts(system)
     record = recorded(system, "scribe")
     [row] = system.outbox.due("slack", system.clock.now())
-    system.outbox.drop(record.uid, "posted by nobody: this test has no service")
+    system.outbox.drop(record.uid, said("posted by nobody: this test has no service"))
     system.bindings.bind(Binding("slack", "T1", "C1", "1.1", record.uid, "scribe", system.clock.now()))
 
     stop_standing(system, "scribe", ACTOR)
     [stopped] = posts(system)
-    system.outbox.drop(record.uid, "posted by nobody: this test has no service")
+    system.outbox.drop(record.uid, said("posted by nobody: this test has no service"))
     start_standing(system, "scribe", ACTOR)
 
     [reply] = posts(system)
@@ -239,7 +240,7 @@ def test_root_that_was_not_posted_yet_is_not_made_twice(world: World) -> None:
 
     uid = recorded(system, "scribe").uid
     assert [post.kind for post in posts(system)] == [OutboundKind.ROOT]
-    assert system.outbox.drop(uid, "count them") == 4  # root, its stop, reply, its new state
+    assert system.outbox.drop(uid, said("count them")) == 4  # root, its stop, reply, its new state
 
 
 def test_session_without_a_thread_announces_nothing(system: System) -> None:

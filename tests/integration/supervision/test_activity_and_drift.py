@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.activity import BETWEEN_TURNS, ActivityState
+from core.domain.activity import ActivityState
 from core.domain.session import Restart
 from core.ports import OutboundKind
 from core.standing.listing import get_standing
@@ -196,7 +196,8 @@ def test_a_failed_turn_that_took_nobodys_message_is_told_once(scribe: System) ->
 def test_an_error_does_not_make_a_session_idle_whose_tasks_go_on(scribe: System) -> None:
     """It is busy with them, and the error is shown all the same."""
     say(scribe, "scribe", "background 60", actor=ACTOR)
-    wait_until(lambda: get_standing(scribe, "scribe").detail.startswith(BETWEEN_TURNS), "only the job goes on")
+    uid = recorded(scribe, "scribe").uid
+    wait_until(lambda: (known := scribe.activities.get(uid)) and known.between_turns, "only the job goes on")
     report(scribe, "StopFailure", error="server_error", last_assistant_message="")
 
     row = get_standing(scribe, "scribe")

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from core.domain.activity import CUT_OFF, Activity, ActivityState, Silence
+from core.domain.activity import Activity, ActivityState, Silence
 from core.domain.message import MessageState
+from core.domain.reasons import Reason
 from core.domain.session import SessionRecord, Status
-from core.observing.hearing import BOOT, GRACE, UNKNOWN_END, Hearing
+from core.observing.hearing import BOOT, GRACE, Hearing
 from core.observing.retrying import AFTER, Retries
 from core.ports import NewPost, OutboundKind
 from core.session.place import REPORTER
@@ -458,7 +459,7 @@ def test_a_turn_that_its_record_leaves_open_was_cut_off(silent: Claude) -> None:
     after = silent.after(2)
 
     assert at_once.state is ActivityState.BUSY
-    assert (after.state, after.detail.startswith(CUT_OFF)) == (ActivityState.IDLE, True)
+    assert (after.state, after.reason) == (ActivityState.IDLE, Reason.CUT_OFF)
 
 
 def test_how_a_turn_ended_that_no_record_has_is_not_guessed(silent: Claude) -> None:
@@ -468,7 +469,7 @@ def test_how_a_turn_ended_that_no_record_has_is_not_guessed(silent: Claude) -> N
     silent.says("idle")
     after = silent.after(3)
 
-    assert (after.state, after.detail) == (ActivityState.IDLE, UNKNOWN_END)
+    assert (after.state, after.reason) == (ActivityState.IDLE, Reason.END_UNKNOWN)
 
 
 # ---------------------------------------------------------------- requests that are tried again

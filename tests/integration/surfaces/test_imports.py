@@ -25,6 +25,7 @@ FORBIDDEN = {
     "asyncio": "the bot's",
     "bot": "the front",
     "click": "core.surfaces.cli.quick answers instead",
+    "core.domain.reasons": "import it where there is a reason to tell",
     "core.harness": "list asks tmux, not the agents",
     "core.ports": "types only: import it under TYPE_CHECKING",
     "core.serving.service": "the long-running process",
@@ -46,8 +47,8 @@ FORBIDDEN = {
     "tempfile": "nothing is written",
     "yaml": "core.config.cache keeps what was validated",
 }
-#: `say` asks the session's harness, and writes a hash of the text to the event log.
-USED_TO_SAY = {"core.harness", "hashlib"}
+#: `say` tells why a message waits, asks the session's harness, and writes a hash of the text to the event log.
+USED_TO_SAY = {"core.domain.reasons", "core.harness", "hashlib"}
 FORBIDDEN_TO_SAY = {name: why for name, why in FORBIDDEN.items() if name not in USED_TO_SAY} | {
     "core.agent": "the bundled agent's",
     "core.clients": "programs that others run",

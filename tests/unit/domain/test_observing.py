@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.domain.activity import QUEUE_LEFT, Activity, ActivityState
+from core.domain.activity import Activity, ActivityState
 from core.domain.gate import Observed
 from core.domain.harness import (
     Asked,
@@ -24,6 +24,7 @@ from core.domain.harness import (
     TurnFailed,
 )
 from core.domain.observing import follow, is_of_running_turn, observe, second_guess, unfinished_tasks, without_queue
+from core.domain.reasons import said
 from core.domain.session import Definition, Live, Phase, SessionRecord, Status
 
 A = ActivityState
@@ -181,7 +182,7 @@ def test_a_turn_that_leaves_a_queue_is_not_followed_by_idleness() -> None:
     over = follow(follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0), END_OF_T1, LATER, queue_left=True)
     next_turn = follow(over, TextTaken("later", at=LATER + SECOND, turn="t-2"), LATER + SECOND)
 
-    assert (over.state, over.detail, over.in_turn) == (A.BUSY, QUEUE_LEFT, False)
+    assert (over.state, over.queue_left, over.in_turn) == (A.BUSY, True, False)
     assert (next_turn.state, next_turn.detail, next_turn.turn) == (A.BUSY, "", "t-2")
     assert follow(next_turn, TurnEnded("done", turn="t-2"), LATER + 2 * SECOND).state is A.IDLE
 
@@ -206,6 +207,16 @@ def test_a_record_that_is_read_late_closes_no_dialog() -> None:
 
     assert (after.state, after.since, after.detail) == (A.PERMISSION, LATER, asking.detail)
     assert (after.turn, after.ended_turn, after.in_turn) == ("t-2", "t-1", True)
+
+
+def test_a_turn_that_failed_and_leaves_a_queue_is_over_all_the_same() -> None:
+    """What is said of its failure changes nothing of what comes next, and stays if nothing does."""
+    running = follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0)
+    over = follow(running, TurnFailed("rate_limit", "wait", turn="t-1"), LATER, queue_left=True)
+    told = replace(over, remarks=(said("its last turn failed"),))
+
+    assert (told.queue_left, told.in_turn) == (True, False)
+    assert (without_queue(told, LATER).state, without_queue(told, LATER).detail) == (A.IDLE, "its last turn failed")
 
 
 def test_a_queue_that_turns_out_empty_leaves_a_session_idle() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from core.clock import SystemClock
-from core.domain.activity import BETWEEN_TURNS, ActivityState
+from core.domain.activity import ActivityState
 from core.domain.harness import Opinion, SessionContext
 from core.domain.session import Definition
 from core.domain.toolspecs import EVERY_TOOL
@@ -381,7 +381,7 @@ def test_status_file_is_the_second_opinion(
     assert claude.second_opinion(context, os.getpid()) is None
     assert told('{"status": "idle"}') == Opinion(ActivityState.IDLE, turn_over=True)
     assert told('{"status": "busy"}') == Opinion(ActivityState.BUSY)
-    assert told('{"status": "shell"}') == Opinion(ActivityState.BUSY, BETWEEN_TURNS, turn_over=True)
+    assert told('{"status": "shell"}') == Opinion(ActivityState.BUSY, turn_over=True)
     assert told('{"status": "waiting", "waitingFor": "permission prompt"}') == Opinion(
         ActivityState.PERMISSION, "permission prompt"
     )

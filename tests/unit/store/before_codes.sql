@@ -127,6 +127,8 @@ INSERT INTO "inbox" VALUES(19,'m-100','again:m-11','s-scribe','scribe',1,'reply'
 INSERT INTO "inbox" VALUES(20,'m-102','notice:s-scribe:task-7','s-scribe','scribe',1,'notice','cli:ann','ann','cli','k102','text 102',0,102,'2026-05-04T12:00:00.123456Z',NULL,NULL,NULL,NULL,NULL,'pending','','2026-05-04T12:00:18.123456Z',NULL,0,NULL,NULL,NULL,0,0,0,NULL);
 INSERT INTO "inbox" VALUES(21,'m-103','repeat:i-scribe:2026-05-04T12:00:00+00:00','s-scribe','scribe',1,'notice','cli:ann','ann','cli','k103','text 103',0,103,'2026-05-04T12:00:00.123456Z',NULL,NULL,NULL,NULL,NULL,'pending','','2026-05-04T12:00:18.123456Z',NULL,0,NULL,NULL,NULL,0,0,0,NULL);
 INSERT INTO "inbox" VALUES(22,'m-101','loop:run-7','s-scribe','scribe',1,'tick','cli:ann','ann','cli','k101','text 101',0,101,'2026-05-04T12:00:00.123456Z',NULL,NULL,NULL,NULL,NULL,'pending','','2026-05-04T12:00:18.123456Z',NULL,0,NULL,NULL,NULL,0,0,0,NULL);
+INSERT INTO "inbox" VALUES(23,'m-19','slack:T1:C1:1700.000019','s-other','other',1,'reply','slack:U1','alice','slack','k19','text 19',0,19,'2026-05-04T12:00:00.123456Z','slack','T1','C1','1699.over','1700.000019','queued','it is paused','2026-05-04T12:00:18.123456Z',NULL,0,NULL,NULL,NULL,0,0,0,NULL);
+INSERT INTO "inbox" VALUES(24,'m-20','slack:T1:C1:1700.000020','s-other','other',1,'reply','slack:U1','alice','slack','k20','text 20',0,20,'2026-05-04T12:00:00.123456Z','slack','T1','C1','1699.over','1700.000020','queued','it is paused','2026-05-04T12:00:19.123456Z',NULL,0,NULL,NULL,NULL,0,0,0,NULL);
 CREATE TABLE last_messages (uid TEXT PRIMARY KEY, at TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE left_threads (
             channel_kind TEXT NOT NULL,
@@ -206,6 +208,8 @@ INSERT INTO "note_waits" VALUES('p-note-m-1-e6e8d20f-1777896000123456-0','m-2','
 INSERT INTO "note_waits" VALUES('p-note-m-1-e6e8d20f-1777896000123456-0','m-3','it is paused','resume it','',0);
 INSERT INTO "note_waits" VALUES('p-note-m-17-ea3a646f-1777896016123456-0','m-17','it is paused','resume it','',0);
 INSERT INTO "note_waits" VALUES('p-note-m-17-ea3a646f-1777896016123456-0','m-18','it is paused','resume it','',0);
+INSERT INTO "note_waits" VALUES('p-note-m-19-1b7bbea4-1777896018123456-0','m-19','it is paused','resume it','',0);
+INSERT INTO "note_waits" VALUES('p-note-m-19-1b7bbea4-1777896018123456-0','m-20','it is paused','resume it','',0);
 INSERT INTO "note_waits" VALUES('p-note-m-4-522c30a4-1777896003123456-0','m-4','it waits to be confirmed, for it was sent 3 h ago','let it in','',0);
 INSERT INTO "note_waits" VALUES('p-note-m-4-522c30a4-1777896003123456-0','m-5','it waits to be confirmed, for it was sent 3 h ago','let it in','',0);
 INSERT INTO "note_waits" VALUES('p-note-m-6-511fd134-1777896005123456-0','m-6','a turn is running','it goes in when the turn is over','',0);
@@ -262,6 +266,17 @@ INSERT INTO "outbox" VALUES(30,'p-retry-i-busy-1777896000123456','retry:i-busy:1
 INSERT INTO "outbox" VALUES(31,'p-retry-i-idle-1777896000123456','retry:i-idle:1777896000123456','note','s-idle','idle','slack','A turn of `idle` waits','','','pending',0,NULL,NULL,'',NULL,0,'','','','2026-05-04T12:00:18.123456Z','');
 INSERT INTO "outbox" VALUES(32,'p-retry-i-idle-1777896000123456-over','retry:i-idle:1777896000123456:over','note','s-idle','idle','slack','A turn of `idle` waited','','','pending',0,NULL,NULL,'',NULL,0,'','p-retry-i-idle-1777896000123456','','2026-05-04T12:00:18.123456Z','');
 INSERT INTO "outbox" VALUES(33,'p-ended-i-idle','note:ended-i-idle','note','s-idle','idle','slack','`idle` has ended','','','pending',0,NULL,NULL,'',NULL,0,'','','','2026-05-04T12:00:18.123456Z','');
+INSERT INTO "outbox" VALUES(34,'p-state-1','state:1','note','s-states','states','slack','text','','','skipped',0,NULL,NULL,'what it tells of was over before it was posted',NULL,0,'','','','2026-05-04T12:00:18.123456Z','');
+INSERT INTO "outbox" VALUES(35,'p-state-2','state:2','note','s-states','states','slack','text','','','skipped',0,NULL,NULL,'a later edit says all that it says',NULL,0,'','','','2026-05-04T12:00:18.123456Z','');
+INSERT INTO "outbox" VALUES(36,'p-state-3','state:3','note','s-states','states','slack','text','','','skipped',0,NULL,NULL,'the channel''s verbosity leaves it out',NULL,0,'','','','2026-05-04T12:00:18.123456Z','');
+INSERT INTO "outbox" VALUES(37,'p-state-4','state:4','note','s-states','states','slack','text','','','failed',0,NULL,NULL,'the session was deleted',NULL,0,'','','','2026-05-04T12:00:18.123456Z','');
+INSERT INTO "outbox" VALUES(38,'p-state-5','state:5','note','s-states','states','slack','text','','','failed',0,NULL,NULL,'there is no thread for it, or no message to edit',NULL,0,'','','','2026-05-04T12:00:18.123456Z','');
+INSERT INTO "outbox" VALUES(39,'p-state-6','state:6','note','s-states','states','slack','text','','','failed',0,NULL,NULL,'given up after 10 attempts: Slack does not answer',NULL,0,'','','','2026-05-04T12:00:18.123456Z','');
+INSERT INTO "outbox" VALUES(40,'p-state-7','state:7','note','s-states','states','slack','text','','','pending',0,NULL,NULL,'its earlier thread is looked for',NULL,0,'','','','2026-05-04T12:00:18.123456Z','');
+INSERT INTO "outbox" VALUES(41,'p-state-8','state:8','note','s-states','states','slack','text','','','pending',0,NULL,NULL,'it cannot be told which thread is its own: Slack does not answer',NULL,0,'','','','2026-05-04T12:00:18.123456Z','');
+INSERT INTO "outbox" VALUES(42,'p-state-9','state:9','note','s-states','states','slack','text','','','pending',0,NULL,NULL,'Slack does not answer; try again',NULL,0,'','','','2026-05-04T12:00:18.123456Z','');
+INSERT INTO "outbox" VALUES(43,'p-note-m-19-1b7bbea4-1777896018123456-0','note:s-other-1b7bbea4:1777896018123456:00000:1:m-19','note','s-other','other','slack','Your message to `other` is waiting: it is paused. To do: resume it','C1','1699.over','skipped',0,NULL,NULL,'what it tells of was over before it was posted',NULL,0,'[["cancel", "m-19", "Cancel", 0, 0, ""]]','','','2026-05-04T12:00:20.123456Z','');
+INSERT INTO "outbox" VALUES(44,'p-note-m-19-1b7bbea4-1777896018123456-1','note:s-other-1b7bbea4:1777896018123456:00001:2:m-19','note','s-other','other','slack','2 messages to `other` are waiting: it is paused. To do: resume it','C1','1699.over','pending',0,NULL,NULL,'',NULL,0,'[["cancel", "m-19 m-20", "Cancel all", 0, 0, ""]]','p-note-m-19-1b7bbea4-1777896018123456-0','','2026-05-04T12:00:19.123456Z','');
 CREATE TABLE progress (
             uid TEXT PRIMARY KEY,
             turn TEXT NOT NULL,
@@ -345,7 +360,7 @@ CREATE INDEX inbox_accepted ON inbox (uid) WHERE state = 'accepted';
 CREATE INDEX inbox_unknown ON inbox (uid, seq) WHERE state = 'unknown';
 CREATE INDEX note_waits_of_message ON note_waits (message);
 DELETE FROM "sqlite_sequence";
-INSERT INTO "sqlite_sequence" VALUES('inbox',22);
-INSERT INTO "sqlite_sequence" VALUES('outbox',33);
+INSERT INTO "sqlite_sequence" VALUES('inbox',24);
+INSERT INTO "sqlite_sequence" VALUES('outbox',44);
 PRAGMA user_version = 24;
 COMMIT;

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from core.domain.activity import ActivityState
+from core.domain.reasons import Because, Reason, because, said
 from core.store.activities import SqliteActivities
 from core.store.database import SqliteDatabase
 from tests.unit.store.samples import NOON, an_activity
@@ -21,7 +22,8 @@ def test_the_latest_activity_is_kept_whole(activities: SqliteActivities) -> None
     full = an_activity(
         state=ActivityState.BUSY,
         pending_tasks=("a b", "c,\nd"),
-        detail="runs",
+        because=because(Reason.DIALOG_SHOWN, title=Because(Reason.DIALOG_UNREAD)),
+        remarks=(said("rate_limit: wait"), because(Reason.STOPS_IDLE, at="12:00:05")),
         turn_started_at=NOON,
         last_report_at=NOON,
         mode="acceptEdits",

@@ -6,24 +6,38 @@ announcements of idleness in every stage. Whoever changes it makes it worthless.
 
 import sqlite3
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from core.conversation.outbound import OutboundWorker
 from core.domain.buttons import Press
+from core.domain.collecting import Collect
+from core.domain.marking import Mark
 from core.domain.message import InboxRow, Kind, MessageState, ReplyAddress
 from core.domain.reasons import Because, Reason, because, said
+from core.domain.screens import Dialog
+from core.domain.session import Idle, Status
 from core.domain.watchbook import Announced, Stage
-from core.ports import NewPost
+from core.observing.dialogs import hold
+from core.ports import NewPost, PostState
 from core.session.notes import note_for
 from core.session.outdated import mend_notes
 from core.standing.cancelling import cancel_message
+from core.supervision.collector import Collector
+from core.supervision.stalls import STALLED, Stalls
+from core.values import replace
+from tests.support.chat import Chat
+from tests.support.outgoing import HandClock, drain
 from tests.support.simulated import Simulation, simulated
-from tests.unit.store.samples import NOON, a_message
+from tests.support.world import events
+from tests.unit.store.samples import NOON, a_binding, a_message, a_record
 
-S = MessageState
+S, R = MessageState, Reason
+NONE, IN_TURN = (False, False, False, False), (True, False, False, False)
 DUMP = Path(__file__).with_name("before_codes.sql")
-CONFIRM, PAUSED = because(Reason.CONFIRM, late="sent 2 h ago"), because(Reason.PAUSED, ahead=4)
+CONFIRM, PAUSED = because(R.CONFIRM, late="sent 2 h ago"), because(R.PAUSED, ahead=4)
 
 
 @pytest.fixture
@@ -50,6 +64,108 @@ def _waits(upgraded: Simulation, thread: str, number: int, name: str = "scribe")
     return row
 
 
+# ---------------------------------------------------------------- activities
+
+ERROR = "rate_limit: API Error: too many requests; wait"
+FAILED = (
+    "its last turn failed: its account has used up its limit (API Error: too many requests; wait);"
+    " wait, then send it again"
+)
+STOPS = "idle: it will be stopped at 12:00:05 UTC; any message keeps it"
+#: by session: what it says, its code, and what that decides: in a turn, between turns, at the start, cut off
+ACTIVITIES: dict[str, tuple[str, Reason | None, tuple[bool, bool, bool, bool]]] = {
+    "starting": ("", None, NONE),
+    "starts-at-dialog": (
+        "it shows a dialog before it reads: Trust it?",
+        R.DIALOG_AT_START,
+        (False, False, True, False),
+    ),
+    "idle": ("", None, NONE),
+    "cut-off": ("its turn was cut off in the terminal", R.CUT_OFF, (False, False, False, True)),
+    "cut-off-announced": (f"its turn was cut off in the terminal; {STOPS}", R.CUT_OFF, (False, False, False, True)),
+    "unknown-end": ("its turn is over, and nothing tells how it ended", R.END_UNKNOWN, NONE),
+    "unknown-end-announced": (f"its turn is over, and nothing tells how it ended; {STOPS}", R.END_UNKNOWN, NONE),
+    "idle-announced": (STOPS, R.SAID, NONE),
+    "failed": (f"{ERROR}; {FAILED}", R.SAID, NONE),
+    "failed-without-a-word": ("its last turn failed: it did not say why; look at its terminal", R.SAID, NONE),
+    "failed-with-tasks": (
+        f"background tasks run, and no turn does; {ERROR}; {FAILED}",
+        R.BETWEEN_TURNS,
+        (False, True, False, False),
+    ),
+    "failed-with-queue": (f"what its own queue held comes next; {FAILED}", R.QUEUE_LEFT, NONE),
+    "failed-announced": (f"{ERROR}; {FAILED}; {STOPS}", R.SAID, NONE),
+    "busy": ("", None, IN_TURN),
+    "queue-left": ("what its own queue held comes next", R.QUEUE_LEFT, NONE),
+    "between-turns": ("background tasks run, and no turn does", R.BETWEEN_TURNS, (False, True, False, False)),
+    "stalled": ("no sign of life since 2026-05-04 12:00:00 UTC, and it says that it is busy", R.STALLED, IN_TURN),
+    "permission": ("Bash: rm -r build", R.SAID, IN_TURN),
+    "question": ("Which one?", R.SAID, IN_TURN),
+    "asks-by-opinion": ("permission to edit", R.SAID, IN_TURN),
+    "dialog": ("it shows a dialog: Pick a model", R.DIALOG_SHOWN, IN_TURN),
+    "dialog-between": ("it shows a dialog: Settings", R.DIALOG_SHOWN, NONE),
+    "dialog-unread": (
+        "it shows a dialog: what it shows is not understood: look at its terminal",
+        R.DIALOG_SHOWN,
+        IN_TURN,
+    ),
+    "silent": ("its harness was silent for long", R.HARNESS_SILENT, NONE),
+    "going": ("it is going away: prompt_input_exit", R.GOING_AWAY, NONE),
+    "of-later": ("what a release of some other day would say", R.SAID, IN_TURN),
+    "told-soon": ("idle: it will be stopped at 12:05:00 UTC; any message keeps it", R.SAID, NONE),
+}
+
+
+def test_every_session_does_what_it_did(upgraded: Simulation) -> None:
+    """It says the same, and what hangs on it is the same: a sentence of another release is shown as it is."""
+    known = upgraded.system.activities.all()
+
+    found = {
+        uid.removeprefix("s-"): (
+            one.detail,
+            one.reason,
+            (one.in_turn, one.between_turns, one.waits_at_start, one.cut_off_at is not None),
+        )
+        for uid, one in known.items()
+    }
+    assert found == ACTIVITIES
+
+
+def test_a_dialog_that_is_held_for_is_not_told_of_again(upgraded: Simulation) -> None:
+    """Neither one with a title nor one that nobody can read."""
+    system = upgraded.system
+    for name, dialog in {"dialog": Dialog(("Pick a model",), 0), "dialog-unread": None}.items():
+        assert not hold(system, a_record(name, instance_id=f"i-{name}"), dialog)
+        before = system.activities.get(f"s-{name}")
+        assert before is not None
+        assert hold(system, a_record(name, instance_id=f"i-{name}"), Dialog(("Another",), 0))
+
+
+@pytest.mark.parametrize(("name", "told"), [("stalled", False), ("busy", True)])
+def test_a_stall_that_was_told_is_not_told_again(upgraded: Simulation, name: str, told: bool) -> None:
+    """One that comes after the upgrade is."""
+    system, record = upgraded.system, a_record(name, status=Status.RUNNING, instance_id=f"i-{name}")
+    upgraded.pane(record)
+    system.records.write(record)
+    stalls = Stalls(system)
+    for _ in range(3):
+        upgraded.clock.pause(STALLED.total_seconds())
+        stalls.turn([record], system.runner.survey())
+
+    assert len(events(system, "standing.stalled")) == told
+
+
+@pytest.mark.parametrize(("name", "failed"), [("cut-off", True), ("cut-off-announced", True), ("idle", False)])
+def test_what_a_turn_took_that_was_cut_off_is_shown_as_failed(upgraded: Simulation, name: str, failed: bool) -> None:
+    """By the reaction at the message, of which nobody has told yet."""
+    row = _waits(upgraded, "1699.marks", 300, name)
+    for state in (S.CLAIMED, S.PASTED, S.SUBMITTED, S.CONFIRMED):
+        row = upgraded.system.inbox.advance(row, state, instance=f"i-{name}")
+    upgraded.system.marks.shown(row.message.id, Mark.TAKEN)
+
+    assert upgraded.system.marks.left(NOON)[row.message.id] is failed
+
+
 # ---------------------------------------------------------------- announcements
 
 
@@ -63,6 +179,32 @@ def test_an_announcement_stands_where_it_stood(upgraded: Simulation, name: str, 
     assert kept == Announced(f"s-{name}", f"i-{name}", NOON, NOON, stage)
 
 
+@pytest.mark.parametrize(("name", "stops"), [("told-soon", True), ("told-taken", False), ("told-over", False)])
+def test_who_was_told_that_it_will_be_stopped_is_stopped(upgraded: Simulation, name: str, stops: bool) -> None:
+    """Without being told again, once its time has come; what sleeps for it is told of its end once."""
+    system = upgraded.system
+    down = {} if stops else {"hold": None}
+    definition = replace(a_record(name).definition, idle=Idle(timedelta(minutes=10)))
+    status = Status.RUNNING if stops else Status.STOPPED
+    record = a_record(name, definition=definition, status=status, instance_id=f"i-{name}", started_at=NOON, **down)
+    system.records.write(record)
+    system.bindings.bind(a_binding(uid=record.uid, name=name, thread=f"1699.{name}"))
+    if stops:
+        upgraded.pane(record)
+    upgraded.clock.moment = NOON + timedelta(minutes=10)
+    collector = Collector(system)
+
+    decision = collector.decide(record, system.runner.survey())
+    for _ in range(2):
+        if not stops:
+            collector.turn([record], system.runner.survey())
+
+    assert isinstance(decision, Collect) is stops
+    told = [post.text for post in _posts(upgraded) if post.uid == record.uid]
+    assert len(told) == (name == "told-taken")
+    assert all("is stopped: it had nothing to do" in text for text in told)
+
+
 # ---------------------------------------------------------------- notes
 
 
@@ -72,7 +214,7 @@ def test_an_announcement_stands_where_it_stood(upgraded: Simulation, name: str, 
         ("1699.000000s", "scribe", S.QUEUED, PAUSED, "m-1", 3, 4),
         ("1699.000000o", "other", S.QUEUED, PAUSED, "m-17", 2, 3),
         ("1699.late", "scribe", S.QUEUED, CONFIRM, "m-4", 2, 3),
-        ("1699.busy", "scribe", S.QUEUED, Because(Reason.BUSY), "m-6", 1, 2),
+        ("1699.busy", "scribe", S.QUEUED, Because(R.BUSY), "m-6", 1, 2),
         ("1699.unknown", "scribe", S.UNKNOWN, said("no record shows it"), "m-7", 2, 3),
     ],
 )
@@ -131,6 +273,34 @@ def test_what_fails_again_is_told_by_an_edit_of_its_note(upgraded: Simulation) -
     assert open_ is not None
     assert over is not None
     assert (open_.edits, over.edits) == ("", "p-retry-i-idle-1777896000123456")
+
+
+def test_posts_stand_where_they_stood_for_the_same_reason(upgraded: Simulation) -> None:
+    """In the same words; an error stays somebody's words."""
+    rows = [upgraded.system.outbox.get(f"p-state-{number}") for number in range(1, 10)]
+
+    assert [(row.state.value, row.reason, row.detail) for row in rows if row is not None] == [
+        ("skipped", R.OVER_BEFORE, "what it tells of was over before it was posted"),
+        ("skipped", R.LATER_EDIT, "a later edit says all that it says"),
+        ("skipped", R.LEFT_OUT, "the channel's verbosity leaves it out"),
+        ("failed", R.DELETED, "the session was deleted"),
+        ("failed", R.NO_THREAD, "there is no thread for it, or no message to edit"),
+        ("failed", R.SAID, "given up after 10 attempts: Slack does not answer"),
+        ("pending", R.THREAD_LOOKED_FOR, "its earlier thread is looked for"),
+        ("pending", R.THREAD_UNKNOWN, "it cannot be told which thread is its own: Slack does not answer"),
+        ("pending", R.SAID, "Slack does not answer; try again"),
+    ]
+
+
+def test_the_edit_of_a_note_that_was_never_posted_is_left_out(upgraded: Simulation) -> None:
+    """Nobody is told that something waited of which nobody heard."""
+    chat, clock = Chat(), HandClock()
+    drain(OutboundWorker(replace(upgraded.system, clock=clock), chat), clock, 60)
+
+    [edit] = [post for post in _posts(upgraded) if post.thread == "1699.over" and post.edits]
+    left = upgraded.system.outbox.get(edit.id)
+    assert left is not None
+    assert (left.state, left.reason) == (PostState.SKIPPED, R.OVER_BEFORE)
 
 
 def test_messages_know_what_they_repeat(upgraded: Simulation) -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from core.domain.posting import RANKS
+from core.domain.reasons import said
 from core.errors import Refused
 from core.ports import OutboundKind, OutboxRow, PostState
 from core.store import queries
@@ -33,7 +34,7 @@ def test_a_post_is_stored_whole_and_its_key_taken_once(outbox: SqliteOutbox) -> 
 
     assert (added, again) == ((True, False), (False,))
     row = _first(outbox)
-    assert row == OutboxRow(post, row.seq, PostState.PENDING, 0, None, None, "")
+    assert row == OutboxRow(post, row.seq, PostState.PENDING, 0, None, None, None)
 
 
 def test_each_session_has_its_first_open_post_due(outbox: SqliteOutbox) -> None:
@@ -53,7 +54,7 @@ def test_a_later_post_never_overtakes_one_that_waits(outbox: SqliteOutbox) -> No
     sending = outbox.advance(_first(outbox), PostState.SENDING)
 
     in_sending = _due(outbox)
-    outbox.advance(sending, PostState.PENDING, detail="rate limited", not_before=NOON + timedelta(seconds=30))
+    outbox.advance(sending, PostState.PENDING, because=said("rate limited"), not_before=NOON + timedelta(seconds=30))
 
     assert in_sending == ["p-1"]
     assert _due(outbox, 29.9) == []
@@ -65,7 +66,7 @@ def test_sending_counts_attempts_and_keeps_what_is_known(outbox: SqliteOutbox) -
     outbox.add([a_post()])
 
     one = outbox.advance(_first(outbox), PostState.SENDING)
-    two = outbox.advance(outbox.advance(one, PostState.PENDING, detail="503"), PostState.SENDING)
+    two = outbox.advance(outbox.advance(one, PostState.PENDING, because=said("503")), PostState.SENDING)
     sent = outbox.advance(two, PostState.SENT, ts="17.3")
 
     assert (one.attempts, two.attempts, sent.attempts) == (1, 2, 2)
@@ -98,7 +99,7 @@ def test_dropping_leaves_the_closing_note(outbox: SqliteOutbox) -> None:
     outbox.add([a_post(1), a_post(2), a_post(3, kind=OutboundKind.CLOSING), a_post(4, uid="s-b")])
     outbox.advance(_first(outbox), PostState.SENDING)
 
-    dropped = outbox.drop("s-scribe", "deleted")
+    dropped = outbox.drop("s-scribe", said("deleted"))
 
     assert dropped == 2
     assert _due(outbox) == ["p-4", "p-3"]

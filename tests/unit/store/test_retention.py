@@ -12,6 +12,7 @@ from core.domain.attachment import Attachment
 from core.domain.buttons import Button, Press
 from core.domain.marking import Mark
 from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.domain.reasons import Because, Reason
 from core.paths import StatePaths
 from core.ports import Living, NewPost, NoteStand, OutboundKind, OutboxRow, PostState
 from core.store.activities import SqliteActivities
@@ -418,7 +419,7 @@ def test_dropped_posts_are_kept_from_then_on(
     """As any other that is over."""
     outbox.add([a_post()])
     clock.moment = LATER
-    outbox.drop("s-scribe", "the session was deleted")
+    outbox.drop("s-scribe", Because(Reason.DELETED))
 
     everything(retention)
     kept = outbox.get("p-1")
