@@ -1,14 +1,18 @@
 """The app's manifest, made from what is listened to and called: no scope and no event without a use."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
 
 from bot.http import PATH
-from bot.listeners import commands, replies
+from bot.listeners import replies
+from bot.payloads import COMMAND
 from bot.settings import PRESSES
+from core.commandtable import COMMANDS, Command, in_chat
+from core.domain.buttons import Role
 from core.errors import InvalidValue
 
 NAME = "the-loop"
@@ -76,7 +80,7 @@ def document(mode: str = "socket", url: str = "") -> dict[str, Any]:
         },
         "features": {
             "bot_user": {"display_name": NAME, "always_online": False},
-            **({"slash_commands": [_command(name, request_url) for name in commands.COMMANDS]} if arrives else {}),
+            **({"slash_commands": [_command(COMMAND, request_url)]} if arrives else {}),
         },
         "oauth_config": {"scopes": {"bot": list(scopes(mode))}},
         "settings": {
@@ -95,12 +99,19 @@ def manifest(mode: str = "socket", url: str = "") -> str:
     return header + yaml.safe_dump(document(mode, url), sort_keys=False, allow_unicode=True, width=100)
 
 
+def usage_hint(table: Iterable[Command]) -> str:
+    """Return what members may say; `pause | resume NAME` where neighbours take the same."""
+    usages = [command.chat.partition(" ") for command in in_chat(table).values() if command.role is Role.MEMBER]
+    takes = groupby(usages, key=lambda usage: usage[2])
+    return " | ".join(f"{' | '.join(word for word, _, _ in same)} {taken}".strip() for taken, same in takes)
+
+
 def _command(name: str, url: str) -> dict[str, Any]:
     return {
         "command": name,
         **({"url": url} if url else {}),
         "description": "Standing sessions",
-        "usage_hint": "status | list | say NAME TEXT | screen | loops | pause | resume | interrupt NAME | help",
+        "usage_hint": usage_hint(COMMANDS),
         "should_escape": False,
     }
 

@@ -14,26 +14,21 @@ from bot.listeners.responding import NOT_SAID, respond
 from bot.payloads import COMMAND, KIND, Command
 from bot.settings import SlackSettings
 from bot.views.answers import Draft, help_view, list_view, loops_view, plain_view, refusal_view, status_view, told_view
+from core import commandtable
+from core.commandtable import COMMANDS, check_bound, in_chat
 from core.errors import ChannelError, CoreError, UnknownSession
 from core.ports import IncomingOrder, Role
 from core.values import dataclass, replace
 
 log = logging.getLogger(__name__)
 _ASK_SECONDS = 2.0
-
-COMMANDS = (COMMAND,)
-#: verb -> who may say it, whether words follow the session's name
-ORDERS: Mapping[str, tuple[Role, bool]] = {
-    "say": (Role.MEMBER, True),
-    "screen": (Role.MEMBER, False),
-    "loops": (Role.MEMBER, False),
-    "pause": (Role.MEMBER, False),
-    "resume": (Role.MEMBER, False),
-    "interrupt": (Role.MEMBER, False),
-    "start": (Role.OPERATOR, False),
-    "stop": (Role.OPERATOR, False),
-    "restart": (Role.OPERATOR, False),
+_HELP = "help"
+_LISTS: Mapping[str, Callable[[tuple[Mapping[str, Any], ...]], Draft]] = {
+    "status": status_view,
+    "list": list_view,
+    "loops": loops_view,
 }
+check_bound((verb for verb, command in in_chat(COMMANDS).items() if command.alone), (*_LISTS, _HELP))
 
 
 @dataclass(frozen=True)
@@ -45,6 +40,7 @@ class Sessions:
     settings: SlackSettings
     holds: Callable[[str, Role], bool]
     team: Callable[[], str]
+    commands: Mapping[str, commandtable.Command] = in_chat(COMMANDS)
 
     async def known(self, asked: Command) -> tuple[Command, bool]:
         """Return the command with its caller as the allow-list names them, and whether they are on it.
@@ -60,10 +56,9 @@ class Sessions:
 
     async def refuse(self, asked: Command) -> None:
         """Tell an audit who was refused which verb; of other words nothing is kept."""
-        verb = asked.verb
-        known = verb in ORDERS or verb in _LISTS or verb == "help"
-        name = asked.words[1] if verb in ORDERS and len(asked.words) > 1 else ""
-        await self.door.refuse(asked.user, verb if known else "command", name=name)
+        command = self.commands.get(asked.verb)
+        name = asked.words[1] if command is not None and command.names and len(asked.words) > 1 else ""
+        await self.door.refuse(asked.user, asked.verb if command is not None else "command", name=name)
 
 
 def register(app: AsyncApp, sessions: Sessions) -> None:
@@ -91,15 +86,16 @@ async def answer(asked: Command, sessions: Sessions) -> Draft:
 
 
 async def _obeyed(asked: Command, sessions: Sessions) -> Draft:
-    verb = asked.verb
-    operator = sessions.holds(asked.user, Role.OPERATOR)
-    lists = verb in _LISTS and not (verb == _LOOPS and len(asked.words) > 1)
+    verb, command = asked.verb, sessions.commands.get(asked.verb)
+    if command is None or verb == _HELP:
+        usable = [one for one in sessions.commands.values() if sessions.holds(asked.user, one.role)]
+        return help_view("" if command else verb, usable)
+    if not sessions.holds(asked.user, command.role):
+        await sessions.refuse(asked)
+        return plain_view(f"{verb} is for the operators of this the-loop (channels.slack.operators) alone.")
+    lists = command.alone and not (command.names and len(asked.words) > 1)
     try:
-        if lists:
-            return _LISTS[verb](await sessions.door.rows(asked.user))
-        if verb not in ORDERS:
-            return help_view("" if verb == "help" else verb, operator=operator)
-        return await _ordered(verb, asked, sessions)
+        return await (_listed(asked, sessions) if lists else _ordered(asked, command, sessions))
     except UnknownSession:  # the same words for one that is not there and for one that is not for this member
         none = f"no standing session called {asked.words[1]!r} is open to you"
         return plain_view(f"{verb}: {none}; `{COMMAND} list` shows those that are")
@@ -108,22 +104,13 @@ async def _obeyed(asked: Command, sessions: Sessions) -> Draft:
         return plain_view(f"{what}: {error}")
 
 
-_LOOPS = "loops"  #: of one session where a name follows
-_LISTS: Mapping[str, Callable[[tuple[Mapping[str, Any], ...]], Draft]] = {
-    "status": status_view,
-    "list": list_view,
-    _LOOPS: loops_view,
-}
+async def _listed(asked: Command, sessions: Sessions) -> Draft:
+    return _LISTS[asked.verb](await sessions.door.rows(asked.user))
 
 
-async def _ordered(verb: str, asked: Command, sessions: Sessions) -> Draft:
-    role, more = ORDERS[verb]
-    if not sessions.holds(asked.user, role):
-        await sessions.refuse(asked)
-        return plain_view(f"{verb} is for the operators of this the-loop (channels.slack.operators) alone.")
-    text = asked.rest
-    usage = f"{COMMAND} {verb} NAME{' TEXT' if more else ''}"
+async def _ordered(asked: Command, command: commandtable.Command, sessions: Sessions) -> Draft:
+    text, more = asked.rest, command.takes_text
     if len(asked.words) < 2 or (more and not text.strip()) or (not more and len(asked.words) > 2):
-        return plain_view(f"It is used so: {usage}")
-    order = IncomingOrder(KIND, asked.user, asked.user_name, verb, asked.words[1], text)
+        return plain_view(f"It is used so: {COMMAND} {command.chat}")
+    order = IncomingOrder(KIND, asked.user, asked.user_name, asked.verb, asked.words[1], text)
     return told_view(await sessions.door.order(order))

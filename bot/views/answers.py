@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from bot.mrkdwn import escape
 from bot.payloads import COMMAND
+from core.commandtable import Command
 from core.ports import Told
 from core.values import dataclass
 
@@ -70,33 +71,15 @@ def told_view(told: Told) -> Draft:
     return drawn
 
 
-_MEMBERS = (
-    ("status", "which sessions run, and what they do"),
-    ("list", "all sessions with their details"),
-    ("say NAME TEXT", "a message into its terminal"),
-    ("screen NAME", "the end of what its terminal shows, secrets taken out"),
-    ("loops [NAME]", "how many loops the sessions have; those of one"),
-    ("pause NAME", "its turn ends, and what comes in waits"),
-    ("resume NAME", "what waits goes in, in order"),
-    ("interrupt NAME", "its turn is cut off"),
-)
-_OPERATORS = (
-    ("start NAME", "bring it up"),
-    ("stop NAME", "end it; what waits is cancelled"),
-    ("restart NAME", "end it and bring it back with its conversation"),
-)
-
-
-def help_view(unknown: str, *, operator: bool = False) -> Draft:
-    """Return the verbs that the caller may use; an unknown one is named."""
+def help_view(unknown: str, commands: Sequence[Command]) -> Draft:
+    """Return the commands that the caller may use; an unknown one is named."""
 
     def drawn(clean: Clean) -> View:
-        verbs = (*_MEMBERS, *(_OPERATORS if operator else ()), ("help", "this"))
-        lines = [f"`{COMMAND} {verb}`: {what}" for verb, what in verbs]
+        lines = [f"`{COMMAND} {command.chat}`: {command.summary}" for command in commands]
         lines.append("To speak to a session, reply in its thread.")
         typed = escape(_cut(f"{COMMAND} {clean(unknown)}".replace("`", ""), _FIELD))
         named = f"There is no command `{typed}`. " if unknown else ""
-        words = ", ".join(verb.split()[0] for verb, _ in verbs)
+        words = ", ".join(command.word for command in commands)
         whole = "\n".join([f"{named}These can be used:", *lines] if named else lines)
         return View(f"{named}Commands: {words}", (_section(whole),))
 

@@ -2,15 +2,13 @@
 
 from core.ports import Told
 from core.redaction import Redactor
-from core.standing.viewing import screen
-from core.system import System
+from core.standing.viewing import Screen
 
-_LINES = 40
+LINES = 40  #: of the end of a terminal
 
 
-def screen_told(system: System, redactor: Redactor, name: str) -> Told:
-    """Return the end of what the terminal shows, without secrets. Raises UnknownSession, InvalidValue, NotRunning."""
-    shown = screen(system, name, _LINES)
+def screen_told(shown: Screen, redactor: Redactor, name: str) -> Told:
+    """Return what a terminal shows, without secrets."""
     lines = redactor.redact(shown.text).rstrip().splitlines()
     head = f"{name} has ended; this was kept of its terminal:" if shown.ended else f"{name}:"
     return Told(head, "\n".join(line.rstrip() for line in lines) or "(nothing)")

@@ -11,7 +11,7 @@ from typing import NoReturn
 from core.clock import Deadline
 from core.conversation.choosing import Chooser
 from core.conversation.inbound import full, is_full
-from core.conversation.looking import screen_told
+from core.conversation.looking import LINES, screen_told
 from core.domain.asking import Request, RequestKind, RequestState
 from core.domain.buttons import Button, Press, Role
 from core.domain.message import WAITING, InboxRow, MessageState, NewMessage
@@ -30,6 +30,7 @@ from core.standing.cancelling import cancel_message
 from core.standing.confirming import confirm_message
 from core.standing.interrupting import interrupt_standing
 from core.standing.starting import start_standing
+from core.standing.viewing import screen
 from core.system import System
 
 Holds = Callable[[str, Role], bool]
@@ -66,7 +67,8 @@ class Presses:
         try:
             row, button = self._judged(press)
             if button.press is Press.SCREEN:
-                return screen_told(self._system, self._redactor, row.post.name)
+                name = row.post.name
+                return screen_told(screen(self._system, name, LINES), self._redactor, name)
             return Told(self._done(press, row, button))
         except _No as refused:
             return Told(str(refused))

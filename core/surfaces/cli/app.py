@@ -4,18 +4,55 @@ import logging
 
 import click
 
+from core.commandtable import COMMANDS
 from core.errors import InvalidValue
 from core.process.logs import log_to_stderr
-from core.surfaces.cli.configuring import config_group
-from core.surfaces.cli.demonstrating import demo_command
-from core.surfaces.cli.lifecycle import restart_command, serve_command, start_command, status_command, stop_command
-from core.surfaces.cli.loops import loop_group
-from core.surfaces.cli.observing import events_command
+from core.surfaces.cli import (
+    configuring,
+    demonstrating,
+    lifecycle,
+    looking,
+    observing,
+    saying,
+    slack,
+    speaking,
+    standing,
+)
+from core.surfaces.cli.building import Handler, add_commands
 from core.surfaces.cli.printing import EXIT_USAGE, warn
 from core.surfaces.cli.session import Session, shared_options
-from core.surfaces.cli.slack import slack_group
-from core.surfaces.cli.speaking import ask_command, mcp_command, post_command
-from core.surfaces.cli.standing import standing_group
+
+#: What the command line alone can do, or does in its own way. All else is run by its row.
+HANDLERS: dict[str, Handler] = {
+    "start": lifecycle.start,
+    "stop": lifecycle.stop,
+    "restart": lifecycle.restart,
+    "status": lifecycle.status,
+    "serve": lifecycle.serve,
+    "demo": demonstrating.demo,
+    "events": observing.events,
+    "standing list": looking.list_all,
+    "standing get": looking.get,
+    "standing attach": looking.attach,
+    "standing logs": looking.logs,
+    "standing create": standing.create,
+    "standing stop": standing.stop,
+    "standing say": saying.say,
+    "standing queue": saying.queue,
+    "standing cancel": saying.cancel,
+    "standing confirm": saying.confirm,
+    "loop create": standing.create_loop,
+    "post": speaking.post,
+    "ask": speaking.ask,
+    "mcp": speaking.mcp,
+    "config check": configuring.check,
+    "config show": configuring.show,
+    "config schema": configuring.schema,
+    "config init": configuring.init,
+    "config path": configuring.path,
+    "slack manifest": slack.manifest,
+    "slack check": slack.check,
+}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,23 +64,7 @@ def root(context: click.Context) -> None:
     context.ensure_object(Session)
 
 
-for command in (
-    standing_group,
-    loop_group,
-    start_command,
-    stop_command,
-    restart_command,
-    status_command,
-    serve_command,
-    demo_command,
-    events_command,
-    config_group,
-    slack_group,
-    post_command,
-    ask_command,
-    mcp_command,
-):
-    root.add_command(command)
+add_commands(root, COMMANDS, HANDLERS)
 
 
 class BadUsage(InvalidValue):

@@ -3,11 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-import click
-
 from core.config.demonstration import refuse_alone
 from core.config.problems import ConfigError
-from core.domain.rights import Verb
 from core.domain.rows import misconfigured_row
 from core.surfaces.cli.printing import (
     EXIT_FAILED,
@@ -18,7 +15,7 @@ from core.surfaces.cli.printing import (
     print_services,
     warn,
 )
-from core.surfaces.cli.session import Session, shared_options
+from core.surfaces.cli.session import Session
 
 
 def _misconfigured(session: Session, error: ConfigError) -> int:
@@ -41,69 +38,53 @@ def _report(session: Session, report: Mapping[str, Any]) -> int:
     return EXIT_OK if report["ok"] else EXIT_FAILED
 
 
-@click.command("start")
-@shared_options
-@click.pass_obj
-def start_command(session: Session) -> int:
-    """Bring up the service, and the sessions that a boot starts."""
-    from core.serving.hosting import start
+def start(session: Session) -> int:
+    """Run `the-loop start`."""
+    from core.serving import hosting
 
     try:
-        actor = session.permit(session.system, Verb.START)
+        actor = session.acting(session.system)
     except ConfigError as error:
         return _misconfigured(session, error)
-    return _report(session, start(session.system, actor, warn))
+    return _report(session, hosting.start(session.system, actor, warn))
 
 
-@click.command("stop")
-@shared_options
-@click.pass_obj
-def stop_command(session: Session) -> int:
-    """End every session gracefully, then the service. The next start resumes the conversations."""
-    from core.serving.hosting import stop
+def stop(session: Session) -> int:
+    """Run `the-loop stop`."""
+    from core.serving import hosting
     from core.wiring import build_rescue_system
 
     system = build_rescue_system(session.config, session.environ, warn)
-    actor = session.permit(system, Verb.STOP)
-    return _report(session, stop(system, actor))
+    actor = session.acting(system)
+    return _report(session, hosting.stop(system, actor))
 
 
-@click.command("restart")
-@shared_options
-@click.pass_obj
-def restart_command(session: Session) -> int:
-    """Stop everything, then start it all again. Conversations resume, and whatever ran runs."""
-    from core.serving.hosting import restart
+def restart(session: Session) -> int:
+    """Run `the-loop restart`."""
+    from core.serving import hosting
 
     try:
-        actor = session.permit(session.system, Verb.RESTART)
+        actor = session.acting(session.system)
     except ConfigError as error:
         return _misconfigured(session, error)
     refuse_alone(session.settings)  # before anything is stopped that nothing would start again
-    return _report(session, restart(session.system, actor, warn))
+    return _report(session, hosting.restart(session.system, actor, warn))
 
 
-@click.command("status")
-@shared_options
-@click.pass_obj
-def status_command(session: Session) -> int:
-    """Is it up? Exit code 0 only if all that should run does."""
-    from core.serving.hosting import status
+def status(session: Session) -> int:
+    """Run `the-loop status`."""
+    from core.serving import hosting
 
     try:
-        session.permit(session.system, Verb.STATUS)
+        session.acting(session.system)
     except ConfigError as error:
         return _misconfigured(session, error)
-    return _report(session, status(session.system))
+    return _report(session, hosting.status(session.system))
 
 
-@click.command("serve")
-@click.option("--tmux", is_flag=True, help="Be the tmux server instead of the service: for its own systemd unit.")
-@shared_options
-@click.pass_obj
-def serve_command(session: Session, tmux: bool) -> int:
-    """Run the service in the foreground."""
-    session.permit(session.system, Verb.START)
+def serve(session: Session, tmux: bool) -> int:
+    """Run `the-loop serve`."""
+    session.acting(session.system)
     if tmux:
         from core.wiring import become_tmux
 

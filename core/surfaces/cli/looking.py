@@ -1,36 +1,26 @@
-"""`the-loop standing list|get|attach|screen|logs`: what sessions are, and what they show."""
+"""`the-loop standing list|get|attach|logs`: what sessions are, and what they show."""
 
 import os
 import sys
 
-import click
-
-from core.domain.rights import Verb
 from core.errors import Refused
-from core.surfaces.cli.printing import EXIT_OK, print_json, print_line, print_logs, print_row, warn
-from core.surfaces.cli.session import Session, shared_options
+from core.surfaces.cli.printing import EXIT_OK, print_json, print_logs, print_row
+from core.surfaces.cli.session import Session
 
 
-@click.command("list")
-@shared_options
-@click.pass_obj
-def list_command(session: Session) -> int:
-    """Every declared and recorded session, one row each."""
+def list_all(session: Session) -> int:
+    """Run `the-loop standing list`."""
     from core.surfaces.cli.quick import show_list
 
-    session.permit(session.system, Verb.LIST)
+    session.acting(session.system)
     return show_list(session.system, as_json=session.json)
 
 
-@click.command("get")
-@click.argument("name")
-@shared_options
-@click.pass_obj
-def get_command(session: Session, name: str) -> int:
-    """One session's row, whole."""
+def get(session: Session, name: str) -> int:
+    """Run `the-loop standing get`."""
     from core.standing.listing import get_standing
 
-    session.permit(session.system, Verb.GET)
+    session.acting(session.system)
     row = get_standing(session.system, name).to_json()
     if session.json:
         print_json(row)
@@ -75,17 +65,12 @@ def _can_draw(kind: str) -> bool:
     return all(curses.tigetstr(capability) for capability in ("clear", "cup"))
 
 
-@click.command("attach")
-@click.argument("name")
-@click.option("--write", is_flag=True, help="Type into it, too.")
-@shared_options
-@click.pass_obj
-def attach_command(session: Session, name: str, write: bool) -> int:
-    """Look at the session's terminal. Read-only unless --write; with --json: the command that does so."""
-    from core.standing.viewing import attach_command as command_for
+def attach(session: Session, name: str, write: bool) -> int:
+    """Run `the-loop standing attach`."""
+    from core.standing.viewing import attach_command
 
-    session.permit(session.system, Verb.ATTACH)
-    argv = command_for(session.system, name, write=write)
+    session.acting(session.system)
+    argv = attach_command(session.system, name, write=write)
     if session.json:
         print_json({"name": name, "command": list(argv)})
         return EXIT_OK
@@ -97,40 +82,11 @@ def attach_command(session: Session, name: str, write: bool) -> int:
     os.execvpe(argv[0], list(argv), environment)
 
 
-@click.command("screen")
-@click.argument("name")
-@click.option(
-    "--lines", type=click.IntRange(1, 2000), default=50, show_default=True, help="How many of the last lines."
-)
-@shared_options
-@click.pass_obj
-def screen_command(session: Session, name: str, lines: int) -> int:
-    """What the session's terminal shows."""
-    from core.standing.viewing import screen
-
-    session.permit(session.system, Verb.SCREEN)
-    shown = screen(session.system, name, lines)
-    if session.json:
-        print_json({"name": name, "screen": shown.text, "ended": shown.ended})
-    else:
-        if shown.ended:
-            warn(f"{name} has ended; this was kept of its terminal")
-        print_line(shown.text)
-    return EXIT_OK
-
-
-@click.command("logs")
-@click.argument("name")
-@click.option(
-    "--lines", type=click.IntRange(1, 2000), default=50, show_default=True, help="How many of the last lines."
-)
-@shared_options
-@click.pass_obj
-def logs_command(session: Session, name: str, lines: int) -> int:
-    """What the session's terminal showed last, and how it ended. Of what ended before, too."""
+def logs(session: Session, name: str, lines: int) -> int:
+    """Run `the-loop standing logs`."""
     from core.standing.recalling import logs_of
 
-    session.permit(session.system, Verb.LOGS)
+    session.acting(session.system)
     answer = logs_of(session.system, name, lines).to_json()
     if session.json:
         print_json(answer)

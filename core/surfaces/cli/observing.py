@@ -8,23 +8,16 @@ from typing import Any
 
 import click
 
-from core.domain.rights import Verb
 from core.surfaces.cli.printing import EXIT_OK, print_line
-from core.surfaces.cli.session import Session, shared_options
+from core.surfaces.cli.session import Session
 from core.system import System
 
 _LEAD = ("ts", "event", "level", "name", "actor", "reason", "detail")
 
 
-@click.command("events")
-@click.option("--name", help="Only this session's events.")
-@click.option("--last", type=click.IntRange(1), help="Only the last so many.")
-@click.option("--follow", is_flag=True, help="Go on with those to come, until interrupted.")
-@shared_options
-@click.pass_obj
-def events_command(session: Session, name: str | None, last: int | None, follow: bool) -> int:
-    """What happened, oldest first; with --json one object a line."""
-    session.permit(session.system, Verb.EVENTS)
+def events(session: Session, name: str | None, last: int | None, follow: bool) -> int:
+    """Run `the-loop events`."""
+    session.acting(session.system)
     if name is not None:
         _check_known(session.system, name)
     for event in _chosen(session.system.events.read(follow=follow), name, last, follow):

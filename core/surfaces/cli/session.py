@@ -11,14 +11,15 @@ from typing import Any, TypeVar
 import click
 
 from core.commands import exact
+from core.commandtable import Command
 from core.config.location import locate
 from core.config.settings import Settings
-from core.domain.rights import ActorKind, Verb, require
+from core.domain.rights import ActorKind, require
 from core.names import INSTANCE_VARIABLE
 from core.process.person import user_name
 from core.system import System
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 @dataclass
@@ -29,6 +30,7 @@ class Session:
     as_operator: bool = False
     json: bool = False
     environ: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    command: Command = field(init=False)  #: the one that runs
 
     @cached_property
     def settings(self) -> Settings:
@@ -55,21 +57,30 @@ class Session:
 
     def actor(self, system: System) -> str:
         """Return `cli:<user>`, or `agent:<name>` where the command runs inside a session of ours."""
-        if self.instance is None or self.as_operator:
+        if self.agent is None:
             return f"cli:{user_name()}"
-        return f"agent:{agent_name(system, self.instance)}"
+        return f"agent:{agent_name(system, self.agent)}"
 
-    def permit(self, system: System, verb: Verb) -> str:
-        """Return the actor if it may use the verb. Raises NotPermitted.
+    @property
+    def agent(self) -> str | None:
+        """The instance whose agent gives this command in its own name, or None."""
+        return None if self.as_operator else self.instance
+
+    def begin(self, command: Command) -> None:
+        """Let the command run. Raises NotPermitted where an agent gives it in its own name and agents may not."""
+        self.command = command
+        if self.agent is not None and command.right is not None:
+            require(ActorKind.AGENT, command.right)
+
+    def acting(self, system: System) -> str:
+        """Return the actor.
 
         An override is written to the event log; from then on the command outlives the terminal that it may be ending.
         """
-        actor = self.actor(system)
-        kind = ActorKind.AGENT if actor.startswith("agent:") else ActorKind.OPERATOR
-        require(kind, verb)
-        if self.instance is not None and self.as_operator:
+        actor, right = self.actor(system), self.command.right
+        if self.instance is not None and self.as_operator and right is not None:
             system.events.emit(
-                "service.operator_override", level="warning", actor=actor, instance=self.instance, detail=verb.value
+                "service.operator_override", level="warning", actor=actor, instance=self.instance, detail=right.value
             )
             signal.signal(signal.SIGHUP, lambda *_: None)  # a handler: what is ignored would be in what we start, too
         return actor
@@ -85,7 +96,7 @@ def agent_name(system: System, instance: str) -> str:
     return instance
 
 
-def shared_options(command: Command) -> Command:
+def shared_options(command: Decorated) -> Decorated:
     """Give a command or a group `--config`, `--as-operator`, `--format text|json` and `--json`.
 
     So they stand before the verb, behind it or between its words; of each the last one that is given counts.

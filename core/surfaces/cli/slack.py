@@ -1,24 +1,11 @@
 """`the-loop slack manifest|check`."""
 
-import click
-
-from core.domain.rights import Verb
 from core.surfaces.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line
-from core.surfaces.cli.session import Session, shared_options
+from core.surfaces.cli.session import Session
 
 
-@click.group("slack")
-@shared_options
-def slack_group() -> None:
-    """The Slack channel."""
-
-
-@slack_group.command("manifest")
-@click.option("--url", default="", metavar="URL", help="With read.mode http: the https address at which Slack calls.")
-@shared_options
-@click.pass_obj
-def manifest_command(session: Session, url: str) -> int:
-    """Print the app manifest. It goes into Slack's "create an app from a manifest"."""
+def manifest(session: Session, url: str) -> int:
+    """Run `the-loop slack manifest`."""
     from core.wiring import load_channel
 
     text = load_channel("slack", session.settings, session.environ).manifest(url)
@@ -29,14 +16,11 @@ def manifest_command(session: Session, url: str) -> int:
     return EXIT_OK
 
 
-@slack_group.command("check")
-@shared_options
-@click.pass_obj
-def check_command(session: Session) -> int:
-    """Ask Slack whether all that it needs is in place. Tokens, scopes, channel, people; exit 1 on any finding."""
+def check(session: Session) -> int:
+    """Run `the-loop slack check`."""
     from core.wiring import load_channel
 
-    session.permit(session.system, Verb.STATUS)
+    session.acting(session.system)
     findings = load_channel("slack", session.settings, session.environ).check()
     ok = all(finding.ok for finding in findings)
     if session.json:

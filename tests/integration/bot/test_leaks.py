@@ -18,6 +18,7 @@ from bot.bridge import AsyncDoor
 from bot.channel import SlackChannel
 from bot.listeners.responding import respond
 from bot.views.answers import help_view, list_view, loops_view, plain_view, status_view, told_view
+from core.commandtable import COMMANDS
 from core.domain.buttons import Button, Press
 from core.domain.posting import OutboundKind
 from core.errors import ChannelError
@@ -160,7 +161,7 @@ def test_no_answer_to_one_person_lets_a_secret_through(sink: Sink) -> None:
     drafts = (
         plain_view(SECRET),
         told_view(Told(SECRET, SECRET)),
-        help_view(SECRET),
+        help_view(SECRET, COMMANDS),
         status_view([row]),
         list_view([row]),
         loops_view([{**row, "name": SECRET}]),

@@ -25,6 +25,7 @@ FORBIDDEN = {
     "asyncio": "the bot's",
     "bot": "the front",
     "click": "core.surfaces.cli.quick answers instead",
+    "core.commandtable": "what the whole command line is built from",
     "core.domain.reasons": "import it where there is a reason to tell",
     "core.harness": "list asks tmux, not the agents",
     "core.ports": "types only: import it under TYPE_CHECKING",

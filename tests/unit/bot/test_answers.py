@@ -21,6 +21,7 @@ from bot.views.answers import (
     told_view,
 )
 from bot.workspace.limits import check_blocks
+from core.commandtable import COMMANDS
 from core.ports import Told
 
 SECRET = "hunter2<&>and-more"
@@ -97,7 +98,7 @@ def test_no_sessions_is_said() -> None:
 
 def test_an_unknown_verb_cannot_break_out_of_its_quotes() -> None:
     """What was typed comes back as text."""
-    shown = str(drawn(help_view("`<!channel>`" + "x" * 500)).blocks)
+    shown = str(drawn(help_view("`<!channel>`" + "x" * 500, COMMANDS)).blocks)
 
     assert "<!channel>" not in shown
     assert "x" * 300 not in shown
@@ -119,7 +120,7 @@ def test_no_view_shows_a_secret_whole_or_cut(padding: int) -> None:
     row = {"name": "scribe", "running": True, **dict.fromkeys(("activity", "cwd", "detail", "description"), text)}
     drafts = (
         plain_view(text),
-        help_view(text),
+        help_view(text, COMMANDS),
         told_view(Told(text)),
         told_view(Told(text, SECRET + text)),
         status_view([row, {"name": text, "hold": {"kind": text}}]),

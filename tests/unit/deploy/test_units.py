@@ -11,7 +11,7 @@ from core.config.settings import TmuxSettings
 from core.serving.hosting import UNIT
 from core.serving.service import STOP_SECONDS
 from core.standing.ending import END_SECONDS
-from core.surfaces.cli.lifecycle import serve_command
+from core.surfaces.cli.app import root
 from core.tmux import birth
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "systemd"
@@ -70,7 +70,7 @@ def test_the_commands_exist() -> None:
     """What the units run is what the command line knows."""
     assert unit(UNIT)["Service"]["ExecStart"].endswith("/the-loop serve")
     assert unit(birth.UNIT)["Service"]["ExecStart"].endswith("/the-loop serve --tmux")
-    assert "--tmux" in {name for parameter in serve_command.params for name in parameter.opts}
+    assert "--tmux" in {name for parameter in root.commands["serve"].params for name in parameter.opts}
 
 
 @pytest.mark.parametrize("name", UNITS)

@@ -5,7 +5,7 @@ import pytest
 
 from core.domain.tools import Kind
 from core.domain.toolspecs import EVERY_TOOL
-from core.surfaces.cli.loops import loop_group
+from core.surfaces.cli.app import root
 
 TOOLS = {spec.name: spec for spec in EVERY_TOOL}
 VERBS = {
@@ -21,10 +21,16 @@ SHARED = {"json", "form", "format", "config", "as_operator", "help"}
 KINDS = {Kind.TRUTH: click.types.BoolParamType, Kind.INTEGER: click.types.IntParamType}
 
 
+def _loop_group() -> click.Group:
+    group = root.commands["loop"]
+    assert isinstance(group, click.Group)
+    return group
+
+
 def _options(verb: str) -> dict[str, click.Parameter]:
     """Return what a verb takes beside the session's name and what every verb takes, under the tool's names."""
     names = {"loop_id": "id"}
-    taken = {str(one.name): one for one in loop_group.commands[verb].params}
+    taken = {str(one.name): one for one in _loop_group().commands[verb].params}
     return {names.get(name, name): one for name, one in taken.items() if name not in SHARED | {"name"}}
 
 
@@ -32,7 +38,7 @@ def test_each_verb_is_a_tool_and_each_loop_tool_a_verb() -> None:
     """What an operator may do to a loop an agent may do to its own, and nothing beyond."""
     tools = {name for name in TOOLS if "loop" in name or name == "schedule_next_run"}
 
-    assert set(loop_group.commands) == set(VERBS)
+    assert set(_loop_group().commands) == set(VERBS)
     assert tools == set(VERBS.values())
 
 

@@ -1,0 +1,584 @@
+"""Every command there is: its words, who may give it, what it takes, what it is for, and what runs it.
+
+The command line (core.surfaces.cli), the slash command, its help and the manifest's hint (bot) and docs/commands.md
+are made from this table: a new command is a row here. `run` is what both surfaces do in the same way. What only one of
+them can do (a terminal, standard input, a list of rows in blocks) that surface binds, and does not import without it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from core.domain.buttons import Role
+from core.domain.rights import Verb
+from core.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from core.domain.rows import Answer
+    from core.loops.answers import LoopAnswer
+    from core.loops.verbs import Asker
+    from core.standing.saying import Said
+    from core.standing.viewing import Screen
+    from core.system import System
+
+    Result = Answer | LoopAnswer | Said | Screen  #: each surface shows each of them
+    Run = Callable[..., Result]  #: called with a Call, and with what the command takes by its name
+
+_CHAT_SECONDS = 3.0  #: that somebody in a chat waits for their message's first fate
+
+
+class Kind(Enum):
+    """What an argument takes. The value stands for it in a usage line."""
+
+    TEXT = "TEXT"
+    PATH = "PATH"
+    INTEGER = "INTEGER"
+    NUMBER = "NUMBER"
+    FLAG = "flag"  #: it is given or not
+    SWITCH = "switch"  #: `--slack` or `--no-slack`
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One thing that a command takes at the command line: an option, or a word by its place."""
+
+    word: str  #: `--reason`; by its place: what stands for it in help, `NAME`
+    help: str = ""
+    kind: Kind = Kind.TEXT
+    required: bool = False
+    many: bool = False  #: it may be repeated
+    default: Any = None  #: a number is shown in help, unless it is 0
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    variable: str = ""  #: the environment variable that is read in its place
+    shown: str = ""  #: what stands for an option's value in help; "": its kind
+    name: str = ""  #: the parameter of what runs the command; "": as its word is
+
+    @property
+    def is_option(self) -> bool:
+        """Return whether it is given by its word."""
+        return self.word.startswith("--")
+
+    @property
+    def parameter(self) -> str:
+        """Return the parameter of what runs the command."""
+        return self.name or self.word.strip("-").replace("-", "_").lower()
+
+    @property
+    def value(self) -> str:
+        """Return what stands for its value: `NAME`, `TEXT`, `never|on-failure`."""
+        if not self.is_option:
+            return self.word
+        return "|".join(self.choices) or self.shown or self.kind.value
+
+    @property
+    def shows_default(self) -> bool:
+        """Return whether help names the default."""
+        return bool(self.default) and self.kind in (Kind.INTEGER, Kind.NUMBER)
+
+
+@dataclass(frozen=True)
+class Call:
+    """Who gives a command, and to which system."""
+
+    system: System
+    actor: str  #: `cli:ann`, `agent:builder`, `slack:U1`
+    who: str = ""  #: what a frame calls them; "": as `actor` does
+    instance: str | None = None  #: the agent's, where one gives it in its own name
+
+    @property
+    def asker(self) -> Asker:
+        """Return who asks about loops. Raises Refused; see `asker_of`."""
+        from core.loops.verbs import asker_of
+
+        return asker_of(self.system, self.actor, self.instance)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A row of the table. At least one of `cli` and `chat` is not ""."""
+
+    cli: str  #: its words behind `the-loop`: "standing pause"; "": the command line has none such
+    help: str  #: the first sentence stands in lists of commands
+    right: Verb | None = None  #: by which an agent's command line is judged; None: it may
+    takes: tuple[Argument, ...] = ()
+    chat: str = ""  #: its usage behind `/the-loop`: "status", "pause NAME", "loops [NAME]", "say NAME TEXT"
+    role: Role = Role.MEMBER  #: who may give it in a chat
+    run: Run | None = None
+
+    @property
+    def group(self) -> str:
+        """Return the group of the command line in which it stands; "": it stands alone."""
+        return self.cli.rpartition(" ")[0]
+
+    @property
+    def word(self) -> str:
+        """Return its verb in a chat."""
+        return self.chat.partition(" ")[0]
+
+    @property
+    def names(self) -> bool:
+        """Return whether a chat can name a session."""
+        return "NAME" in self.chat
+
+    @property
+    def alone(self) -> bool:
+        """Return whether a chat need not name a session."""
+        return " NAME" not in self.chat
+
+    @property
+    def takes_text(self) -> bool:
+        """Return whether a chat's words behind the session's name are its text."""
+        return self.chat.endswith(" TEXT")
+
+    @property
+    def summary(self) -> str:
+        """Return the first sentence of its help."""
+        return self.help.partition(". ")[0].rstrip(".") + "."
+
+
+class NoHandler(Exception):
+    """A command is in the table, and nothing runs it on a surface that offers it."""
+
+    def __init__(self, verb: str) -> None:
+        super().__init__(f"`{verb}` has no handler: give its row a `run`, or bind one in the surface that offers it")
+
+
+def in_chat(table: Iterable[Command]) -> Mapping[str, Command]:
+    """Return the commands of a chat by their verbs, in their order."""
+    return {command.word: command for command in table if command.chat}
+
+
+def check_bound(verbs: Iterable[str], handlers: Iterable[str]) -> None:
+    """Raise NoHandler for the first verb that has none."""
+    bound = frozenset(handlers)
+    for verb in verbs:
+        if verb not in bound:
+            raise NoHandler(verb)
+
+
+# ---------------------------------------------------------------- what both surfaces run
+
+
+def _say(call: Call, name: str, text: str) -> Said:
+    from core.standing.saying import say
+
+    return say(call.system, name, text, actor=call.actor, who=call.who, wait=_CHAT_SECONDS)
+
+
+def _screen(call: Call, name: str, lines: int = 40) -> Screen:
+    from core.standing.viewing import screen
+
+    return screen(call.system, name, lines)
+
+
+def _delete(call: Call, name: str) -> Answer:
+    from core.standing.deleting import delete_standing
+
+    return delete_standing(call.system, name, call.actor)
+
+
+def _start(call: Call, name: str | None) -> Answer:
+    from core.standing.starting import start_standing
+
+    return start_standing(call.system, name, call.actor)
+
+
+def _stop(call: Call, name: str | None, reason: str = "") -> Answer:
+    from core.standing.stopping import stop_standing
+
+    return stop_standing(call.system, name, call.actor, reason)
+
+
+def _restart(call: Call, name: str) -> Answer:
+    from core.standing.restarting import restart_standing
+
+    return restart_standing(call.system, name, call.actor)
+
+
+def _pause(call: Call, name: str, hard: bool = False, reason: str = "") -> Answer:
+    from core.standing.pausing import pause_standing
+
+    return pause_standing(call.system, name, call.actor, reason, hard=hard)
+
+
+def _resume(call: Call, name: str) -> Answer:
+    from core.standing.resuming import resume_standing
+
+    return resume_standing(call.system, name, call.actor)
+
+
+def _interrupt(call: Call, name: str) -> Answer:
+    from core.standing.interrupting import interrupt_standing
+
+    return interrupt_standing(call.system, name, call.actor)
+
+
+def _announce(call: Call, name: str) -> Answer:
+    from core.standing.reannouncing import announce_standing
+
+    return announce_standing(call.system, name, call.actor)
+
+
+def _list_loops(call: Call, name: str) -> LoopAnswer:
+    from core.loops.verbs import list_loops
+
+    return list_loops(call.system, call.asker, name)
+
+
+def _create_loop(call: Call, name: str, **asked: Any) -> LoopAnswer:
+    from core.domain.loopspec import Asked
+    from core.loops.verbs import create_loop
+
+    return create_loop(call.system, call.asker, name, Asked(**asked))
+
+
+def _stop_loop(call: Call, loop_id: str, reason: str) -> LoopAnswer:
+    from core.loops.verbs import stop_loop
+
+    return stop_loop(call.system, call.asker, loop_id, reason)
+
+
+def _pause_loop(call: Call, loop_id: str, reason: str) -> LoopAnswer:
+    from core.loops.verbs import pause_loop
+
+    return pause_loop(call.system, call.asker, loop_id, reason)
+
+
+def _resume_loop(call: Call, loop_id: str, reason: str) -> LoopAnswer:
+    from core.loops.verbs import resume_loop
+
+    return resume_loop(call.system, call.asker, loop_id, reason)
+
+
+def _run_loop(call: Call, loop_id: str, reason: str) -> LoopAnswer:
+    from core.loops.verbs import run_loop_now
+
+    return run_loop_now(call.system, call.asker, loop_id, reason)
+
+
+def _schedule_loop(call: Call, loop_id: str, delay: str, reason: str) -> LoopAnswer:
+    from core.loops.verbs import schedule_next_run
+
+    return schedule_next_run(call.system, call.asker, loop_id, delay, reason)
+
+
+# ---------------------------------------------------------------- the table
+
+GROUPS: Mapping[str, str] = {
+    "standing": "Standing sessions: named agents that outlive the service.",
+    "loop": "Loops: what a session is prompted with again and again. An agent has those of its own session.",
+    "config": "The configuration file.",
+    "slack": "The Slack channel.",
+}
+
+_NAME = Argument("NAME", required=True)
+_ANY = Argument("NAME")  #: None: every one
+_OWN = Argument("NAME", default="")  #: "": an agent's own, or all of them
+_MESSAGE = Argument("ID", required=True, name="message_id")
+_LOOP = Argument("ID", required=True, name="loop_id")
+_KEPT = Argument("--reason", "Kept with it.", default="")
+_MARK = Argument("--reason", "Kept with the mark.", default="")
+_LINES = Argument("--lines", "How many of the last lines.", Kind.INTEGER, default=50, least=1, most=2000)
+
+COMMANDS: tuple[Command, ...] = (
+    Command("", "Which sessions run, and what they do.", chat="status"),
+    Command("start", "Bring up the service, and the sessions that a boot starts.", Verb.START),
+    Command(
+        "stop", "End every session gracefully, then the service. The next start resumes the conversations.", Verb.STOP
+    ),
+    Command(
+        "restart",
+        "Stop everything, then start it all again. Conversations resume, and whatever ran runs.",
+        Verb.RESTART,
+    ),
+    Command("status", "Is it up? Exit code 0 only if all that should run does.", Verb.STATUS),
+    Command("standing list", "All sessions, with their details.", Verb.LIST, chat="list"),
+    Command("standing get", "One session's row, whole.", Verb.GET, (_NAME,)),
+    Command(
+        "standing create",
+        "Make a session that the configuration does not declare. It is started, too, unless --no-start is given.",
+        Verb.CREATE,
+        (
+            _NAME,
+            Argument("--harness", "The agent program; default: routing.defaultHarness.", default=""),
+            Argument("--cwd", "The folder it works in; default: routing.spawnWorkdir.", default=""),
+            Argument("--prompt", "What it shall do."),
+            Argument("--prompt-file", "A file that says what it shall do, read at each fresh start."),
+            Argument("--description", "What it is for, as lists show it.", default=""),
+            Argument("--harness-arg", "An argument for the harness; may be repeated.", many=True, name="harness_args"),
+            Argument("--slack", "Whether it gets a Slack thread.", Kind.SWITCH, default=False),
+            Argument("--slack-channel", "The channel's id; default: channels.slack.channel.", default=""),
+            Argument("--no-auto-start", "A boot does not start it.", Kind.FLAG),
+            Argument(
+                "--restart",
+                "on-failure: after a crash it is resumed, within limits.restartsPerHour.",
+                choices=("never", "on-failure"),
+                default="never",
+            ),
+            Argument("--no-start", "Only record it.", Kind.FLAG),
+        ),
+    ),
+    Command(
+        "standing delete",
+        "Stop a created session and forget it. The name is free only when all is gone.",
+        Verb.DELETE,
+        (_NAME,),
+        run=_delete,
+    ),
+    Command(
+        "standing say",
+        "Put a message into the agent's terminal, once. `-` reads standard input. A message never starts a session.",
+        Verb.SAY,
+        (
+            _NAME,
+            Argument("SOURCE"),
+            Argument("--text", "What to say."),
+            Argument("--file", "A file that holds what to say; - is standard input.", Kind.PATH),
+            Argument("--actor", "Who says it, where it is not the user of this terminal."),
+            Argument("--raw", "Without the frame that says who speaks.", Kind.FLAG),
+            Argument("--wait", "Seconds to wait for the harness's own word.", Kind.NUMBER, default=30.0),
+            Argument("--no-wait", "Only commit the message.", Kind.FLAG),
+        ),
+        chat="say NAME TEXT",
+        run=_say,
+    ),
+    Command(
+        "standing attach",
+        "Look at the session's terminal. Read-only unless --write; with --json: the command that does so.",
+        Verb.ATTACH,
+        (_NAME, Argument("--write", "Type into it, too.", Kind.FLAG)),
+    ),
+    Command(
+        "standing screen",
+        "What the session's terminal shows.",
+        Verb.SCREEN,
+        (_NAME, _LINES),
+        chat="screen NAME",
+        run=_screen,
+    ),
+    Command(
+        "standing logs",
+        "What the session's terminal showed last, and how it ended. Of what ended before, too.",
+        Verb.LOGS,
+        (_NAME, _LINES),
+    ),
+    Command(
+        "standing pause",
+        "Let no further turn begin. What comes in waits, background jobs go on.",
+        Verb.PAUSE,
+        (_NAME, Argument("--hard", "Interrupt the turn that runs; otherwise it ends by itself.", Kind.FLAG), _MARK),
+        chat="pause NAME",
+        run=_pause,
+    ),
+    Command(
+        "standing resume",
+        "End a pause; what waited goes in, in order.",
+        Verb.RESUME,
+        (_NAME,),
+        chat="resume NAME",
+        run=_resume,
+    ),
+    Command(
+        "standing interrupt",
+        "End the turn that runs, or reject the dialog that is open. The session goes on.",
+        Verb.INTERRUPT,
+        (_NAME,),
+        chat="interrupt NAME",
+        run=_interrupt,
+    ),
+    Command(
+        "standing start",
+        "Bring a session up, or every one that is not held. A conversation that can be resumed is.",
+        Verb.START,
+        (_ANY,),
+        chat="start NAME",
+        role=Role.OPERATOR,
+        run=_start,
+    ),
+    Command(
+        "standing stop",
+        "End a session gracefully; by name, what waits is cancelled. "
+        "One that was stopped by name stays silent until it is started again.",
+        Verb.STOP,
+        (_ANY, _MARK),
+        chat="stop NAME",
+        role=Role.OPERATOR,
+        run=_stop,
+    ),
+    Command(
+        "standing restart",
+        "End the session gracefully and resume the same conversation.",
+        Verb.RESTART,
+        (_NAME,),
+        chat="restart NAME",
+        role=Role.OPERATOR,
+        run=_restart,
+    ),
+    Command(
+        "standing announce",
+        "Bring the session's announcement up to date. Where it has none any more, a new thread is made.",
+        Verb.ANNOUNCE,
+        (_NAME,),
+        run=_announce,
+    ),
+    Command(
+        "standing queue",
+        "What is on its way to the session and what waits, in order.",
+        Verb.QUEUE,
+        (_NAME, Argument("--text", "Show the messages, too, not only how long they are.", Kind.FLAG)),
+    ),
+    Command("standing cancel", "Cancel a message that waits; `queue NAME` lists the ids.", Verb.CANCEL, (_MESSAGE,)),
+    Command(
+        "standing confirm",
+        "Let a message go in that came too late to do so by itself. `queue NAME` lists the ids.",
+        Verb.CONFIRM,
+        (_MESSAGE,),
+    ),
+    Command(
+        "loop list",
+        "A session's loops, or without NAME the open ones of all. Those that have ended stand last.",
+        Verb.LOOPS,
+        (_OWN,),
+        chat="loops [NAME]",
+        run=_list_loops,
+    ),
+    Command(
+        "loop create",
+        "Make a loop; an agent leaves NAME out.",
+        Verb.LOOP,
+        (
+            _OWN,
+            Argument("--instruction", "What is to be done at each run; `-` reads standard input.", required=True),
+            Argument("--interval", "How far apart its runs are: 30s, 1.5h, 5 minutes."),
+            Argument("--cron", "Five fields, instead of an interval. Neither: its agent names each next run."),
+            Argument("--time-zone", "Of --cron: an IANA name such as Europe/Berlin; default: UTC."),
+            Argument("--keep-alive", "It ends only when it is stopped, and its session is brought back.", Kind.FLAG),
+            Argument("--max-runs", "It is complete after so many runs.", Kind.INTEGER),
+        ),
+        run=_create_loop,
+    ),
+    Command(
+        "loop stop",
+        "End a loop for good.",
+        Verb.LOOP,
+        (_LOOP, Argument("--reason", "Kept with it, and told in the thread.", default="")),
+        run=_stop_loop,
+    ),
+    Command("loop pause", "Let a loop fire no more until it is resumed.", Verb.LOOP, (_LOOP, _KEPT), run=_pause_loop),
+    Command(
+        "loop resume",
+        "Let a paused loop go on, or one that failures hold. Nothing is caught up.",
+        Verb.LOOP,
+        (_LOOP, _KEPT),
+        run=_resume_loop,
+    ),
+    Command(
+        "loop run",
+        "Make a loop due now; it goes in once its session is idle.",
+        Verb.LOOP,
+        (_LOOP, _KEPT),
+        run=_run_loop,
+    ),
+    Command(
+        "loop schedule",
+        "Name the next run of a loop without a cadence.",
+        Verb.LOOP,
+        (
+            _LOOP,
+            Argument("--in", "A span such as 10m, or seconds.", required=True, name="delay"),
+            Argument("--reason", "Why then.", required=True),
+        ),
+        run=_schedule_loop,
+    ),
+    Command(
+        "post",
+        "Post into a session's thread. An agent posts into its own, so that it leaves NAME out.",
+        Verb.POST,
+        (
+            _OWN,
+            Argument("--text", "Markdown; `-` reads standard input.", default=""),
+            Argument("--file", "A file to attach; an agent's lies in its own folder.", Kind.PATH),
+        ),
+    ),
+    Command(
+        "ask",
+        "Ask the people of a session's thread, and print the answer. Exit 1 if nobody answers.",
+        Verb.ASK,
+        (
+            _OWN,
+            Argument("--question", "What they are asked.", required=True),
+            Argument("--option", "An answer to choose; may be repeated.", many=True, name="options"),
+            Argument("--wait", "Seconds; default, and most: limits.approvalWaitSeconds.", Kind.NUMBER, least=1),
+        ),
+    ),
+    Command(
+        "mcp",
+        "Serve a session's tools (MCP) on standard input and output. A harness runs it inside the session.",
+        takes=(
+            Argument(
+                "--token-file",
+                "The file `mcp-token` of the session; default: $THE_LOOP_MCP_TOKEN_FILE, which every session of ours "
+                "has.",
+                variable="THE_LOOP_MCP_TOKEN_FILE",
+            ),
+        ),
+    ),
+    Command(
+        "events",
+        "What happened, oldest first; with --json one object a line.",
+        Verb.EVENTS,
+        (
+            Argument("--name", "Only this session's events."),
+            Argument("--last", "Only the last so many.", Kind.INTEGER, least=1),
+            Argument("--follow", "Go on with those to come, until interrupted.", Kind.FLAG),
+        ),
+    ),
+    Command(
+        "config check",
+        "Say everything that is wrong with the file; exit 1 on any finding. That there is no default file is none.",
+    ),
+    Command("config show", "The configuration in effect, every key with its default."),
+    Command("config schema", "The JSON Schema of the file, for editors."),
+    Command("config init", "Write a commented starter file; an existing one is left as it is.", Verb.CONFIGURE),
+    Command("config path", "Which file is read, and why."),
+    Command(
+        "slack manifest",
+        'Print the app manifest. It goes into Slack\'s "create an app from a manifest".',
+        takes=(
+            Argument("--url", "With read.mode http: the https address at which Slack calls.", shown="URL", default=""),
+        ),
+    ),
+    Command(
+        "slack check",
+        "Ask Slack whether all that it needs is in place. Tokens, scopes, channel, people; exit 1 on any finding.",
+        Verb.STATUS,
+    ),
+    Command(
+        "serve",
+        "Run the service in the foreground.",
+        Verb.START,
+        (Argument("--tmux", "Be the tmux server instead of the service: for its own systemd unit.", Kind.FLAG),),
+    ),
+    Command(
+        "demo",
+        "The whole product on this machine, without account or network. A workspace's page, and a session in a pane.",
+        Verb.START,
+        (
+            Argument("--folder", "Where the demo keeps all it has.", Kind.PATH, default=".demo"),
+            Argument(
+                "--port",
+                "Of the workspace's page; default: the last one.",
+                Kind.INTEGER,
+                default=0,
+                least=0,
+                most=65535,
+            ),
+        ),
+    ),
+    Command("", "The commands that you may use.", chat="help"),
+)
