@@ -11,7 +11,7 @@ WORKERS ?= 4
 # Tests and benchmarks start hundreds of interpreters; each would compile every module again.
 COMPILED := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python
 PYTEST := $(COMPILED) -m pytest --dist worksteal
-# Those of core/harness/claude/versions.py. `make test-harness` tries the oldest and the newest of them, or VERSION.
+# Those of core/harness/claude/adapter.py. `make test-harness` tries the oldest and the newest of them, or VERSION.
 CLAUDE_CODE_TRIED := 2.1.197 2.1.280 2.1.332
 # Nothing is exported or taken back here: what `run` starts gives its environment on.
 
@@ -76,7 +76,7 @@ format: setup-dev
 	$(BIN)/ruff format .
 
 # mypy refuses a folder without a Python file.
-TYPED = $(foreach d,bot core tests benchmarks,$(if $(shell find $(d) -name '*.py' 2>/dev/null | head -n 1),$(d))) \
+TYPED = $(foreach d,bot core embedded tests benchmarks,$(if $(shell find $(d) -name '*.py' 2>/dev/null | head -n 1),$(d))) \
 	$(wildcard the_loop.py)
 types: setup-dev
 	$(BIN)/mypy $(TYPED)

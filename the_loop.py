@@ -4,26 +4,20 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from core.base.errors import CoreError
 from core.config.loading import load
-from core.domain.rows import Answer, Row
-from core.domain.session import Definition, SlackBinding
-from core.errors import CoreError
-from core.process.person import user_name
-from core.standing.cancelling import cancel_message
-from core.standing.creating import create_standing
-from core.standing.deleting import delete_standing
-from core.standing.interrupting import interrupt_standing
-from core.standing.listing import get_standing, list_standing
-from core.standing.pausing import pause_standing
-from core.standing.queueing import Queue, queue_of
-from core.standing.recalling import Logs, logs_of
-from core.standing.restarting import restart_standing
-from core.standing.resuming import resume_standing
-from core.standing.saying import Said, say
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
-from core.wiring import build_system
+from core.delivery.saying import Queue, Said, cancel_message, queue_of, say
+from core.lifecycle.create import create_standing, delete_standing
+from core.lifecycle.interrupt import interrupt_standing
+from core.lifecycle.look import Logs, get_standing, list_standing, logs_of
+from core.lifecycle.pause import pause_standing, restart_standing, resume_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.rows import Answer, Row
+from core.model.session import Definition, SlackBinding
+from core.process.presence import user_name
+from core.service.wiring import build_system
+from core.session.system import System
 
 __all__ = [
     "Answer",

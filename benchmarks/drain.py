@@ -13,12 +13,11 @@ from typing import Any
 
 from benchmarks.measuring import Ratio, compare, report
 from benchmarks.stage import Stage, stage
-from core.delivery.deliverer import Deliverer
-from core.delivery.worker import DeliveryWorker
-from core.domain.message import Kind, MessageState, NewMessage
-from core.names import new_marker, new_message_id
-from core.standing.starting import start_standing
-from core.system import System
+from core.base.names import new_marker, new_message_id
+from core.delivery.deliverer import Deliverer, DeliveryWorker
+from core.lifecycle.start import start_standing
+from core.model.message import Kind, MessageState, NewMessage
+from core.session.system import System
 
 BOUND = 1 / 3  #: of the floor's time: three times its rate
 RUNS = 3

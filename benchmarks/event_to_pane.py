@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.measuring import Ratio, compare, report
 from benchmarks.say_to_pane import NAME, TARGET, TOLD, Pane
 from benchmarks.stage import Stage, script, stage, wait_for
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 
 MEDIAN_BOUND, P95_BOUND = 2.0, 5.0
 RUNS = 101

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from benchmarks.measuring import Ratio, report
 from benchmarks.stage import declared, stage
-from core.domain.session import Outcome
-from core.standing.stopping import stop_standing
+from core.lifecycle.stop import stop_standing
+from core.model.session import Outcome
 
 BOUND = 3.0
 RUNS = 2

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from benchmarks.measuring import Ratio, report
 from benchmarks.stage import Stage, declared, script, stage, wait_for
-from core.domain.activity import Activity, ActivityState
-from core.domain.session import SessionRecord
+from core.model.activity import Activity, ActivityState
+from core.model.session import SessionRecord
 
 SESSIONS = 100
 MINUTES = 1.0

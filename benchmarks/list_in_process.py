@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from benchmarks.measuring import Ratio, call_time, compare, process_time, report
 from benchmarks.stage import declared, stage
-from core.standing.listing import list_standing
+from core.lifecycle.look import list_standing
 
 BOUND = 2.0
 RUNS = 51

@@ -24,19 +24,18 @@ from typing import TYPE_CHECKING, cast
 
 from benchmarks.measuring import Ratio, report
 from benchmarks.played import HARNESS, PlayedClock, PlayedPanes, record_sessions, uid_of
-from core.clock import SystemClock, from_iso
+from core.base.clock import SystemClock, from_iso
+from core.base.values import replace
 from core.config.settings import HarnessDeclaration, LoopSettings, Routing, Settings
-from core.delivery.deliverer import Deliverer
-from core.delivery.worker import DeliveryWorker
-from core.domain.loop import Loop, Mode
+from core.delivery.deliverer import Deliverer, DeliveryWorker
 from core.loops.scheduler import Scheduler
-from core.values import replace
-from core.wiring import build_system
+from core.model.loop import Loop, Mode
+from core.service.wiring import build_system
 
 if TYPE_CHECKING:
-    from core.clock import Clock
-    from core.ports import Runner
-    from core.system import System
+    from core.base.clock import Clock
+    from core.session.system import System
+    from core.tmux.runner import Runner
 
 LOOPS, SESSIONS = 500, 50
 NAMES = tuple(f"session-{number:02}" for number in range(SESSIONS))

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from core.domain.activity import Activity, ActivityState
-from core.domain.pane import Pane, Paste, Receipt, Survey, Typing, Written
-from core.domain.session import Definition, SessionRecord, Status
-from core.names import target_for
+from core.base.names import target_for
+from core.model.activity import Activity, ActivityState
+from core.model.pane import Pane, Paste, Receipt, Survey, Typing, Written
+from core.model.session import Definition, SessionRecord, Status
 
 if TYPE_CHECKING:
-    from core.clock import Clock
-    from core.system import System
+    from core.base.clock import Clock
+    from core.session.system import System
 
 HARNESS = "sink"  #: declared without hooks: it proves nothing, so that an Enter settles what was typed
 

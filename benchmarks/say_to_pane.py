@@ -17,8 +17,8 @@ from typing import Any
 
 from benchmarks.measuring import Ratio, compare, report
 from benchmarks.stage import Stage, stage
-from core.standing.saying import say
-from core.standing.starting import start_standing
+from core.delivery.saying import say
+from core.lifecycle.start import start_standing
 
 BOUND = 1.3
 RUNS = 51

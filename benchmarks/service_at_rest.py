@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.measuring import Ratio, compare, report
 from benchmarks.stage import Stage, script, stage, wait_for
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 
 BOUND = 1.5
 RUNS = 5

@@ -16,14 +16,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
+from core.base.names import new_instance, new_uid, target_for
+from core.base.values import replace
 from core.config.loading import load
-from core.domain.pane import Spawn
-from core.domain.session import SessionRecord, Status
-from core.names import new_instance, new_uid, target_for
-from core.process.closed import OPEN
-from core.system import System
-from core.values import replace
-from core.wiring import build_system
+from core.model.pane import Spawn
+from core.model.session import SessionRecord, Status
+from core.process.itself import OPEN
+from core.service.wiring import build_system
+from core.session.system import System
 
 _T = TypeVar("_T")
 _FOLDERS = {"HOME": "", "XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache"}

@@ -1,17 +1,431 @@
-"""The Bolt app: the only place that wires Bolt."""
+"""The Bolt app: the only place that wires Bolt.
 
+What of Bolt is used here that would load aiohttp's web server with it.
+
+`slack_bolt.async_app` imports that server whole for the types of functions that nobody calls here, since Slack's
+requests come by a socket or by the HTTP of core's: 2 MiB in a service that lives for weeks. While Bolt is imported,
+empty types stand in for it. Whoever imports `aiohttp.web` afterwards gets the server itself.
+
+The intake: a reply is committed by core before Slack is told that it arrived.
+
+Replies, and edits and deletions of them, pass one FIFO in the order in which their frames came, because Bolt runs a
+task for each event and those overtake one another; what a sweep finds takes its place there, too. A single consumer
+takes all that wait and hands them over in one call, so that a burst costs one commit. What could not be committed is
+not acknowledged, and Slack sends it again; a repeated delivery is never dropped for being one, since it may be the only
+copy that arrived. Core finds duplicates, by (team, channel, ts).
+
+Everything that the bot listens to, a module for each feature of Slack.
+
+Buttons: acknowledged at once, decided by core, answered to whoever pressed.
+
+The slash command: acknowledged at once, answered to the caller alone.
+
+Every other event: acknowledged, so that Slack does not send it four times.
+
+Messages of channels: the intake has committed what is a reply; what remains is the acknowledgement.
+
+Answers to one person alone, by the response URL that came with what they did.
+"""
+
+import asyncio
 import logging
+import re
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from types import ModuleType
+from typing import Any
 
+import aiohttp
 from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_bolt.context.async_context import AsyncBoltContext
+from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.bolt import AsyncApp
-from bot.clients import quiet_logger
-from bot.listeners import register_listeners
-from bot.listeners.actions import Buttons
-from bot.listeners.commands import Sessions
-from bot.payloads import Identity
-from bot.tokens import redact
+from bot import payloads
+from bot.bridge import AsyncDoor
+from bot.buttons import PREFIX
+from bot.clients import ASYNC_FAILURES, channel_error, quiet_logger, redact, response_client
+from bot.directory import Directory, age, words_of
+from bot.documents import Document
+from bot.payloads import COMMAND, KIND, Command, Identity, as_known
+from bot.settings import SlackSettings
+from bot.views import Draft, help_view, list_view, loops_view, plain_view, refusal_view, status_view, told_view
+from bot.words import mentioned, plain, quoted
+from core import commandtable
+from core.base.clock import Clock
+from core.base.errors import ChannelError, CoreError, StoreBroken, UnknownSession
+from core.base.values import dataclass, replace
+from core.commandtable import COMMANDS, check_bound, in_chat
+from core.model.asking import Role
+from core.model.channel import IncomingChange, IncomingOrder, IncomingPress, IncomingReply, Verdict
+
+_WEB = "aiohttp.web"
+_NAMED = ("Application", "Request", "Response")  #: by Bolt, in annotations
+
+
+@contextmanager
+def _without_web() -> Iterator[None]:
+    """Let empty types stand for the web server; where it is loaded already nothing is saved, and it is left alone."""
+    if _WEB in sys.modules:
+        yield
+        return
+    stand_in = ModuleType(_WEB)
+    vars(stand_in).update({name: type(name, (), {}) for name in _NAMED})
+    sys.modules[_WEB] = stand_in
+    vars(aiohttp)["web"] = stand_in
+    try:
+        yield
+    finally:
+        del sys.modules[_WEB], vars(aiohttp)["web"]
+
+
+with _without_web():
+    from slack_bolt.adapter.socket_mode.async_internals import send_async_response
+    from slack_bolt.async_app import AsyncApp
+
+__all__ = ["AsyncApp", "send_async_response"]
+
+
+NOT_SAID = "Slack does not say at the moment who you are, so nothing was done."
+
+
+async def respond(door: AsyncDoor, url: str, draft: Draft) -> None:
+    """Show the draft to the caller alone, beside the message; what fails is logged, for nobody waits for it."""
+    view = await door.shown(draft)
+    try:
+        answered = await response_client(url).send(
+            text=view.text, blocks=list(view.blocks), response_type="ephemeral", replace_original=False
+        )
+    except ASYNC_FAILURES as error:
+        log.warning("somebody was not answered", extra={"reason": str(channel_error("respond", "", error))})
+        return
+    if answered.status_code != 200:
+        log.warning("somebody was not answered", extra={"reason": f"HTTP {answered.status_code}"})
+
+
+@dataclass(frozen=True)
+class Buttons:
+    """What a press may ask: core's door, who people are, who we are."""
+
+    door: AsyncDoor
+    directory: Directory
+    settings: SlackSettings
+    identity: Callable[[], payloads.Identity | None]
+
+
+def register_buttons(app: AsyncApp, buttons: Buttons) -> None:
+    """Register for every button of ours."""
+
+    async def run(ack: AsyncAck, body: dict[str, Any]) -> None:
+        await ack()
+        draft = await pressed(body, buttons)
+        if draft is not None:
+            await respond(buttons.door, payloads.response_url(body), draft)
+
+    app.action(re.compile(f"^{re.escape(PREFIX)}"))(run)
+
+
+async def pressed(body: Document, buttons: Buttons) -> Draft | None:
+    """Do what the button is for, and return what is told to whoever pressed it; None where all can see what it did."""
+    own = buttons.identity()
+    press = payloads.press(body, own) if own is not None else None
+    if press is None:
+        return plain_view("This button cannot be understood here.")
+    if not buttons.settings.listed(press.author):
+        await buttons.door.refuse(press.author, press.action, press=press)
+        return refusal_view("press this", press.author)
+    try:
+        person = await buttons.directory.person(press.author, _ASK_SECONDS)
+        told = await buttons.door.press(_known(press, person))
+    except ChannelError as error:
+        log.warning("a press was not taken", extra={"author": press.author, "reason": str(error)})
+        return plain_view(f"{NOT_SAID} Press it again.")
+    except CoreError as error:
+        return plain_view(f"Nothing was done: {error}")
+    return told_view(told) if told.text or told.code else None
+
+
+def _known(press: IncomingPress, person: payloads.Person) -> IncomingPress:
+    """Return the press with what users.info says of its author, as replies are taken; see payloads.as_known."""
+    author, team = payloads.actor(press.author, press.author_team, press.team, person)
+    return replace(press, author=author, author_name=person.name, author_team=team, is_bot=person.is_bot)
+
+
+_HELP = "help"
+_LISTS: Mapping[str, Callable[[tuple[Mapping[str, Any], ...]], Draft]] = {
+    "status": status_view,
+    "list": list_view,
+    "loops": loops_view,
+}
+check_bound((verb for verb, command in in_chat(COMMANDS).items() if command.alone), (*_LISTS, _HELP))
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """What a command may ask: core's door, who people are, who has which role, which team is ours ("": unknown)."""
+
+    door: AsyncDoor
+    directory: Directory
+    settings: SlackSettings
+    holds: Callable[[str, Role], bool]
+    team: Callable[[], str]
+    commands: Mapping[str, commandtable.Command] = in_chat(COMMANDS)
+
+    async def known(self, asked: Command) -> tuple[Command, bool]:
+        """Return the command with its caller as the allow-list names them, and whether they are on it.
+
+        Raises ChannelError where Slack does not say who they are.
+        """
+        if not asked.team or asked.team != self.team() or not self.settings.listed(asked.user):
+            return asked, False
+        person = await self.directory.person(asked.user, _ASK_SECONDS)
+        user, team = payloads.actor(asked.user, asked.team, asked.team, person)
+        permitted = bool(team) and not person.is_bot and self.holds(user, Role.MEMBER)
+        return replace(asked, user=user, user_name=person.name), permitted
+
+    async def refuse(self, asked: Command) -> None:
+        """Tell an audit who was refused which verb; of other words nothing is kept."""
+        command = self.commands.get(asked.verb)
+        name = asked.words[1] if command is not None and command.names and len(asked.words) > 1 else ""
+        await self.door.refuse(asked.user, asked.verb if command is not None else "command", name=name)
+
+
+def register_command(app: AsyncApp, sessions: Sessions) -> None:
+    """Register the command."""
+
+    async def run(ack: AsyncAck, body: dict[str, Any]) -> None:
+        await ack()
+        asked = payloads.command(body)
+        await respond(sessions.door, asked.response_url, await answer(asked, sessions))
+
+    app.command(COMMAND)(run)
+
+
+async def answer(asked: Command, sessions: Sessions) -> Draft:
+    """Return what the caller gets to see; no data without permission."""
+    try:
+        asked, permitted = await sessions.known(asked)
+    except ChannelError as error:
+        log.warning("a slash command was not taken", extra={"author": asked.user, "reason": str(error)})
+        return plain_view(f"{NOT_SAID} Say it again.")
+    if not permitted:
+        await sessions.refuse(asked)
+        return refusal_view("use this command", asked.user)
+    return await _obeyed(asked, sessions)
+
+
+async def _obeyed(asked: Command, sessions: Sessions) -> Draft:
+    verb, command = asked.verb, sessions.commands.get(asked.verb)
+    if command is None or verb == _HELP:
+        usable = [one for one in sessions.commands.values() if sessions.holds(asked.user, one.role)]
+        return help_view("" if command else verb, usable)
+    if not sessions.holds(asked.user, command.role):
+        await sessions.refuse(asked)
+        return plain_view(f"{verb} is for the operators of this the-loop (channels.slack.operators) alone.")
+    lists = command.alone and not (command.names and len(asked.words) > 1)
+    try:
+        return await (_listed(asked, sessions) if lists else _ordered(asked, command, sessions))
+    except UnknownSession:  # the same words for one that is not there and for one that is not for this member
+        none = f"no standing session called {asked.words[1]!r} is open to you"
+        return plain_view(f"{verb}: {none}; `{COMMAND} list` shows those that are")
+    except CoreError as error:
+        what = "the sessions could not be listed" if lists else verb
+        return plain_view(f"{what}: {error}")
+
+
+async def _listed(asked: Command, sessions: Sessions) -> Draft:
+    return _LISTS[asked.verb](await sessions.door.rows(asked.user))
+
+
+async def _ordered(asked: Command, command: commandtable.Command, sessions: Sessions) -> Draft:
+    text, more = asked.rest, command.takes_text
+    if len(asked.words) < 2 or (more and not text.strip()) or (not more and len(asked.words) > 2):
+        return plain_view(f"It is used so: {COMMAND} {command.chat}")
+    order = IncomingOrder(KIND, asked.user, asked.user_name, asked.verb, asked.words[1], text)
+    return told_view(await sessions.door.order(order))
+
+
+def register_others(app: AsyncApp) -> None:
+    """Register the catch-all; it must come after all others."""
+    app.event(re.compile(".*"))(unasked)
+
+
+async def unasked() -> None:
+    """Do nothing: nobody here waits for this event."""
+
+
+COMMIT = "the_loop_commit"  #: the key in Bolt's context under which a reply's Ticket.committed stands
+LAST_RETRY = 3  #: Slack delivers four times: the event and three retries
+_BATCH = 100
+_ASK_SECONDS = 2.0
+
+Item = IncomingReply | IncomingChange
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """Something that waits for its commit. `committed` becomes core's word, or None if it has to be sent again."""
+
+    item: Item
+    message: Document  #: what it was made from
+    retry: int  #: which delivery this is; 0 is the first
+    committed: asyncio.Future[Verdict | None]
+
+
+class Intake:
+    """Takes in what people wrote, edited and deleted, in order, and settles the tickets."""
+
+    def __init__(self, door: AsyncDoor, directory: Directory, settings: SlackSettings, clock: Clock) -> None:
+        self._door = door
+        self._directory = directory
+        self._settings = settings
+        self._clock = clock
+        self._waiting: asyncio.Queue[Ticket] = asyncio.Queue()
+        self._broken = False
+        self.committed: Callable[[], None] = lambda: None  #: called once something is new in core
+        self.missed: Callable[[], None] = lambda: None  #: called once something could not be taken
+
+    def offer(self, item: Item, message: Document, retry: int) -> asyncio.Future[Verdict | None]:
+        """Take a place in the queue, at once: no await may come between the frame and this call."""
+        ticket = Ticket(item, message, retry, asyncio.get_running_loop().create_future())
+        self._waiting.put_nowait(ticket)
+        return ticket.committed
+
+    async def run(self) -> None:
+        """Consume until cancelled, or until core fails; then what waits is given up: Slack sends it again."""
+        batch: list[Ticket] = []
+        try:
+            while True:
+                batch = await self._batch()
+                await self._commit(batch)
+        finally:
+            for ticket in (*batch, *self._rest()):
+                if not ticket.committed.done():
+                    ticket.committed.set_result(None)
+
+    async def warm(self) -> None:
+        """Learn who the listed people are, so that a moment in which Slack does not say costs nobody a reply."""
+        listed = [entry.rpartition(":")[2] for entry in self._settings.authorized_users]
+        await self._directory.names(listed, _ASK_SECONDS)
+
+    async def _batch(self) -> list[Ticket]:
+        return [await self._waiting.get(), *self._rest(_BATCH - 1)]
+
+    def _rest(self, most: int | None = None) -> list[Ticket]:
+        """Return what waits, without waiting for more."""
+        count = self._waiting.qsize() if most is None else min(most, self._waiting.qsize())
+        return [self._waiting.get_nowait() for _ in range(count)]
+
+    async def _commit(self, batch: list[Ticket]) -> None:
+        if len(batch) == 1:
+            items = [await self._known(batch[0])]
+        else:
+            items = await asyncio.gather(*(self._known(ticket) for ticket in batch))
+        known = [(ticket, item) for ticket, item in zip(batch, items, strict=True) if item is not None]
+        verdicts: dict[int, Verdict] = {}
+        for kind, group in groupby(known, key=lambda pair: type(pair[1])):
+            pairs = list(group)
+            done = await self._hand_over(kind, [item for _, item in pairs])
+            verdicts |= {id(ticket): verdict for (ticket, _), verdict in zip(pairs, done, strict=True) if verdict}
+        if any(verdicts.get(id(ticket)) is None for ticket in batch):
+            await self._door.behind(KIND)  # Slack sends it again, but after others
+            self.missed()
+        for ticket in batch:
+            verdict = verdicts.get(id(ticket))
+            if not ticket.committed.done():
+                ticket.committed.set_result(verdict)
+        if Verdict.COMMITTED in verdicts.values():
+            self.committed()
+
+    async def _hand_over(self, kind: type[Item], items: Sequence[Item]) -> Sequence[Verdict | None]:
+        """Give items of one kind to core; None for each of them where it could not store them."""
+        try:
+            if kind is IncomingChange:
+                await self._door.change([item for item in items if isinstance(item, IncomingChange)])
+                verdicts: Sequence[Verdict | None] = [Verdict.DUPLICATE] * len(items)
+            else:
+                verdicts = await self._door.receive([item for item in items if isinstance(item, IncomingReply)])
+        except StoreBroken as error:
+            if not self._broken:
+                log.error("replies cannot be stored; Slack is asked to send them again", extra={"reason": str(error)})
+            self._broken = True
+            return [None] * len(items)
+        if self._broken:
+            log.info("replies are stored again")
+        self._broken = False
+        return verdicts
+
+    async def _known(self, ticket: Ticket) -> Item | None:
+        """Return the item with what is known of its author, None if Slack has to send it again."""
+        item = ticket.item
+        if isinstance(item, IncomingReply):
+            return await self._looked_up(item, ticket)
+        if item.deleted:
+            return item
+        found = await self._looked_up(item.reply, ticket)
+        return None if found is None else replace(item, reply=found)
+
+    async def _looked_up(self, reply: IncomingReply, ticket: Ticket) -> IncomingReply | None:
+        """Return the reply as its author is known, with names in its text.
+
+        Only those on the allow-list are looked up: nobody else's reply depends on the answer. Where Slack does not say
+        who they are (a guest? deactivated?), the last delivery goes on without a team, which core refuses.
+        """
+        if reply.is_bot or not self._settings.listed(reply.author):
+            return replace(reply, unlisted=not reply.is_bot)
+        try:
+            person = await self._directory.person(reply.author, _ASK_SECONDS)
+        except ChannelError as error:
+            log.warning("an author could not be looked up", extra={"author": reply.author, "reason": str(error)})
+            if ticket.retry < LAST_RETRY:
+                return None
+            self.missed()
+            return replace(reply, author_team="")
+        known = replace(as_known(reply, person), confirm=self._late(reply.ts))
+        ids = mentioned(ticket.message)
+        if not ids:
+            return known
+        names = await self._directory.names(ids, _ASK_SECONDS)
+        return replace(known, text=plain(ticket.message, names), quoted=quoted(ticket.message, names))
+
+    def _late(self, ts: str) -> str:
+        """Return why a reply has to be confirmed: it says what somebody wanted long ago."""
+        seconds = age(ts, self._clock.now())
+        limit = self._settings.confirm_older_than_minutes * 60
+        return f"sent {words_of(seconds)} ago" if seconds > limit else ""
+
+
+async def commit_before_ack(context: AsyncBoltContext, next: Callable[[], Awaitable[None]]) -> BoltResponse | None:
+    """Let Bolt acknowledge a message once its reply is on the disk; events that are no reply pass at once."""
+    committed: asyncio.Future[Verdict | None] | None = context.get(COMMIT)
+    if committed is None or await committed:
+        await next()
+        return None
+    return BoltResponse(status=503, body="")
+
+
+EVENTS = ("message.channels", "message.groups")  #: the subscriptions that bring them
+
+
+def register_replies(app: AsyncApp) -> None:
+    """Register for messages of every subtype: Bolt acknowledges once the middleware lets them pass."""
+    app.event("message", middleware=[commit_before_ack])(taken)
+
+
+async def taken() -> None:
+    """Do nothing more: the reply is core's now."""
+
+
+def register_listeners(app: AsyncApp, sessions: Sessions, buttons: Buttons) -> None:
+    """Register all listeners; the catch-all comes last."""
+    register_replies(app)
+    register_command(app, sessions)
+    register_buttons(app, buttons)
+    register_others(app)
+
 
 log = logging.getLogger(__name__)
 

@@ -14,17 +14,16 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot import payloads
-from bot.ages import age, earlier, order, words_of
-from bot.app import Self
+from bot.app import Intake, Self
 from bot.bridge import AsyncDoor
-from bot.errors import ASYNC_FAILURES, channel_error
-from bot.middleware import Intake
-from bot.payloads import KIND, Document, Identity, Ignored
-from bot.tokens import Tokens
-from core.clock import Clock
-from core.errors import ChannelError, StoreBroken
-from core.ports import BoundThread, IncomingChange, Swept, Verdict
-from core.values import dataclass
+from bot.clients import ASYNC_FAILURES, Tokens, channel_error
+from bot.directory import age, earlier, order, words_of
+from bot.documents import Document
+from bot.payloads import KIND, Identity, Ignored
+from core.base.clock import Clock
+from core.base.errors import ChannelError, StoreBroken
+from core.base.values import dataclass
+from core.model.channel import BoundThread, IncomingChange, Swept, Verdict
 
 log = logging.getLogger(__name__)
 

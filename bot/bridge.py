@@ -8,12 +8,10 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from bot.payloads import KIND
-from bot.views.answers import Clean
-from core.ports import (
+from bot.views import Clean
+from core.model.channel import (
     BoundThread,
     CoreDoor,
-    Fetch,
-    Fetched,
     IncomingChange,
     IncomingOrder,
     IncomingPress,
@@ -22,6 +20,7 @@ from core.ports import (
     Told,
     Verdict,
 )
+from core.model.message import Fetch, Fetched
 
 log = logging.getLogger(__name__)
 

@@ -8,34 +8,26 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bot import answering, manifest, markdown
-from bot.app import Self, build_app
+from bot import manifest, markdown
+from bot.app import Buttons, Intake, Self, Sessions, build_app
 from bot.backfill import Sweeper, SweepPace
 from bot.bridge import AsyncDoor
 from bot.checks import Check
-from bot.clients import async_web_client
-from bot.connection import Connection, Pace
-from bot.directory import Directory
+from bot.clients import Tokens, async_web_client
+from bot.connection import Connection, Pace, Poller, Reader, Reading, Standing
+from bot.directory import Directory, Naming
 from bot.files import FilePace, Files
 from bot.http import HttpReader, Patience, signed
-from bot.listeners.actions import Buttons
-from bot.listeners.commands import Sessions
 from bot.messenger import Messenger
-from bot.middleware import Intake
-from bot.naming import Naming
 from bot.payloads import KIND
-from bot.poll import Poller
-from bot.reading import Reader, Reading, Standing
 from bot.settings import PRESSES, SlackSettings
-from bot.tokens import Tokens
-from core.clock import Clock, SystemClock
+from core.base.clock import Clock, SystemClock
+from core.base.errors import ChannelError
+from core.base.redaction import Redactor, redactor_of
 from core.config.channels import channel_settings
-from core.domain.marking import Mark
-from core.domain.rebinding import ThreadSeen
-from core.domain.verbosity import Verbosity, shows
-from core.errors import ChannelError
-from core.ports import CoreDoor, Finding, NewPost, OutboundKind, Posted, Role, WebAnswer, WebHook
-from core.redaction import Redactor, redactor_of
+from core.model.asking import Role
+from core.model.channel import CoreDoor, Finding, Posted, WebAnswer, WebHook
+from core.model.posts import Mark, NewPost, OutboundKind, ThreadSeen, Verbosity, shows
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +35,7 @@ _STOP_POLL = 0.2
 
 
 class SlackChannel:
-    """The Slack channel; see core.ports.Channel. Making it asks neither Slack nor the environment."""
+    """The Slack channel; see core.model.ports.Channel. Making it asks neither Slack nor the environment."""
 
     kind = KIND
     settings_model = SlackSettings  #: what `config check|show|schema` read the block with
@@ -203,7 +195,7 @@ class SlackChannel:
 
     def parts(self, post: NewPost) -> tuple[NewPost, ...]:
         """Return what the post is sent as: itself, several, or the first of them and a file."""
-        return answering.parts(post)
+        return markdown.parts(post)
 
     def react(self, channel: str, ts: str, mark: Mark, instead_of: Collection[Mark]) -> None:
         """Show the mark on a message. Raises ChannelError."""

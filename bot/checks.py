@@ -6,14 +6,12 @@ from slack_sdk import WebClient
 from slack_sdk.web.slack_response import SlackResponse
 
 from bot import manifest, payloads
-from bot.clients import web_client
-from bot.errors import SYNC_FAILURES, channel_error, header
+from bot.clients import SYNC_FAILURES, Tokens, channel_error, header, web_client
 from bot.http import PATH
 from bot.payloads import COMMAND, Identity
 from bot.settings import SlackSettings
-from bot.tokens import Tokens
-from core.errors import ChannelError
-from core.ports import Finding
+from core.base.errors import ChannelError
+from core.model.channel import Finding
 
 
 class Check:

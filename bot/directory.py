@@ -1,20 +1,31 @@
-"""Who a member is, and what members, channels and groups are called: asked of Slack, remembered for a while."""
+"""Who a member is, and what members, channels and groups are called: asked of Slack, remembered for a while.
+
+Ids of members into names, in texts of ours that people read. What is kept carries the ids.
+
+How old a message is: Slack's time stamps are seconds with six decimals, compared as text or as a pair of numbers.
+
+One call of the Web API by a caller in a thread.
+"""
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from datetime import UTC, datetime
+from functools import partial
 from typing import Generic, TypeVar
 
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
+from slack_sdk.web.slack_response import SlackResponse
 
 from bot import payloads
+from bot.clients import ASYNC_FAILURES, SYNC_FAILURES, Tokens, channel_error, web_client
 from bot.documents import Document
-from bot.errors import ASYNC_FAILURES, channel_error
-from bot.payloads import Person
-from bot.tokens import Tokens
-from core.clock import Clock
-from core.errors import ChannelError
+from bot.payloads import KIND, Person
+from bot.settings import SlackSettings
+from core.base.clock import Clock
+from core.base.errors import ChannelError
 
 log = logging.getLogger(__name__)
 _MOST_NAMES = 20  #: of one message
@@ -131,3 +142,79 @@ async def _answered(method: str, where: str, seconds: float, call: Awaitable[Asy
     except ASYNC_FAILURES as error:
         raise channel_error(method, where, error) from error
     return answer.data if isinstance(answer.data, dict) else {}
+
+
+def answer(method: str, where: str, call: Callable[[], SlackResponse]) -> Document:
+    """Return what Slack answered; `ok: false` and every other failure raise ChannelError. `where`: what it is about."""
+    try:
+        found = call()
+    except SYNC_FAILURES as error:
+        raise channel_error(method, where, error) from error
+    return found.data if isinstance(found.data, dict) else {}
+
+
+_ACTOR = re.compile(rf"\b{KIND}:(?:[TE][A-Z0-9]+:)?([UW][A-Z0-9]{{2,}})\b")
+_ASK_SECONDS = 2
+_KEEP_SECONDS, _KEEP_FAILURE_SECONDS = 600.0, 10.0
+
+
+class Naming:
+    """Asks users.info and remembers answers. Its methods may be called from any thread that may wait."""
+
+    def __init__(self, settings: SlackSettings, tokens: Tokens, clock: Clock) -> None:
+        self._settings = settings
+        self._tokens = tokens
+        self._clock = clock
+        self._known: dict[str, tuple[float, str]] = {}  #: member -> until when that counts, name or ""
+
+    def named(self, text: str) -> str:
+        """Return the text with a name for every `slack:U…`. Whoever Slack does not name at once keeps the id."""
+        return _ACTOR.sub(lambda found: self._name(found[1]) or found[0], text)
+
+    def _name(self, member: str) -> str:
+        now = self._clock.monotonic()
+        until, name = self._known.get(member, (now, ""))
+        if now >= until:
+            try:
+                name, keep = self._ask(member), _KEEP_SECONDS
+            except ChannelError as error:
+                log.info("a member is called by the id", extra={"author": member, "reason": str(error)})
+                keep = _KEEP_FAILURE_SECONDS
+            self._known[member] = (now + keep, name)
+        return name
+
+    def _ask(self, member: str) -> str:
+        client = web_client(self._settings, self._tokens.bot())
+        client.timeout = _ASK_SECONDS
+        person = payloads.person(answer("users.info", member, partial(client.users_info, user=member)))
+        return person.name if person else ""
+
+
+_WIDTH = 12  #: digits of the seconds, with zeros before them, so that text compares as numbers do
+
+
+def age(ts: str, now: datetime) -> float:
+    """Return the age in seconds; a time stamp that is no number, or in the future, has none."""
+    try:
+        return max(0.0, now.astimezone(UTC).timestamp() - float(ts))
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def words_of(seconds: float) -> str:
+    """Return an age as a person says it: `40 s`, `14 min`, `3 h`, `2 d`."""
+    for length, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit}"
+    return f"{int(seconds)} s"
+
+
+def earlier(ts: str, seconds: int) -> str:
+    """Return the time stamp that many seconds before."""
+    whole, _, micros = ts.partition(".")
+    return f"{max(0, int(whole) - seconds)}.{micros}"
+
+
+def order(ts: str) -> str:
+    """Return what time stamps are compared by."""
+    return ts.rjust(_WIDTH + 7, "0")

@@ -15,13 +15,13 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot import payloads
 from bot.app import Self
 from bot.bridge import AsyncDoor
-from bot.errors import ASYNC_FAILURES, channel_error
+from bot.clients import ASYNC_FAILURES, Tokens, channel_error, redact
+from bot.documents import Document
 from bot.payloads import KIND
 from bot.settings import SlackSettings, on_loopback, url_parts
-from bot.tokens import Tokens, redact
-from core.errors import ChannelError, CoreError, StoreBroken
-from core.ports import Attachment, Fetch, Fetched
-from core.values import dataclass, replace
+from core.base.errors import ChannelError, CoreError, StoreBroken
+from core.base.values import dataclass, replace
+from core.model.message import Attachment, Fetch, Fetched
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class Files:
             raise Unfetched(found.problem or "Slack names no address for it")
         return found
 
-    async def _info(self, file: Attachment) -> payloads.Document:
+    async def _info(self, file: Attachment) -> Document:
         try:
             answer = await self._client.files_info(file=file.id, token=self._tokens.bot().reveal())
         except (*ASYNC_FAILURES, ChannelError) as error:

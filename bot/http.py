@@ -19,12 +19,12 @@ from slack_sdk.signature import Clock as SigningClock
 from slack_sdk.signature import SignatureVerifier
 
 from bot import payloads
+from bot.app import COMMIT
 from bot.bridge import AsyncDoor
-from bot.middleware import COMMIT
-from bot.reading import Reading, pause, unless
-from core.errors import ChannelError, StoreBroken
-from core.ports import WebAnswer
-from core.values import dataclass
+from bot.connection import Reading, pause, unless
+from core.base.errors import ChannelError, StoreBroken
+from core.base.values import dataclass
+from core.model.channel import WebAnswer
 
 log = logging.getLogger(__name__)
 

@@ -7,13 +7,13 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from bot import app
 from bot.http import PATH
-from bot.listeners import replies
 from bot.payloads import COMMAND
 from bot.settings import PRESSES
+from core.base.errors import InvalidValue
 from core.commandtable import COMMANDS, Command, in_chat
-from core.domain.buttons import Role
-from core.errors import InvalidValue
+from core.model.asking import Role
 
 NAME = "the-loop"
 PLACEHOLDER = "https://YOUR-HOST"
@@ -55,7 +55,7 @@ EVENTS: Mapping[str, tuple[str, ...]] = {
 def scopes(mode: str = "socket") -> tuple[str, ...]:
     """Return the bot scopes that the app needs in that `read.mode`, sorted."""
     called = {scope for needed in METHODS.values() for scope in needed}
-    heard = {scope for event in replies.EVENTS for scope in EVENTS[event]} if mode in PRESSES else set()
+    heard = {scope for event in app.EVENTS for scope in EVENTS[event]} if mode in PRESSES else set()
     return tuple(sorted({*called, *heard, *(("commands",) if mode in PRESSES else ())}))
 
 
@@ -84,7 +84,7 @@ def document(mode: str = "socket", url: str = "") -> dict[str, Any]:
         },
         "oauth_config": {"scopes": {"bot": list(scopes(mode))}},
         "settings": {
-            **({"event_subscriptions": {**_at(request_url), "bot_events": list(replies.EVENTS)}} if arrives else {}),
+            **({"event_subscriptions": {**_at(request_url), "bot_events": list(app.EVENTS)}} if arrives else {}),
             "interactivity": {"is_enabled": arrives, **_at(request_url)},
             "org_deploy_enabled": False,
             "socket_mode_enabled": mode == "socket",

@@ -2,10 +2,17 @@
 
 Whatever is sent has lost its secrets first. Answers are Markdown; all else is text of ours, which is sent as it is,
 but for names instead of members' ids.
+
+Uploads a text as a file into a thread: ask for an address, send the bytes there, share the file.
+
+The three calls of https://docs.slack.dev/messaging/working-with-files. The message that shows the file appears later,
+and its time stamp is in no answer; it is known by the file's name.
 """
 
+import http.client
 import logging
 import threading
+import urllib.request
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,26 +22,65 @@ from slack_sdk import WebClient
 from slack_sdk.web.slack_response import SlackResponse
 
 from bot import payloads
-from bot.ages import order
-from bot.answering import file_name, is_file_of, wire
-from bot.calls import answer
-from bot.clients import web_client
-from bot.mrkdwn import fitted
-from bot.naming import Naming
-from bot.payloads import Document, Identity, Post
-from bot.settings import SlackSettings
-from bot.tokens import Tokens
-from bot.uploads import upload
-from bot.views.buttons import SECTION_MAX, button_blocks
-from core.domain.marking import Mark
-from core.domain.posting import OutboundKind
-from core.domain.rebinding import OwnPost, ThreadSeen
-from core.errors import ChannelError
-from core.names import standing_ref
-from core.plainfiles import read_plain
-from core.ports import Button, NewPost, Posted, Role
-from core.redaction import Redactor
-from core.values import replace
+from bot.buttons import SECTION_MAX, button_blocks
+from bot.clients import CALL_SECONDS, Tokens, channel_error, web_client
+from bot.directory import Naming, answer, order
+from bot.documents import Document
+from bot.markdown import file_name, fitted, is_file_of, wire
+from bot.payloads import Identity, Post
+from bot.settings import SlackSettings, on_loopback, url_parts
+from core.base.errors import ChannelError
+from core.base.files import read_plain
+from core.base.names import standing_ref
+from core.base.redaction import Redactor
+from core.base.values import replace
+from core.model.asking import Button, Role
+from core.model.channel import Posted
+from core.model.posts import Mark, NewPost, OutboundKind, OwnPost, ThreadSeen
+
+_HOST = "slack.com"
+
+
+def upload(client: WebClient, channel: str, thread: str, name: str, title: str, content: bytes) -> None:
+    """Share the content as a file in the thread. Raises ChannelError; until the last call nothing can be seen."""
+    granted = answer(
+        "files.getUploadURLExternal",
+        channel,
+        lambda: client.files_getUploadURLExternal(filename=name, length=len(content)),
+    )
+    url, file_id = payloads.upload_address(granted)
+    _send(_checked(url, client.base_url), content)
+    answer(
+        "files.completeUploadExternal",
+        channel,
+        lambda: client.files_completeUploadExternal(
+            files=[{"id": file_id, "title": title}], channel_id=channel, thread_ts=thread or None
+        ),
+    )
+
+
+def _checked(url: str, base_url: str) -> str:
+    """Return the address if it is Slack's own, or this machine's where the workspace is: nobody else gets the text."""
+    parts = url_parts(url)
+    host = parts.hostname or ""
+    slack = parts.scheme == "https" and (host == _HOST or host.endswith(f".{_HOST}") or host.endswith(".slack-gov.com"))
+    if slack or (on_loopback(base_url) and on_loopback(url)):
+        return url
+    raise ChannelError(f"Slack named {host or 'no host'} to upload to, which is not its own", transient=False)
+
+
+def _send(url: str, content: bytes) -> None:
+    """Send the bytes. The address holds a ticket, so that it is in no message; none of this can be seen by anybody."""
+    request = urllib.request.Request(url, data=content, method="POST")
+    request.add_header("Content-Type", "application/octet-stream")
+    handlers = [urllib.request.ProxyHandler({})] if on_loopback(url) else []
+    try:
+        with urllib.request.build_opener(*handlers).open(request, timeout=CALL_SECONDS) as response:
+            response.read(1024)
+    except (OSError, http.client.HTTPException) as error:
+        found = channel_error("file upload", "", error)
+        raise ChannelError(found.message, found.remedy, transient=True) from error
+
 
 _LOG = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Every command there is: its words, who may give it, what it takes, what it is for, and what runs it.
 
-The command line (core.surfaces.cli), the slash command, its help and the manifest's hint (bot) and docs/commands.md
+The command line (core.cli), the slash command, its help and the manifest's hint (bot) and docs/commands.md
 are made from this table: a new command is a row here. `run` is what both surfaces do in the same way. What only one of
 them can do (a terminal, standard input, a list of rows in blocks) that surface binds, and does not import without it.
 """
@@ -10,19 +10,18 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from core.domain.buttons import Role
-from core.domain.rights import Verb
-from core.values import dataclass
+from core.base.values import dataclass
+from core.model.asking import Role
+from core.model.session import Verb
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from core.domain.rows import Answer
-    from core.loops.answers import LoopAnswer
-    from core.loops.verbs import Asker
-    from core.standing.saying import Said
-    from core.standing.viewing import Screen
-    from core.system import System
+    from core.delivery.saying import Said
+    from core.lifecycle.look import Screen
+    from core.loops.verbs import Asker, LoopAnswer
+    from core.model.rows import Answer
+    from core.session.system import System
 
     Result = Answer | LoopAnswer | Said | Screen  #: each surface shows each of them
     Run = Callable[..., Result]  #: called with a Call, and with what the command takes by its name
@@ -165,61 +164,61 @@ def check_bound(verbs: Iterable[str], handlers: Iterable[str]) -> None:
 
 
 def _say(call: Call, name: str, text: str) -> Said:
-    from core.standing.saying import say
+    from core.delivery.saying import say
 
     return say(call.system, name, text, actor=call.actor, who=call.who, wait=_CHAT_SECONDS)
 
 
 def _screen(call: Call, name: str, lines: int = 40) -> Screen:
-    from core.standing.viewing import screen
+    from core.lifecycle.look import screen
 
     return screen(call.system, name, lines)
 
 
 def _delete(call: Call, name: str) -> Answer:
-    from core.standing.deleting import delete_standing
+    from core.lifecycle.create import delete_standing
 
     return delete_standing(call.system, name, call.actor)
 
 
 def _start(call: Call, name: str | None) -> Answer:
-    from core.standing.starting import start_standing
+    from core.lifecycle.start import start_standing
 
     return start_standing(call.system, name, call.actor)
 
 
 def _stop(call: Call, name: str | None, reason: str = "") -> Answer:
-    from core.standing.stopping import stop_standing
+    from core.lifecycle.stop import stop_standing
 
     return stop_standing(call.system, name, call.actor, reason)
 
 
 def _restart(call: Call, name: str) -> Answer:
-    from core.standing.restarting import restart_standing
+    from core.lifecycle.pause import restart_standing
 
     return restart_standing(call.system, name, call.actor)
 
 
 def _pause(call: Call, name: str, hard: bool = False, reason: str = "") -> Answer:
-    from core.standing.pausing import pause_standing
+    from core.lifecycle.pause import pause_standing
 
     return pause_standing(call.system, name, call.actor, reason, hard=hard)
 
 
 def _resume(call: Call, name: str) -> Answer:
-    from core.standing.resuming import resume_standing
+    from core.lifecycle.pause import resume_standing
 
     return resume_standing(call.system, name, call.actor)
 
 
 def _interrupt(call: Call, name: str) -> Answer:
-    from core.standing.interrupting import interrupt_standing
+    from core.lifecycle.interrupt import interrupt_standing
 
     return interrupt_standing(call.system, name, call.actor)
 
 
 def _announce(call: Call, name: str) -> Answer:
-    from core.standing.reannouncing import announce_standing
+    from core.lifecycle.announce import announce_standing
 
     return announce_standing(call.system, name, call.actor)
 
@@ -231,8 +230,8 @@ def _list_loops(call: Call, name: str) -> LoopAnswer:
 
 
 def _create_loop(call: Call, name: str, **asked: Any) -> LoopAnswer:
-    from core.domain.loopspec import Asked
     from core.loops.verbs import create_loop
+    from core.model.loop import Asked
 
     return create_loop(call.system, call.asker, name, Asked(**asked))
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
+from core.base.errors import InvalidValue
+from core.base.names import check_name
+from core.base.text import parse_duration
 from core.config.settings import key_bytes
-from core.domain.durations import parse_duration
-from core.errors import InvalidValue
-from core.names import check_name
 
 NAME_RULE = "1 to 40 of a-z, 0-9 and `-`, beginning with a letter or digit"
 

@@ -6,10 +6,13 @@ caller validates again. A cache that another user owns or may write is not read,
 
 It is for the code that wrote it: it lists each file of ours that takes part in validating, as that was then. A file
 that comes to take part later is imported by one of these, which has changed with it.
+
+One short text for a whole configuration: two processes compare what they work with without telling it.
 """
 
 import binascii
 import contextlib
+import hashlib
 import json
 import os
 import stat
@@ -17,8 +20,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.config.location import xdg
-from core.plainfiles import read_bounded
+from core.base.files import read_bounded
+from core.base.paths import xdg
+from core.config.settings import Settings
 
 _LONGEST = 1 << 24  #: bytes; several times a configuration file
 _KEPT = 16  #: files; more than this many configurations on one machine are demos and tests of the past
@@ -135,3 +139,17 @@ def _prune(folder: Path) -> None:
     files = sorted(folder.glob("config-*"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
     for file in files[_KEPT:]:
         file.unlink(missing_ok=True)
+
+
+def digest_of(settings: Settings) -> str:
+    """Return a SHA-256, in hexadecimal, of every value in effect.
+
+    What changes no value changes no digest: comments, the order of keys, a default that is written out, and where the
+    file lies.
+    """
+    values = json.dumps(settings._replace(source=None), sort_keys=True, default=_plain)
+    return hashlib.sha256(values.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else repr(value)

@@ -6,12 +6,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from core.config.document import Document, read_document
+from core.base.errors import CoreError
+from core.base.paths import Location
+from core.config.checks import add_schema_problems
+from core.config.document import ConfigError, Document, Problem, in_order, read_document, shortened
 from core.config.loading import read_text
-from core.config.location import Location
-from core.config.problems import ConfigError, Problem, in_order, shortened
-from core.config.translation import add_schema_problems
-from core.errors import CoreError
 
 GROUP = "the_loop.channels"  #: the entry point group of channels
 Model = TypeVar("Model", bound=BaseModel)

@@ -1,23 +1,36 @@
 """What needs more than one key to be judged: names twice, flags that we give ourselves, harnesses that nobody knows.
 
 Each check takes the plain values, whatever their types: what has a wrong type is the schema's to report.
+
+What is wrong with the loops that the file declares, beyond the types of its values: all of it at once.
+
+Each check takes the plain values, whatever their types: what has a wrong type is the schema's to report.
+
+pydantic's errors -> problems that name line, key path, what was found and what is allowed.
 """
 
-from collections.abc import Iterator
+import difflib
+import typing
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from core.config.document import Document
-from core.config.problems import KeyPath, key_text, shortened
-from core.config.settings import BUILT_IN_HARNESSES, Routing
-from core.errors import InvalidValue
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from core.base.errors import InvalidValue
+from core.base.names import check_name
+from core.base.text import interval_text, parse_duration, parse_interval
+from core.config.document import Document, KeyPath, described, key_text, shortened
+from core.config.settings import BUILT_IN_HARNESSES, LoopSettings, Routing
 from core.harness.claude.arguments import refuse_owned
-from core.names import check_name
+from core.model.loop import Asked, Bounds, check_cron, check_instruction, check_together, zone_of
 
 NOT_BUILT = ("codex", "opencode", "gemini")
 SESSIONS: KeyPath = ("standingSessions", "sessions")
 
 
-def check_together(document: Document) -> None:
+def check_document(document: Document) -> None:
     """Add a problem to the document for everything that its schema alone cannot see."""
     _harness_keys(document)
     _harness_names(document)
@@ -138,3 +151,204 @@ def _prompts(document: Document) -> None:
 
 def _choice(names: tuple[str, ...]) -> str:
     return ", ".join(names)
+
+
+_SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)  #: whether an expression ever comes true depends on no day
+
+
+def check_loops(document: Document) -> None:
+    """Add a problem to the document for everything about loops that its schema alone cannot see."""
+    bounds = _bounds(document)
+    most = value_at(document, "loops", "maxOpenPerSession")
+    most = most if isinstance(most, int) else LoopSettings().max_open_per_session
+    for path, session in declared_sessions(document):
+        loops = list(_loops(path, session))
+        if len(loops) > most:
+            found, allowed = f"{len(loops)} loops", f"at most {most} (loops.maxOpenPerSession)"
+            document.add((*path, "loops"), found, allowed, "remove some, or raise loops.maxOpenPerSession")
+        _names(document, loops)
+        for at, loop in loops:
+            _one(document, at, loop, bounds)
+
+
+def _bounds(document: Document) -> Bounds:
+    defaults = LoopSettings()
+    least = _span(value_at(document, "loops", "minInterval"), defaults.min_interval)
+    most = _span(value_at(document, "loops", "maxInterval"), defaults.max_interval)
+    if least > most:
+        found = f"loops between {interval_text(least)} and {interval_text(most)} apart"
+        document.add(("loops",), found, "a minInterval not above maxInterval", "raise maxInterval or lower minInterval")
+    return Bounds(least, most)
+
+
+def _span(value: Any, default: timedelta) -> timedelta:
+    try:
+        return parse_duration(value) if isinstance(value, str) else default
+    except ValueError:
+        return default
+
+
+def _loops(path: KeyPath, session: dict[str, Any]) -> Iterator[tuple[KeyPath, dict[str, Any]]]:
+    declared = session.get("loops")
+    for index, loop in enumerate(declared if isinstance(declared, list) else []):
+        if isinstance(loop, dict):
+            yield (*path, "loops", index), loop
+
+
+def _names(document: Document, loops: list[tuple[KeyPath, dict[str, Any]]]) -> None:
+    seen: dict[str, KeyPath] = {}
+    for path, loop in loops:
+        name = loop.get("name")
+        if not isinstance(name, str):
+            continue
+        if name in seen:
+            found = f'"{shortened(name)}", the name of the loop on line {document.line_of(seen[name])}, too'
+            document.add((*path, "name"), found, "each name once within a session", "rename one of the two")
+        seen.setdefault(name, path)
+
+
+def _one(document: Document, path: KeyPath, loop: dict[str, Any], bounds: Bounds) -> None:
+    def text(key: str) -> str | None:
+        return value if isinstance(value := loop.get(key), str) else None
+
+    def given(key: str) -> str | None:
+        return None if (value := loop.get(key)) is None else str(value)
+
+    def check(key: str, judge: Callable[[str], object]) -> None:
+        if (value := text(key)) is not None:
+            _judged(document, (*path, key), described(value), lambda: judge(value))
+
+    check("instruction", check_instruction)
+    check("interval", lambda value: parse_interval(value, bounds.least, bounds.most))
+    check("cron", lambda value: check_cron(value, "", bounds.least, _SOME_DAY))
+    check("timeZone", zone_of)
+    keep_alive = loop.get("keepAlive") is True
+    asked = Asked("", given("interval"), given("cron"), given("timeZone"), keep_alive)
+    _judged(document, path, "keys that do not go together", lambda: check_together(asked))
+
+
+def _judged(document: Document, path: KeyPath, found: str, judge: Callable[[], object]) -> None:
+    """Add a problem with what was `found` where `judge` refuses it, and with the reason that this gives."""
+    try:
+        judge()
+    except InvalidValue as error:
+        told = (error.allowed, "change the value") if error.allowed else ("another value", error.remedy)
+        document.add(path, f"{found}: {error.message}", *told)
+
+
+_KINDS = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+}
+_SPANS = frozenset({"interval", "minInterval", "maxInterval", "stopAfter"})  #: keys whose value is a span of time
+
+
+def add_schema_problems(document: Document, error: ValidationError, model: type[BaseModel], base: KeyPath = ()) -> None:
+    """Add a problem for each of the errors that `model` found at `base` in the document.
+
+    What the document itself has refused is not reported a second time.
+    """
+    for detail in error.errors(include_url=False):
+        path: KeyPath = (*base, *detail["loc"])
+        if any(path[: len(refused)] == refused for refused in document.refused):
+            continue
+        if detail["type"] == "extra_forbidden":
+            _unknown_key(document, path, model, base)
+        elif detail["type"] == "missing":
+            allowed = f"`{path[-1]}` must be given"
+            document.add(path[:-1], f"no key `{path[-1]}`", allowed, f"add `{path[-1]}:` here")
+        else:
+            document.add(path, described(detail["input"]), *_allowed_and_remedy(path, detail))
+
+
+def _allowed_and_remedy(path: KeyPath, detail: ErrorDetails) -> tuple[str, str]:
+    given = detail["input"]
+    if path[-1] in _SPANS and isinstance(given, int | float) and not isinstance(given, bool):
+        return "a number and its unit", "give it a unit, such as 5m"
+    return _allowed(detail), "change the value or remove the key"
+
+
+def _allowed(detail: ErrorDetails) -> str:
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind in _KINDS:
+        return _KINDS[kind]
+    match kind:
+        case "literal_error":
+            return str(context["expected"]).replace("'", "")
+        case "greater_than":
+            return f"a number above {context['gt']:g}"
+        case "greater_than_equal":
+            return f"a number not below {context['ge']:g}"
+        case "less_than_equal":
+            return f"a number not above {context['le']:g}"
+        case "string_too_short" | "too_short":
+            return "one that is not empty"
+        case "string_pattern_mismatch":
+            return f"text that matches {context['pattern']}"
+        case "value_error":
+            return str(context["error"])
+        case _:
+            return detail["msg"]
+
+
+def _unknown_key(document: Document, path: KeyPath, model: type[BaseModel], base: KeyPath) -> None:
+    key = str(path[-1])
+    siblings = _keys_at(model, path[len(base) : -1])
+    found = f"the unknown key `{shortened(key)}`"
+    document.add(path, found, "one of " + ", ".join(sorted(siblings)), _hint(key, siblings, model, base))
+
+
+def _hint(key: str, siblings: list[str], model: type[BaseModel], base: KeyPath) -> str:
+    plain = {_plain(sibling): sibling for sibling in siblings}
+    if near := difflib.get_close_matches(_plain(key), plain, n=1):
+        return f"did you mean `{plain[near[0]]}`?"
+    for path in _all_keys(model):
+        if path[-1] == key:
+            return f"it belongs to `{'.'.join(str(part) for part in (*base, *path[:-1]))}`: move it there"
+    return "remove it"
+
+
+def _plain(key: str) -> str:
+    return key.replace("_", "").replace("-", "").lower()
+
+
+def _keys_at(model: type[BaseModel], path: KeyPath) -> list[str]:
+    """Return the keys that are allowed in the block at `path`."""
+    block: type[BaseModel] = model
+    annotation: Any = model
+    for part in path:
+        inner = _model_in(annotation)
+        if inner is not None:
+            block = inner
+            named = {field.alias or name: field.annotation for name, field in block.model_fields.items()}
+            annotation = named.get(str(part))
+    block = _model_in(annotation) or block
+    return [field.alias or name for name, field in block.model_fields.items()]
+
+
+def _all_keys(model: type[BaseModel]) -> Iterator[tuple[str, ...]]:
+    for name, field in model.model_fields.items():
+        key = field.alias or name
+        yield (key,)
+        inner = _model_in(field.annotation)
+        if inner is not None and typing.get_origin(field.annotation) is None:
+            for rest in _all_keys(inner):
+                yield (key, *rest)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the model that an annotation is, or holds: `X`, `X | None`, `list[X]`, `dict[str, X]`."""
+    if isinstance(annotation, type):
+        return annotation if issubclass(annotation, BaseModel) else None
+    for argument in reversed(typing.get_args(annotation)):
+        if (found := _model_in(argument)) is not None:
+            return found
+    return None

@@ -1,23 +1,27 @@
 """Find the configuration file, read it, and say everything that is wrong with it at once.
 
 The validator (pydantic) and the parser (yaml) are imported only when the file changed since it was last valid.
+
+A configuration that a demo wrote: what brings that up is the demo, since a service alone would have no page.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.base.errors import Refused
+from core.base.files import open_plain, read_bounded
+from core.base.paths import FILE_NAME, Location, default_state_root, home, locate
 from core.config import cache
-from core.config.location import FILE_NAME, Location, default_state_root, home, locate
 from core.config.settings import Routing, Settings, settings_from
-from core.plainfiles import open_plain, read_bounded
 
 if TYPE_CHECKING:
-    from core.config.problems import ConfigError
+    from core.config.document import ConfigError
 
 
 LONGEST = 1 << 20  #: bytes of a configuration file
@@ -51,13 +55,13 @@ def load_tolerant(
     Of a broken file `state.root` and `routing.tmux` are kept as far as they can be read, else as they were when the
     file was last valid, else the defaults; nothing else of it is used.
     """
-    from core.config.problems import ConfigError
+    from core.config.document import ConfigError
 
     env = os.environ if env is None else env
     try:
         return load(explicit, env), None
     except ConfigError as error:
-        from core.config.salvage import salvage
+        from core.config.validation import salvage
 
         return salvage(locate(explicit, env).path, defaults(env), env), error
 
@@ -91,7 +95,55 @@ def read_text(location: Location) -> str | None:
 
 
 def _unusable(location: Location, found: str, remedy: str) -> ConfigError:
-    from core.config.problems import ConfigError, Problem
+    from core.config.document import ConfigError, Problem
 
     allowed = f"a readable YAML file ({location.why})"
     return ConfigError((Problem(str(location.path), None, "", found, allowed, remedy),))
+
+
+FILE = "cli-config.yaml"
+HEADER = "# Written by `the-loop demo` at each start. Everything it names is in this folder or on loopback.\n"
+_USUAL = ".demo"  #: the folder of `make run`
+
+
+class DemoOnly(Refused):
+    """A service was to be started by itself with a demo's configuration."""
+
+    code = "demo_only"
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(f"{settings.source} is a demo's, whose page and tokens come with it alone", way_up(settings))
+
+
+def state_root(folder: Path) -> Path:
+    """Return where the state of that folder's demo is."""
+    return folder / "state"
+
+
+def demo_folder(settings: Settings) -> Path | None:
+    """Return the demo's folder where the configuration is one that a demo wrote, else None."""
+    source = settings.source
+    if source is None or settings.state_root != state_root(source.parent):
+        return None
+    try:
+        with open_plain(source) as file:
+            begins = file.readline(len(HEADER.encode())).decode("utf-8", "replace")
+            return source.parent if begins == HEADER else None
+    except OSError:
+        return None  # it is not there any more, so no demo can be told from anything else
+
+
+def way_up(settings: Settings) -> str:
+    """Return what brings a service up, as a remedy: `the-loop start`, or for a demo's configuration its own command."""
+    folder = demo_folder(settings)
+    if folder is None:
+        return "start it: `the-loop start`"
+    command = f"`the-loop demo --folder {shlex.quote(str(folder))}`"
+    usual = "`make run`, or " if folder.name == _USUAL else ""
+    return f"this brings it up again: {usual}{command}"
+
+
+def refuse_alone(settings: Settings) -> None:
+    """Raise DemoOnly where the configuration is a demo's."""
+    if demo_folder(settings) is not None:
+        raise DemoOnly(settings)

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field
 
+from core.base.text import INTERVAL_RULE, RULE, duration_text
 from core.config.blocks import (
     NAME_RULE,
     Argument,
@@ -35,8 +36,7 @@ from core.config.settings import (
     Standing,
     TmuxSettings,
 )
-from core.domain.durations import INTERVAL_RULE, RULE, duration_text
-from core.domain.session import Definition, SlackBinding
+from core.model.session import Definition, SlackBinding
 
 _TMUX, _TRUST, _ROUTING, _STANDING = TmuxSettings(), HarnessTrust(), Routing(), Standing()
 _LOOPS = LoopSettings()

@@ -5,16 +5,18 @@ The defaults stand here and nowhere else; `schema` refers to them. `settings_fro
 
 Named tuples, not dataclasses: making a frozen dataclass costs a starting process six times as much (0.6 ms against
 0.1 ms each), and every command pays for all of them.
+
+Which environment variables hold secrets. Imported by every command, so nothing heavy is imported here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from core.domain.durations import parse_duration
-from core.domain.session import Definition, Idle, Restart, SlackBinding
+from core.base.text import parse_duration
+from core.model.session import Definition, Idle, Restart, SlackBinding
 
 BUILT_IN_HARNESSES = ("claude", "cursor", "bundled")  #: cursor is known, and refused at start by its adapter
 
@@ -79,7 +81,7 @@ class ChannelBlock(NamedTuple):
 
 
 class DeclaredLoop(NamedTuple):
-    """A loop that a session is to have, as the file words it; `core.domain.loopspec` understands it."""
+    """A loop that a session is to have, as the file words it; `core.model.loop` understands it."""
 
     name: str
     instruction: str
@@ -288,3 +290,28 @@ def _declared_loops(session: Mapping[str, Any]) -> tuple[DeclaredLoop, ...]:
         )
         for block in session["loops"]
     )
+
+
+_FOR_AGENTS = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG", "THE_LOOP_MCP_TOKEN_FILE"})
+
+
+def secret_variables(settings: Settings, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the variables that no agent may see.
+
+    Those that the channels' `…Env` keys and service.tokenEnv name, and every other variable of ours: the defaults of
+    the channels' keys are their own business, and all of them begin like this.
+    """
+    named = {name for block in settings.channels.values() for name in _env_names(block.raw)}
+    named.add(settings.service.token_env)
+    ours = {name for name in environ if name.startswith("THE_LOOP_") and name not in _FOR_AGENTS}
+    return tuple(sorted(name for name in named | ours if name.isascii() and name.isidentifier()))
+
+
+def _env_names(value: Any) -> Iterator[str]:
+    if not isinstance(value, Mapping):
+        return
+    for key, item in value.items():
+        if key.endswith("Env") and isinstance(item, str):
+            yield item
+        else:
+            yield from _env_names(item)

@@ -2,31 +2,104 @@
 
 All of it under the session's lock, each change an effect of its own, and nothing begun that a deadline in the server
 does not end.
+
+Holds an Enter back until the program has read what was written before it, as far as its screen shows that.
+
+A program that is busy may read a paste and its Enter in one, and take the Enter for a line break (Claude Code), or read
+two Enters in one, of which the second answers what the first has opened.
+
+What a program's terminal does to what is typed into it before the program reads it.
 """
 
+import os
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from core.delivery.echo import Echoes
-from core.delivery.recording import Recorder
-from core.delivery.takeback import clear_line
-from core.delivery.terminal import line_limit
-from core.domain import delivering
-from core.domain.delivering import Attempt, Clear, Settle, Situation, Stash, submit_token
-from core.domain.framing import SUBMIT, at_terminal, compose
-from core.domain.message import InboxRow, MessageState
-from core.domain.pane import Paste, Receipt, Written
-from core.domain.reasons import Because, Reason, said
-from core.domain.session import Phase, SessionRecord
-from core.effects import Effect, effect
-from core.errors import CoreError, InvalidValue, Refused, TmuxMissing, TmuxSilent
-from core.session.place import clear_hold_file, has_hold_file
-from core.sight.evidence import Transcripts
-from core.sight.situations import Looker, Sight
-from core.store.files import write_private
-from core.system import System
-from core.values import dataclass
+from core.base.errors import CoreError, InvalidValue, NotRunning, Refused, TmuxMissing, TmuxSilent
+from core.base.failpoints import Effect, effect
+from core.base.files import write_private
+from core.base.values import dataclass
+from core.delivery.evidence import Transcripts
+from core.delivery.recording import Recorder, clear_line
+from core.delivery.snapshot import Looker, Sight
+from core.model import delivering
+from core.model.delivering import ECHO_UNREAD, ECHO_WITHIN, Attempt, Clear, Settle, Situation, Stash, submit_token
+from core.model.framing import SUBMIT, at_terminal, compose, file_of, framed, input_line, pointer_to, shows_text
+from core.model.message import InboxRow, MessageState
+from core.model.pane import Paste, Receipt, Written
+from core.model.reasons import Because, Reason, said
+from core.model.session import Phase, SessionRecord
+from core.session.launching import clear_hold_file, has_hold_file
+from core.session.system import System
+
+_ROWS = 60  #: the last of a screen, in which its input line stands
+
+
+class Echoes:
+    """What input lines show of the messages that are entered in them. Belongs to one thread."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._entered: dict[str, tuple[str, str]] = {}  #: by session: an attempt, and its line at the first Enter
+
+    def hold_up(self, situation: Situation, record: SessionRecord, number: int) -> bool:
+        """Tell whether the Enter of that number has to wait a moment. Raises TmuxSilent.
+
+        The first until the text is shown. The second while it is shown no more, since a turn may have it, and while
+        nothing has changed since the first, which is not read yet then. None for ever: the harness's records tell what
+        becomes of a text.
+        """
+        row, echo, now = situation.row, situation.traits.echo, self._system.clock.now()
+        since = row.pasted_at if number == 1 else row.submitted_at
+        if echo is None or since is None or now >= since + ECHO_WITHIN:
+            return False
+        try:
+            screen = self._system.runner.screen(record.instance_id or "", _ROWS)
+        except NotRunning:
+            return False  # what writes will be told
+        line, shown = input_line(screen, echo), self.shows(situation, record, screen)
+        if number == 1:
+            if shown:
+                self._entered[record.uid] = (row.token, line)
+            return not shown
+        unchanged = self._entered.get(record.uid) == (row.token, line)
+        return not shown or (unchanged and now < since + ECHO_UNREAD)
+
+    def shows(self, situation: Situation, record: SessionRecord, screen: str) -> bool:
+        """Tell whether a screen shows the end of the row's text; False where nobody knows how its harness would."""
+        row, echo = situation.row, situation.traits.echo
+        file = file_of(row.message.id, self._system.paths.session(record.uid))
+        texts = (framed(row.message), pointer_to(row.message, file))
+        return echo is not None and any(shows_text(screen, text, echo) for text in texts)
+
+
+CANONICAL_BYTES = (
+    1023 if sys.platform == "darwin" else 4095
+)  #: of a line; the kernel drops what follows, without a word
+
+
+def line_limit(tty: str) -> int | None:
+    """Return how many bytes of a line the terminal keeps for its program; None where the program reads each key itself.
+
+    A program without a line editor leaves its terminal in canonical mode (termios(3)). Of a terminal that cannot be
+    asked no more is relied upon.
+    """
+    import termios  # here, since most harnesses are never asked
+
+    try:
+        descriptor = os.open(tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return CANONICAL_BYTES
+    try:
+        local_modes = termios.tcgetattr(descriptor)[3]
+    except termios.error:
+        return CANONICAL_BYTES
+    finally:
+        os.close(descriptor)
+    return CANONICAL_BYTES if local_modes & termios.ICANON else None
+
 
 LOOK = timedelta(seconds=5)  #: how long a change that nobody told of may go unseen
 _MAY_STAND = 5  #: messages whose text may stand in an input line that is emptied

@@ -1,12 +1,31 @@
-"""What the adapters share: file names of a session's folder, private writes, a look at PATH, safe access to JSON."""
+"""What the adapters share: file names of a session's folder, private writes, a look at PATH, safe access to JSON.
 
+Our tools for a harness that reads MCP servers from a file in the form of Claude Code.
+
+The spool: hook reports that nobody has taken in yet, one file each, ordered by name.
+
+The second opinion: the status file that the harness rewrites whenever its state changes.
+
+Claude Code 2.1.197 keeps `sessions/<pid>.json` in its configuration folder; it is not documented, and the only source
+that tells of an Escape before the first token. It is removed on every exit but SIGKILL.
+"""
+
+import errno
+import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from core.domain.harness import SessionContext
-from core.errors import HarnessNotInstalled, TrustFailed
+from core.base.errors import HarnessNotInstalled, TrustFailed
+from core.base.files import open_plain, read_bounded, read_plain
+from core.base.values import dataclass, replace
+from core.model.activity import ActivityState
+from core.model.harness import Opinion, Report, SessionContext
+from core.model.tools import EVERY_TOOL, SERVER
 
 ASKING = "asking"  #: there while a dialog may be open, of whichever agent in the harness: an Enter would answer it
 TOOL = "tool"  #: its modification time is that of the last PreToolUse
@@ -83,3 +102,224 @@ def list_of(mapping: Mapping[str, Any], key: str) -> Sequence[Any]:
     """Return a list value, or an empty one."""
     value = mapping.get(key)
     return value if isinstance(value, list) else ()
+
+
+SERVERS = "mcp.json"
+
+
+def install_tools(context: SessionContext) -> None:
+    """Write the file that names the server. It holds no secret: the server reads the token from its own file.
+
+    Raises TrustFailed.
+    """
+    command, *arguments = context.tool_server
+    document = {"mcpServers": {SERVER: {"type": "stdio", "command": command, "args": arguments}}}
+    try:
+        write_private(servers_file(context), json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    except OSError as error:
+        raise TrustFailed(
+            f"{context.name}: the list of its tools cannot be written: {error.filename}: {error.strerror}",
+            "make the state folder writable, then try again",
+        ) from error
+
+
+def servers_file(context: SessionContext) -> Path:
+    """Return that file."""
+    return context.folder / SERVERS
+
+
+def allowed_tools() -> list[str]:
+    """Return the rules that let each of our tools run without a question, and nothing else."""
+    return [f"mcp__{SERVER}__{spec.name}" for spec in EVERY_TOOL]
+
+
+BLOCKED_SUFFIX = ".blocked.json"  #: the turn gate blocked the turn that this report is about
+BAD = "bad"  #: folder beside the reports that could not be understood
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
+_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  #: it names a file of the harness's
+_ODD = re.compile(rb"[^A-Za-z0-9._-]")
+_NAME_LIMIT = 150
+_LONGEST = 1 << 24  #: bytes of a report; those that carry a whole file or picture have a few millions
+_TOGETHER = 1 << 24  #: bytes of reports that are taken in at once
+_WRITTEN_SECONDS = 60.0  #: a report that is not whole by then never will be, unless its writer still runs
+_WRITTEN_LATEST = 86_400.0  #: seconds after which another process has its writer's number
+_WRITER = re.compile(r"\.[0-9]+-([1-9][0-9]{0,8})-")  #: a hook names what it writes by its process
+_NO_FILE = frozenset({errno.EINVAL, errno.EISDIR, errno.ENXIO, errno.ELOOP, errno.EACCES, errno.EPERM, errno.EOVERFLOW})
+
+
+@dataclass(frozen=True)
+class BadReport:
+    """What lay in the spool and is no report: its name, printable, and where it has been moved to."""
+
+    name: str
+    moved_to: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class Reports:
+    """What lay in the spool: the reports in order, what had to be put aside, and whether there is `more`.
+
+    That is so where they are so large together that they are taken in one part after another.
+    """
+
+    reports: tuple[Report, ...]
+    bad: tuple[BadReport, ...] = ()
+    more: bool = False
+
+
+def awaits_reading(entry: os.DirEntry[str], now: float) -> bool:
+    """Return whether the entry of a spool is a report, or what is left of one whose writer has ended. Raises OSError.
+
+    `now`: seconds since the epoch.
+    """
+    return _is_report(entry.name) or _is_left(entry.name, lambda: entry.stat(follow_symlinks=False).st_mtime, now)
+
+
+def _is_left(name: str, written_at: Callable[[], float], now: float) -> bool:
+    """Return whether it is a half-written report that nobody goes on with: a hook writes one in milliseconds.
+
+    A hook that was stopped in the middle goes on after that: a machine that slept has a clock far ahead.
+    """
+    if not (name.startswith(".") and name.endswith(".tmp")):
+        return False
+    try:
+        age = abs(now - written_at())
+    except FileNotFoundError:
+        return False  # it is whole by now
+    return age > (_WRITTEN_LATEST if _is_being_written(name) else _WRITTEN_SECONDS)
+
+
+def _is_being_written(name: str) -> bool:
+    """Return whether the hook that writes it is still there."""
+    writer = _WRITER.match(name)
+    if writer is None:
+        return False
+    try:
+        os.kill(int(writer[1]), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _written_at(path: Path) -> float:
+    return os.lstat(path).st_mtime
+
+
+def read_reports(folder: Path, instance: str, now: float | None = None) -> Reports:
+    """Return an instance's reports in the order of their names, or the first of them; half-written ones are not seen.
+
+    A folder that is not there holds none. What is no JSON object in a plain file of a sound name and size, or names a
+    conversation by what is no id, is moved to `bad/` and told of; so is a half-written one that is a minute old (`now`:
+    seconds since the epoch, None: such are not looked at).
+    Raises OSError where the folder or a report cannot be read: that says nothing about whether reports are there.
+    """
+    try:
+        there = os.listdir(folder)
+    except FileNotFoundError:
+        return Reports(())
+    names = sorted(name for name in there if _is_report(name))
+    left = [path for name in there if now and _is_left(name, partial(_written_at, path := folder / name), now)]
+    bad = [put_aside(path, "it was never finished: whoever wrote it has ended") for path in left]
+    reports: list[Report] = []
+    size = 0
+    for name in names:
+        path = folder / name
+        try:
+            content = _content(path)
+            size += len(content)
+            reports.append(Report(instance, name, _payload(content)))
+        except FileNotFoundError:
+            continue  # another process has taken it in
+        except (ValueError, RecursionError) as error:
+            bad.append(put_aside(path, str(error)))
+        except OSError as error:
+            if error.errno not in _NO_FILE:
+                raise
+            bad.append(put_aside(path, error.strerror or str(error)))
+        if size >= _TOGETHER:
+            return Reports(tuple(reports), tuple(bad), more=name != names[-1])
+    return Reports(tuple(reports), tuple(bad))
+
+
+def discard(folder: Path, report: Report) -> None:
+    """Remove a report that has been taken in; absent is fine. Raises OSError."""
+    (folder / report.name).unlink(missing_ok=True)
+
+
+def _is_report(name: str) -> bool:
+    return name.endswith(".json") and not name.startswith(".")
+
+
+def _content(path: Path) -> bytes:
+    """Return what the file holds. Raises ValueError for a name that is no report's, OSError."""
+    if not _NAME.fullmatch(path.name):
+        raise ValueError("its name is no report's")
+    return read_plain(path, _LONGEST)
+
+
+def _payload(content: bytes) -> dict[str, Any]:
+    """Return the report's object. Raises ValueError for what is none."""
+    payload = json.loads(content)
+    if not isinstance(payload, dict):
+        raise ValueError("it is no JSON object")
+    session_id = payload.get("session_id")
+    if isinstance(session_id, str) and session_id and not _SESSION_ID.fullmatch(session_id):
+        raise ValueError("its session_id is no id")
+    return payload
+
+
+def put_aside(path: Path, reason: str) -> BadReport:
+    """Move a report to `bad/`, for that reason. Raises OSError."""
+    folder = path.parent / BAD
+    folder.mkdir(mode=0o700, exist_ok=True)
+    name = _ODD.sub(lambda found: b"%%%02x" % found[0][0], os.fsencode(path.name)).decode()[:_NAME_LIMIT]
+    target, number = folder / name, 1
+    while os.path.lexists(target):
+        target, number = folder / f"{name}.{number}", number + 1
+    try:
+        path.rename(target)
+    except FileNotFoundError:
+        return BadReport(name, target, f"{reason}; another process put it aside")
+    return BadReport(name, target, reason)
+
+
+_STATUS_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_LONGEST_STATUS = 1 << 20  #: bytes; it has some hundred
+_STATES = {
+    "idle": ActivityState.IDLE,
+    "shell": ActivityState.BUSY,  # idle, and a background shell of it runs
+    "busy": ActivityState.BUSY,
+    "waiting": ActivityState.PERMISSION,  # questions show the same words: an Enter would answer either
+}
+
+
+def read_opinion(path: Path) -> Opinion | None:
+    """Return what a status file says; None where it is absent, unreadable or says something unknown."""
+    try:
+        with open_plain(path) as file:
+            written_at = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
+            content = json.loads(read_bounded(file, _LONGEST_STATUS))
+    except (OSError, OverflowError, ValueError, RecursionError):
+        return None
+    opinion = opinion_of(content) if isinstance(content, dict) else None
+    return replace(opinion, written_at=written_at, session_id=_conversation(content)) if opinion else None
+
+
+def _conversation(content: Mapping[str, Any]) -> str:
+    """Return the id of the conversation, which names a file; "" for what is none."""
+    found = text_of(content, "sessionId")
+    return found if _STATUS_SESSION_ID.fullmatch(found) else ""
+
+
+def opinion_of(content: Mapping[str, Any]) -> Opinion | None:
+    """Return the opinion that a status object expresses, or None."""
+    status = text_of(content, "status")
+    state = _STATES.get(status)
+    if state is None:
+        return None
+    if status == "shell":
+        return Opinion(state, turn_over=True)
+    return Opinion(state, text_of(content, "waitingFor"), turn_over=status == "idle")

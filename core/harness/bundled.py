@@ -8,30 +8,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core import agent
-from core.domain.harness import (
-    HarnessEvent,
-    IdPolicy,
-    Installed,
-    Launch,
-    Opinion,
-    Report,
-    Retry,
-    SessionContext,
-    Traits,
-)
-from core.domain.pane import InputLine, View
-from core.domain.session import Definition
-from core.errors import InvalidValue
-from core.harness.base import SETTINGS
-from core.harness.conversation import ConversationFile, TurnsFile, has_answer, has_turn, untaken
-from core.harness.events import interpret
-from core.harness.hooks.install import install_hooks
-from core.harness.status import read_opinion
-from core.harness.tools import install_tools, servers_file
+from core.base.errors import InvalidValue
+from core.harness.base import SETTINGS, install_tools, read_opinion, servers_file
+from core.harness.claude.files import ConversationFile, TurnsFile, has_answer, has_turn, untaken
+from core.harness.claude.hooks import install_hooks, interpret
+from core.model.harness import HarnessEvent, IdPolicy, Installed, Launch, Opinion, Report, Retry, SessionContext, Traits
+from core.model.pane import InputLine, View
+from core.model.session import Definition
+from embedded import agent
 
 if TYPE_CHECKING:
-    from core.ports import Transcript, TurnRecord
+    from core.model.harness import Transcript, TurnRecord
+
 
 _PROGRAM = Path(agent.__file__).parent  #: what `python` is given to run
 _STATE = "agent"  #: folder in the session's folder

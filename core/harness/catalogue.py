@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from core.clock import Clock
-from core.errors import UnsupportedHarness
+from core.base.clock import Clock
+from core.base.errors import UnsupportedHarness
 
 if TYPE_CHECKING:
-    from core.ports import Harness
+    from core.model.harness import Harness
 
 
 class Declaration(Protocol):
@@ -30,7 +30,7 @@ class Declaration(Protocol):
     def clear(self) -> bytes | None: ...
 
 
-class Catalogue:
+class Harnesses:
     """Implements the Harnesses port."""
 
     def __init__(self, makers: Mapping[str, Callable[[], Harness]]) -> None:
@@ -59,7 +59,7 @@ def catalogue(
     trust_enabled: bool = True,
     accept_bypass: str = "auto",
     permission_mode: str | None = None,
-) -> Catalogue:
+) -> Harnesses:
     """Return every harness there is. `environ` is what the pane will inherit; no declared key hides a built-in one.
 
     Raises InvalidValue for a declaration that cannot be used.
@@ -74,7 +74,7 @@ def catalogue(
 
     described = {key: _described(key, block, environ) for key, block in declared.items()}
     makers = {key: partial(described.__getitem__, key) for key in described}
-    return Catalogue({**makers, "claude": claude, "bundled": _bundled, "cursor": _cursor})
+    return Harnesses({**makers, "claude": claude, "bundled": _bundled, "cursor": _cursor})
 
 
 def _described(key: str, block: Declaration, environ: Mapping[str, str]) -> Harness:
@@ -99,6 +99,6 @@ def _bundled() -> Harness:
 
 
 def _cursor() -> Harness:
-    from core.harness.cursor import CursorHarness
+    from core.harness.generic import CursorHarness
 
     return CursorHarness()

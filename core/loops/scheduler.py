@@ -10,18 +10,16 @@ import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from core.clock import Deadline
-from core.domain.framing import file_of
-from core.effects import Effect, effect
-from core.errors import CoreError
-from core.loops.holding import look_at_ages, release_loops
-from core.loops.sending import send
-from core.loops.settling import settle_runs
-from core.loops.turns import settle_taken_runs
-from core.names import new_run_id
-from core.session.apart import apart
-from core.store.files import is_there, remove_file
-from core.system import System
+from core.base.clock import Deadline
+from core.base.errors import CoreError
+from core.base.failpoints import Effect, effect
+from core.base.files import is_there, remove_file
+from core.base.names import new_run_id
+from core.loops.outcomes import settle_runs, settle_taken_runs
+from core.loops.transitions import look_at_ages, release_loops, send
+from core.model.framing import file_of
+from core.session.sessions import apart
+from core.session.system import System
 
 _LOG = logging.getLogger(__name__)
 LEASE = timedelta(seconds=30)

@@ -1,28 +1,165 @@
 """What people and agents may do with loops. Every surface calls these and prints what they answer.
 
 An agent has the loops of its own session, and to it no others exist; an operator has all of them.
+
+What a loop verb answers, in the one shape that every surface gives on.
+
+What keeps a loop from firing now, in words for whoever made it or asked for a run: each with what ends it.
+
+The loops that the configuration declares, made to be as it says: by session and name.
+
+A new entry becomes a loop, a changed one another loop in the place of the first, whose runs are counted anew; a removed
+one ends its loop. A loop that has ended, whoever ended it, stays so until its entry changes: what tells that an entry
+was carried out is its digest, which the loop keeps.
 """
 
-from collections.abc import Callable
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
-from core.domain.durations import interval_text, parse_delay
-from core.domain.loop import OPEN, Held, Loop, LoopStatus, Mode
-from core.domain.loopspec import Asked, Bounds, Spec, understood
-from core.domain.plaintext import reason_of
-from core.domain.reasons import Because, Reason
-from core.domain.schedule import first_slot, rearmed_slot
-from core.domain.session import Phase, SessionRecord
-from core.domain.tick import cadence
-from core.errors import BeingDeleted, InvalidValue, OtherSession, Refused, UnknownLoop
-from core.loops.answers import LoopAnswer, when
-from core.loops.ending import cancel_runs, end_loop
-from core.loops.obstacles import in_the_way, unserved
-from core.loops.telling import tell
-from core.names import new_loop_id
+from core.base.clock import iso
+from core.base.errors import BeingDeleted, CoreError, InvalidValue, OtherSession, RecordUnreadable, Refused, UnknownLoop
+from core.base.failpoints import Effect, effect
+from core.base.names import new_loop_id
+from core.base.text import interval_text, parse_delay, reason_of
+from core.base.values import dataclass, replace
+from core.config.settings import DeclaredLoop, Settings
+from core.loops.transitions import cancel_runs, end_loop, tell
+from core.model.gate import HoldState, hold_state
+from core.model.loop import (
+    OPEN,
+    Asked,
+    Bounds,
+    Held,
+    Loop,
+    LoopStatus,
+    Mode,
+    Spec,
+    cadence,
+    first_slot,
+    rearmed_slot,
+    understood,
+)
+from core.model.reasons import Because, Reason
+from core.model.session import Phase, SessionRecord, Status
+from core.process.presence import running_service
 from core.session.sessions import definition_of
-from core.system import System
-from core.values import dataclass, replace
+from core.session.system import System
+
+
+@dataclass(frozen=True)
+class LoopAnswer:
+    """The loop that was asked about (None: a list), those of its session, and what was done in a sentence."""
+
+    loop: Loop | None
+    loops: tuple[Loop, ...]
+    said: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `{"loop", "loops", "said"}`."""
+        return {
+            "loop": loop_json(self.loop) if self.loop else None,
+            "loops": [loop_json(loop) for loop in self.loops],
+            "said": self.said,
+        }
+
+
+def loop_json(loop: Loop) -> Mapping[str, Any]:
+    """Return a loop with its fixed keys, times as ISO 8601 in UTC; null is what it has not."""
+    return {
+        "id": loop.id,
+        "session": loop.name,
+        "declared": loop.declared or None,
+        "mode": loop.mode.value,
+        "instruction": loop.instruction,
+        "interval": interval_text(loop.interval) if loop.interval else None,
+        "cron": loop.cron or None,
+        "timeZone": (loop.time_zone or "UTC") if loop.mode is Mode.CRON else None,
+        "keepAlive": loop.keep_alive,
+        "maxRuns": loop.max_runs,
+        "status": loop.status.value,
+        "held": loop.held.value if loop.held else None,
+        "runCount": loop.run_count,
+        "lastRunAt": iso(loop.last_run_at) if loop.last_run_at else None,
+        "lastResult": loop.last_result or None,
+        "lastError": loop.last_error or None,
+        "nextRunAt": iso(loop.next_run_at) if loop.next_run_at else None,
+        "reason": loop.reason or None,
+        "createdBy": loop.created_by,
+        "createdAt": iso(loop.created_at),
+    }
+
+
+def line_of(loop: Loop, now: datetime) -> str:
+    """Return a loop in one line for people: `loop_k3f9x2 every 5m, keep-alive: active, 3 runs, next 12:05:00 UTC`."""
+    alive = ", keep-alive" if loop.keep_alive else ""
+    runs = "1 run" if loop.run_count == 1 else f"{loop.run_count} runs"
+    return f"{loop.id} {cadence(loop)}{alive}: {state_text(loop, now)}, {runs}"
+
+
+def state_text(loop: Loop, now: datetime) -> str:
+    """Return where a loop stands: when it runs next, since when it is due, what holds it, why it ended.
+
+    One is due as long as its run before is not over: its session starts, or works.
+    """
+    if loop.status not in OPEN or loop.status is LoopStatus.PAUSED:
+        return f"{loop.status.value} ({loop.reason})" if loop.reason else loop.status.value
+    if loop.held is not None:
+        return f"held ({loop.held.value})"
+    if loop.next_run_at is None:
+        return "active, no next run is planned"
+    if loop.next_run_at <= now:
+        return f"active, due since {when(loop.next_run_at, now)}"
+    return f"active, next {when(loop.next_run_at, now)}"
+
+
+def when(moment: datetime, now: datetime) -> str:
+    """Return a time for people, with its day where that is another one."""
+    return f"{moment:%H:%M:%S} UTC" if moment.date() == now.date() else f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def unserved(system: System) -> str:
+    """Return what is amiss where nothing fires loops, "" where a service runs. Raises StoreBroken."""
+    if running_service(system.paths.service_lock) is not None:
+        return ""
+    return "; no service is running, which alone fires loops: `the-loop start`"
+
+
+def in_the_way(system: System, loop: Loop, unserved: str) -> str:
+    """Return the end of a sentence about an open loop, "" where nothing is in its way.
+
+    `unserved`: as above, from before the loop was changed, so that what cannot be told changes nothing.
+    """
+    if loop.status is LoopStatus.PAUSED:
+        return f", but it is paused{unserved}"
+    held = f", but it is held ({loop.held.value}) until that is over" if loop.held else ""
+    return f"{_of_session(loop, _record(system, loop)) or held}{unserved}"
+
+
+def _record(system: System, loop: Loop) -> SessionRecord | None:
+    try:
+        return system.records.read(loop.name)
+    except RecordUnreadable:
+        return None
+
+
+def _of_session(loop: Loop, record: SessionRecord | None) -> str:
+    if record is None or record.uid != loop.uid:
+        return ""
+    start = f"it waits for `the-loop standing start {record.name}`"
+    match hold_state(record):
+        case HoldState.PAUSED:
+            return f", but its session is paused: it waits for `the-loop standing resume {record.name}`"
+        case HoldState.STOPPED:
+            return f", but its session is stopped: {start}"
+        case HoldState.FAILED:
+            return f", but its session is held as failed: {start}"
+        case _:
+            return f", but its session is not running: {start}" if record.status is Status.STOPPED else ""
+
 
 LOOPS_AN_HOUR = 20  #: that an agent makes: each end of one is a note in its thread
 _HOUR = timedelta(hours=1)
@@ -368,3 +505,94 @@ def _soon(system: System, loop: Loop) -> str:
 
 def _count(loops: tuple[Loop, ...], what: str) -> str:
     return f"1 {what} loop" if len(loops) == 1 else f"{len(loops) or 'no'} {what} loops"
+
+
+ACTOR = "config"
+REMOVED = "its entry was removed from the configuration"
+CHANGED = "its entry in the configuration was changed, and another loop takes its place"
+_LOG = logging.getLogger(__name__)
+
+
+def carry_out(system: System, settings: Settings, record: SessionRecord) -> None:
+    """Make the session's declared loops those of `settings`, which may be newer than the system's own.
+
+    Done again it changes nothing. A loop for which there is no room is told of once, and made when there is some.
+    Raises StoreBroken.
+    """
+    if record.phase is Phase.DELETING:
+        return
+    declared = {entry.name: entry for entry in settings.standing.loops.get(record.name, ())}
+    present = _carried_out(system.loops.of_session(record.uid))
+    for name, loop in present.items():
+        if name not in declared:
+            _withdraw(system, loop, REMOVED)
+    for name, entry in declared.items():
+        digest, current = digest_of(entry), present.get(name)
+        if current is not None and current.digest == digest:
+            continue
+        if current is not None:
+            _withdraw(system, current, CHANGED)
+        _make(system, settings, record, entry, digest)
+
+
+def carry_out_first(system: System, record: SessionRecord) -> None:
+    """Make the declared loops of a session that has come up for the first time; trouble is logged, and no start's.
+
+    Later the service sees to them, with the configuration as it is then: one that starts a session may have read an
+    older one.
+    """
+    if record.name not in system.settings.standing.loops:
+        return
+    try:
+        if not _carried_out(system.loops.of_session(record.uid)):
+            with effect(Effect.START_LOOPS):
+                carry_out(system, system.settings, record)
+    except CoreError as error:
+        _LOG.warning("declared loops could not be made", extra={"session": record.name, "reason": str(error)})
+
+
+def digest_of(entry: DeclaredLoop) -> str:
+    """Return what changes when the entry does, its name apart; a key with its default counts as left out."""
+    defaults = entry._field_defaults
+    given = {key: value for key, value in entry._asdict().items() if key != "name" and value != defaults.get(key)}
+    return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _carried_out(loops: Sequence[Loop]) -> Mapping[str, Loop]:
+    """Return by name the loop of each entry that was carried out and not withdrawn since."""
+    return {loop.declared: loop for loop in loops if loop.declared and loop.digest}
+
+
+def _withdraw(system: System, loop: Loop, reason: str) -> None:
+    """End the loop, if it has not ended before, and forget that its entry was carried out."""
+    if loop.status in OPEN:
+        end_loop(system, loop, LoopStatus.STOPPED, reason, ACTOR, digest="")
+    else:
+        system.loops.change(loop, digest="")
+
+
+def _make(system: System, settings: Settings, record: SessionRecord, entry: DeclaredLoop, digest: str) -> None:
+    bounds = Bounds(settings.loops.min_interval, settings.loops.max_interval)
+    try:
+        spec = understood(Asked(*entry[1:]), bounds, system.clock.now())
+    except InvalidValue as error:  # valid when the file was read: a time zone that has gone from the machine since
+        _tell_unmade(system, record, entry, digest, error.message, error.remedy)
+        return
+    loop = new_loop(system, record, spec, ACTOR, entry.name, digest)
+    if not system.loops.add(loop, settings.loops.max_open_per_session):
+        remedy = f"stop one, which `the-loop loop list {record.name}` shows; then it is made"
+        _tell_unmade(system, record, entry, digest, "loops.maxOpenPerSession are open", remedy)
+        return
+    tell(system, "loop.created", loop, actor=ACTOR, detail=f"{entry.name}: {cadence(loop)}")
+    system.poke()
+
+
+def _tell_unmade(
+    system: System, record: SessionRecord, entry: DeclaredLoop, digest: str, reason: str, remedy: str
+) -> None:
+    """Tell once, for this entry and this life of the session, that its loop is not there."""
+    with system.database.transaction(durable=False):
+        if not system.database.ingested(record.instance_id or record.uid, f"loop:{entry.name}:{digest}"):
+            return
+        said = f"its declared loop {entry.name} could not be made: {reason}"
+        system.events.emit("loop.failed", level="warning", name=record.name, actor=ACTOR, reason=said, detail=remedy)

@@ -1,13 +1,27 @@
-"""Whether a service runs: it holds a flock on one file while it lives, so a crash cannot leave a lie behind."""
+"""Whether a service runs: it holds a flock on one file while it lives, so a crash cannot leave a lie behind.
+
+The FIFO that wakes the service: one byte says that there is something to look at. Nobody ever waits for a reader.
+
+How the service's connections to the outside stand, for whoever asks it.
+
+Whose process this is, by name.
+"""
 
 import fcntl
 import os
+import pwd
+import select
+import stat
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
-from core.clock import Clock, Deadline, SystemClock
-from core.errors import Refused, StoreBroken
-from core.plainfiles import open_plain
-from core.store.files import broken
+from core.base.clock import Clock, Deadline, SystemClock
+from core.base.errors import Refused, StoreBroken
+from core.base.files import broken, open_plain
+from core.model.reasons import Reason
+from core.model.rows import ServiceRow
+from core.model.texts import text
 
 _ASKERS_SECONDS = 2.0
 _ASKER_SECONDS = 0.001
@@ -96,3 +110,100 @@ class ServiceLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+class Poke:
+    """One FIFO; any process writes, the service reads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def send(self) -> None:
+        """Wake the service if one listens; without one this does nothing, since it looks by itself when it starts."""
+        try:
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return  # ENOENT: never served here; ENXIO: nobody listens
+        try:
+            os.write(descriptor, b".")
+        except OSError:
+            return  # full: the reader is awake already
+        finally:
+            os.close(descriptor)
+
+    def open(self) -> None:
+        """Make the FIFO and open it for reading. Raises StoreBroken."""
+        try:
+            if not self._path.exists() or not stat.S_ISFIFO(self._path.stat().st_mode):
+                self._path.unlink(missing_ok=True)
+                os.mkfifo(self._path, 0o600)
+            # Read and write: a FIFO without a writer would be at its end for ever.
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise StoreBroken(
+                f"cannot make the FIFO {self._path}: {error.strerror}", "put state.root on a local disk"
+            ) from error
+
+    def wait(self, seconds: float) -> bool:
+        """Return True as soon as somebody poked, False after that many seconds."""
+        if self._descriptor is None:
+            raise ValueError("the FIFO is not open")
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        if not poll.poll(1000 * seconds):
+            return False
+        os.read(self._descriptor, 4096)
+        return True
+
+    def close(self) -> None:
+        """Close our end."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+class Connections:
+    """How each connection to the outside stands, for `status`. Written by who keeps it, read by anybody."""
+
+    def __init__(self, kinds: Sequence[str]) -> None:
+        self._lock = threading.Lock()
+        reason, pid = Reason.NOT_CONNECTED_YET, os.getpid()
+        self._rows = {kind: ServiceRow(kind, False, pid, text(reason), reason.value) for kind in kinds}
+        self._shut: dict[str, str] = {}
+
+    def set(self, kind: str, up: bool, detail: str) -> bool:
+        """Store the state and tell whether it changed from up to down or back. What comes up is not shut out."""
+        with self._lock:
+            if up:
+                self._shut.pop(kind, None)
+            before = self._rows.get(kind)
+            self._rows[kind] = ServiceRow(kind, up, os.getpid(), detail)
+            return before is None or before.running != up
+
+    def shut_out(self, kind: str, problem: str) -> None:
+        """Show the connection as down for what keeps its posts back, however it reads; "": nothing does any more."""
+        with self._lock:
+            self._shut[kind] = problem
+
+    def rows(self) -> tuple[ServiceRow, ...]:
+        """Return one row a connection."""
+        with self._lock:
+            return tuple(
+                ServiceRow(row.name, False, row.pid, problem) if (problem := self._shut.get(row.name)) else row
+                for row in self._rows.values()
+            )
+
+
+_VARIABLES = ("LOGNAME", "USER", "LNAME", "USERNAME")  #: where `getpass.getuser` looks, which imports the terminal
+
+
+def user_name() -> str:
+    """Return the name of the user of this process, its uid where it has none."""
+    named = next((name for variable in _VARIABLES if (name := os.environ.get(variable))), None)
+    if named is not None:
+        return named
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

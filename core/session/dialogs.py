@@ -1,4 +1,6 @@
-"""The marker of an open dialog, which the hook reporter keeps, and when it stands there for nothing.
+"""What a start of a session would run into: a dialog that a person has to answer, settings that make it mute.
+
+The marker of an open dialog, which the hook reporter keeps, and when it stands there for nothing.
 
 No hook tells of an Enter or an Escape in a dialog (Claude Code 2.1.197): the former is known once the tool is over, the
 latter never. The harness's second source tells of both; measured, it says `waiting` within 0.15 s of the marker, and
@@ -9,11 +11,35 @@ import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from core.domain.activity import ASKING_STATES
-from core.domain.asking import MAIN
-from core.domain.harness import Opinion
-from core.plainfiles import read_plain
-from core.store.files import broken, remove_file
+from core.base.errors import UnsupportedHarness
+from core.base.files import broken, read_plain, remove_file
+from core.model.activity import ASKING_STATES
+from core.model.asking import MAIN
+from core.model.harness import Opinion
+from core.session.sessions import Known, every_session, resolve
+from core.session.system import System
+
+
+def trouble_ahead(system: System, known: Known) -> str:
+    """Return what the session's next start would stand at, or what would keep it from telling what it does.
+
+    With the remedy; "" where nothing is known. Of a harness that cannot be had nothing is told here: its start refuses
+    it, and says why.
+    """
+    resolved = resolve(known.definition, system.settings)
+    try:
+        harness = system.harnesses.get(resolved.harness)
+    except UnsupportedHarness:
+        return ""
+    told = (harness.dialog_ahead(resolved.cwd, resolved.args), harness.silence_ahead(resolved.cwd, resolved.args))
+    return "; ".join(text for text in told if text)
+
+
+def troubles_ahead(system: System) -> tuple[str, ...]:
+    """Return the same of every session, with its name."""
+    told = ((known.name, trouble_ahead(system, known)) for known in every_session(system.settings, system.records))
+    return tuple(f"{name}: {trouble}" for name, trouble in told if trouble)
+
 
 SETTLED = timedelta(seconds=0.5)  #: a word of the second source that has stood for so long is no passing one
 LEFT = timedelta(seconds=5)  #: a harness that is between turns shows a dialog long before

@@ -1,26 +1,154 @@
-"""What a start writes for the pane: folders, brief, launcher, tools."""
+"""What a start writes for the pane: folders, brief, launcher, tools.
 
+Which variables a session's program was given, and which of them a start by this process would give it otherwise.
+
+Asked by every command that lists sessions, so nothing heavy is imported here.
+
+A session's folder as its harness's adapter sees it, and the small files in it by which the session is held.
+
+They concern a program that lives: after a crash of the machine none does, so that they are not synced to the disk.
+Every command that speaks to a session looks here, so nothing heavy is imported.
+
+The token by which the agent of a session is known to its tools.
+
+It is made anew before each pane, lies in a private file of the session's folder, and is good for that one instance
+of that one generation: a restart, a stop and a delete make it void, whatever of it is left anywhere.
+
+Files that came with messages: kept in the session's folder, then named in the message's text.
+
+The message is committed before any file is fetched, and waits; a process that dies in between leaves it waiting, and
+the next one fetches again.
+
+Which conversation a session's next start takes up, by the word of the harness to which it belongs.
+"""
+
+from __future__ import annotations
+
+import hmac
 import json
+import secrets
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from core.base.environment import chosen, differences, fingerprints
+from core.base.errors import CoreError, InvalidValue, Refused, UnknownMessage, UnsupportedHarness
+from core.base.files import (
+    broken,
+    is_file,
+    is_there,
+    open_plain,
+    own_folder,
+    private_folder,
+    read_plain,
+    read_token,
+    remove_file,
+    write_private,
+)
+from core.base.names import INSTANCE_VARIABLE, new_message_id
+from core.base.paths import StatePaths
+from core.base.values import dataclass, replace
 from core.clients import toolbridge
-from core.domain.directive import Grant, compose_pointer
-from core.domain.harness import TOOL_LIST, TOOL_SERVER, Launch, SessionContext
-from core.domain.session import Definition, SessionRecord
-from core.domain.tools import SERVER
-from core.domain.toolspecs import EVERY_TOOL, INSTRUCTIONS, tools_for
-from core.environment import fingerprints
-from core.errors import InvalidValue
-from core.paths import StatePaths
-from core.plainfiles import read_plain
-from core.secretnames import secret_variables as secret_variables
-from core.session.credentials import mint_token
-from core.session.given import GIVEN
-from core.session.sessions import Resolved
-from core.store.files import broken, own_folder, write_private
+from core.config.settings import secret_variables
+from core.model.directive import Grant, compose_pointer
+from core.model.harness import TOOL_LIST, TOOL_SERVER, Harness, Launch, SessionContext
+from core.model.message import WAITING, Fetched, MessageState, safe_name, shown_name, told
+from core.model.posts import NewPost, OutboundKind
+from core.model.reasons import Reason
+from core.model.session import (
+    Candidate,
+    Definition,
+    HoldKind,
+    Phase,
+    SessionRecord,
+    Status,
+    begun,
+    candidates,
+    had_turn,
+    taken_up,
+)
+from core.model.tools import EVERY_TOOL, INSTRUCTIONS, SERVER, tools_for
+from core.session.sessions import Resolved, record_of_instance, resolve_record
+from core.session.system import System
+
+if TYPE_CHECKING:
+    from core.config.settings import Settings
+
+
+_BYTES = 32
+_ENDING = frozenset({Phase.STOPPING, Phase.DELETING})
+_ENDED = frozenset({HoldKind.STOPPED, HoldKind.FAILED})
+
+
+class BadToken(CoreError):
+    """A caller's token is not that of a session that runs now."""
+
+    code = "unauthorized"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the token is none of a session that runs now",
+            "a session's token is in the file `mcp-token` of its folder, is made anew at each start, and ends with the "
+            "session; connect again",
+        )
+
+
+def mint_token(paths: StatePaths, record: SessionRecord) -> Path:
+    """Write a new token for the record's instance, and return its file. Raises StoreBroken."""
+    path = paths.agent_token(record.uid)
+    write_private(path, f"{_owner(record)}.{secrets.token_urlsafe(_BYTES)}\n".encode())
+    return path
+
+
+def drop_token(paths: StatePaths, uid: str) -> None:
+    """Remove the session's token. Raises StoreBroken."""
+    remove_file(paths.agent_token(uid))
+
+
+def session_of_token(system: System, token: str) -> SessionRecord:
+    """Return the session whose agent carries the token. Raises BadToken, StoreBroken."""
+    record = record_of_instance(system, token.partition(".")[0])
+    if record is None or record.status is not Status.RUNNING or record.phase in _ENDING:
+        raise BadToken
+    if record.hold is not None and record.hold.kind in _ENDED:
+        raise BadToken
+    kept = read_token(system.paths.agent_token(record.uid)) or ""
+    if not hmac.compare_digest(kept.encode(), token.encode("utf-8", "replace")):
+        raise BadToken
+    if not kept.startswith(f"{_owner(record)}."):
+        raise BadToken
+    return record
+
+
+def _owner(record: SessionRecord) -> str:
+    return f"{record.instance_id}.{record.generation}"
+
+
+_MOST_BYTES = 1 << 20
+GIVEN = "environment"  #: in a session's folder: its program's variables, by name, with their fingerprints
+
+
+def fingerprints_now(settings: Settings, environ: Mapping[str, str]) -> Mapping[str, str] | None:
+    """Return what a start by this process would give; None inside of a session, whose agent starts nothing."""
+    if INSTANCE_VARIABLE in environ:
+        return None
+    return fingerprints(chosen(environ, secret_variables(settings, environ)))
+
+
+def given_otherwise(paths: StatePaths, uid: str, now: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the variables that a start would change, be it to another value, to one, or to none.
+
+    () where nobody noted what the program was given: an earlier release started it.
+    """
+    try:
+        with open_plain(paths.session(uid) / GIVEN) as stream:
+            before = json.loads(stream.read(_MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return ()
+    return differences(before, now) if isinstance(before, dict) else ()
+
 
 LONGEST_BRIEF = 1 << 20  #: bytes
 _BREAKS_NO_ROW = r"\033[?7l"  #: DECAWM off: what is written beyond the last column stays in its row
@@ -190,3 +318,229 @@ def boot_argument(context: SessionContext, prompt: str, marker: str, limit: int)
     path = context.folder / "boot-prompt.md"
     write_private(path, prompt.encode())
     return compose_pointer(str(path), marker)
+
+
+HOLD, ASKING, TOOL = "hold", "asking", "tool"
+INPUT_LINE = "input-line"  #: there once the instance's input line was seen on its screen
+REPORTER = "report"  #: the program that the hooks run
+
+
+def context_of(
+    paths: StatePaths, record: SessionRecord, resolved: Resolved, instance: str, conversation: str | None = None
+) -> SessionContext:
+    """Return the instance as the harness's adapter sees it; `conversation`: in another than that of the latest pane."""
+    return SessionContext(
+        name=record.name,
+        uid=record.uid,
+        instance=instance,
+        cwd=resolved.cwd,
+        folder=paths.session(record.uid),
+        spool=paths.spool_of(instance),
+        poke=paths.poke,
+        args=resolved.args,
+        session_id=conversation or record.conversation,
+    )
+
+
+def set_hold_file(paths: StatePaths, uid: str) -> None:
+    """Make the file that blocks turns born inside the harness. Raises StoreBroken."""
+    own_folder(paths.session(uid))
+    write_private(paths.session(uid) / HOLD, b"", durable=False)
+
+
+def has_hold_file(paths: StatePaths, uid: str) -> bool:
+    """Tell whether that file is there. Raises StoreBroken."""
+    return is_file(paths.session(uid) / HOLD)
+
+
+def clear_hold_file(paths: StatePaths, uid: str) -> None:
+    """Remove that file. Raises StoreBroken."""
+    remove_file(paths.session(uid) / HOLD, durable=False)
+
+
+def check_files(paths: StatePaths, name: str, uid: str) -> None:
+    """Raise StoreBroken where something else stands in the place of a file without which no message is moved."""
+    for path in (paths.locks / name, paths.session(uid) / HOLD, paths.session(uid) / ASKING):
+        is_file(path)
+
+
+def note_input_line(paths: StatePaths, uid: str) -> None:
+    """Note that the live instance's input line was seen. Raises StoreBroken."""
+    write_private(paths.session(uid) / INPUT_LINE, b"", durable=False)
+
+
+def has_input_line(paths: StatePaths, uid: str) -> bool:
+    """Return whether it was. Raises StoreBroken."""
+    return is_there(paths.session(uid) / INPUT_LINE)
+
+
+def clear_flags(paths: StatePaths, uid: str, *, held: bool) -> None:
+    """Remove what an earlier instance left, and `hold` where nothing holds it. Raises StoreBroken."""
+    for name in (ASKING, TOOL, INPUT_LINE, *(() if held else (HOLD,))):
+        remove_file(paths.session(uid) / name, durable=False)
+
+
+FOLDER = "files"  #: in the session's folder, one folder a message
+
+
+def keep_file(system: System, message_id: str, position: int, name: str, data: bytes) -> str:
+    """Write a file (0600) under a name that the chat's cannot harm, and return its path. Raises StoreBroken."""
+    row = system.inbox.get(message_id)
+    if row is None:
+        raise UnknownMessage(message_id)
+    if row.state not in WAITING:
+        raise Refused(f"message {message_id} waits for no files: it is {row.state.value}", "nothing is to be done")
+    path = system.paths.session(row.message.uid) / FOLDER / message_id / safe_name(name, position)
+    private_folder(path.parent)
+    write_private(path, data)
+    return str(path)
+
+
+def fetched(system: System, message_id: str, files: Sequence[Fetched]) -> None:
+    """Let the message go on, its text naming each file or why it is missing; done again it changes nothing.
+
+    A file that is missing is told in the thread, too. Raises StoreBroken.
+    """
+    lines = told(files)
+    with system.database.transaction(durable=True):
+        if not system.inbox.tell_files(message_id, lines):
+            return
+        row = system.inbox.get(message_id)
+        if row is None or row.state not in WAITING:
+            return
+        text = "\n".join(filter(None, (row.message.text, lines)))
+        try:
+            edited = system.inbox.edit(row, text)
+            why = None if edited.reason is Reason.FETCHING else edited.because
+            system.inbox.advance(edited, MessageState.QUEUED, why)
+        except Refused:
+            return  # cancelled by another process meanwhile
+        missing = [file for file in files if file.problem]
+        address = row.message.address
+        if missing and address is not None:
+            system.outbox.add([_note(row.message.uid, row.message.name, address.channel, address.thread, missing,
+                                     address.channel_kind, message_id)])  # fmt: skip
+    system.poke()
+
+
+def _note(
+    uid: str, name: str, channel: str, thread: str, missing: Sequence[Fetched], kind: str, message_id: str
+) -> NewPost:
+    told = "; ".join(f"{shown_name(file.attachment)}: {file.problem}" for file in missing)
+    return NewPost(
+        id=f"p-files-{new_message_id()}",
+        key=f"files:{message_id}",
+        kind=OutboundKind.NOTE,
+        uid=uid,
+        name=name,
+        channel_kind=kind,
+        text=f"`{name}` does not get all of your message. What could not be read: {told}. The rest of it goes in.",
+        channel=channel,
+        thread=thread,
+        about=message_id,
+    )
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The record whose next pane is in this conversation, which is resumed or begun anew."""
+
+    record: SessionRecord
+    resumed: bool
+    returned: bool = False  #: resumed once more, after one that was begun in its place and has had no turn
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Take `resumed` up, or begin anew in the place of `lost` for that reason."""
+
+    resumed: Candidate | None = None
+    lost: Candidate | None = None  #: None: nothing had been said
+    reason: str = ""
+
+
+def settled_conversation(system: System, record: SessionRecord) -> SessionRecord:
+    """Return the record with its latest pane's conversation as the session's, if that has had a turn.
+
+    Raises TrustFailed where its harness's own record cannot be read.
+    """
+    if record.fresh is None:
+        return record
+    resolved = resolve_record(record, system.settings)
+    try:
+        harness = system.harnesses.get(resolved.harness)
+    except UnsupportedHarness:
+        return record  # nobody can tell; what went before it is kept
+    answered = harness.answered(context_of(system.paths, record, resolved, record.instance_id or ""))
+    return had_turn(record) if answered else record
+
+
+def came_up(system: System, record: SessionRecord) -> SessionRecord:
+    """Return the record of a pane that is up: a harness that cannot tell of turns has its conversation from now on."""
+    if record.fresh is None:
+        return record
+    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
+    return record if harness.traits.evidence else had_turn(record)
+
+
+def take_conversation(
+    system: System, record: SessionRecord, resolved: Resolved, harness: Harness, actor: str, gave_up: str
+) -> Taken:
+    """Return the record with the conversation that its next pane is in, and tell where an old one is not taken up.
+
+    `gave_up`: how the harness ended when it was to resume it, "" where it was not asked yet. Raises TrustFailed.
+    """
+    before, now = settled_conversation(system, record), system.clock.now()
+    choice = _choose(system, before, resolved, harness)
+    if gave_up and choice.resumed is not None:
+        choice = _Choice(lost=choice.resumed, reason=f"its program ended instead of taking it up ({gave_up})")
+    if choice.resumed is not None:
+        after = taken_up(before, choice.resumed, resolve_record(before, system.settings).harness, now)
+        returned = before.fresh is not None and after.fresh is None
+        return Taken(replace(after, harness_in_use=resolved.harness), resumed=True, returned=returned)
+    if choice.lost is not None:
+        _say_lost(system, before, choice.lost, choice.reason, actor)
+    after = begun(before, harness.new_session_id(), choice.lost, choice.reason, now, keeps=bool(gave_up))
+    return Taken(replace(after, harness_in_use=resolved.harness), resumed=False)
+
+
+def _choose(system: System, record: SessionRecord, resolved: Resolved, harness: Harness) -> _Choice:
+    """Return which of the record's conversations this harness can resume, or why it can resume none.
+
+    One that has had no turn is tried where the harness's own records may hold what was said to it.
+    """
+    refused: _Choice | None = None
+    for candidate in candidates(record, resolve_record(record, system.settings).harness):
+        if not (candidate.had_turn or harness.traits.evidence):
+            continue
+        reason = _obstacle(system, record, resolved, harness, candidate)
+        if not reason:
+            return _Choice(resumed=candidate)
+        refused = refused or _Choice(lost=candidate if candidate.had_turn else None, reason=reason)
+    return refused or _Choice()
+
+
+def _obstacle(system: System, record: SessionRecord, resolved: Resolved, harness: Harness, candidate: Candidate) -> str:
+    if not system.settings.routing.tmux.resume_on_respawn:
+        return "routing.tmux.resumeOnRespawn is false"
+    if candidate.harness != resolved.harness:
+        return f"its harness is {resolved.harness} now, and was {candidate.harness}"
+    context = context_of(system.paths, record, resolved, record.instance_id or "", candidate.id)
+    if harness.resumable(context):
+        return ""
+    before = resolve_record(record, system.settings).cwd
+    moved = f", and its cwd was {before}" if before != resolved.cwd else ""
+    return harness.missing(context) + moved
+
+
+def _say_lost(system: System, record: SessionRecord, lost: Candidate, reason: str, actor: str) -> None:
+    system.events.emit(
+        "standing.resume_failed",
+        level="warning",
+        name=record.name,
+        actor=actor,
+        instance=record.instance_id,
+        generation=record.generation,
+        reason=f"{reason}; the old id was {lost.id}",
+        detail=lost.id,
+    )

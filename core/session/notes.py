@@ -1,21 +1,44 @@
-"""What a message's sender is told in the thread that it came from: one note for all that share a reason."""
+"""What a message's sender is told in the thread that it came from: one note for all that share a reason.
+
+Notes about messages that waited or were in doubt, once these are so no more: edited to what is true, or left out.
+
+By what is stored alone, so that nothing is missed and nothing doubled, whenever a process was killed. For the one
+thread that posts: what it leaves out it has not sent.
+
+What a thread hears of a post that it will never get: that it is missing, why, and where its text stands.
+
+What is said in the place of buttons where no press arrives: the commands that do the same.
+
+How much one agent may write to another: so much an hour, and never on and on without a person.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from core.domain.binding import CHANNEL
-from core.domain.buttons import Button, Press
-from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
-from core.domain.reasons import Because, Reason, Remedy
-from core.domain.texts import text
-from core.session.steering import chat_of
-from core.system import System
-from core.values import dataclass, replace
+from core.base.clock import iso
+from core.base.errors import InvalidValue, RecordUnreadable, Refused, StoreBroken
+from core.base.files import private_folder, write_private
+from core.base.redaction import Redactor
+from core.base.values import dataclass, replace
+from core.model.asking import Button, Press
+from core.model.framing import AGENT_WAY
+from core.model.message import IN_FLIGHT, WAITING, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.model.posts import MOVED, NewPost, NoteWait, OutboundKind, OutboxRow, PostState
+from core.model.reasons import Because, Reason, Remedy
+from core.model.session import CHANNEL, SessionRecord
+from core.model.texts import text
+from core.session.sessions import Unforeseen, apart, chat_of
+from core.session.system import System
 
 if TYPE_CHECKING:
-    from core.ports import NewPost, NoteStand
+    from core.model.posts import NewPost, NoteStand
+
 
 AGAIN = frozenset({MessageState.UNKNOWN, MessageState.EXPIRED, MessageState.REFUSED, MessageState.CANCELLED})
 #: why a message is refused that a start would help
@@ -95,7 +118,7 @@ def note_for(system: System, row: InboxRow, state: MessageState, because: Becaus
     else:
         told = _begun(message.id, group, int(system.clock.now().timestamp() * 1_000_000))
     if state in (MessageState.QUEUED, MessageState.UNKNOWN):
-        from core.ports import NoteWait
+        from core.model.posts import NoteWait
 
         doubtful = state is MessageState.UNKNOWN
         system.outbox.note_wait(told.id, NoteWait(message.id, why, remedy, doubtful=doubtful))
@@ -132,7 +155,7 @@ def _group(uid: str, address: ReplyAddress, state: MessageState, because: Becaus
 def _begun(first: str, group: str, at: int) -> Told:
     import hashlib  # loads OpenSSL
 
-    from core.ports import NoteStand
+    from core.model.posts import NoteStand
 
     short = hashlib.sha256(group.encode()).hexdigest()[:8]  # it may be told of otherwise at the very same moment
     return Told(f"p-note-{first}-{short}-{at}", first, NoteStand(group, at, 0, 1), (first,))
@@ -197,7 +220,7 @@ def post_of(
     message: NewMessage, address: ReplyAddress, told: Told, text: str, buttons: tuple[Button, ...] = ()
 ) -> NewPost:
     """Return the post of a note, or its next edit."""
-    from core.ports import NewPost, OutboundKind
+    from core.model.posts import NewPost, OutboundKind
 
     post_id = f"{told.id}-{told.stand.edits}" if told.stand.edits else told.id
     return NewPost(
@@ -241,3 +264,240 @@ def buttons_of(target: str, first: str, count: int, state: MessageState, reason:
     elif state in AGAIN or state is MessageState.CONFIRMED:
         offered = (again,)
     return tuple(button for button in offered if button.target)
+
+
+_OPEN = WAITING | IN_FLIGHT
+_ELSEWHERE, _FORGOTTEN = "waiting for something else now", "over"
+_WENT_IN = "in"
+_ENDED = {
+    MessageState.SUBMITTED: _WENT_IN,
+    MessageState.ACCEPTED: _WENT_IN,
+    MessageState.CONFIRMED: _WENT_IN,
+    MessageState.UNKNOWN: "perhaps in, which nobody can tell",
+    MessageState.REFUSED: "not delivered",
+    MessageState.EXPIRED: "expired",
+    MessageState.CANCELLED: "cancelled",
+    MessageState.FAILED: "not delivered",
+}
+
+
+def mend_notes(system: System, channel_kind: str) -> None:
+    """Bring the chat's notes about what waits up to date. Raises StoreBroken."""
+    if not system.outbox.outdated_notes(channel_kind):
+        return
+    with system.database.transaction(durable=False):
+        for note in system.outbox.outdated_notes(channel_kind):  # asked again: a press may have seen to one since
+            posted = system.outbox.get(note)
+            name = posted.post.name if posted is not None else note
+            with suppress(Unforeseen), apart(system.events, name), system.database.transaction(durable=False):
+                _mend(system, note, posted)
+
+
+def _mend(system: System, note: str, posted: OutboxRow | None) -> None:
+    waits = []
+    for wait in system.outbox.waits_in(note):
+        ended = _how(wait, system.inbox.get(wait.message))
+        if ended != wait.ended:
+            system.outbox.end_wait(note, wait.message, ended)
+        waits.append(replace(wait, ended=ended))
+    over = all(wait.ended for wait in waits)
+    if over or posted is None:
+        system.outbox.forget_waits(note, [wait.message for wait in waits])
+    if posted is None or posted.state in (PostState.FAILED, PostState.SKIPPED):
+        return
+    if over and posted.state is PostState.PENDING:
+        system.outbox.advance(posted, PostState.SKIPPED, because=Because(Reason.OVER_BEFORE))
+    else:
+        _edit(system, posted, waits)
+
+
+def _how(wait: NoteWait, row: InboxRow | None) -> str:
+    """Return how a message's waiting or doubt ended; "" while it waits, is on its way in, or nobody can tell."""
+    if wait.ended == MOVED:
+        return _ELSEWHERE
+    if wait.ended:
+        return wait.ended
+    if row is None:
+        return _FORGOTTEN
+    if row.state is MessageState.UNKNOWN if wait.doubtful else row.state in _OPEN and not row.final:
+        return ""
+    return _ENDED[row.state]
+
+
+def _edit(system: System, posted: OutboxRow, waits: Sequence[NoteWait]) -> None:
+    """Commit the note's next edit: about those that still wait, or what became of all."""
+    told = latest_of(system, posted.post.note.group) if posted.post.note is not None else None
+    waiting = tuple(wait.message for wait in waits if not wait.ended)
+    row = system.inbox.get(waiting[0] if waiting else waits[0].message)
+    address = told_in(system, row) if row is not None else None
+    if told is None or row is None or address is None:
+        return
+    told = told.edited(waiting, len(waiting))
+    message, wait = row.message, waits[0]
+    if waiting:
+        state = MessageState.UNKNOWN if wait.doubtful else MessageState.QUEUED
+        text, buttons = words_of(system, row, state, wait.because, wait.remedy, told)
+        post = post_of(message, address, told, text, buttons)
+    else:
+        post = post_of(message, address, told, _over(message, waits))
+    system.outbox.add([post])
+
+
+def _over(message: NewMessage, waits: Sequence[NoteWait]) -> str:
+    wait = waits[0]
+    if len(waits) == 1:
+        was = "was in doubt" if wait.doubtful else "waited"
+        return f"{subject_of(message)} {was}: {wait.because.text}. It is {wait.ended}."
+    were = "were in doubt" if wait.doubtful else "waited"
+    counted = Counter(wait.ended for wait in waits)
+    how = ", ".join(f"{number} {ended}" for ended, number in counted.items()) if len(counted) > 1 else wait.ended
+    return f"{len(waits)} messages to `{message.name}` {were}: {wait.because.text}. They are {how}."
+
+
+def attach_of(name: str) -> str:
+    """Return the command by which a person answers at a session's terminal."""
+    return f"`the-loop standing attach {name} --write`"
+
+
+def without_buttons(post: NewPost, exact: Callable[[str], str], *, replies: bool) -> NewPost:
+    """Return a post without its buttons and with a line that says how to do what they would have done.
+
+    What the text says already is not said again; the options of a question stand in it. `exact` makes commands such
+    that they can be typed; `replies` tells whether what is written in the thread is read.
+    """
+    found = dict.fromkeys(exact(way) for button in post.buttons for way in _ways(button, post.name, replies))
+    ways = [way for way in found if "`" not in way or way[way.index("`") :] not in post.text]
+    told = f"\nThere are no buttons here. {'; '.join(ways)}." if ways else ""
+    return replace(post, buttons=(), text=post.text + told)
+
+
+def _ways(button: Button, name: str, replies: bool) -> Iterator[str]:
+    match button.press:
+        case Press.ALLOW | Press.DENY | Press.CHOOSE:
+            yield f"Answer it at its terminal: {attach_of(name)}"
+        case Press.CANCEL | Press.CONFIRM if " " in button.target:
+            yield f"One by one: `the-loop standing queue {name}` lists them"
+        case Press.CANCEL:
+            yield f"To cancel it: `the-loop standing cancel {button.target}`"
+        case Press.CONFIRM:
+            yield f"To send it: `the-loop standing confirm {button.target}`"
+        case Press.INTERRUPT:
+            yield f"To end the turn: `the-loop standing interrupt {name}`"
+        case Press.START | Press.START_AND_SEND:
+            yield f"To start it: `the-loop standing start {name}`"
+        case Press.SCREEN:
+            yield f"To look at its terminal: `the-loop standing screen {name}`"
+        case Press.OPTION | Press.SEND_AGAIN:
+            pass
+    if button.press in (Press.SEND_AGAIN, Press.START_AND_SEND):
+        say = f"`the-loop standing say {name} --text TEXT`"
+        yield "To send it again: write it here again" if replies else f"To send it again: {say}"
+
+
+UNSENT = "unsent"  #: folder of a session: what could not be posted
+_UNSENT_WHAT = {
+    OutboundKind.ANSWER: "An answer of `{name}` could not be posted",
+    OutboundKind.PART: "An answer of `{name}` could not be posted",
+    OutboundKind.FILE: "The rest of an answer of `{name}` could not be attached",
+    OutboundKind.POST: "A post of `{name}` could not be posted",
+    OutboundKind.ATTACHMENT: "The file `{file}` could not be attached",
+    OutboundKind.REQUEST: "A request of `{name}` could not be shown",
+}
+
+
+def note_unsent(system: System, redactor: Redactor, row: OutboxRow, reason: str) -> NewPost | None:
+    """Return the note about a post that failed for good, its text kept as a file; None where nobody misses it.
+
+    What we say ourselves is not told of: a note about a note would have no end. One note for all parts of an answer.
+    """
+    post = row.post
+    if post.kind not in _UNSENT_WHAT or post.edits:
+        return None
+    whole = system.outbox.whole(row)
+    what = _UNSENT_WHAT[post.kind].format(
+        name=post.name, file=redactor.redact(PurePath(post.path).name).replace("`", "'")
+    )
+    return NewPost(
+        id=f"p-unsent-{whole.seq}",
+        key=f"unsent:{whole.post.id}",
+        kind=OutboundKind.NOTE,
+        uid=post.uid,
+        name=post.name,
+        channel_kind=post.channel_kind,
+        text=f"{what}: {reason.rstrip('.')}. {_where(system, redactor, post.kind, whole)}.",
+        channel=post.channel,
+        thread=post.thread,
+        about=whole.post.id,
+    )
+
+
+def _where(system: System, redactor: Redactor, kind: OutboundKind, whole: OutboxRow) -> str:
+    if kind is OutboundKind.ATTACHMENT:
+        return "It still lies where it was posted from"
+    if kind is OutboundKind.REQUEST:
+        return f"To do: answer it at its terminal, {attach_of(whole.post.name)}"
+    folder = system.paths.session(whole.post.uid) / UNSENT
+    path = folder / f"{iso(system.clock.now())[:19].replace(':', '')}-{whole.seq}.md"
+    try:
+        private_folder(folder)
+        write_private(path, redactor.redact(whole.post.text).encode())
+    except StoreBroken as error:
+        return f"Its text could not be kept either ({error}); it stands in the session's terminal"
+    return f"The whole text is in `{path}`"
+
+
+SAYS_AN_HOUR = 30  #: messages of one session to others
+LONGEST_CHAIN = 20  #: messages of agents that lead to one another
+_HOUR = timedelta(hours=1)
+
+
+def admit(system: System, message: NewMessage) -> None:
+    """Let an agent's message through and count it. Part of the open transaction that commits it.
+
+    Raises InvalidValue for one to itself; Refused where its session has written too often, or where it and others
+    answer one another without end.
+    """
+    sender = _sender(system, message)
+    if sender is None:
+        raise Refused("this process belongs to no session that runs now", "only a running session speaks")
+    if sender.uid == message.uid:
+        raise InvalidValue(f"{message.name} is you", "say it in your answer, or name another session")
+    now = system.clock.now()
+    if chain(system, sender.uid, now) >= LONGEST_CHAIN:
+        raise Refused(
+            f"the message was not taken: {LONGEST_CHAIN} messages of agents have led to one another, with no word of a "
+            "person or of a loop between them",
+            "end your turn and say what there is to decide; the next message of a person begins anew",
+        )
+    if not system.requests.spoke(sender.uid, now, now - _HOUR, SAYS_AN_HOUR, "say"):
+        raise Refused(
+            f"the message was not taken: {sender.name} has written to other sessions {SAYS_AN_HOUR} times within the "
+            "last hour, which is all it may",
+            "gather what there is to say, and say it later",
+        )
+
+
+def chain(system: System, uid: str, now: datetime) -> int:
+    """Return how many messages of agents led to what the session does now, counted up to LONGEST_CHAIN.
+
+    Each is the latest that its sender had taken before it wrote. What somebody typed into a terminal is in no inbox,
+    so it ends no chain.
+    """
+    count, before = 0, now
+    while count < LONGEST_CHAIN:
+        row = system.inbox.last_taken(uid, before)
+        if row is None or row.message.via != AGENT_WAY:
+            return count
+        count += 1
+        sender = _sender(system, row.message)
+        if sender is None:
+            return count
+        uid, before = sender.uid, row.message.created_at
+    return count
+
+
+def _sender(system: System, message: NewMessage) -> SessionRecord | None:
+    try:
+        return system.records.read(message.actor.partition(":")[2])
+    except RecordUnreadable:
+        return None

@@ -1,22 +1,48 @@
-"""The one seam that answers "what is this session": declared in the configuration, else recorded, else unknown."""
+"""The one seam that answers "what is this session": declared in the configuration, else recorded, else unknown.
+
+Who may steer a session: the channel's allow-list, narrowed by the session's own.
+
+Whether a session has a thread to be spoken in.
+
+Work on many sessions in turn, each apart: what is wrong with one is told, and holds up no other.
+
+Whether a session whose program has ended will be brought back by itself.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.base.errors import (
+    CoreError,
+    LockBusy,
+    RecordUnreadable,
+    TmuxMissing,
+    TmuxSilent,
+    UnknownSession,
+    UnsupportedHarness,
+)
+from core.base.files import is_there
+from core.base.loggers import logger
+from core.base.names import check_name
+from core.base.values import dataclass, deferred, replace
 from core.config.settings import Settings
-from core.domain.binding import CHANNEL
-from core.domain.session import Definition, SessionRecord
-from core.errors import RecordUnreadable, UnknownSession
-from core.names import check_name
-from core.values import dataclass, replace
+from core.model.message import InboxRow
+from core.model.restarting import may_be_brought_back, restarts_itself
+from core.model.session import CHANNEL, Definition, SessionRecord
+from core.session.system import System
 
 if TYPE_CHECKING:
-    from core.domain.activity import Activity
-    from core.domain.binding import Binding
-    from core.ports import Records
-    from core.system import System
+    from weakref import WeakKeyDictionary
+
+    from core.model.activity import Activity
+    from core.model.harness import Traits
+    from core.model.session import Binding
+    from core.store.eventlog import EventLog
+    from core.store.records import Records
 
 
 @dataclass(frozen=True)
@@ -160,3 +186,190 @@ def resolve(definition: Definition, settings: Settings) -> Resolved:
         args=routing.harness_args.get(harness, ()) if args is None else args,
         cwd=Path(definition.cwd or routing.spawn_workdir).expanduser(),
     )
+
+
+def traits_of(system: System, record: SessionRecord) -> Traits:
+    """Return the traits of the harness that the record's latest pane runs. Raises UnsupportedHarness."""
+    return system.harnesses.get(resolve_record(record, system.settings).harness).traits
+
+
+def has_tools(system: System, record: SessionRecord) -> bool:
+    """Tell whether the record's agent was given our tools. Raises StoreBroken."""
+    try:
+        given = traits_of(system, record).tools
+    except UnsupportedHarness:
+        return False
+    return given and is_there(system.paths.agent_token(record.uid))
+
+
+Authorized = Callable[[str], bool]
+
+
+def may_steer(system: System, authorized: Authorized, name: str, author: str) -> bool:
+    """Tell whether the author may speak to the session now: on the channel's list, and on the session's if it has one.
+
+    `author` is as the channel names people: a member id, or `team:member` for a guest or an outsider who is listed so.
+    A session that nobody can read is steered by nobody.
+    """
+    if not author or not authorized(author):
+        return False
+    try:
+        known = definition_of(system.settings, system.records, name)
+    except UnknownSession:
+        return False
+    if known.unreadable is not None and not known.declared:
+        return False
+    listed = known.definition.slack.authorized_users
+    return listed is None or author in listed
+
+
+def chat_of(settings: Settings, row: InboxRow) -> str | None:
+    """Return the kind of chat that a message came from, by a reply in a thread or by a command; None for any other."""
+    if row.message.address is not None:
+        return row.message.address.channel_kind
+    kind = row.message.actor.partition(":")[0]
+    return kind if kind in settings.channels else None
+
+
+def authorized_rows(system: System, authorized: Authorized) -> Callable[[InboxRow], bool]:
+    """Return the question that delivery asks again: rows of a chat need their author on the lists still."""
+
+    def ask(row: InboxRow) -> bool:
+        kind = chat_of(system.settings, row)
+        author = row.message.actor.removeprefix(f"{kind}:")
+        return kind is None or may_steer(system, authorized, row.message.name, author)
+
+    return ask
+
+
+def has_thread(system: System, record: SessionRecord) -> bool:
+    """Tell whether the session has a thread, or is about to: its root may still be on its way. Raises StoreBroken."""
+    if not system.settings.channel(CHANNEL).enabled:
+        return False
+    return record.definition.slack.enabled or system.bindings.of_session(record.uid, CHANNEL) is not None
+
+
+_LOG = logger(__name__)
+
+
+def _nothing_told() -> WeakKeyDictionary[EventLog, dict[str, type[Exception]]]:
+    from weakref import WeakKeyDictionary
+
+    return WeakKeyDictionary()
+
+
+_told = deferred(_nothing_told)  #: by event log and session, the latest
+
+
+def _nobody_stuck() -> WeakKeyDictionary[EventLog, set[str]]:
+    from weakref import WeakKeyDictionary
+
+    return WeakKeyDictionary()
+
+
+_stuck = deferred(_nobody_stuck)  #: by event log, the sessions whose messages cannot be moved
+
+
+class Unforeseen(CoreError):
+    """Work on one session failed in a way that nobody foresaw."""
+
+    code = "unforeseen"
+
+    def __init__(self, session: str, error: Exception) -> None:
+        super().__init__(
+            f"{session}: {type(error).__name__}: {error}", "see the log of the service, which says where it happened"
+        )
+
+
+@contextmanager
+def apart(events: EventLog, session: str) -> Iterator[None]:
+    """Raise whatever fails in the block as a CoreError, which whoever works on many sessions passes over.
+
+    What nobody foresaw is logged with its place, and told as `standing.passed_over`, once for each kind of it.
+    Raises Unforeseen.
+    """
+    try:
+        yield
+    except CoreError:
+        raise
+    except Exception as error:
+        found = Unforeseen(session, error)
+        told = _told.setdefault(events, {})
+        if told.get(session) is not type(error):
+            told[session] = type(error)
+            _LOG.exception("a session is passed over", extra={"session": session})
+            events.emit("standing.passed_over", level="error", name=session, reason=found.message)
+        raise found from error
+
+
+def pass_over(events: EventLog, session: str, error: CoreError) -> None:
+    """Tell once, as `standing.passed_over`, that what is wrong with a session keeps its messages from being moved.
+
+    A defect is told by `apart`; a lock that is held, or a tmux that does not answer, is nobody's own trouble.
+    """
+    if isinstance(error, (Unforeseen, LockBusy, TmuxSilent, TmuxMissing)):
+        return
+    stuck = _stuck.setdefault(events, set())
+    if session not in stuck:
+        stuck.add(session)
+        events.emit("standing.passed_over", level="error", name=session, reason=str(error))
+
+
+def take_up(events: EventLog, session: str) -> None:
+    """Tell, as `standing.taken_up`, that a session's messages are moved again, where the opposite was told."""
+    stuck = _stuck.get(events, set())
+    if session in stuck:
+        stuck.discard(session)
+        events.emit("standing.taken_up", name=session)
+
+
+def each_apart(events: EventLog, records: Iterable[SessionRecord], act: Callable[[SessionRecord], object]) -> None:
+    """Act on each session. What goes wrong with one is logged, and its caller comes to it again at the next look.
+
+    A tmux that does not answer is nobody's own trouble. Raises TmuxSilent, TmuxMissing.
+    """
+    for record in records:
+        try:
+            with apart(events, record.name):
+                act(record)
+        except (TmuxSilent, TmuxMissing):
+            raise
+        except CoreError as error:
+            _LOG.warning("session passed over", extra={"session": record.name, "reason": str(error)})
+
+
+def comes_back(system: System, record: SessionRecord) -> bool:
+    """Tell whether a crash of the session brings it back: by its policy, or by a loop that keeps its future open.
+
+    Raises StoreBroken.
+    """
+    return restarts_itself(record) or (may_be_brought_back(record) and system.loops.holds_open(record.uid))
+
+
+def restart_due(system: System, record: SessionRecord) -> bool:
+    """Tell whether the session, which does not live, is about to be resumed unasked. Raises StoreBroken.
+
+    Until its end was looked into, one that restarts after crashes counts as due: what it was is not known yet.
+    """
+    if record.instance_id is None or not may_be_brought_back(record):
+        return False
+    end = system.watchbook.end(record.instance_id)
+    if end is None or end.told_at is None:
+        return comes_back(system, record) and not (end is not None and end.by_person)
+    return end.due_at is not None
+
+
+def lacks_harness(system: System, record: SessionRecord) -> str:
+    """Return why the running service cannot start what the record says was started, and the remedy; "" where it can.
+
+    A verb that read a newer configuration than the service may have started a harness which that one does not have.
+    """
+    harness = resolve_record(record, system.settings).harness
+    try:
+        system.harnesses.get(harness)
+    except UnsupportedHarness:
+        return (
+            f"its harness {harness!r} is unknown to the running service's configuration; use `the-loop restart`, which "
+            f"takes the present one over, then `the-loop standing start {record.name}`"
+        )
+    return ""

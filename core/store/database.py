@@ -6,31 +6,46 @@ index are still those under their names; and the first connection asks whether o
 
 Imported by every command, so nothing heavy is imported here: sqlite3 comes with the first connection. Nothing is
 opened before it is used, and reading a database that was never written makes none.
+
+sqlite3's errors as StoreBroken, told apart by SQLite's result code.
+
+Whether other processes have a database open, and whether the files beside it are those that they work with.
+
+SQLite tells processes of one another by POSIX locks: whoever has a database in WAL mode open holds a shared lock on a
+range of its file, and one on a byte of its -shm (https://www.sqlite.org/src/file/src/os_unix.c: SHARED_FIRST,
+UNIX_SHM_DMS). A -shm that nobody holds a lock on, beside a database that somebody has open, is not the one that they
+use: it was removed, and SQLite would begin another, by which neither sees what the other commits.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import sqlite3
 import stat
+import sys
 import threading
-from _weakrefset import WeakSet  # weakref itself is imported by nothing that a command needs
+from _weakrefset import WeakSet
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.clock import Clock, Deadline, iso
-from core.errors import StoreBroken, StoreGone
-from core.loggers import logger
-from core.paths import StatePaths
+from core.base.clock import Clock, Deadline, iso
+from core.base.errors import StoreBroken, StoreGone
+from core.base.files import broken as broken_file
+from core.base.files import check_room, private_folder, secure_root
+from core.base.loggers import logger
+from core.base.paths import StatePaths
 from core.store import queries
-from core.store.files import broken, private_folder, secure_root
 
 if TYPE_CHECKING:
-    import sqlite3
     from datetime import datetime
-    from pathlib import Path
+
+
+# weakref itself is imported by nothing that a command needs
+
 
 _LOG = logger(__name__)
 Identity = tuple[int, int]  #: device and inode
@@ -43,7 +58,7 @@ _CHECK_SECONDS = 1.0  #: of looking for damage
 _CHECK_STEPS = 20_000  #: of SQLite's between two looks at the clock
 
 
-_OPENED: WeakSet[SqliteDatabase] = WeakSet()  #: all of this process
+_OPENED: WeakSet[Database] = WeakSet()  #: all of this process
 
 
 class _Session:
@@ -56,7 +71,7 @@ class _Session:
         self.sync_after = False  # a durable block was joined to a transaction that is not
 
 
-class SqliteDatabase:
+class Database:
     """Implements Database. Threads may share it: each gets its own connection.
 
     `busy_seconds` bounds the wait for another writer. `begun` is called once a database was made where none was.
@@ -88,7 +103,6 @@ class SqliteDatabase:
     @cached_property
     def _translated(self) -> AbstractContextManager[None]:
         """Return what raises StoreBroken for every sqlite3.Error of a block."""
-        from core.store.sqlerrors import Translated
 
         return Translated(self._path, self._lose)
 
@@ -133,7 +147,7 @@ class SqliteDatabase:
             finally:
                 os.close(descriptor)
         except OSError as error:
-            raise broken(error, self._log, "sync the file") from error
+            raise broken_file(error, self._log, "sync the file") from error
 
     def read(self, query: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """Return all rows of a query; none where no database was made yet. Raises StoreBroken."""
@@ -211,9 +225,9 @@ class SqliteDatabase:
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise broken(error, self._path, "look for the file") from error
+            raise broken_file(error, self._path, "look for the file") from error
         if stat.S_ISLNK(found.st_mode):
-            raise broken(OSError(errno.ELOOP, _LINK), self._path, "use the file")
+            raise broken_file(OSError(errno.ELOOP, _LINK), self._path, "use the file")
         return found.st_size > 0 or not stat.S_ISREG(found.st_mode) or os.path.lexists(self._log)
 
     def same_file(self) -> None:
@@ -229,7 +243,7 @@ class SqliteDatabase:
         except FileNotFoundError:
             what = "was removed"
         except OSError as error:
-            raise broken(error, path, "look for the file") from error
+            raise broken_file(error, path, "look for the file") from error
         else:
             if (found.st_dev, found.st_ino) != known:
                 what = "was replaced by another file"
@@ -267,8 +281,6 @@ class SqliteDatabase:
         finally:
             connection.set_progress_handler(None, 0)
         if found != "ok":
-            from core.store.sqlerrors import damaged
-
             raise damaged(self._path, found)
 
     def leave(self) -> None:
@@ -410,14 +422,13 @@ class SqliteDatabase:
         files taken away ends within seconds, which is waited for; raises StoreGone where that takes too long: neither
         would see what the other keeps.
         """
-        from core.store.beside import lost
 
         while not self._is_open_here():
             try:
                 found = self._found()
                 missed = lost(self._path)
             except OSError as error:
-                raise broken(error, self._path, "look for the file") from error
+                raise broken_file(error, self._path, "look for the file") from error
             if missed is None:
                 return found
             if deadline.passed():
@@ -466,7 +477,7 @@ class SqliteDatabase:
         except FileExistsError:
             return  # another process was first
         except OSError as error:
-            raise broken(error, self._path, "use the file") from error
+            raise broken_file(error, self._path, "use the file") from error
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
         """Switch to WAL, which lasts. SQLite does not wait where two processes do this at once, so we do."""
@@ -482,8 +493,136 @@ class SqliteDatabase:
                     raise
                 if deadline.passed():
                     if not self._path.stat().st_size:  # it cannot become one while another process has it open
-                        from core.store.sqlerrors import damaged
-
                         raise damaged(self._path, "it was emptied while a process has it open") from error
                     raise
             self._clock.pause(min(_WAL_POLL, deadline.remaining()))
+
+
+_SPACE = "free some space on that disk, then try again"
+_DAMAGED = (
+    "stop the service, move the file aside together with its -wal and -shm files, and restore a copy if there is one"
+)
+_RIGHTS = "make that file and its folder writable for you, or point state.root elsewhere"
+_BY_CODE = (
+    "see to it that only plain files of yours stand under that name and the same with -wal and -shm, in a folder that "
+    "you may write to"
+)
+_LOCKED = "find the process that holds it (`fuser`), or try again"
+
+# Primary result codes: https://www.sqlite.org/rescode.html
+_KNOWN: dict[int, tuple[str, str]] = {
+    sqlite3.SQLITE_BUSY: ("the database stayed locked by another process", _LOCKED),
+    sqlite3.SQLITE_LOCKED: ("the database stayed locked by another thread", _LOCKED),
+    sqlite3.SQLITE_FULL: ("the disk is full", _SPACE),
+    sqlite3.SQLITE_CORRUPT: ("the database is damaged", _DAMAGED),
+    sqlite3.SQLITE_NOTADB: ("the database is damaged", _DAMAGED),
+    sqlite3.SQLITE_READONLY: ("the database is read-only", _RIGHTS),
+    sqlite3.SQLITE_PERM: ("the database may not be used", _RIGHTS),
+    sqlite3.SQLITE_CANTOPEN: ("the database cannot be opened", _BY_CODE),
+    sqlite3.SQLITE_IOERR: ("the disk failed, or is full", "look at that disk and its free space, then try again"),
+}
+_LACKS = ("no such table", "no such column")  #: what SQLite says of a database that is not what it was
+_CUT = "or the log beside it was cut short while it was in use"
+_OTHER = ("the database refused", "this is a fault of the-loop: please report it with this message")
+
+
+def broken(error: sqlite3.Error, path: Path) -> StoreBroken:
+    """Return the error that names the file, what SQLite said and what helps."""
+    code = getattr(error, "sqlite_errorcode", None)
+    reason, remedy = _KNOWN.get(code & 0xFF, _OTHER) if code is not None else _OTHER
+    if str(error).startswith(_LACKS):
+        reason, remedy = "the database lacks what it should hold", _DAMAGED
+    name = getattr(error, "sqlite_errorname", type(error).__name__)
+    if code == sqlite3.SQLITE_IOERR_SHORT_READ:  # the index knows of more than the file holds
+        return StoreGone(path, f"{_CUT} ({name}: {error})")
+    if code is not None and code & 0xFF == sqlite3.SQLITE_IOERR:  # also of a disk that has no room for its files
+        try:
+            check_room(path.parent)
+        except StoreBroken as no_room:
+            return StoreBroken(f"{path}: {no_room.message} ({name}: {error})", no_room.remedy)
+    return StoreBroken(f"{path}: {reason} ({name}: {error})", remedy)
+
+
+def damaged(path: Path, told: str) -> StoreBroken:
+    """Return the error for a database in which SQLite finds faults of this kind, or whose file tells of one."""
+    return StoreBroken(f"{path}: the database is damaged ({' '.join(told.split())})", _DAMAGED)
+
+
+class Translated:
+    """Raises StoreBroken for every sqlite3.Error of a block, and for a value that the module itself refuses.
+
+    Serves any number of blocks, in any thread: one made for each would cost a query a tenth of its time.
+    """
+
+    def __init__(self, path: Path, lost: Callable[[str], None] = lambda _: None) -> None:
+        """`lost` is told where the file, or its log, turns out not to be what it was."""
+        self._path = path
+        self._lost = lost
+
+    def __enter__(self) -> None:
+        """Begin a block."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """End a block."""
+        if isinstance(error, sqlite3.Error):
+            told = broken(error, self._path)
+            if isinstance(told, StoreGone):
+                self._lost(_CUT)
+            raise told from error
+        if isinstance(error, UnicodeEncodeError | OverflowError):  # half of a surrogate pair; more than 64 bits
+            refused = f"{self._path}: a value cannot be kept ({error})"
+            raise StoreBroken(refused, "leave out what is no text") from error
+
+
+_SHARED = (0x40000002, 510)  #: where the locks are, and how many bytes
+_USED = (128, 1)
+_VERSION = 18  #: where a database's file says by which kind of log it is read
+_WAL = b"\x02"
+
+
+def lost(database: Path) -> Path | None:
+    """Return the file beside the database that is not there, or is not the one that other processes work with.
+
+    None where nobody else has the database open. No connection of this process may be open: closing any descriptor of
+    a file drops a process's locks on it. Raises OSError.
+    """
+    if not (_is_wal(database) and _is_locked(database, *_SHARED)):
+        return None
+    log, index = (database.with_name(database.name + end) for end in ("-wal", "-shm"))
+    if not os.path.lexists(log):
+        return log
+    try:
+        return None if _is_locked(index, *_USED) else index
+    except FileNotFoundError:
+        return index
+
+
+def _is_wal(path: Path) -> bool:
+    try:
+        descriptor = _open(path)
+    except FileNotFoundError:
+        return False
+    try:
+        return os.pread(descriptor, 1, _VERSION) == _WAL
+    finally:
+        os.close(descriptor)
+
+
+def _is_locked(path: Path, start: int, length: int) -> bool:
+    """Tell whether another process holds a lock on these bytes."""
+    import fcntl
+    import struct
+
+    mac = sys.platform == "darwin"
+    form = "qqihh" if mac else "hhqqi"  # struct flock
+    asked = (start, length, 0, fcntl.F_WRLCK, 0) if mac else (fcntl.F_WRLCK, 0, start, length, 0)
+    descriptor = _open(path)
+    try:
+        told = struct.unpack(form, fcntl.fcntl(descriptor, fcntl.F_GETLK, struct.pack(form, *asked)))
+    finally:
+        os.close(descriptor)
+    return bool(told[3 if mac else 0] != fcntl.F_UNLCK)
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,29 +1,226 @@
-"""The event log: one JSON object a line, appended by any number of processes, rotated by size."""
+"""The event log: one JSON object a line, appended by any number of processes, rotated by size.
+
+Reading the event log, across rotations and, if asked, on and on.
+
+The files of the event log: appending whole lines, and rotation that several processes may do at once.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import json
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.clock import Clock, iso
-from core.domain.events import check_event
-from core.domain.message import MessageState
-from core.errors import StoreBroken
-from core.loggers import logger
-from core.names import STANDING_PREFIX
-from core.store.logfiles import LogFiles
+from core.base.clock import Clock, Deadline, iso
+from core.base.errors import StoreBroken
+from core.base.files import broken, checked, private_folder, write_all
+from core.base.loggers import logger
+from core.base.names import STANDING_PREFIX
+from core.model.events import check_event
+from core.model.message import MessageState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
-    from core.redaction import Redactor
+    from core.base.redaction import Redactor
+
+
+_LOCK_SECONDS = 0.25
+_LOCK_POLL = 0.002
+
+
+class LogFiles:
+    """`path` and the ones put aside before it, under one short lock in `path.lock`, which is never renamed.
+
+    What was written to stays open. Threads may share it. Raises OSError everywhere, and StoreBroken where the folder
+    cannot be made.
+    """
+
+    def __init__(self, path: Path, clock: Clock, max_bytes: int, keep: int) -> None:
+        self.path = path
+        self._lock = path.with_name(path.name + ".lock")
+        self._clock = clock
+        self._max_bytes = max_bytes
+        self._keep = keep
+        self._appending = threading.Lock()  #: flock does not part threads that share an open file
+        self._kept = _Kept()
+
+    def append(self, line: bytes) -> None:
+        """Append one line whole, or lines that belong together; or nothing of it.
+
+        One write to a file opened with O_APPEND is whole on a local disk, so a process that sleeps in the lock costs
+        others a moment and a rotation, and no line.
+        """
+        with self._appending:
+            try:
+                self._append(line)
+            except BaseException:
+                self._kept.close()
+                raise
+
+    def _append(self, line: bytes) -> None:
+        lock = self._kept.lock(self._lock)
+        alone = self._take(lock)
+        found = self._found()
+        if alone and found is not None and found.st_size > 0 and found.st_size + len(line) > self._max_bytes:
+            self._rotate()
+            found = None
+        if known := self._kept.is_log(found):
+            self._write(self._kept.log, line, alone)
+        else:
+            self._write(self._kept.open_log(self.path), line, alone)
+        if known:
+            fcntl.flock(lock, fcntl.LOCK_UN)
+        else:
+            self._kept.close_lock()  # whoever took the log away may have taken the lock's file with it
+
+    def open_all(self) -> list[BufferedReader]:
+        """Open every file for reading, oldest first, at one moment."""
+        with self._locked():
+            found = (self._open_reader(path) for path in reversed(self._paths()))
+            return [reader for reader in found if reader is not None]
+
+    def is_current(self, reader: BufferedReader) -> bool:
+        """Tell whether the open file is still the one that is written to."""
+        try:
+            now = self.path.stat()
+        except FileNotFoundError:
+            return False
+        opened = os.fstat(reader.fileno())
+        return (now.st_dev, now.st_ino) == (opened.st_dev, opened.st_ino)
+
+    @contextmanager
+    def _locked(self) -> Iterator[bool]:
+        """Take the lock, and tell whether it was to be had before the deadline."""
+        descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            yield self._take(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _take(self, descriptor: int) -> bool:
+        deadline = Deadline(self._clock, _LOCK_SECONDS)
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if deadline.passed():
+                    return False
+                self._clock.pause(_LOCK_POLL)
+            else:
+                return True
+
+    def _found(self) -> os.stat_result | None:
+        try:
+            return os.lstat(self.path)
+        except FileNotFoundError:
+            return None
+
+    @staticmethod
+    def _open_reader(path: Path) -> BufferedReader | None:
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            return os.fdopen(checked(descriptor, path), "rb")
+        except FileNotFoundError:
+            return None
+
+    def _write(self, descriptor: int, line: bytes, alone: bool) -> None:
+        """Write the line; begin a new one where a power cut left half of one. A full disk gets none of it."""
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            line = b"\n" + line
+        try:
+            write_all(descriptor, line)
+        except OSError:
+            if alone:
+                os.ftruncate(descriptor, size)
+            raise
+
+    def _paths(self) -> list[Path]:
+        """The files by age, the current one first."""
+        return [self.path, *(self.path.with_name(f"{self.path.name}.{number}") for number in range(1, self._keep + 1))]
+
+    def _rotate(self) -> None:
+        """Put each file one place on; the oldest gives way. With `keep` 0 the current one does."""
+        *younger, oldest = self._paths()
+        oldest.unlink(missing_ok=True)
+        following = oldest
+        for path in reversed(younger):
+            if path.exists():
+                path.rename(following)
+            following = path
+
+
+class _Kept:
+    """The lock's file and the log, open, in the process that opened them: a child shares no lock with its parent."""
+
+    def __init__(self) -> None:
+        self.log = -1
+        self._lock = -1
+        self._is: tuple[int, int] | None = None  #: device and inode of the log
+        self._pid = 0
+
+    def lock(self, path: Path) -> int:
+        """Return the lock's descriptor, opened if need be."""
+        if self._pid != os.getpid():
+            self.close()
+        if self._lock < 0:
+            self._lock, self._pid = _opened(path, os.O_RDWR | os.O_CREAT), os.getpid()
+        return self._lock
+
+    def is_log(self, found: os.stat_result | None) -> bool:
+        """Tell whether that file is the log that is open."""
+        return found is not None and self._is == (found.st_dev, found.st_ino)
+
+    def open_log(self, path: Path) -> int:
+        """Open the log anew, and return its descriptor."""
+        self._close_log()
+        self.log = _opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        found = os.fstat(self.log)
+        self._is = (found.st_dev, found.st_ino)
+        return self.log
+
+    def close_lock(self) -> None:
+        """Close the lock's file, which frees the lock."""
+        if self._lock >= 0:
+            os.close(self._lock)
+        self._lock = -1
+
+    def close(self) -> None:
+        """Close both."""
+        self.close_lock()
+        self._close_log()
+
+    def _close_log(self) -> None:
+        if self.log >= 0:
+            os.close(self.log)
+        self.log, self._is = -1, None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def _opened(path: Path, flags: int) -> int:
+    """Open a file that only we can read, and make its folder where that is missing; what else stands there is refused.
+
+    A FIFO would take some lines, and then keep whoever writes waiting.
+    """
+    private_folder(path.parent)
+    return checked(os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600), path)
+
 
 _LOG = logger(__name__)
 
 
-class JsonEventLog:
-    """Implements EventLog in `path`, with `path.1` (the latest) to `path.<keep>` behind it.
+class EventLog:
+    """The event log in `path`, with `path.1` (the latest) to `path.<keep>` behind it.
 
     A file is put aside before it would grow above `max_bytes`. `include_text` writes messages in full. What a reason, a
     detail or a text may hold of a dying program's output, or of a person's words, loses its secrets first.
@@ -45,16 +242,38 @@ class JsonEventLog:
         self._include_text = include_text
         self._make_redactor = redactor
         self._redactor: Redactor | None = None
+        self._counting = threading.Lock()
+        self._counts: dict[str, int] = {}
 
-    def emit(self, event: str, **fields: Any) -> None:
-        """Append one event. Raises ValueError for a name that is not in core.domain.events, and nothing else.
+    def emit(
+        self,
+        event: str,
+        *,
+        level: str = "info",
+        name: str | None = None,
+        actor: str | None = None,
+        reason: str | None = None,
+        detail: str | MessageState | None = None,
+        instance: str | None = None,
+        generation: int | None = None,
+        message: str | None = None,
+        channel: str | None = None,
+        thread: str | None = None,
+        text: str | None = None,
+    ) -> None:
+        """Append one event. Raises ValueError for a name that is not in core.model.events, and nothing else.
 
-        A log that cannot be written is reported on the standard log and stops nobody.
+        A log that cannot be written is reported on the standard log and stops nobody. `text` is written as its length
+        and hash unless the operator asked for texts.
         """
+        fields = {key: value for key, value in locals().items() if key not in ("self", "event")}
         self.emit_all([(event, fields)])
 
     def emit_all(self, events: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        """See EventLog. Raises as `emit` does."""
+        """Append several events at once. Raises as `emit` does."""
+        with self._counting:
+            for event, _ in events:
+                self._counts[event] = self._counts.get(event, 0) + 1
         data = "".join(self._line(event, **fields) for event, fields in events).encode()
         try:
             self._files.append(data)
@@ -70,11 +289,14 @@ class JsonEventLog:
         `interval` is in seconds, between two looks for more. A line that is no event is reported on the standard log
         and left out. Raises StoreBroken if the log cannot be read; none at all is an empty one.
         """
-        from core.store.eventreader import follow_events, read_events  # only the command that reads it needs this
-
         if follow:
             return follow_events(self._files, self._clock, stopping, interval)
         return read_events(self._files)
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how often this process emitted each event."""
+        with self._counting:
+            return dict(self._counts)
 
     def _line(
         self,
@@ -114,7 +336,7 @@ class JsonEventLog:
         if not text:
             return text
         if self._redactor is None:
-            from core.redaction import Redactor  # costs a third of what a short command takes
+            from core.base.redaction import Redactor  # costs a third of what a short command takes
 
             self._redactor = self._make_redactor() if self._make_redactor else Redactor()
         return self._redactor.redact(text)
@@ -132,3 +354,99 @@ class JsonEventLog:
 def _report(error: Exception, event: str, name: str | None) -> None:
     extra = {"event": event, "session": name, "reason": str(error)}
     _LOG.error("event log cannot be written", extra=extra)
+
+
+_LONGEST = 1 << 24  #: bytes of a line; one that is longer is no event
+_log = logging.getLogger(__name__)
+
+
+def read_events(files: LogFiles) -> Iterator[dict[str, Any]]:
+    """Yield every event that is kept, oldest first. Raises StoreBroken."""
+    readers = _open(files)
+    try:
+        for reader in readers:
+            yield from _events(files, reader)
+    finally:
+        _close(readers)
+
+
+def follow_events(
+    files: LogFiles, clock: Clock, stopping: Callable[[], bool], interval: float
+) -> Iterator[dict[str, Any]]:
+    """Yield every event that is kept and those to come, oldest first, until `stopping` says so. Raises StoreBroken."""
+    readers = _open(files)
+    try:
+        while not stopping():
+            while len(readers) > 1:
+                yield from _events(files, readers[0])
+                readers.pop(0).close()
+            was_current = bool(readers) and files.is_current(readers[0])
+            if readers:
+                yield from _events(
+                    files, readers[0]
+                )  # after the question: if it was put aside by then, this is the rest
+            if not was_current:
+                readers = _newer(files, readers)
+            if len(readers) < 2:
+                clock.pause(interval)
+    finally:
+        _close(readers)
+
+
+def _newer(files: LogFiles, readers: list[BufferedReader]) -> list[BufferedReader]:
+    """Return the files after the one that was read last, or that one if nothing came after it yet."""
+    found = _open(files)
+    if not readers:
+        return found
+    last = _identity(readers[0])
+    places = [place for place, reader in enumerate(found) if _identity(reader) == last]
+    first_new = places[0] + 1 if places else 0  # so old that it is gone: all there are came after it
+    _close(found[:first_new])
+    if not found[first_new:]:
+        return readers
+    _close(readers)
+    return found[first_new:]
+
+
+def _close(readers: list[BufferedReader]) -> None:
+    for reader in readers:
+        reader.close()
+
+
+def _identity(reader: BufferedReader) -> tuple[int, int]:
+    status = os.fstat(reader.fileno())
+    return status.st_dev, status.st_ino
+
+
+def _open(files: LogFiles) -> list[BufferedReader]:
+    try:
+        return files.open_all()
+    except FileNotFoundError:
+        return []  # no folder, so no log yet
+    except OSError as error:
+        raise broken(error, files.path, "read the log") from error
+
+
+def _events(files: LogFiles, reader: BufferedReader) -> Iterator[dict[str, Any]]:
+    """Yield the whole lines from where the reader stands; half a line is left for the next look."""
+    try:
+        while line := reader.readline(_LONGEST):
+            if not line.endswith(b"\n") and len(line) < _LONGEST:
+                reader.seek(-len(line), os.SEEK_CUR)
+                return
+            if (event := _event(line)) is not None:
+                yield event
+    except OSError as error:
+        raise broken(error, files.path, "read the log") from error
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        event = None
+    if isinstance(event, dict):
+        return event
+    if line.strip():
+        _log.warning("line of the event log is no event", extra={"length": len(line)})
+    return None

@@ -7,7 +7,7 @@ transaction of all steps that are missing.
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from core.errors import StoreBroken
+from core.base.errors import StoreBroken
 
 _OPEN_STATES = "('pending', 'queued', 'claimed', 'pasted', 'submitted')"
 #: a note's key was `note:<uid>-<hash>:<start, 16 digits>:<edits, 5 digits>:<count>:<id of its first message>`

@@ -5,23 +5,25 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from core.clock import iso
-from core.store import retentionqueries as queries
+from core.base.clock import iso
+from core.base.values import dataclass
+from core.store import queries as queries
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
-    from core.ports import Living
-    from core.store.database import SqliteDatabase
+    pass
+    from core.store.database import Database
+
 
 _OVERWRITE = "PRAGMA secure_delete = ON"  #: of this thread's connection: what is removed is not left in free pages
 
 
-class SqliteRetention:
+class Retention:
     """Implements Retention. Nothing here waits for the disk: what a power cut brings back is removed again."""
 
-    def __init__(self, database: SqliteDatabase) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     def messages(self, before: datetime, living: Living, most: int) -> int:
@@ -87,3 +89,12 @@ def _known(living: Living) -> dict[str, Any]:
         "instances": json.dumps(sorted(living.instances)),
         "unknown": int(not living.all_known),
     }
+
+
+@dataclass(frozen=True)
+class Living:
+    """What the records tell of sessions that there are."""
+
+    uids: frozenset[str]
+    instances: frozenset[str]  #: each session's latest
+    all_known: bool  #: False: a record cannot be read, so whoever is not named here may exist, too

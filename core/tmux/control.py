@@ -16,12 +16,10 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from core.errors import TmuxSilent
-from core.processmark import shed_limit
-from core.tmux.language import DATA, Line, spell
-from core.tmux.loadfiles import LoadFile, LoadFiles
+from core.base.environment import shed_limit
+from core.base.errors import TmuxSilent
 from core.tmux.server import CONTROL_SESSION, TmuxServer
-from core.tmux.transport import Job, Reply, silent
+from core.tmux.transport import DATA, Job, Line, LoadFile, LoadFiles, Reply, silent, spell
 
 _ATTACH = ("-N", "-C", "attach-session", "-f", "no-output,ignore-size", "-t", f"={CONTROL_SESSION}:")
 _BUILD_SECONDS = 1.0  # what building a client may take of a call's time, and never more than half of it

@@ -13,10 +13,10 @@ import shlex
 from collections.abc import Sequence
 from datetime import datetime
 
-from core.domain.pane import Pane, Paste, Receipt, Spawn, View
-from core.names import TARGET_PREFIX
-from core.processmark import MARKER, limit_of
-from core.tmux.language import DATA, Command, Line, literal_format, spell
+from core.base.environment import MARKER, limit_of
+from core.base.names import TARGET_PREFIX
+from core.model.pane import Pane, Paste, Receipt, Spawn, View
+from core.tmux.transport import DATA, Command, Line, literal_format, spell
 
 #: How the command line begins that each pane of ours is started with; the instance follows, and a blank. tmux notes it
 #: as it makes the pane, and anew for whatever is started in the pane's place: so it is the pane's tag.

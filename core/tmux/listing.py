@@ -5,12 +5,11 @@ import signal
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from core.domain.pane import Pane, Receipt, Typing
-from core.domain.session import LastExit
+from core.base.values import dataclass, field
+from core.model.pane import Pane, Receipt, Typing
+from core.model.session import LastExit
 from core.tmux.guard import OURS
-from core.tmux.language import Line
-from core.tmux.transport import silent
-from core.values import dataclass, field
+from core.tmux.transport import Line, silent
 
 _STARTED = len(OURS) + 65  #: characters of a command line of ours: an instance has at most 64, and a blank follows
 _PANE_FIELDS = (

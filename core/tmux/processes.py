@@ -4,13 +4,21 @@ import os
 import signal
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from core.clock import SystemClock
-from core.domain.session import LastExit
-from core.ports import EndedTree
-from core.processmark import MARKER, limit_of
-from core.tmux.handles import Handle, may_signal, wait_ended
-from core.tmux.proctable import Descent, ProcessInfo, ProcessTable, ancestors, process_table
-from core.tmux.watcher import Watcher
+from core.base.clock import SystemClock
+from core.base.environment import MARKER, limit_of
+from core.model.pane import EndedTree
+from core.model.session import LastExit
+from core.tmux.handles import (
+    Descent,
+    Handle,
+    ProcessInfo,
+    ProcessTable,
+    Watcher,
+    ancestors,
+    may_signal,
+    process_table,
+    wait_ended,
+)
 
 _SWEEP_GRACE = 0.5  # seconds that what the harness left behind gets between SIGTERM and SIGKILL
 _KILL_SECONDS = 2.0  # seconds that a SIGKILL may take to be seen
@@ -18,7 +26,7 @@ _LOOKS, _LOOK_PAUSE = 4, 0.05  # at an environment that shows no marker, and the
 _ROUNDS = 6  # of sweeping: a process may have started another one meanwhile
 
 
-class LocalProcesses:
+class Processes:
     """The Processes port on this machine. Works whether or not tmux answers."""
 
     def __init__(self, table: ProcessTable | None = None) -> None:

@@ -1,4 +1,4 @@
-"""TmuxRunner: surveys, spawns, writes and ends panes, over whichever transport it is given."""
+"""Runner: surveys, spawns, writes and ends panes, over whichever transport it is given."""
 
 import itertools
 import os
@@ -6,16 +6,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Never, TypeVar
 
-from core.clock import Clock, Deadline, SystemClock
-from core.domain.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, View, Written
-from core.errors import NotRunning, SpawnFailed, TmuxSilent
-from core.loggers import logger
+from core.base.clock import Clock, Deadline, SystemClock
+from core.base.errors import NotRunning, SpawnFailed, TmuxSilent
+from core.base.loggers import logger
+from core.base.values import dataclass
+from core.model.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, View, Written
 from core.tmux import guard
-from core.tmux.language import Command, Line
 from core.tmux.listing import EMPTY, LIST, Listing, read_listing
 from core.tmux.server import TmuxServer
-from core.tmux.transport import OLDEST, Reply, Transport, check_version, silent
-from core.values import dataclass
+from core.tmux.transport import OLDEST, Command, Line, Reply, Transport, check_version, silent
 
 _T = TypeVar("_T")
 _LOG = logger(__name__)
@@ -33,7 +32,7 @@ class _Known:
     version: tuple[int, int]
 
 
-class TmuxRunner:
+class Runner:
     """The Runner port. Safe for several threads if its transport is."""
 
     def __init__(
@@ -79,7 +78,7 @@ class TmuxRunner:
         if self._server.remembered() is not None:
             self._list()  # finds a server again whose socket was swept away, before a second one is started beside it
         else:
-            from core.tmux.birth import bring_up  # here, since a mere survey starts no server
+            from core.tmux.server import bring_up  # here, since a mere survey starts no server
 
             bring_up(self._server, self._timeout / 2)
             # A server is called, for as long as it runs, by the command line that started it: not by one with settings.

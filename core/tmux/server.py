@@ -1,19 +1,59 @@
-"""The tmux server that the product uses: how it is addressed, configured, started clean, and found again."""
+"""The tmux server that the product uses: how it is addressed, configured, started clean, and found again.
+
+How our tmux server comes to life outside of the cgroup of whoever happens to need it first.
+
+tmux forks its server from its first client, and a process stays in the cgroup that it was born in: a server that a
+service started ends when systemd stops that service, one from a login may end at its logout, and all agents with it.
+So the server's own unit is asked first, then a transient scope; where neither can be had the caller starts it plainly,
+and `the-loop status` says where it ended up.
+
+Where the socket of our own tmux server lies: one rule for commands, the service and systemd's units.
+
+tmux itself would put it into /tmp, where whatever sweeps temporary folders may delete it under a server that lives.
+Ours lies in the state folder, which nobody sweeps, which does not depend on a login, and which every process of ours
+knows. `$TMUX_TMPDIR` goes first where it is set: its owner has said where sockets belong.
+"""
 
 import os
 import signal
+import subprocess
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from core.environment import server_environment
-from core.errors import ProcessesUnknown
-from core.plainfiles import read_plain
-from core.tmux.language import Line
-from core.tmux.place import Place, place_of
-from core.tmux.transport import ProcessTransport, Reply, base_environment, our_environment, silent
-from core.values import dataclass, field
+from core.base.environment import server_environment
+from core.base.errors import ProcessesUnknown, Refused, SpawnFailed
+from core.base.files import at_usual_limit, read_plain
+from core.base.values import dataclass, field
+from core.tmux.transport import Line, ProcessTransport, Reply, base_environment, our_environment, silent
+
+#: What the kernel's sockaddr_un holds, without its NUL.
+LONGEST = 107 if sys.platform.startswith("linux") else 103
+
+
+@dataclass(frozen=True)
+class Place:
+    """A socket, and whether tmux finds it by its name alone: then it makes the folder itself, and checks its owner."""
+
+    socket: Path
+    by_name: bool
+
+
+def place_of(folder: Path, name: str, environ: Mapping[str, str]) -> Place:
+    """Return the place of the server `name` whose files lie in `folder`.
+
+    A state folder whose path is too long for a socket leaves the choice to tmux. The layout below the folder is that
+    of tmux, so that `TMUX_TMPDIR=FOLDER/tmux tmux -L NAME` finds the same socket.
+    """
+    below = Path(f"tmux-{os.geteuid()}") / name
+    chosen = environ.get("TMUX_TMPDIR", "")
+    own = folder / "tmux" / below
+    if not chosen and len(os.fsencode(own)) <= LONGEST:
+        return Place(own, by_name=False)
+    return Place(Path(chosen if os.path.isdir(chosen) else "/tmp") / below, by_name=True)
+
 
 UNIT = "the-loop-tmux.service"  #: of systemd, which starts the server of the default configuration
 CONTROL_SESSION = "_the-loop"  #: belongs to the control client, and runs nothing of anybody's
@@ -184,7 +224,7 @@ class TmuxServer:
 
 def _start_of(pid: int) -> str:
     """Return what tells the process from others of its pid, "-" for none."""
-    from core.tmux.proctable import process_table  # here, since a mere survey needs none of it
+    from core.tmux.handles import process_table  # here, since a mere survey needs none of it
 
     try:
         return process_table().start_of(pid) or "-"
@@ -204,3 +244,99 @@ def _replace(path: Path, text: str) -> None:
     fresh.write_text(text)
     fresh.chmod(0o600)
     fresh.replace(path)
+
+
+_LOOK = [("display-message", "-p", "#{pid}")]
+_LOOK_SECONDS = 1.0
+_PAUSE = 0.02
+
+
+def bring_up(server: TmuxServer, seconds: float) -> None:
+    """Have the server started by systemd, as far as there is one; whether that worked, tmux will tell.
+
+    Takes at most about `seconds`. Raises TmuxMissing, TmuxSilent.
+    """
+    if not server.ours or _answers(server):
+        return
+    end = time.monotonic() + seconds
+    if not (server.unit and _unit_serves(server, end)):
+        scope = ("--user", "--scope", "--quiet", "--collect", "--description=the-loop: tmux server and agents")
+        _succeeds(server, ("systemd-run", *scope, "--", *server.command, "start-server"), end)
+
+
+def _unit_serves(server: TmuxServer, end: float) -> bool:
+    return (
+        _succeeds(server, ("systemctl", "--user", "cat", server.unit), end)
+        and _succeeds(server, ("systemctl", "--user", "start", server.unit), end)
+        and _answers_by(server, end)
+    )
+
+
+def be_the_server(server: TmuxServer) -> None:
+    """Become the tmux server, in the foreground; for its own unit. Returns never.
+
+    The process is remembered first, so that everybody finds it wherever their own rules would look.
+    Raises Refused where a server lives already, or where the user's own one is used; SpawnFailed where it cannot be.
+    """
+    if not server.ours:
+        raise Refused(
+            "the sessions live in your own tmux server, which the-loop does not start",
+            "give routing.tmux.socketName a name, or run your own server by a unit of your own",
+        )
+    known = server.remembered()
+    if known is not None or _answers(server):
+        who = f"process {known[0]}" if known else "one"
+        raise Refused(
+            f"the tmux server runs already ({who}, {server.socket}), where it was started first",
+            f"stop the sessions, end it with `{' '.join(server.manual_command)} kill-server`, then start the unit",
+        )
+    try:
+        server.write_conf()
+        server.remember(os.getpid(), str(server.socket))
+        os.chdir("/")
+        os.execvpe(server.binary, [*server.command, "-D"], server.environment())
+    except OSError as error:
+        raise SpawnFailed(
+            f"the tmux server cannot be started: {error.filename or server.binary}: {error.strerror}",
+            "install tmux, or mend what is named",
+        ) from error
+
+
+def _answers(server: TmuxServer) -> bool:
+    return not _asked(server).no_server
+
+
+def _answers_by(server: TmuxServer, end: float) -> bool:
+    while not _answers(server):
+        if time.monotonic() > end:
+            return False
+        time.sleep(_PAUSE)
+    return True
+
+
+def _asked(server: TmuxServer) -> Reply:
+    """Ask without starting a server. Raises TmuxSilent, TmuxMissing."""
+    return server.process(start=False).run(_LOOK, _LOOK_SECONDS)
+
+
+def _succeeds(server: TmuxServer, words: Sequence[str], end: float) -> bool:
+    """Run a program of systemd's; False where it fails, is not there, or does not end in time."""
+    environ = server.environment()
+    runtime = f"/run/user/{os.geteuid()}"
+    if os.path.isdir(runtime):  # cron and system services have no variable that leads to the user's systemd
+        environ.setdefault("XDG_RUNTIME_DIR", runtime)
+    try:
+        done = subprocess.run(
+            at_usual_limit(words, environ),
+            env=environ,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=max(end - time.monotonic(), _PAUSE),
+            start_new_session=True,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

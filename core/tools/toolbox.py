@@ -1,17 +1,44 @@
-"""Calls of agents' tools, whichever way they come: rights, arguments, the tool, and an answer without secrets."""
+"""Calls of agents' tools, whichever way they come: rights, arguments, the tool, and an answer without secrets.
 
-from collections.abc import Callable, Iterable, Mapping
+The tools that read sessions and speak: what each call does.
+
+The loop tools of an agent: those of its own session, and to it no others exist.
+
+Calls of tools over the service's socket: `{"op": "tool", "token", "call", "name", "arguments"}` in one line.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from core.commands import exact_for
-from core.domain.rights import ActorKind, require
-from core.domain.session import SessionRecord
-from core.domain.tools import ToolAnswer, ToolSpec, failure, refused
-from core.errors import CoreError
-from core.redaction import redactor_of
-from core.secretnames import secret_variables
-from core.system import System
-from core.values import dataclass
+from core.base.errors import CoreError, InvalidValue
+from core.base.names import new_request_id
+from core.base.redaction import redactor_of
+from core.base.values import dataclass
+from core.chat.speaking import post, question_of, redacted_in, redaction_told, told_answer, unanswered
+from core.config.settings import secret_variables
+from core.delivery.saying import say
+from core.lifecycle.look import get_standing, list_standing
+from core.loops.verbs import (
+    Asker,
+    LoopAnswer,
+    create_loop,
+    list_loops,
+    pause_loop,
+    resume_loop,
+    run_loop_now,
+    schedule_next_run,
+    stop_loop,
+)
+from core.model import tools
+from core.model.loop import Asked
+from core.model.session import ActorKind, SessionRecord, require
+from core.model.tools import ToolAnswer, ToolSpec, failure, refused
+from core.process.control import Listener, Peer
+from core.session.commands import exact_for
+from core.session.launching import session_of_token
+from core.session.sessions import resolve
+from core.session.system import System
 
 
 class Caller(Protocol):
@@ -102,3 +129,158 @@ class Toolbox:
     def _told(self, error: CoreError) -> ToolAnswer:
         answer = refused(error).content["error"]
         return failure(answer["code"], *(exact_for(self._system, answer[key]) for key in ("message", "remedy")))
+
+
+LONGEST_WAIT = 60.0  #: seconds that a message to another session is waited for
+_WAIT = 10.0
+
+Ask = Callable[[Mapping[str, Any], Listener], None]
+
+
+def standard_tools(system: System, ask: Ask) -> Sequence[Tool]:
+    """Return the tools; `ask` puts a question to people and speaks with whoever waits for the answer."""
+    return (
+        Tool(tools.LIST, lambda call: _list(system, call)),
+        Tool(tools.GET, lambda call: _get(system, call)),
+        Tool(tools.SAY, lambda call: _say(system, call)),
+        Tool(tools.POST, lambda call: _post(system, call)),
+        Tool(tools.ASK, lambda call: _ask(system, call, ask)),
+    )
+
+
+def _list(system: System, call: Call) -> ToolAnswer:
+    return ToolAnswer({"you": call.record.name, "sessions": [row.to_json() for row in list_standing(system)]})
+
+
+def _get(system: System, call: Call) -> ToolAnswer:
+    return ToolAnswer({"session": get_standing(system, call.arguments["name"]).to_json()})
+
+
+def _say(system: System, call: Call) -> ToolAnswer:
+    wait = float(call.arguments.get("wait", _WAIT))
+    if not 0 <= wait <= LONGEST_WAIT:
+        raise InvalidValue(f"wait is {wait:g}", f"give 0 to {LONGEST_WAIT:g} seconds")
+    said = say(system, call.arguments["name"], call.arguments["text"], actor=call.actor, wait=wait).to_json()
+    return ToolAnswer({key: value for key, value in said.items() if key != "exitCode"})
+
+
+def _post(system: System, call: Call) -> ToolAnswer:
+    cwd = resolve(call.record.definition, system.settings).cwd
+    files = [cwd / path for path in call.arguments.get("files", ())]
+    said = post(system, call.record, call.actor, call.arguments.get("text", ""), files, agent=True)
+    return ToolAnswer({"name": call.record.name, "postId": said.post_id, **redaction_told(said.redacted)})
+
+
+def _ask(system: System, call: Call, ask: Ask) -> None:
+    given = call.arguments
+    line = question_of(
+        system, call.record, given["question"], given.get("options", ()), given.get("wait"), f"ask-{call.id}"
+    )
+    ask(line, _Asker(call, redaction_told(redacted_in(system, given["question"], *given.get("options", ())))))
+
+
+class _Asker:
+    """Whoever asked a question, as the service's socket would see them: it hears the answer as that of its tool."""
+
+    def __init__(self, call: Call, redaction: Mapping[str, Any]) -> None:
+        self._call = call
+        self._redaction = redaction
+
+    def send(self, answer: Mapping[str, Any]) -> bool:
+        """Hand over what decides; that somebody is asked now is no answer yet."""
+        if "wait" in answer:
+            return not self._call.gone()
+        if "answer" in answer:
+            told = {"name": self._call.record.name, **told_answer(answer["answer"]), **self._redaction}
+            return self._call.reply(ToolAnswer(told))
+        return self._call.reply(refused(unanswered(self._call.record, str(answer["undecided"]))))
+
+    def gone(self) -> bool:
+        """Tell whether nobody waits any more."""
+        return self._call.gone()
+
+
+_Step = Callable[[System, Asker, str, str], LoopAnswer]
+
+
+def loop_tools(system: System) -> Sequence[Tool]:
+    """Return the tools."""
+
+    def told(answer: LoopAnswer) -> ToolAnswer:
+        content = answer.to_json()
+        return ToolAnswer({**content, "said": exact_for(system, content["said"])})
+
+    def step(verb: _Step) -> Callable[[Call], ToolAnswer]:
+        def run(call: Call) -> ToolAnswer:
+            return told(verb(system, _asker(call), call.arguments["id"], call.arguments.get("reason", "")))
+
+        return run
+
+    return (
+        Tool(tools.CREATE_LOOP, lambda call: told(create_loop(system, _asker(call), "", _asked(call)))),
+        Tool(tools.LIST_LOOPS, lambda call: told(list_loops(system, _asker(call)))),
+        Tool(tools.STOP_LOOP, step(stop_loop)),
+        Tool(tools.PAUSE_LOOP, step(pause_loop)),
+        Tool(tools.RESUME_LOOP, step(resume_loop)),
+        Tool(tools.RUN_LOOP_NOW, step(run_loop_now)),
+        Tool(tools.SCHEDULE_NEXT_RUN, lambda call: told(_schedule(system, call))),
+    )
+
+
+def _asker(call: Call) -> Asker:
+    return Asker(call.actor, call.record.uid)
+
+
+def _asked(call: Call) -> Asked:
+    given = call.arguments
+    return Asked(
+        given["instruction"],
+        given.get("interval"),
+        given.get("cron"),
+        given.get("time_zone"),
+        given.get("keep_alive", False),
+        given.get("max_runs"),
+    )
+
+
+def _schedule(system: System, call: Call) -> LoopAnswer:
+    given = call.arguments
+    return schedule_next_run(system, _asker(call), given["id"], given["delay"], given["reason"])
+
+
+WAIT_SECONDS = 90.0  #: the most that any tool takes that waits for no person
+_CALL = re.compile(r"[A-Za-z0-9-]{8,64}")
+
+
+class ToolSocket:
+    """Answers `tool`. `{"wait": seconds}` tells at once that the call was heard; then comes `{"result": …}`."""
+
+    def __init__(self, system: System, toolbox: Toolbox) -> None:
+        self._system = system
+        self._toolbox = toolbox
+
+    def talk(self, line: Mapping[str, Any], peer: Peer) -> None:
+        """Speak with one caller."""
+        token, call, name = (str(line.get(key) or "") for key in ("token", "call", "name"))
+        try:
+            record = session_of_token(self._system, token)
+        except CoreError as error:
+            peer.send({"result": refused(error).to_json()})
+            return
+        longest = max(WAIT_SECONDS, self._system.settings.limits.approval_wait_seconds)
+        if peer.send({"wait": longest}):
+            caller = _SocketCaller(record, call if _CALL.fullmatch(call) else new_request_id(), peer)
+            self._toolbox.serve(caller, name, line.get("arguments"))
+
+
+class _SocketCaller:
+    def __init__(self, record: SessionRecord, call: str, peer: Peer) -> None:
+        self.record = record
+        self.call = call
+        self._peer = peer
+
+    def reply(self, answer: ToolAnswer) -> bool:
+        return self._peer.send({"result": answer.to_json()})
+
+    def gone(self) -> bool:
+        return self._peer.gone()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest_asyncio
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace import Workspace
+from embedded.workspace.server import Workspace
 from tests.browser.cdp import Tab, browser_tab
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.chaos.judging import Said, Verdict, doubled_ticks, judge, numbers_in, rows_of, text_of
 from tests.chaos.trouble import Trouble
 from tests.support.product import Product, product

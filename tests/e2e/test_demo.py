@@ -15,8 +15,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from core.paths import StatePaths
-from core.process.controlsocket import ask
+from core.base.paths import StatePaths
+from core.process.control import ask
 from core.process.presence import running_service
 from tests.support.product import Done, Product, end_tmux
 from tests.support.tmux import alive, wait_until
@@ -27,7 +27,7 @@ _SERVE = """
 import os, sys
 from pathlib import Path
 from core.config.loading import load
-from core.serving.assembly import build_service
+from core.service.assembly import build_service
 environ = dict(os.environ)
 build_service(load(Path(sys.argv[1]), environ), environ).run()
 """
@@ -205,7 +205,7 @@ def test_the_page_ends_with_a_killed_demo_and_comes_back_on_its_port(alone: Prod
     with demo(alone, folder) as again:
         assert again.port == port
         database = str(folder / "workspace.db")
-        pages = [words for words in commands() if "bot.workspace" in words and database in words]
+        pages = [words for words in commands() if "embedded.workspace" in words and database in words]
         assert len(pages) == 1
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.support.product import NAME, Product, product
 from tests.support.tmux import wait_until
 

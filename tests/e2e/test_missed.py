@@ -42,7 +42,7 @@ def test_replies_of_a_night_are_caught_up_once_and_in_order(talking: Product) ->
 def test_an_old_reply_is_typed_once_somebody_confirmed_it(talking: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     """It holds nobody up, its thread is told what to do, and one command lets it in."""
     with monkeypatch.context() as earlier:
-        earlier.setattr("bot.workspace.clock.now", lambda: time.time() - 3 * 3600)
+        earlier.setattr("embedded.workspace.model.now", lambda: time.time() - 3 * 3600)
         service = talking.serve().wait_swept()
         thread, workspace = talking.root(), talking.workspace
         service.stop()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.workspace.errors import Json
+from embedded.workspace.model import Json
 from tests.support.product import NAME, Product
 from tests.support.tmux import wait_until
 

@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.support.product import BOT_VARIABLE, NAME, Product, is_root, product
 from tests.support.tmux import alive, wait_until
 

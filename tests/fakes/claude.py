@@ -23,13 +23,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from core.agent import session as agent
-from core.agent.answers import Steps, answer
-from core.agent.conversation import Conversation
-from core.agent.dialog import Dialog
-from core.agent.keyboard import Key, Press
-from core.agent.options import BadOption, Options, parse
-from core.agent.terminal import Terminal
+from embedded.agent import session as agent
+from embedded.agent.answers import Steps, answer
+from embedded.agent.conversation import BadOption, Conversation, Options, parse
+from embedded.agent.session import Dialog, Key, Press, Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = "99.0.0"  #: nobody has tried it, so that nothing is taken for granted

@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.fakes.model import ModelServer, Request
 from tests.harness.program import PROGRAMS
 from tests.support.lines import entries

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.workspace.thread import WorkspaceThread
-from core.clock import SystemClock
+from core.base.clock import SystemClock
 from core.harness.claude.adapter import ClaudeHarness
+from embedded.workspace.thread import WorkspaceThread
 from tests.fakes.model import ModelServer, serving
 from tests.harness.claude_product import SLEEPING, ClaudeProduct, claude_environ, claude_product
 from tests.harness.program import FOLDER, VERSION, told_version

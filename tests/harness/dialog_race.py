@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.fakes.model import serving
 from tests.harness.claude_product import ClaudeProduct, claude_product
 from tests.harness.test_story_claude import serve

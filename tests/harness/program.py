@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from core.harness.claude.versions import TRIED
+from core.harness.claude.adapter import TRIED
 
 VERSION = os.environ.get("CLAUDE_CODE_VERSION") or TRIED[-1]
 FOLDER = Path(__file__).parents[2] / ".harness" / VERSION

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from core.clock import SystemClock
+from core.base.clock import SystemClock
 from core.harness.claude.adapter import ClaudeHarness
 from tests.fakes.model import ModelServer, serving
 from tests.harness.claude_product import KEY, claude_environ

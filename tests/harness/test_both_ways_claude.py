@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.workspace import shapes
+from embedded.workspace import shapes
 from tests.fakes.model import parse
 from tests.harness.claude_product import ClaudeProduct
 from tests.harness.test_story_claude import serve

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from core.clock import SystemClock
-from core.domain.harness import Asked, Ready, TextTaken, ToolEnded, TurnBlocked, TurnEnded, TurnFailed
+from core.base.clock import SystemClock
 from core.harness.claude.adapter import ClaudeHarness
+from core.model.harness import Asked, Ready, TextTaken, ToolEnded, TurnBlocked, TurnEnded, TurnFailed
 from tests.fakes.model import ModelServer
 from tests.harness.claude_product import KEY, SLEEPING
 from tests.harness.conftest import WORDS

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.delivering import RETURNING
-from core.domain.harness import PromptReported, TextTaken, TurnBlocked, TurnEnded
+from core.model.delivering import RETURNING
+from core.model.harness import PromptReported, TextTaken, TurnBlocked, TurnEnded
 from tests.fakes.model import ModelServer
 from tests.harness.claude_product import ClaudeProduct, times_in
 from tests.integration.harness.stage import Stage

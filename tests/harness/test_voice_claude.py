@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from core.domain.framing import PASTE_END, PASTE_START, SUBMIT
-from core.domain.harness import PromptReported, TextTaken
+from core.model.framing import PASTE_END, PASTE_START, SUBMIT
+from core.model.harness import PromptReported, TextTaken
 from tests.fakes.model import ModelServer, Request
 from tests.harness.claude_product import ClaudeProduct
 from tests.harness.program import PROGRAMS, before

@@ -1,6 +1,6 @@
 """Permission requests and questions as people see them: posts with buttons, and how they change."""
 
-from bot.workspace.errors import Json
+from embedded.workspace.model import Json
 from tests.support.product import Product
 from tests.support.tmux import PATIENCE, wait_until
 

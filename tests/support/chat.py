@@ -3,12 +3,11 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from core.domain.marking import Mark
-from core.domain.posting import OutboundKind
-from core.domain.rebinding import OwnPost, ThreadSeen
-from core.errors import ChannelError
-from core.ports import Button, CoreDoor, Finding, NewPost, Posted, Role, WebHook
-from core.redaction import Redactor
+from core.base.errors import ChannelError
+from core.base.redaction import Redactor
+from core.model.asking import Button, Role
+from core.model.channel import CoreDoor, Finding, Posted, WebHook
+from core.model.posts import Mark, NewPost, OutboundKind, OwnPost, ThreadSeen
 
 TEAM, HOME = "T1", "C1"
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.conversation.choosing import Chooser
-from core.observing.asking import Requests
+from core.chat.presses import Chooser
+from core.delivery.permission_requests import Requests
 from tests.support.talking import talking
 from tests.support.world import load, recorded
 

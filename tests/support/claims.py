@@ -15,23 +15,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bot.workspace.thread import WorkspaceThread
+from core.base.errors import CoreError
 from core.config.loading import load
-from core.domain.capability import Capability, Grade
-from core.domain.message import MessageState
-from core.domain.reasons import Reason
-from core.domain.rows import Row
-from core.domain.session import Outcome
-from core.domain.texts import text as text_of
-from core.errors import CoreError
-from core.standing.interrupting import interrupt_standing
-from core.standing.listing import get_standing, list_standing
-from core.standing.pausing import pause_standing
-from core.standing.restarting import restart_standing
-from core.standing.resuming import resume_standing
-from core.standing.saying import say
-from core.system import System
-from core.wiring import build_system
+from core.delivery.saying import say
+from core.lifecycle.interrupt import interrupt_standing
+from core.lifecycle.look import get_standing, list_standing
+from core.lifecycle.pause import pause_standing, restart_standing, resume_standing
+from core.model.activity import Capability, Grade
+from core.model.message import MessageState
+from core.model.reasons import Reason
+from core.model.rows import Row
+from core.model.session import Outcome
+from core.model.texts import text as text_of
+from core.service.wiring import build_system
+from core.session.system import System
+from embedded.workspace.thread import WorkspaceThread
 from tests.fakes.claude import install
 from tests.support.lines import entries
 from tests.support.product import Product

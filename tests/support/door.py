@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Collection
 
-from core.conversation.catchingup import CatchingUp
-from core.conversation.changing import Changes
-from core.conversation.door import Door
-from core.conversation.inbound import Inbound
-from core.conversation.mirroring import NullMirror
-from core.conversation.ordering import Orders
-from core.conversation.pressing import Presses
-from core.observing.asking import Requests
-from core.process.connections import Connections
-from core.system import System
+from core.chat.api import Door
+from core.chat.backfill import CatchingUp
+from core.chat.commands import Orders
+from core.chat.inbound import Changes, Inbound, NullMirror
+from core.chat.presses import Presses
+from core.delivery.permission_requests import Requests
+from core.process.presence import Connections
+from core.session.system import System
 from tests.support.chat import Chat
 
 

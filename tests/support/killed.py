@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from core.effects import CRASH_VARIABLE, rearm
+from core.base.failpoints import CRASH_VARIABLE, rearm
 from tests.support import choosing, losing, supervising, talking, world
 
 PROGRAMS = {

@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from core.chat.outbound import OutboundWorker
 from core.config.settings import ChannelBlock
-from core.conversation.outbound import OutboundWorker
-from core.domain.session import SessionRecord
-from core.system import System
+from core.model.session import SessionRecord
+from core.session.system import System
 from tests.support.chat import HOME, Chat, Message
 from tests.support.outgoing import HandClock
 from tests.support.talking import talking

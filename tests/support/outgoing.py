@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from core.clock import SystemClock
-from core.conversation.outbound import OutboundWorker
-from core.ports import NewPost, OutboundKind
-from core.system import System
+from core.base.clock import SystemClock
+from core.chat.outbound import OutboundWorker
+from core.model.posts import NewPost, OutboundKind
+from core.session.system import System
 from tests.support.lines import entries
 
 

@@ -19,12 +19,12 @@ from typing import Any
 
 import yaml
 
-from bot.workspace.errors import Json
-from bot.workspace.thread import WorkspaceThread
-from core.paths import StatePaths
-from core.process.closed import OPEN
-from core.process.controlsocket import NoAnswer, ask
+from core.base.paths import StatePaths
+from core.process.control import NoAnswer, ask
+from core.process.itself import OPEN
 from core.process.presence import running_service
+from embedded.workspace.model import Json
+from embedded.workspace.thread import WorkspaceThread
 from tests.support.lines import entries
 from tests.support.tmux import PATIENCE, alive, wait_until
 

@@ -12,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from core.loops.scheduler import Scheduler
-from core.system import System
-from core.wiring import build_system
+from core.service.wiring import build_system
+from core.session.system import System
 from tests.support.simulated import settings_of
 
 

@@ -13,19 +13,19 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
+from core.base.errors import TmuxSilent
+from core.base.names import target_for
+from core.base.values import replace
 from core.config.settings import ChannelBlock, Routing, Settings
 from core.delivery.deliverer import Deliverer
-from core.domain.framing import PASTE_END, PASTE_START, SUBMIT
-from core.domain.loop import Loop, Mode
-from core.domain.pane import Pane, Paste, Receipt, Survey, Typing, View, Written
-from core.domain.session import LastExit, SessionRecord, Status
-from core.errors import TmuxSilent
 from core.loops.scheduler import Scheduler
-from core.names import target_for
-from core.ports import Runner
-from core.system import System
-from core.values import replace
-from core.wiring import build_system
+from core.model.framing import PASTE_END, PASTE_START, SUBMIT
+from core.model.loop import Loop, Mode
+from core.model.pane import Pane, Paste, Receipt, Survey, Typing, View, Written
+from core.model.session import LastExit, SessionRecord, Status
+from core.service.wiring import build_system
+from core.session.system import System
+from core.tmux.runner import Runner
 from tests.unit.store.samples import StandingClock, a_record
 
 
@@ -305,8 +305,8 @@ def simulated(root: Path, *, slack: bool = False, settings: Settings | None = No
 
 
 def _simulation(system: System, clock: StandingClock, tmux: PlayedTmux) -> Simulation:
-    from core.observing.observer import ingest
-    from core.standing.dying import plan_for_keep_alive
+    from core.delivery.hook_ingest import ingest
+    from core.lifecycle.exits import plan_for_keep_alive
 
     whole = replace(
         system,

@@ -10,10 +10,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from core.config.settings import Standing
-from core.domain.session import Idle, Restart
-from core.serving.watching import ObserverWorker
-from core.supervision.worker import Supervisor
-from core.system import System
+from core.lifecycle.supervise import Supervisor
+from core.model.session import Idle, Restart
+from core.service.watching import ObserverWorker
+from core.session.system import System
 from tests.support.talking import settings_of
 from tests.support.world import World, definition, load
 

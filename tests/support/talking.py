@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from core.config.settings import HarnessDeclaration, Settings
-from core.domain.message import InboxRow, MessageState
-from core.standing.saying import say
-from core.system import System
+from core.delivery.saying import say
+from core.model.message import InboxRow, MessageState
+from core.session.system import System
 from tests.support.lines import entries
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, World, load

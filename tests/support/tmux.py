@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from core.domain.pane import Pane, Spawn
-from core.names import new_instance
-from core.tmux.runner import TmuxRunner
+from core.base.names import new_instance
+from core.model.pane import Pane, Spawn
+from core.tmux.runner import Runner
 from core.tmux.server import TmuxServer
 from core.tmux.transport import Transport
 
@@ -148,14 +148,14 @@ class PrivateTmux:
         self.server = TmuxServer(
             f"loop-test-{secrets.token_hex(4)}", folder / "tmux.conf", hidden, environ=self.environ
         )
-        self._opened: list[TmuxRunner] = []
+        self._opened: list[Runner] = []
 
     def runner(
         self, transport: Transport | None = None, *, timeout: float = PATIENCE, remain_on_exit: bool = True
-    ) -> TmuxRunner:
+    ) -> Runner:
         """Return a runner, by processes unless a transport is given; it is closed with the server."""
         transport = transport or self.server.process()
-        runner = TmuxRunner(self.server, transport, timeout=timeout, remain_on_exit=remain_on_exit)
+        runner = Runner(self.server, transport, timeout=timeout, remain_on_exit=remain_on_exit)
         self._opened.append(runner)
         return runner
 
@@ -182,7 +182,7 @@ class PrivateTmux:
 
     def spawn(
         self,
-        runner: TmuxRunner,
+        runner: Runner,
         launch: Path,
         *,
         target: str = "loop-standing-test",
@@ -193,7 +193,7 @@ class PrivateTmux:
         whole = {"PATH": self.environ["PATH"], "TMUX_TMPDIR": str(self.folder), **env}
         return runner.spawn(Spawn(target, instance or new_instance(), launch, self.folder, whole, soon()))
 
-    def reading(self, runner: TmuxRunner, *, target: str = "loop-standing-test") -> tuple[Pane, Reader]:
+    def reading(self, runner: Runner, *, target: str = "loop-standing-test") -> tuple[Pane, Reader]:
         """Spawn a stand-in and wait until it reads."""
         reader = Reader(self.folder / f"reader-{secrets.token_hex(3)}")
         pane = self.spawn(runner, reader.launcher, target=target)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from core.base.names import new_marker, new_message_id, target_for
 from core.config.settings import (
     ChannelBlock,
     DeclaredLoop,
@@ -21,24 +22,20 @@ from core.config.settings import (
     Standing,
     TmuxSettings,
 )
-from core.domain.message import WAITING, Kind, NewMessage
-from core.domain.rows import Answer
-from core.domain.session import Definition, HoldKind, Outcome, Phase, Restart, SessionRecord, SlackBinding
-from core.names import new_marker, new_message_id, target_for
-from core.standing.cancelling import cancel_message
-from core.standing.creating import create_standing
-from core.standing.deleting import delete_standing
-from core.standing.interrupting import interrupt_standing
-from core.standing.lifecycle import start_all, stop_all
-from core.standing.pausing import pause_standing
-from core.standing.reannouncing import announce_standing
-from core.standing.reconcile import reconcile
-from core.standing.restarting import restart_standing
-from core.standing.resuming import resume_standing
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
-from core.wiring import build_system
+from core.delivery.saying import cancel_message
+from core.lifecycle.announce import announce_standing
+from core.lifecycle.create import create_standing, delete_standing
+from core.lifecycle.everything import start_all, stop_all
+from core.lifecycle.interrupt import interrupt_standing
+from core.lifecycle.pause import pause_standing, restart_standing, resume_standing
+from core.lifecycle.recover import reconcile
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.message import WAITING, Kind, NewMessage
+from core.model.rows import Answer
+from core.model.session import Definition, HoldKind, Outcome, Phase, Restart, SessionRecord, SlackBinding
+from core.service.wiring import build_system
+from core.session.system import System
 from tests.support.lines import entries
 from tests.support.tmux import wait_until
 

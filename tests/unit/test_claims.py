@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.domain.rows import Row
-from core.system import System
+from core.model.activity import ActivityState
+from core.model.rows import Row
+from core.session.system import System
 from tests.support.claims import Case, Told, of_answers, of_row
 
 NOW = time.time()

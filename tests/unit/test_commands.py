@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from core.commands import command_line, exact, exact_for
 from core.config.loading import load
-from core.demo.configuration import DEMO_CHANNEL, DEMO_PERSON, DEMO_SESSION, DEMO_SOCKET, write_configuration
-from core.ports import NewPost, OutboundKind
-from core.wiring import build_system
+from core.model.posts import NewPost, OutboundKind
+from core.service.wiring import build_system
+from core.session.commands import command_line, exact, exact_for
+from embedded.demo import DEMO_CHANNEL, DEMO_PERSON, DEMO_SESSION, DEMO_SOCKET, write_configuration
 
 OWN = Path(sys.executable).with_name("the-loop")
 FACTS = {"api_url": "http://127.0.0.1:1/api/", "channels": {DEMO_CHANNEL: "C1"}, "users": {DEMO_PERSON: "U1"}}

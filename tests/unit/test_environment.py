@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.environment import chosen, differences, fingerprints, is_agents, server_environment
+from core.base.environment import chosen, differences, fingerprints, is_agents, server_environment
 
 _PLAIN = {"HOME": "/h", "LANG": "en_GB.UTF-8", "MY_KEY": "k"}
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 import pytest
 
-from core.domain import capability
-from core.harness.claude.versions import TRIED
+from core.harness.claude.adapter import TRIED
+from core.model import activity
 from tests.harness.matrix import PAGE, Run, page, read
 from tests.harness.recording import VARIABLE, Capability, Recording
 
@@ -109,4 +109,4 @@ def test_the_page_is_of_the_versions_that_are_told_as_tried() -> None:
 
 def test_the_matrix_has_a_row_for_whatever_a_session_is_said_to_lack() -> None:
     """What the rows call proven, guessed or missing has its cases, under the same name."""
-    assert {each.value for each in capability.Capability} <= {each.value for each in Capability}
+    assert {each.value for each in activity.Capability} <= {each.value for each in Capability}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.redaction import HIDDEN, Redactor, redactor_of
+from core.base.redaction import HIDDEN, Redactor, redactor_of
 
 BODY = "Ab3" * 12
 SECRET = "correct horse/battery+staple&9"

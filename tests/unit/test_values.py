@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from core import values
+from core.base import values
 
 
 @values.dataclass(frozen=True)

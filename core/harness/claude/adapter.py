@@ -1,16 +1,43 @@
-"""The adapter of Claude Code."""
+"""The adapter of Claude Code.
+
+Which processes run below one: Claude Code may be started by a script.
+
+Which versions of Claude Code were tried, and which one is installed. docs/harness-matrix.md: what each can do.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.clock import Clock
-from core.domain.failing import Failure
-from core.domain.harness import (
+from core.base.clock import Clock
+from core.base.errors import HarnessNotInstalled, InvalidValue
+from core.harness.base import SETTINGS, allowed_tools, find_executable, install_tools, read_opinion, servers_file
+from core.harness.claude.arguments import asks_for_bypass, mode_arguments, refuse_owned, take_settings
+from core.harness.claude.files import (
+    MANAGED,
+    UNCHECKED,
+    ClaudeFiles,
+    ConversationFile,
+    TurnsFile,
+    has_answer,
+    has_turn,
+    read_input_line,
+    read_settings,
+    retry_of,
+    tells_unchecked,
+    untaken,
+)
+from core.harness.claude.hooks import install_hooks, interpret, merged
+from core.harness.claude.startup import ClaudeTrust, hooks_off, undecided
+from core.model.activity import Failure
+from core.model.harness import (
     Echo,
     HarnessEvent,
     IdPolicy,
@@ -22,29 +49,81 @@ from core.domain.harness import (
     SessionContext,
     Traits,
 )
-from core.domain.pane import InputLine, View
-from core.domain.session import Definition
-from core.domain.tools import SERVER
-from core.errors import HarnessNotInstalled, InvalidValue
-from core.harness.base import SETTINGS, find_executable
-from core.harness.claude.arguments import asks_for_bypass, mode_arguments, refuse_owned, take_settings
-from core.harness.claude.below import descendants
-from core.harness.claude.files import MANAGED, ClaudeFiles, read_settings
-from core.harness.claude.retries import retry_of
-from core.harness.claude.screens import UNCHECKED, read_input_line, tells_unchecked
-from core.harness.claude.servers import undecided
-from core.harness.claude.silence import hooks_off
-from core.harness.claude.trust import ClaudeTrust
-from core.harness.claude.versions import TRIED, ask_version
-from core.harness.conversation import ConversationFile, TurnsFile, has_answer, has_turn, untaken
-from core.harness.events import interpret
-from core.harness.hooks.install import install_hooks
-from core.harness.hooks.settings import merged
-from core.harness.status import read_opinion
-from core.harness.tools import allowed_tools, install_tools, servers_file
+from core.model.pane import InputLine, View
+from core.model.session import Definition
+from core.model.tools import SERVER
 
 if TYPE_CHECKING:
-    from core.ports import Transcript, TurnRecord
+    from core.model.harness import Transcript, TurnRecord
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes below one; none where it has gone."""
+    return _by_proc(pid) if sys.platform == "linux" else _by_psutil(pid)
+
+
+def _by_proc(root: int) -> list[int]:
+    """Read /proc, nearest first; psutil would be a megabyte of memory in a service for this alone."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (parent := _parent_of(entry)) is not None:
+            children.setdefault(parent, []).append(int(entry))
+    found, level = [], [root]
+    while level:
+        level = [child for pid in level for child in children.pop(pid, [])]
+        found += level
+    return found
+
+
+def _parent_of(pid: str) -> int | None:
+    """Return the parent's pid, None of a process that has ended. Raises OSError where no descriptor is left."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            stat = file.read()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None
+    return int(stat[stat.rindex(b")") + 2 :].split()[1])  # the name before may hold anything
+
+
+def _by_psutil(pid: int) -> list[int]:
+    import psutil  # here, since what only lists sessions must not pay for it
+
+    try:
+        return [process.pid for process in psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+#: Oldest first: the oldest that is supported, and the newest that is known. `make harness-matrix` runs the suite of
+#: tests/harness over them.
+TRIED = ("2.1.197", "2.1.280", "2.1.332")
+_SAID = re.compile(r"(\d+(?:\.\d+)+\S*) \(Claude Code\)")
+SECONDS = 5.0  #: it takes 0.02 to 0.3 s
+
+
+def ask_version(program: str, environ: Mapping[str, str]) -> Installed:
+    """Run `PROGRAM --version`, which writes nothing, and return what it says of itself."""
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=dict(environ),
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Installed("", TRIED, str(error))
+    said = _SAID.match(done.stdout)
+    if said is None:
+        words = " ".join((done.stdout + done.stderr).split())[:200]
+        return Installed(
+            "", TRIED, f"`{program} --version` ended with {done.returncode} and said: {words or 'nothing'}"
+        )
+    return Installed(said[1], TRIED)
+
 
 _PROGRAM = "claude"
 _ASKS = (

@@ -6,10 +6,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from core.errors import InvalidValue
+from core.base.errors import InvalidValue
+from core.base.files import read_plain
 from core.harness.base import object_of, text_of
 from core.harness.claude.files import LONGEST
-from core.plainfiles import read_plain
 
 #: flag -> why an operator cannot give it
 OWNED: Mapping[str, str] = {

@@ -1,13 +1,35 @@
-"""Where Claude Code keeps what we read: its configuration, a conversation's file, a process's status."""
+"""Where Claude Code keeps what we read: its configuration, a conversation's file, a process's status.
+
+The conversation's JSONL file as Claude Code writes it (2.1.197 to 2.1.332), read forward.
+
+The bundled agent writes the same.
+
+Where Claude Code's screen shows its input line: between two frames across the screen, the last but what follows it.
+
+As seen of 2.1.197, 2.1.280 and 2.1.332. A dialog stands in the place of the input line, and so do the whole transcript
+(ctrl+o) and, of newer versions, the search in what was typed before (ctrl+r).
+
+What Claude Code shows while it tries a failed request again by itself, for some three minutes.
+
+Seen of 2.1.197 (`✻ API error · Retrying in 4s · attempt 4/10`) and 2.1.332 (`✻ 500 fake error 500 · retrying in 4s ·
+attempt 4/10`, `✻ API error · retrying… · attempt 2/10`). No hook and no line of the conversation's file tells of it.
+"""
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from core.plainfiles import read_plain
-from core.values import dataclass
+from core.base.errors import StoreBroken, TrustFailed
+from core.base.files import open_plain, read_plain, too_large, whole_lines
+from core.base.values import dataclass, replace
+from core.harness.base import object_of, text_of
+from core.harness.claude.hooks import NOTIFICATION, failure_of, is_internal, pasted_parts
+from core.model.harness import HarnessEvent, Retry, TextQueued, TextReturned, TextTaken, TurnEnded, TurnFailed, TurnSeen
+from core.model.pane import InputLine, View
 
 MANAGED = Path("/etc/claude-code/managed-settings.json")  #: what the machine's owner settles for all of its users
 LONGEST = 1 << 26  #: bytes of a file of settings; the one that holds every project has some millions
@@ -88,3 +110,350 @@ def _base36(number: int) -> str:
         number, digit = divmod(number, 36)
         text = digits[digit] + text
     return text or "0"
+
+
+_INTERRUPTED = "[Request interrupted by user"  #: also "… for tool use]"
+_CHUNK = 1 << 16
+_LATEST = 1 << 25  #: bytes of a conversation in which turns are looked for that nobody has told of
+_TROUBLE = 300  #: characters of why a hook could not run
+_SAYS = re.compile(rb'"type": ?"(?:user|assistant|system|attachment)"')  #: of a line that is worth parsing
+_LONGEST_LINE = 1 << 26  #: bytes; one that holds pictures has some millions
+_MOST_UNREAD = 1 << 30  #: bytes; a conversation of weeks has some hundred millions
+
+
+class _Lines:
+    """The lines of a conversation's file that are new since the last look."""
+
+    def __init__(self, path: Path, *, from_start: bool, latest: int = _MOST_UNREAD) -> None:
+        """Begin at its start, or behind what it holds now. Raises StoreBroken where that cannot be read.
+
+        From its start on no more is read than the `latest` so many bytes; what is cut off there is no whole line.
+        """
+        self.path = path
+        try:
+            self._offset = _start(path, latest) if from_start else _end_of_last_line(path)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+    def new(self) -> Iterator[bytes]:
+        """Yield the whole lines that were added since the last call; a file that is not there yet has none.
+
+        Raises StoreBroken where the file is there and cannot be read.
+        """
+        try:
+            yield from self._read_on()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+
+    def _read_on(self) -> Iterator[bytes]:
+        with open_plain(self.path) as stream:
+            end = stream.seek(0, os.SEEK_END)
+            if end < self._offset:  # a new file under the old name
+                self._offset = 0
+            if end - self._offset > _MOST_UNREAD:
+                raise too_large(_MOST_UNREAD)
+            stream.seek(self._offset)
+            for offset, line in whole_lines(stream, _LONGEST_LINE, _MOST_UNREAD):
+                self._offset = offset
+                yield line
+
+
+class ConversationFile:
+    """Evidence of which texts the harness has queued and taken. Implements the Transcript port."""
+
+    def __init__(self, path: Path, *, from_start: bool) -> None:
+        """Begin at its start, or behind what it holds now. Raises StoreBroken where that cannot be read."""
+        self._lines = _Lines(path, from_start=from_start)
+
+    def new_events(self) -> tuple[HarnessEvent, ...]:
+        """Return what was added since the last call. Raises StoreBroken where the file is there and cannot be read."""
+        return tuple(event for line in self._lines.new() for event in line_events(line))
+
+
+class TurnsFile:
+    """The turns that a conversation's file shows. Implements the TurnRecord port."""
+
+    def __init__(self, path: Path, *, since: datetime) -> None:
+        """Begin with what was written after that moment. Raises StoreBroken where the file cannot be read."""
+        self._since = since
+        self._turn: TurnSeen | None = None  #: the latest one
+        self._message = ""  #: the id of the message that its answer stands in
+        self._lines = _Lines(path, from_start=_written_after(path, since), latest=_LATEST)
+
+    def new_turns(self) -> tuple[TurnSeen, ...]:
+        """Return the turns of which something new was written, each as it stands now, in their order.
+
+        Raises StoreBroken where the file is there and cannot be read.
+        """
+        changed: dict[datetime, TurnSeen] = {}
+        for line in self._lines.new():
+            entry = _entry(line) if _SAYS.search(line) else None
+            if entry is None or entry.get("isSidechain") is True:
+                continue
+            at = _moment(entry)
+            if at is not None and at > self._since and self._follow(entry, at) and self._turn is not None:
+                changed[self._turn.began_at] = self._turn
+        return tuple(changed.values())
+
+    def _follow(self, entry: Mapping[str, Any], at: datetime) -> bool:
+        """Take in a line, and return whether it says something of a turn."""
+        kind = text_of(entry, "type")
+        if kind == "user":
+            return self._user(entry, at)
+        if self._turn is None:
+            return False
+        if kind == "assistant":
+            self._turn = self._assistant(self._turn, entry, at)
+        elif kind == "system" and text_of(entry, "subtype") == "turn_duration":
+            self._turn = replace(self._turn, over_at=self._turn.over_at or at)
+        elif kind == "attachment" and text_of(object_of(entry, "attachment"), "type") == "hook_non_blocking_error":
+            self._turn = replace(self._turn, hook_trouble=_trouble(object_of(entry, "attachment")))
+        else:
+            return False
+        return True
+
+    def _user(self, entry: Mapping[str, Any], at: datetime) -> bool:
+        events = _user_events(entry)
+        if events and isinstance(events[0], TextTaken):
+            self._begin(events[0], at)
+            return True
+        if events and self._turn is not None and self._turn.over_at is None:
+            self._turn = replace(self._turn, over_at=at, cut_off=True)
+            return True
+        return False
+
+    def _begin(self, taken: TextTaken, at: datetime) -> None:
+        """A text was taken: by a new turn, or together with the one before it."""
+        before = self._turn
+        if before is not None and before.over_at is None and not before.answered:
+            turns = before.turns if taken.turn in before.turns else (*before.turns, taken.turn)
+            self._turn = replace(before, turns=turns, prompts=(*before.prompts, taken.prompt))
+        else:
+            self._turn = TurnSeen(at, (taken.turn,), (taken.prompt,), taken.internal)
+            self._message = ""
+
+    def _assistant(self, turn: TurnSeen, entry: Mapping[str, Any], at: datetime) -> TurnSeen:
+        """Return the turn with what the line adds. Each block of a message has a line of its own, with its id."""
+        message = object_of(entry, "message")
+        text = _flat(message.get("content"))
+        if entry.get("isApiErrorMessage") is True:
+            error = text_of(entry, "error") or "unknown"
+            failed = TurnFailed(error, text, failure_of(error, text), turn.turn)
+            return replace(turn, answered=True, over_at=at, failed=failed)  # newer versions write no end of it
+        same = self._message == text_of(message, "id") and bool(self._message)
+        self._message = text_of(message, "id")
+        answer = "\n".join(part for part in (turn.answer if same else "", text) if part)
+        over_at = None if turn.failed is not None else turn.over_at  # it was tried once more, and went on
+        return replace(turn, answered=True, answer=answer, over_at=over_at, failed=None)
+
+
+def _trouble(attachment: Mapping[str, Any]) -> str:
+    """Return in a line why a hook could not run."""
+    return " ".join((text_of(attachment, "stderr") or text_of(attachment, "hookEvent")).split())[:_TROUBLE]
+
+
+def _start(path: Path, latest: int) -> int:
+    """Return where the file's latest so many bytes begin; 0 where it has no more, or is not there. Raises OSError."""
+    try:
+        return max(0, path.stat().st_size - latest) if latest < _MOST_UNREAD else 0
+    except FileNotFoundError:
+        return 0
+
+
+def _written_after(path: Path, moment: datetime) -> bool:
+    """Return whether the file was written after that moment; False where there is none yet. Raises StoreBroken."""
+    try:
+        return path.stat().st_mtime > moment.timestamp()
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> StoreBroken:
+    return StoreBroken(
+        f"the conversation cannot be read: {path}: {error.strerror}", "make it a readable file, then try again"
+    )
+
+
+def has_turn(path: Path) -> bool:
+    """Tell whether the file holds anything that was said; only then can the conversation be resumed.
+
+    Claude Code 2.1.197 writes a file of modes alone when SIGTERM comes within about 0.1 s of the first turn, and then
+    answers a resume with `No conversation found`. Raises TrustFailed where the file cannot be read.
+    """
+    return _holds(path, lambda entry: text_of(entry, "type") in ("user", "assistant"))
+
+
+def has_answer(path: Path) -> bool:
+    """Tell whether the file holds an answer of the model's; an error that stands in its place is none.
+
+    Raises TrustFailed where the file cannot be read.
+    """
+    return _holds(
+        path, lambda entry: text_of(entry, "type") == "assistant" and entry.get("isApiErrorMessage") is not True
+    )
+
+
+def untaken(path: Path) -> str:
+    """Return in words why the conversation that would lie there cannot be resumed."""
+    return (
+        f"its transcript {path} holds no turn"
+        if path.exists()
+        else f"its transcript is not under {path.parent} any more"
+    )
+
+
+def _holds(path: Path, wanted: Callable[[Mapping[str, Any]], bool]) -> bool:
+    try:
+        with open_plain(path) as stream:
+            lines = whole_lines(stream, _LONGEST_LINE, _MOST_UNREAD)
+            return any(wanted(entry) for _, line in lines if (entry := _entry(line)) is not None)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise TrustFailed(
+            f"the conversation cannot be read: {path}: {error.strerror}", "make the file readable, then try again"
+        ) from error
+
+
+def _entry(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _end_of_last_line(path: Path) -> int:
+    """Return the offset behind the file's last line break; 0 where there is no file. Raises OSError."""
+    try:
+        stream = open_plain(path)
+    except FileNotFoundError:
+        return 0
+    with stream:
+        size = end = stream.seek(0, os.SEEK_END)
+        while end > 0:
+            if size - end > _LONGEST_LINE:
+                raise too_large(_LONGEST_LINE)
+            begin = max(0, end - _CHUNK)
+            stream.seek(begin)
+            found = stream.read(end - begin).rfind(b"\n")
+            if found >= 0:
+                return begin + found + 1
+            end = begin
+    return 0
+
+
+def line_events(line: bytes) -> tuple[HarnessEvent, ...]:
+    """Return what one line means; () for one that says nothing about input, or is no JSON object."""
+    if not line.strip():
+        return ()
+    entry = _entry(line)
+    return () if entry is None else _entry_events(entry)
+
+
+def _entry_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
+    kind = text_of(entry, "type")
+    if kind == "queue-operation":
+        text, operation = text_of(entry, "content"), text_of(entry, "operation")
+        if not text or is_internal(text):
+            return ()
+        if operation == "enqueue":
+            return (TextQueued(text, _moment(entry), pasted_parts(text)),)
+        return (TextReturned(text, _moment(entry)),) if operation == "popAll" else ()
+    if kind == "attachment":
+        attachment = object_of(entry, "attachment")
+        text = _flat(attachment.get("prompt")) if text_of(attachment, "type") == "queued_command" else ""
+        if not text:
+            return ()
+        return (TextTaken(text, is_internal(text), begins=False, at=_moment(entry), pasted=pasted_parts(text)),)
+    if kind == "user" and entry.get("isSidechain") is not True:
+        return _user_events(entry)
+    return ()
+
+
+def _moment(entry: Mapping[str, Any]) -> datetime | None:
+    """Return when the line was written, None where it does not say so in a form that we know."""
+    try:
+        at = datetime.fromisoformat(text_of(entry, "timestamp"))
+    except ValueError:
+        return None
+    return at if at.tzinfo is not None else None
+
+
+def _user_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
+    text = _flat(object_of(entry, "message").get("content"))
+    if text.startswith(_INTERRUPTED):
+        return (TurnEnded(""),)
+    origin = text_of(object_of(entry, "origin"), "kind")
+    if origin == "human":
+        turn = text_of(entry, "promptId")
+        return (TextTaken(text, at=_moment(entry), turn=turn, pasted=pasted_parts(text)),)
+    if entry.get("queueTranscriptOnly") is True:
+        return ()  # 2.1.332 writes at a resume what did not finish before; its model hears of it with the next prompt
+    if origin == "task-notification" and text.lstrip().startswith(NOTIFICATION):
+        return (TextTaken(text, internal=True, at=_moment(entry), turn=text_of(entry, "promptId")),)
+    return ()
+
+
+def _flat(content: Any) -> str:
+    """Return the text of a content value: a text, or the text blocks of a list."""
+    if isinstance(content, list):
+        return "\n".join(text for block in content if isinstance(block, dict) and (text := text_of(block, "text")))
+    return text_of({"text": content}, "text")
+
+
+_FRAME = re.compile(r"─{8,}")
+_MARK = re.compile(r"(?P<mark>[❯>!#&])(?:\s|$)")
+_MODES = {"!": "shell mode", "#": "memory mode", "&": "background mode"}  #: the text is run, or kept, but no message
+_ELSEWHERE = re.compile(r"\s+(?:❯\s|search prompts:)")  #: below the input line: keys go to a list, or to a search
+_UNCHECKED = re.compile(r"auto mode can.t check actions", re.IGNORECASE)
+
+UNCHECKED = (
+    "its check cannot be reached from here, so auto mode asks about each action that needs it, in the terminal; to be "
+    "asked in the thread, set `routing.harnessTrust.permissionMode: default`, then `the-loop standing restart {name}`"
+)
+
+
+def read_input_line(view: View) -> InputLine | None:
+    """Return the line in which a message is written, None where the screen does not show it."""
+    rows = view.rows
+    frames = [number for number, row in enumerate(rows) if _FRAME.match(row)]
+    if len(frames) < 2:
+        return None
+    upper, lower = frames[-2:]
+    marked = _MARK.match(rows[upper + 1])
+    if upper + 1 == lower or marked is None or any(_ELSEWHERE.match(row) for row in rows[lower + 1 :]):
+        return None
+    text = "\n".join(view.typed(row) for row in range(upper + 1, lower))[1:].strip()
+    return InputLine(text, _MODES.get(marked["mark"], ""))
+
+
+def tells_unchecked(dialog: str) -> bool:
+    """Return whether a dialog's text says that auto mode's check cannot be reached (2.1.332)."""
+    return _UNCHECKED.search(" ".join(dialog.split())) is not None
+
+
+_SHOWN = re.compile(
+    r"^[^\s●\u276f⎿] (?P<reason>.+?) · retrying(?:…| in \d+s) · attempt (?P<attempt>\d+)/(?P<most>\d+)\s*$",
+    re.IGNORECASE,
+)
+
+_LINES = 12  #: above the input line: a hint stands between, and what is longer than a line
+_NO_REASON = "api error"
+
+
+def retry_of(screen: str) -> Retry | None:
+    """Return what the lines right above the input line tell of a retry; None where they tell of none."""
+    lines = [line for line in screen.splitlines() if line.strip()]
+    frames = [number for number, line in enumerate(lines) if _FRAME.match(line)]
+    upper = frames[-2] if len(frames) > 1 else len(lines)
+    for line in reversed(lines[max(0, upper - _LINES) : upper]):
+        found = _SHOWN.match(line)
+        if found:
+            reason = "" if found["reason"].casefold() == _NO_REASON else found["reason"]
+            return Retry(reason, int(found["attempt"]), int(found["most"]))
+    return None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import Door, Served
 
 

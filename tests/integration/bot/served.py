@@ -15,22 +15,20 @@ from bot.channel import SlackChannel
 from bot.connection import Pace
 from bot.files import FilePace
 from bot.http import Patience
-from bot.workspace.thread import WorkspaceThread
-from core.errors import CoreError, StoreBroken
-from core.ports import (
+from core.base.errors import CoreError, StoreBroken
+from core.model.channel import (
     BoundThread,
-    Fetch,
-    Fetched,
     IncomingChange,
     IncomingOrder,
     IncomingPress,
     IncomingReply,
-    NewPost,
-    OutboundKind,
     Swept,
     Told,
     Verdict,
 )
+from core.model.message import Fetch, Fetched
+from core.model.posts import NewPost, OutboundKind
+from embedded.workspace.thread import WorkspaceThread
 from tests.support.tmux import PATIENCE
 
 SECRET = "hunter2-and-more"  #: what the door of the tests takes out

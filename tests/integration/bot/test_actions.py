@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bot.views.buttons import PREFIX
-from bot.workspace.thread import WorkspaceThread
-from core.domain.buttons import Button, Press
-from core.ports import OutboundKind
-from core.values import replace
+from bot.buttons import PREFIX
+from core.base.values import replace
+from core.model.asking import Button, Press
+from core.model.posts import OutboundKind
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import Door, Refusal, Served, post_of
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bot import manifest
-from bot.workspace.thread import WorkspaceThread
-from core.ports import Finding
+from core.model.channel import Finding
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import channel_on
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.workspace.thread import WorkspaceThread
-from core.errors import NotPermitted, TmuxSilent, UnknownSession
+from core.base.errors import NotPermitted, TmuxSilent, UnknownSession
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import Door, Refusal, Served
 
 ROWS = [

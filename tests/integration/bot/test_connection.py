@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.channel import SlackChannel
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import QUICK, Door, Served, channel_on
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from bot import files
 from bot.files import may_carry_the_token
-from bot.workspace import shapes
-from bot.workspace.thread import WorkspaceThread
-from core.ports import Fetched
+from core.model.message import Fetched
+from embedded.workspace import shapes
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import Door, Served
 from tests.support.elsewhere import Elsewhere, somewhere_else
 

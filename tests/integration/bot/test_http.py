@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from bot.workspace.thread import WorkspaceThread
-from core.ports import BoundThread, WebAnswer
+from core.model.channel import BoundThread, WebAnswer
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import Door, Served
 from tests.support.tmux import PATIENCE
 

@@ -14,16 +14,16 @@ from urllib.parse import unquote_plus
 
 import pytest
 
+from bot.app import respond
 from bot.bridge import AsyncDoor
 from bot.channel import SlackChannel
-from bot.listeners.responding import respond
-from bot.views.answers import help_view, list_view, loops_view, plain_view, status_view, told_view
+from bot.views import help_view, list_view, loops_view, plain_view, status_view, told_view
+from core.base.errors import ChannelError
+from core.base.redaction import Redactor
 from core.commandtable import COMMANDS
-from core.domain.buttons import Button, Press
-from core.domain.posting import OutboundKind
-from core.errors import ChannelError
-from core.ports import Told
-from core.redaction import Redactor
+from core.model.asking import Button, Press
+from core.model.channel import Told
+from core.model.posts import OutboundKind
 from tests.integration.bot.served import SECRET, Door, post_of
 
 LOOK = f"ghp_{'Ab3' * 12}"
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[3]
 #: What carries a text out, by the names of slack_sdk's methods and of the standard library's.
 WAYS_OUT = {"send", "open", "urlopen", "assistant_threads_setStatus"}
 METHODS = ("chat_", "views_", "files_upload", "files_complete", "files_get")
-DOORS = {"bot/messenger.py", "bot/uploads.py", "bot/listeners/responding.py"}
+DOORS = {"bot/messenger.py", "bot/app.py"}
 
 
 class Sink:
@@ -190,4 +190,4 @@ def test_nothing_else_in_the_bot_sends_anything() -> None:
             ):
                 found.add(str(path.relative_to(ROOT)))
 
-    assert found == DOORS | {"bot/applock.py"}  # which opens a lock file
+    assert found == DOORS | {"bot/connection.py"}  # which opens a lock file

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from bot.channel import SlackChannel
-from bot.workspace.errors import Json
-from bot.workspace.thread import WorkspaceThread
-from core.domain.marking import Mark
-from core.errors import ChannelError
-from core.ports import OutboundKind, Posted
+from core.base.errors import ChannelError
+from core.model.channel import Posted
+from core.model.posts import Mark, OutboundKind
+from embedded.workspace.model import Json
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import channel_on, post_of
 
 

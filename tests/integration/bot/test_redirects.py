@@ -12,11 +12,11 @@ import pytest
 
 from bot.app import Self
 from bot.bridge import AsyncDoor
-from bot.clients import async_web_client
+from bot.clients import Tokens, async_web_client
 from bot.files import FilePace, Files
 from bot.settings import SlackSettings
-from bot.tokens import Tokens
-from core.ports import Attachment, Fetched, IncomingReply
+from core.model.channel import IncomingReply
+from core.model.message import Attachment, Fetched
 from tests.integration.bot.served import Door
 from tests.support.elsewhere import somewhere_else
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import QUICK, Door, Served, post_of
 from tests.support.tmux import PATIENCE
 

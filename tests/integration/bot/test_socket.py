@@ -9,9 +9,9 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 
 from bot.clients import async_web_client
+from bot.connection import Socket
 from bot.settings import SlackSettings
-from bot.socket import Socket
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 
 
 async def opened(workspace: WorkspaceThread, begun: asyncio.Event | None = None) -> Socket:

@@ -12,16 +12,15 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.app import Self
+from bot.app import Intake, Self
 from bot.backfill import Sweeper, SweepPace
 from bot.bridge import AsyncDoor
+from bot.clients import Tokens
 from bot.directory import Directory
-from bot.middleware import Intake
 from bot.payloads import Identity
 from bot.settings import SlackSettings
-from bot.tokens import Tokens
-from core.clock import SystemClock
-from core.ports import BoundThread
+from core.base.clock import SystemClock
+from core.model.channel import BoundThread
 from tests.integration.bot.served import Door
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.workspace.thread import WorkspaceThread
-from core.ports import BoundThread
+from core.model.channel import BoundThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.bot.served import SWEEP_PACE, Door, Served, channel_on, post_of
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.standing.saying import say
-from core.standing.starting import start_standing
-from core.system import System
+from core.delivery.saying import say
+from core.lifecycle.start import start_standing
+from core.model.activity import ActivityState
+from core.session.system import System
 from tests.support.talking import record_of, rows, talking
 from tests.support.tmux import PrivateTmux, private_tmux, wait_until
 from tests.support.typist import Typist

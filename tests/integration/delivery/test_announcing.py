@@ -6,22 +6,20 @@ from datetime import UTC, datetime
 
 import pytest
 
+from core.base.errors import ChannelError, Refused, UnknownSession
+from core.chat.inbound import Inbound, NullMirror
+from core.chat.outbound import OutboundWorker
 from core.config.settings import ChannelBlock
-from core.conversation.inbound import Inbound
-from core.conversation.mirroring import NullMirror
-from core.conversation.outbound import OutboundWorker
-from core.domain.buttons import Press
-from core.domain.rows import Answer
-from core.domain.session import Outcome, SessionRecord
-from core.errors import ChannelError, Refused, UnknownSession
-from core.ports import Binding, IncomingReply, Verdict
+from core.lifecycle.announce import announce_standing, announce_start
+from core.lifecycle.look import get_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.supervise import Drift
+from core.model.asking import Press
+from core.model.channel import IncomingReply, Verdict
+from core.model.rows import Answer
+from core.model.session import Binding, Outcome, SessionRecord
 from core.process.presence import ServiceLock
-from core.standing.announcing import announce_start
-from core.standing.listing import get_standing
-from core.standing.reannouncing import announce_standing
-from core.standing.starting import start_standing
-from core.supervision.drift import Drift
-from core.system import System
+from core.session.system import System
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.outgoing import HandClock, drain
 from tests.support.outgoing import events as told

@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.bridge import AsyncDoor
-from core.conversation.door import Door
-from core.domain.binding import Binding
-from core.domain.session import SessionRecord
-from core.errors import StoreBroken
-from core.names import new_uid
-from core.ports import IncomingReply, Verdict
-from core.system import System
+from core.base.errors import StoreBroken
+from core.base.names import new_uid
+from core.chat.api import Door
+from core.model.channel import IncomingReply, Verdict
+from core.model.session import Binding, SessionRecord
+from core.session.system import System
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.door import door_of
 from tests.support.tmux import wait_until

@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.domain.framing import framed
-from core.domain.harness import PromptReported, Report
-from core.domain.message import Kind, NewMessage, ReplyAddress
-from core.domain.posting import asked_text
-from core.domain.session import SessionRecord
-from core.names import new_uid
-from core.observing.prompting import asked_elsewhere
-from core.system import System
+from core.base.names import new_uid
+from core.delivery.permission_requests import asked_elsewhere
+from core.model.framing import framed
+from core.model.harness import PromptReported, Report
+from core.model.message import Kind, NewMessage, ReplyAddress
+from core.model.posts import asked_text
+from core.model.session import SessionRecord
+from core.session.system import System
 from tests.support.world import definition
 
 T0 = datetime(2026, 11, 29, tzinfo=UTC)

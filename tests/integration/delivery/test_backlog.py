@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from core.delivery.deliverer import Deliverer
-from core.domain.message import Kind, MessageState
-from core.system import System
+from core.model.message import Kind, MessageState
+from core.session.system import System
 from tests.support.talking import record_of
 from tests.support.tmux import PATIENCE
 from tests.unit.store.samples import a_message

@@ -2,12 +2,12 @@
 
 import pytest
 
-from core.domain.message import MessageState
-from core.errors import InvalidValue, Refused
-from core.session.telling import LONGEST_CHAIN, SAYS_AN_HOUR, chain
-from core.standing.saying import say
-from core.standing.starting import start_standing
-from core.system import System
+from core.base.errors import InvalidValue, Refused
+from core.delivery.saying import say
+from core.lifecycle.start import start_standing
+from core.model.message import MessageState
+from core.session.notes import LONGEST_CHAIN, SAYS_AN_HOUR, chain
+from core.session.system import System
 from tests.integration.delivery.conftest import settle
 from tests.support.tmux import PATIENCE
 from tests.support.world import ACTOR

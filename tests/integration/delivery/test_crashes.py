@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from core.base.failpoints import Effect
 from core.delivery.deliverer import Deliverer, is_over
-from core.domain.message import MessageState
-from core.effects import Effect
-from core.system import System
+from core.model.message import MessageState
+from core.session.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.support.killed import run_until
 from tests.support.talking import record_of, rows, taken, times

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from core.conversation.inbound import Inbound
-from core.conversation.mirroring import NullMirror
+from core.chat.inbound import Inbound, NullMirror
 from core.delivery.deliverer import Deliverer
-from core.domain.activity import ActivityState
-from core.domain.asking import Request, RequestKind
-from core.domain.marking import Mark
-from core.domain.message import MessageState
-from core.domain.pane import Receipt
-from core.domain.reasons import Reason
-from core.ports import Binding, IncomingReply
-from core.serving.watching import ObserverWorker
-from core.standing.saying import say
-from core.system import System
+from core.delivery.saying import say
+from core.model.activity import ActivityState
+from core.model.asking import Request, RequestKind
+from core.model.channel import IncomingReply
+from core.model.message import MessageState
+from core.model.pane import Receipt
+from core.model.posts import Mark
+from core.model.reasons import Reason
+from core.model.session import Binding
+from core.service.watching import ObserverWorker
+from core.session.system import System
 from tests.integration.delivery.conftest import open_dialog
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.talking import record_of, rows, taken, times

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from core.conversation.speaking import post, redacted_in, redaction_told
-from core.domain.binding import Binding
-from core.domain.session import SessionRecord
-from core.errors import NotPermitted
-from core.system import System
+from core.base.errors import NotPermitted
+from core.chat.speaking import post, redacted_in, redaction_told
+from core.model.session import Binding, SessionRecord
+from core.session.system import System
 from tests.support.chat import HOME, TEAM
 from tests.support.world import definition
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from core.delivery.deliverer import Deliverer
-from core.domain.message import MessageState
-from core.standing.pausing import pause_standing
-from core.standing.saying import say
-from core.system import System
+from core.delivery.saying import say
+from core.lifecycle.pause import pause_standing
+from core.model.message import MessageState
+from core.session.system import System
 from tests.support.killed import run_until
 from tests.support.talking import record_of, rows, times
 from tests.support.tmux import PATIENCE, wait_until

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from core.conversation.inbound import Inbound
-from core.conversation.mirroring import NullMirror
-from core.domain.message import Kind, MessageState, ReplyAddress
-from core.domain.session import SessionRecord, SlackBinding
-from core.names import new_uid
-from core.ports import Binding, IncomingReply, OutboundKind, Verdict
-from core.session.steering import authorized_rows
-from core.store.database import SqliteDatabase
-from core.system import System
+from core.base.names import new_uid
+from core.chat.inbound import Inbound, NullMirror
+from core.model.channel import IncomingReply, Verdict
+from core.model.message import Kind, MessageState, ReplyAddress
+from core.model.posts import OutboundKind
+from core.model.session import Binding, SessionRecord, SlackBinding
+from core.session.sessions import authorized_rows
+from core.session.system import System
+from core.store.database import Database
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.lines import entries
 from tests.support.world import World, definition, recorded
@@ -253,7 +253,7 @@ def test_a_batch_is_committed_as_a_whole(bound: System, chat: Chat) -> None:
     """Another connection sees the row at once: it is on the disk."""
     Inbound(bound, chat.authorized, NullMirror()).receive([REPLY])
 
-    other = SqliteDatabase(bound.paths, bound.clock)
+    other = Database(bound.paths, bound.clock)
     found = other.read("SELECT count(*) AS n FROM inbox")
     other.close()
 

@@ -7,21 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from core.conversation.changing import Changes
-from core.conversation.inbound import Inbound
-from core.conversation.mirroring import NullMirror
-from core.conversation.sweeping import swept, threads
-from core.domain.attachment import Attachment, Fetched, decoded, encoded, safe_name, told
-from core.domain.message import InboxRow, MessageState
-from core.domain.session import SessionRecord, SlackBinding
-from core.errors import Refused, UnknownMessage
-from core.names import new_uid
-from core.ports import Binding, IncomingChange, IncomingReply, Swept, Verdict
-from core.session.attaching import fetched, keep_file
-from core.session.steering import may_steer
-from core.standing.cancelling import cancel_message
-from core.standing.confirming import confirm_message
-from core.system import System
+from core.base.errors import Refused, UnknownMessage
+from core.base.names import new_uid
+from core.chat.backfill import swept, threads
+from core.chat.inbound import Changes, Inbound, NullMirror
+from core.delivery.saying import cancel_message, confirm_message
+from core.model.channel import IncomingChange, IncomingReply, Swept, Verdict
+from core.model.message import Attachment, Fetched, InboxRow, MessageState, decoded, encoded, safe_name, told
+from core.model.session import Binding, SessionRecord, SlackBinding
+from core.session.launching import fetched, keep_file
+from core.session.sessions import may_steer
+from core.session.system import System
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.world import ACTOR, definition
 

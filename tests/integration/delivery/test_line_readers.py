@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from core.config.settings import HarnessDeclaration
-from core.delivery.terminal import CANONICAL_BYTES, line_limit
-from core.domain.framing import head
-from core.domain.message import MessageState
-from core.standing.saying import say
-from core.standing.starting import start_standing
-from core.system import System
+from core.delivery.saying import say
+from core.delivery.writing import CANONICAL_BYTES, line_limit
+from core.lifecycle.start import start_standing
+from core.model.framing import head
+from core.model.message import MessageState
+from core.session.system import System
 from tests.support.talking import record_of, rows, settings_of
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, World

@@ -5,21 +5,21 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation.inbound import Inbound
-from core.conversation.mirroring import NullMirror
-from core.conversation.outbound import OutboundWorker
-from core.conversation.pressing import Presses
+from core.chat.inbound import Inbound, NullMirror
+from core.chat.outbound import OutboundWorker
+from core.chat.presses import Presses
 from core.delivery.deliverer import Deliverer
-from core.domain.buttons import Press
-from core.domain.message import IN_FLIGHT, WAITING, MessageState
-from core.observing.asking import Requests
-from core.ports import Binding, IncomingPress, IncomingReply, OutboundKind
-from core.standing.cancelling import cancel_message
-from core.standing.pausing import pause_standing
-from core.standing.resuming import resume_standing
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.delivery.permission_requests import Requests
+from core.delivery.saying import cancel_message
+from core.lifecycle.pause import pause_standing, resume_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.asking import Press
+from core.model.channel import IncomingPress, IncomingReply
+from core.model.message import IN_FLIGHT, WAITING, MessageState
+from core.model.posts import OutboundKind
+from core.model.session import Binding
+from core.session.system import System
 from tests.integration.delivery.conftest import settle
 from tests.support.chat import HOME, TEAM, Chat, Message
 from tests.support.outgoing import HandClock, drain

@@ -9,23 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from core.base.errors import InvalidValue, NotPermitted, NotRunning, Refused, UnknownSession
 from core.delivery.deliverer import Deliverer
-from core.domain.harness import Launch, SessionContext
-from core.domain.message import MessageState
-from core.domain.pane import Paste, Receipt, Written
-from core.domain.reasons import Reason
-from core.domain.session import Outcome
-from core.errors import InvalidValue, NotPermitted, NotRunning, Refused, UnknownSession
+from core.delivery.saying import NO_SERVICE, say
 from core.harness.bundled import BundledHarness
-from core.ports import Harness, Transcript
-from core.session.place import TOOL
-from core.standing.pausing import pause_standing
-from core.standing.resuming import resume_standing
-from core.standing.saying import NO_SERVICE, say
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
-from core.tmux.runner import TmuxRunner
+from core.harness.catalogue import Harnesses
+from core.lifecycle.pause import pause_standing, resume_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.harness import Harness, Launch, SessionContext, Transcript
+from core.model.message import MessageState
+from core.model.pane import Paste, Receipt, Written
+from core.model.reasons import Reason
+from core.model.session import Outcome
+from core.session.launching import TOOL
+from core.session.system import System
+from core.tmux.runner import Runner
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.support.talking import record_of, rows, taken, talking, times
 from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
@@ -36,7 +35,7 @@ S = MessageState
 TARGET = "=loop-standing-scribe:"
 
 
-class FreezingRunner(TmuxRunner):
+class FreezingRunner(Runner):
     """Drives a tmux that stops at the moment of a write."""
 
     pid = 0
@@ -73,7 +72,7 @@ class NumbHarness(BundledHarness):
         return "READY" in screen
 
 
-class NumbHarnesses:
+class NumbHarnesses(Harnesses):
     """A catalogue of the numb one alone."""
 
     def __init__(self, heard: Path) -> None:

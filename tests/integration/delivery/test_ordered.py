@@ -4,18 +4,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.conversation.inbound import Inbound
-from core.conversation.mirroring import NullMirror
-from core.conversation.ordering import Orders
+from core.base.errors import CoreError, NotPermitted, RecordUnreadable, UnknownSession
+from core.base.values import replace
+from core.chat.commands import Orders
+from core.chat.inbound import Inbound, NullMirror
 from core.delivery.deliverer import Deliverer
-from core.domain.marking import Mark
-from core.domain.message import MessageState
-from core.domain.posting import OutboundKind
-from core.errors import CoreError, NotPermitted, RecordUnreadable, UnknownSession
-from core.ports import Binding, IncomingOrder, IncomingReply, PostState
-from core.standing.stopping import stop_standing
-from core.system import System
-from core.values import replace
+from core.lifecycle.stop import stop_standing
+from core.model.channel import IncomingOrder, IncomingReply
+from core.model.message import MessageState
+from core.model.posts import Mark, OutboundKind, PostState
+from core.model.session import Binding
+from core.session.system import System
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.talking import record_of, rows
 from tests.support.tmux import wait_until

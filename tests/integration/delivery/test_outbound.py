@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation.outbound import OutboundWorker
-from core.domain.reasons import said
-from core.domain.session import Phase, SessionRecord
-from core.errors import ChannelError
-from core.ports import OutboundKind, PostState
-from core.system import System
+from core.base.errors import ChannelError
+from core.chat.outbound import OutboundWorker
+from core.model.posts import OutboundKind, PostState
+from core.model.reasons import said
+from core.model.session import Phase, SessionRecord
+from core.session.system import System
 from tests.support.chat import HOME, Chat
 from tests.support.outgoing import HandClock, drain, events, post
 from tests.support.world import definition

@@ -5,19 +5,18 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation.outbound import OutboundWorker
-from core.domain.buttons import Press
-from core.domain.framing import framed
-from core.domain.harness import TextTaken
-from core.domain.message import InboxRow
-from core.domain.reasons import said
-from core.ports import Binding
+from core.chat.outbound import OutboundWorker
+from core.delivery.evidence import settle_by
+from core.delivery.saying import cancel_message
+from core.lifecycle.pause import pause_standing, resume_standing
+from core.model.asking import Press
+from core.model.framing import framed
+from core.model.harness import TextTaken
+from core.model.message import InboxRow
+from core.model.reasons import said
+from core.model.session import Binding
 from core.session.notes import note_for
-from core.sight.evidence import settle_by
-from core.standing.cancelling import cancel_message
-from core.standing.pausing import pause_standing
-from core.standing.resuming import resume_standing
-from core.system import System
+from core.session.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.integration.delivery.test_note_bursts import THREAD, S, Thread
 from tests.support.chat import HOME, TEAM

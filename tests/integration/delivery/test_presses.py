@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
+from core.chat.presses import Presses
 from core.clients.askclient import NONCE
-from core.conversation.pressing import Presses
-from core.domain.asking import Request
-from core.domain.buttons import Button, Press, Role
-from core.observing.asking import Requests
-from core.ports import Binding, IncomingPress, NewPost, OutboundKind, PostState
-from core.process.controlsocket import Peer
-from core.standing.starting import start_standing
-from core.system import System
+from core.delivery.permission_requests import Requests
+from core.lifecycle.start import start_standing
+from core.model.asking import Button, Press, Request, Role
+from core.model.channel import IncomingPress
+from core.model.posts import NewPost, OutboundKind, PostState
+from core.model.session import Binding
+from core.process.control import Peer
+from core.session.system import System
 from tests.support.talking import record_of, talking
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, World, events, recorded

@@ -5,15 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation.inbound import Inbound
-from core.conversation.mirroring import NullMirror
-from core.conversation.outbound import OutboundWorker
-from core.effects import Effect
-from core.errors import ChannelError
-from core.ports import Binding, IncomingReply, OutboundKind, Verdict
-from core.standing.common import write_record
-from core.standing.listing import get_standing
-from core.system import System
+from core.base.errors import ChannelError
+from core.base.failpoints import Effect
+from core.chat.inbound import Inbound, NullMirror
+from core.chat.outbound import OutboundWorker
+from core.lifecycle.common import write_record
+from core.lifecycle.look import get_standing
+from core.model.channel import IncomingReply, Verdict
+from core.model.posts import OutboundKind
+from core.model.session import Binding
+from core.session.system import System
 from tests.support.chat import HOME, TEAM, Chat, Message
 from tests.support.killed import run_until
 from tests.support.losing import THREAD, thread_of, without_database

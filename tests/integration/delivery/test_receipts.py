@@ -6,15 +6,15 @@ from datetime import timedelta
 import pytest
 
 from core.delivery.deliverer import Deliverer
-from core.domain.activity import Activity, ActivityState
-from core.domain.framing import framed
-from core.domain.harness import HarnessEvent, PromptReported, TextQueued, TextReturned, TextTaken, ToolStarted
-from core.domain.message import InboxRow, MessageState
-from core.domain.reasons import Reason
-from core.sight.evidence import settle_by
-from core.standing.pausing import pause_standing
-from core.standing.saying import say
-from core.system import System
+from core.delivery.evidence import settle_by
+from core.delivery.saying import say
+from core.lifecycle.pause import pause_standing
+from core.model.activity import Activity, ActivityState
+from core.model.framing import framed
+from core.model.harness import HarnessEvent, PromptReported, TextQueued, TextReturned, TextTaken, ToolStarted
+from core.model.message import InboxRow, MessageState
+from core.model.reasons import Reason
+from core.session.system import System
 from tests.support.talking import record_of, rows
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, events, recorded

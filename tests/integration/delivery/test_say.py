@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from core.base.errors import InvalidValue
+from core.base.names import new_marker
 from core.delivery.deliverer import Deliverer
-from core.domain.message import Kind, MessageState, ReplyAddress
-from core.errors import InvalidValue
-from core.names import new_marker
-from core.standing.saying import say
-from core.system import System
+from core.delivery.saying import say
+from core.model.message import Kind, MessageState, ReplyAddress
+from core.session.system import System
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
 from tests.support.world import ACTOR

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.session import SlackBinding
-from core.errors import UnknownSession
-from core.ports import IncomingOrder
-from core.system import System
+from core.base.errors import UnknownSession
+from core.model.channel import IncomingOrder
+from core.model.session import SlackBinding
+from core.session.system import System
 from tests.support.chat import Chat
 from tests.support.door import door_of
 from tests.support.world import declaring, definition

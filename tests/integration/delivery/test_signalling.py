@@ -6,17 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation.signalling import SignalWorker
-from core.domain.activity import Activity, ActivityState
-from core.domain.marking import Mark
-from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
-from core.domain.posting import OutboundKind
-from core.domain.reasons import Because, Reason
-from core.errors import ChannelError
-from core.ports import Binding, PostState
-from core.store.inbox import SqliteInbox
-from core.store.marks import SqliteMarks
-from core.system import System
+from core.base.errors import ChannelError
+from core.chat.signals import SignalWorker
+from core.model.activity import Activity, ActivityState
+from core.model.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.model.posts import Mark, OutboundKind, PostState
+from core.model.reasons import Because, Reason
+from core.model.session import Binding
+from core.session.system import System
+from core.store.messages import Inbox, Marks
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.outgoing import HandClock, post
 
@@ -41,7 +39,7 @@ def chat() -> Chat:
 def bound(system: System, clock: HandClock) -> System:
     """Give ports with the session `scribe`, uid `s-1`, bound to a thread."""
     database = system.database
-    moved = replace(system, clock=clock, inbox=SqliteInbox(database, clock), marks=SqliteMarks(database, clock))  # type: ignore[arg-type]
+    moved = replace(system, clock=clock, inbox=Inbox(database, clock), marks=Marks(database, clock))
     moved.bindings.bind(Binding("slack", TEAM, HOME, ROOT, "s-1", "scribe", T0))
     return moved
 

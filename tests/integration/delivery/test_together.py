@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from core.delivery.deliverer import Deliverer
-from core.delivery.worker import DeliveryWorker
-from core.domain.message import MessageState
-from core.effects import Effect
-from core.errors import CoreError, StoreBroken
-from core.standing.starting import start_standing
-from core.system import System
+from core.base.errors import CoreError, StoreBroken
+from core.base.failpoints import Effect
+from core.delivery.deliverer import Deliverer, DeliveryWorker
+from core.lifecycle.start import start_standing
+from core.model.message import MessageState
+from core.session.system import System
 from tests.support.killed import run_until
 from tests.support.talking import record_of, rows, talking, times
 from tests.support.tmux import PATIENCE, PrivateTmux, wait_until

@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.conversation.outbound import OutboundWorker
+from core.chat.outbound import OutboundWorker
 from core.delivery.deliverer import Deliverer
-from core.domain.buttons import Press
-from core.domain.message import IN_FLIGHT, MessageState
-from core.ports import Binding, OutboundKind
-from core.sight.evidence import give_back
-from core.standing.creating import create_standing
-from core.standing.deleting import delete_standing
-from core.standing.pausing import pause_standing
-from core.standing.saying import say
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.delivery.evidence import give_back
+from core.delivery.saying import say
+from core.lifecycle.create import create_standing, delete_standing
+from core.lifecycle.pause import pause_standing
+from core.lifecycle.stop import stop_standing
+from core.model.asking import Press
+from core.model.message import IN_FLIGHT, MessageState
+from core.model.posts import OutboundKind
+from core.model.session import Binding
+from core.session.system import System
 from tests.integration.delivery.conftest import settle
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.outgoing import HandClock, drain

@@ -9,26 +9,26 @@ from typing import Any
 
 import pytest
 
-from core.conversation.inbound import Inbound
-from core.conversation.mirroring import NullMirror
-from core.conversation.pressing import Presses
+from core.base.failpoints import Effect
+from core.chat.inbound import Inbound, NullMirror
+from core.chat.presses import Presses
 from core.delivery.deliverer import Deliverer
-from core.domain.activity import ActivityState
-from core.domain.asking import Request, RequestKind, RequestState
-from core.domain.buttons import Role
-from core.domain.message import MessageState
-from core.domain.pane import Receipt
-from core.domain.reasons import Reason
-from core.domain.texts import text
-from core.effects import Effect
-from core.observing.asking import Requests
-from core.ports import Binding, IncomingPress, IncomingReply, OutboxRow, PostState
-from core.serving.watching import ObserverWorker
-from core.sight.screens import Form, look
-from core.standing.listing import get_standing
-from core.standing.saying import say
-from core.standing.starting import start_standing
-from core.system import System
+from core.delivery.permission_requests import Requests
+from core.delivery.saying import say
+from core.delivery.screens import Form, look
+from core.lifecycle.look import get_standing
+from core.lifecycle.start import start_standing
+from core.model.activity import ActivityState
+from core.model.asking import Request, RequestKind, RequestState, Role
+from core.model.channel import IncomingPress, IncomingReply
+from core.model.message import MessageState
+from core.model.pane import Receipt
+from core.model.posts import OutboxRow, PostState
+from core.model.reasons import Reason
+from core.model.session import Binding
+from core.model.texts import text
+from core.service.watching import ObserverWorker
+from core.session.system import System
 from tests.integration.delivery.conftest import settle
 from tests.support.chat import Chat
 from tests.support.killed import run_until

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from core.conversation.outbound import OutboundWorker
-from core.domain.binding import Binding
-from core.domain.session import SessionRecord
-from core.errors import ChannelError
-from core.ports import NewPost, OutboundKind, PostState
-from core.system import System
+from core.base.errors import ChannelError
+from core.chat.outbound import OutboundWorker
+from core.model.posts import NewPost, OutboundKind, PostState
+from core.model.session import Binding, SessionRecord
+from core.session.system import System
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.outgoing import HandClock, drain, events, post
 from tests.support.world import definition

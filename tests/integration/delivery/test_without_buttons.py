@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.commands import command_line
-from core.conversation.outbound import OutboundWorker
-from core.domain.buttons import Button, Press
-from core.domain.session import SessionRecord
-from core.ports import OutboundKind
-from core.system import System
+from core.chat.outbound import OutboundWorker
+from core.model.asking import Button, Press
+from core.model.posts import OutboundKind
+from core.model.session import SessionRecord
+from core.session.commands import command_line
+from core.session.system import System
 from tests.support.chat import Chat
 from tests.support.outgoing import HandClock, drain, post
 from tests.support.world import definition

@@ -11,21 +11,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.conversation.inbound import Inbound
-from core.conversation.mirroring import NullMirror
-from core.conversation.outbound import OutboundWorker
-from core.delivery.deliverer import Deliverer
-from core.delivery.worker import DeliveryWorker
-from core.domain.activity import ActivityState
-from core.domain.message import MessageState
-from core.ports import Binding, IncomingReply, OutboundKind
+from core.chat.inbound import Inbound, NullMirror
+from core.chat.outbound import OutboundWorker
+from core.delivery.deliverer import Deliverer, DeliveryWorker
+from core.delivery.saying import say
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.activity import ActivityState
+from core.model.channel import IncomingReply
+from core.model.message import MessageState
+from core.model.posts import OutboundKind
+from core.model.session import Binding
 from core.process.presence import ServiceLock
-from core.serving.watching import ObserverWorker
-from core.session.steering import authorized_rows
-from core.standing.saying import say
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.service.watching import ObserverWorker
+from core.session.sessions import authorized_rows
+from core.session.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.lines import entries
@@ -94,7 +94,7 @@ def chat() -> Chat:
 @pytest.fixture
 def served(scribe: System, chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     """Give a running service around `scribe`, which has a thread; it looks at the panes where something tells it to."""
-    monkeypatch.setattr("core.serving.watching._SURVEY_SECONDS", 3600.0)
+    monkeypatch.setattr("core.service.watching._SURVEY_SECONDS", 3600.0)
     uid, _ = record_of(scribe)
     scribe.bindings.bind(Binding("slack", TEAM, HOME, THREAD, uid, "scribe", datetime.now(UTC)))
     service = Served(scribe, chat)

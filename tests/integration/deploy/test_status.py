@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core.serving.hosting import tmux_rows
-from core.standing.starting import start_standing
-from core.system import System
+from core.lifecycle.start import start_standing
+from core.service.hosting import tmux_rows
+from core.session.system import System
 from tests.support.tmux import PrivateTmux, private_tmux
 from tests.support.world import ACTOR, World
 

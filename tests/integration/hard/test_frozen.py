@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.clock import iso
+from core.base.clock import iso
 from tests.integration.hard.stage import at_once, declare, frozen, started, taken_texts, wait_taken
 from tests.support.product import Done, Product, Serving
 from tests.support.tmux import Counted, alive, wait_until

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.hard.stage import declare, framed_texts, started, taken_texts
 from tests.support.product import NAME, Product, product
 from tests.support.tmux import wait_until

@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.domain.harness import (
+from core.model.activity import ActivityState
+from core.model.harness import (
     Asked,
     Ended,
     Ready,

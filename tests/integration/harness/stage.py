@@ -12,21 +12,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from core.domain.delivering import PIECE_SETTLES, PREPARING_SETTLES
-from core.domain.framing import PASTE_END, PASTE_START, SUBMIT
-from core.domain.harness import (
+from core.base.names import new_instance, new_uid
+from core.harness.base import discard, read_reports
+from core.model.delivering import PIECE_SETTLES, PREPARING_SETTLES
+from core.model.framing import PASTE_END, PASTE_START, SUBMIT, pieces_of, shows_text
+from core.model.harness import (
     Ended,
+    Harness,
     HarnessEvent,
     Ready,
     SessionContext,
     TextQueued,
     TextTaken,
+    Transcript,
     TurnEnded,
 )
-from core.domain.pasting import pieces_of, shows_text
-from core.harness.spool import discard, read_reports
-from core.names import new_instance, new_uid
-from core.ports import Harness, Transcript
 from core.session.launching import launcher_text
 from tests.support.tmux import PATIENCE, alive, wait_until
 

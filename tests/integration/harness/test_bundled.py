@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import core.agent
-from core.domain.harness import Asked, Ended, Ready, TextTaken, TurnBlocked, TurnEnded
+import embedded.agent
 from core.harness.bundled import BundledHarness
+from core.model.harness import Asked, Ended, Ready, TextTaken, TurnBlocked, TurnEnded
 from tests.integration.harness.contract import HookedHarnessContract
 from tests.integration.harness.stage import Stage, Words
 from tests.support.lines import entries
@@ -130,7 +130,7 @@ def test_conversation_id_is_used_once(stage: Stage) -> None:
     stage.start_ready("hello")
     stage.expect(TurnEnded)
     state = str(stage.context.folder / "agent")
-    program = [sys.executable, "-I", "-S", str(Path(core.agent.__file__).parent), "--state", state]
+    program = [sys.executable, "-I", "-S", str(Path(embedded.agent.__file__).parent), "--state", state]
 
     again = subprocess.run([*program, "--session-id", str(stage.context.session_id)], capture_output=True, check=False)
     unknown = subprocess.run(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bot.workspace.thread import WorkspaceThread
-from core.standing.listing import get_standing
+from core.lifecycle.look import get_standing
+from embedded.workspace.thread import WorkspaceThread
 from tests.fakes.claude import BEHAVIOURS
 from tests.support.claims import (
     Case,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import core.agent
-from core.domain.harness import TurnEnded
+import embedded.agent
 from core.harness.generic import GenericHarness
+from core.model.harness import TurnEnded
 from tests.integration.harness.stage import Stage
 from tests.integration.harness.test_bundled import WORDS
 from tests.support.tmux import wait_until
@@ -22,7 +22,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         sys.executable,
         "-I",
         "-S",
-        str(Path(core.agent.__file__).parent),
+        str(Path(embedded.agent.__file__).parent),
         "--state",
         str(tmp_path / "state"),
     ]

@@ -11,11 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.harness import PromptReported, SessionContext, TurnBlocked
-from core.harness.base import make_folders
-from core.harness.events import interpret
-from core.harness.hooks.install import install_reporter
-from core.harness.spool import read_reports
+from core.harness.base import make_folders, read_reports
+from core.harness.claude.hooks import install_reporter, interpret
+from core.model.harness import PromptReported, SessionContext, TurnBlocked
 
 NOTE = "<task-notification>\n<task-id>b1</task-id>\n</task-notification>"
 

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from core.conversation.changing import Changes
-from core.conversation.pressing import UNKNOWN_BUTTON, Presses
-from core.domain.buttons import Button, Press
-from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress
-from core.domain.reasons import Because, Reason
-from core.effects import Effect
-from core.errors import Refused
-from core.observing.asking import Requests
-from core.ports import IncomingChange, IncomingPress, IncomingReply, NewPost, OutboundKind, PostState
-from core.serving import finishing
-from core.serving.finishing import Finisher
-from core.serving.housekeeping import Housekeeper
-from core.system import System
+from core.base.errors import Refused
+from core.base.failpoints import Effect
+from core.chat.inbound import Changes
+from core.chat.presses import UNKNOWN_BUTTON, Presses
+from core.delivery.permission_requests import Requests
+from core.model.asking import Button, Press
+from core.model.channel import IncomingChange, IncomingPress, IncomingReply
+from core.model.message import Kind, MessageState, NewMessage, ReplyAddress
+from core.model.posts import NewPost, OutboundKind, PostState
+from core.model.reasons import Because, Reason
+from core.service import housekeeping
+from core.service.housekeeping import Finisher, Housekeeper
+from core.session.system import System
 from tests.integration.lifecycle.machine import Killed, crashing
 from tests.support.simulated import Simulation
 from tests.support.tmux import wait_until
@@ -158,7 +158,7 @@ def test_an_unreadable_record_is_taken_for_anybodys(simulation: Simulation) -> N
 
 def test_the_services_finisher_does_it(simulation: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the service's start on."""
-    monkeypatch.setattr(finishing, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(housekeeping, "_LOOK_SECONDS", 0.01)
     refused(simulation.system, a_message())
     simulation.clock.pause(15 * DAY)
     stopping = threading.Event()

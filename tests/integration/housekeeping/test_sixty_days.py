@@ -5,18 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from core.conversation.outbound import OutboundWorker
-from core.conversation.sweeping import swept
+from core.base.names import new_marker
+from core.chat.backfill import swept
+from core.chat.outbound import OutboundWorker
 from core.delivery.deliverer import Deliverer
-from core.domain.message import Kind, ReplyAddress
-from core.names import new_marker
-from core.ports import Binding, Swept
-from core.serving.housekeeping import Housekeeper
-from core.store.database import SqliteDatabase
+from core.model.channel import Swept
+from core.model.message import Kind, ReplyAddress
+from core.model.session import Binding
+from core.service.housekeeping import Housekeeper
 from tests.support.chat import Chat
 from tests.support.simulated import Simulation, simulated
 from tests.unit.store.samples import a_binding, a_message
@@ -117,7 +116,7 @@ class Season:
 
     def size(self) -> Mapping[str, int]:
         """Return how many rows each table holds, and how many pages and files there are."""
-        database = cast(SqliteDatabase, self.simulation.system.database)
+        database = self.simulation.system.database
         rows = {table: database.read(f"SELECT count(*) AS rows FROM {table}")[0]["rows"] for table in TABLES}
         return {
             **rows,

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.support.product import Product, product
 
 

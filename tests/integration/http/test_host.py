@@ -257,7 +257,7 @@ def test_listening_on_every_address_is_warned_of(alone: Product, web: Web) -> No
 
 def test_what_the_service_imports_holds_no_web_framework() -> None:
     """It is loaded by the first request: where nobody asks, nobody pays for it in memory or at the start."""
-    code = "import sys, core.serving.assembly; print(*{name.partition('.')[0] for name in sys.modules})"
+    code = "import sys, core.service.assembly; print(*{name.partition('.')[0] for name in sys.modules})"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
 

@@ -4,9 +4,9 @@ import os
 import signal
 from collections.abc import Mapping
 
-from core.domain.loop import Held
-from core.domain.message import MessageState
-from core.domain.session import Live
+from core.model.loop import Held
+from core.model.message import MessageState
+from core.model.session import Live
 from tests.integration.http.conftest import Web
 from tests.support.descriptors import pidfds
 from tests.support.product import DEBUGGABLE, NAME, Product

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.system import System
+from core.session.system import System
 from tests.support.tmux import PrivateTmux, private_tmux
 from tests.support.world import World
 

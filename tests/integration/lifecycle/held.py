@@ -7,10 +7,10 @@ from collections.abc import Callable
 import psutil
 
 from core.delivery.deliverer import Deliverer
-from core.domain.activity import ActivityState
-from core.domain.message import InboxRow, Kind, MessageState
-from core.standing.saying import say
-from core.system import System
+from core.delivery.saying import say
+from core.model.activity import ActivityState
+from core.model.message import InboxRow, Kind, MessageState
+from core.session.system import System
 from tests.support.lines import entries
 from tests.support.talking import record_of, rows
 from tests.support.tmux import PATIENCE, wait_until

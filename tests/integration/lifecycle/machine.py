@@ -17,21 +17,20 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from core import effects
+from core.base import failpoints
+from core.base.errors import CoreError
+from core.base.failpoints import Effect
 from core.delivery.deliverer import Deliverer
-from core.domain.loop import Loop, LoopStatus, Mode
-from core.domain.message import IN_FLIGHT, TICKS, WAITING, InboxRow, MessageState
-from core.domain.session import HoldKind, Live, SessionRecord
-from core.effects import Effect
-from core.errors import CoreError
+from core.delivery.saying import cancel_message, say
+from core.lifecycle.look import get_standing
+from core.lifecycle.recover import reconcile
+from core.lifecycle.supervise import Supervisor
 from core.loops.scheduler import Scheduler
-from core.serving.watching import ObserverWorker
-from core.standing.cancelling import cancel_message
-from core.standing.listing import get_standing
-from core.standing.reconcile import reconcile
-from core.standing.saying import say
-from core.supervision.worker import Supervisor
-from core.system import System
+from core.model.loop import Loop, LoopStatus, Mode
+from core.model.message import IN_FLIGHT, TICKS, WAITING, InboxRow, MessageState
+from core.model.session import HoldKind, Live, SessionRecord
+from core.service.watching import ObserverWorker
+from core.session.system import System
 from tests.support.lines import entries
 from tests.support.tmux import private_tmux, wait_until
 from tests.support.world import ACTOR, VERBS, World, check_consistent
@@ -292,14 +291,14 @@ class crashing:
         self.crashed = False
 
     def __enter__(self) -> "crashing":
-        self._real = effects._crash_point
-        effects._crash_point = self._point
+        self._real = failpoints._crash_point
+        failpoints._crash_point = self._point
         return self
 
     def __exit__(self, *_: object) -> None:
-        effects._crash_point = self._real
+        failpoints._crash_point = self._real
 
-    def _point(self, name: effects.Effect, when: str) -> None:
+    def _point(self, name: failpoints.Effect, when: str) -> None:
         if f"{name.value}:{when}" == self._crash_at:
             raise Killed
 

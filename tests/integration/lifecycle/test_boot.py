@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from core.base.errors import NotRunning
 from core.config.settings import HarnessDeclaration
-from core.domain.activity import ActivityState
-from core.domain.message import InboxRow, Kind, MessageState
-from core.domain.reasons import said
-from core.domain.session import Live, Outcome
-from core.errors import NotRunning
-from core.ports import Binding, NewPost, OutboundKind
-from core.standing.listing import get_standing
-from core.standing.saying import say
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.delivery.saying import say
+from core.lifecycle.look import get_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.activity import ActivityState
+from core.model.message import InboxRow, Kind, MessageState
+from core.model.posts import NewPost, OutboundKind
+from core.model.reasons import said
+from core.model.session import Binding, Live, Outcome
+from core.session.system import System
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, AGENT, World, declaring, definition, outcomes, recorded
 

@@ -5,16 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.message import Kind
-from core.domain.session import Definition, Fresh, Left, Outcome, SessionRecord
-from core.ports import Binding
-from core.standing.dying import SUPERVISOR, tell_end
-from core.standing.listing import get_standing
-from core.standing.reconcile import reconcile
-from core.standing.spawning import StartOrder
-from core.standing.starting import begin_each, start_each, start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.lifecycle.exits import SUPERVISOR, tell_end
+from core.lifecycle.look import get_standing
+from core.lifecycle.recover import reconcile
+from core.lifecycle.spawn import StartOrder
+from core.lifecycle.start import begin_each, start_each, start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.message import Kind
+from core.model.session import Binding, Definition, Fresh, Left, Outcome, SessionRecord
+from core.session.system import System
 from tests.support.simulated import simulated
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes, recorded

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.domain.message import MessageState
-from core.domain.session import HoldKind, Live, Outcome, Phase, SessionRecord
-from core.effects import Effect
-from core.errors import NameTaken, Refused, UnknownSession
-from core.ports import Binding, OutboundKind
-from core.standing.listing import get_standing
-from core.standing.reconcile import reconcile
-from core.standing.starting import start_standing
-from core.system import System
+from core.base.errors import NameTaken, Refused, UnknownSession
+from core.base.failpoints import Effect
+from core.lifecycle.look import get_standing
+from core.lifecycle.recover import reconcile
+from core.lifecycle.start import start_standing
+from core.model.activity import ActivityState
+from core.model.message import MessageState
+from core.model.posts import OutboundKind
+from core.model.session import Binding, HoldKind, Live, Outcome, Phase, SessionRecord
+from core.session.system import System
 from tests.integration.lifecycle.held import tell, wait_for, work
 from tests.support.killed import run_until
 from tests.support.tmux import wait_until

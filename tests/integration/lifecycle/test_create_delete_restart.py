@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 
-from core.domain.message import MessageState
-from core.domain.session import Hold, HoldKind, Live, Outcome, Phase, Status
-from core.errors import InvalidValue, NameTaken, RecordUnreadable, Refused, UnknownSession
-from core.ports import Binding, OutboundKind
-from core.standing.creating import create_standing
-from core.standing.deleting import delete_standing
-from core.standing.lifecycle import start_all, stop_all
-from core.standing.listing import get_standing
-from core.standing.reconcile import reconcile
-from core.standing.restarting import restart_standing
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.base.errors import InvalidValue, NameTaken, RecordUnreadable, Refused, UnknownSession
+from core.lifecycle.create import create_standing, delete_standing
+from core.lifecycle.everything import start_all, stop_all
+from core.lifecycle.look import get_standing
+from core.lifecycle.pause import restart_standing
+from core.lifecycle.recover import reconcile
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.message import MessageState
+from core.model.posts import OutboundKind
+from core.model.session import Binding, Hold, HoldKind, Live, Outcome, Phase, Status
+from core.session.system import System
 from tests.support.tmux import PrivateTmux
 from tests.support.world import ACTOR, World, declaring, definition, events, outcomes, recorded, waiting_message
 

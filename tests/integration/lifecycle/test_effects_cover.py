@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.effects import Effect, current_effect, effect
-from core.ports import Binding
-from core.store.database import SqliteDatabase
-from core.system import System
-from core.tmux.processes import LocalProcesses
-from core.tmux.runner import TmuxRunner
+from core.base.failpoints import Effect, current_effect, effect
+from core.model.activity import ActivityState
+from core.model.session import Binding
+from core.session.system import System
+from core.store.database import Database
+from core.tmux.processes import Processes
+from core.tmux.runner import Runner
 from tests.integration.lifecycle.held import wait_for, work
 from tests.support.world import VERBS, World, recorded, waiting_message
 
@@ -85,12 +85,12 @@ sys.addaudithook(_WATCH.audit)
 def watch(world: World, system: System, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     """Give the watch over the world's state folder."""
     for owner, name in (
-        (SqliteDatabase, "write"),
-        (TmuxRunner, "spawn"),
-        (TmuxRunner, "end"),
-        (TmuxRunner, "write"),
-        (TmuxRunner, "paste_all"),
-        (LocalProcesses, "end_trees"),
+        (Database, "write"),
+        (Runner, "spawn"),
+        (Runner, "end"),
+        (Runner, "write"),
+        (Runner, "paste_all"),
+        (Processes, "end_trees"),
     ):
         _WATCH.wrap(monkeypatch, owner, name)
     with system.database.transaction(durable=False):
@@ -158,6 +158,6 @@ def test_an_interruption_changes_nothing_outside_of_its_effects(world: World, wa
     VERBS["interrupt"](system, "scribe")
 
     spool = str(system.paths.spool)
-    unnamed = [what for what, named in watch.seen if named is None and what != "SqliteDatabase.write"]
+    unnamed = [what for what, named in watch.seen if named is None and what != "Database.write"]
     assert [what for what in unnamed if spool not in what] == []
     assert {named for _, named in watch.seen if named} == {Effect.INTERRUPT_KEY, Effect.INTERRUPT_SETTLE}

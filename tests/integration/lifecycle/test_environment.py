@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from core.standing.listing import get_standing
-from core.standing.restarting import restart_standing
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
-from core.wiring import build_system
+from core.lifecycle.look import get_standing
+from core.lifecycle.pause import restart_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.service.wiring import build_system
+from core.session.system import System
 from tests.support.tmux import PrivateTmux
 from tests.support.world import ACTOR, World
 

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.domain.rows import Answer
-from core.domain.session import Outcome
 from core.harness.bundled import BundledHarness
-from core.ports import Harness
-from core.standing.restarting import restart_standing
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.harness.catalogue import Harnesses
+from core.lifecycle.pause import restart_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.activity import ActivityState
+from core.model.harness import Harness
+from core.model.rows import Answer
+from core.model.session import Outcome
+from core.session.system import System
 from tests.integration.lifecycle.held import wait_for
 from tests.support.talking import record_of, talking
 from tests.support.tmux import PrivateTmux
@@ -34,7 +35,7 @@ class SlowHarness(BundledHarness):
         self.traits = replace(BundledHarness.traits, flush=flush)
 
 
-class SlowHarnesses:
+class SlowHarnesses(Harnesses):
     """A catalogue of the slow one alone."""
 
     def __init__(self, flush: float) -> None:

@@ -6,21 +6,21 @@ from datetime import timedelta
 
 import pytest
 
+from core.base.errors import NotRunning
+from core.base.names import new_marker, new_message_id
 from core.delivery.deliverer import Deliverer
-from core.domain.activity import ActivityState
-from core.domain.gate import HoldState
-from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress
-from core.domain.session import Hold, HoldKind, Live, Outcome, Phase
-from core.errors import NotRunning
-from core.names import new_marker, new_message_id
-from core.ports import OutboundKind
-from core.session.place import set_hold_file
-from core.standing.lifecycle import start_all
-from core.standing.listing import get_standing
-from core.standing.pausing import pause_standing
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.lifecycle.everything import start_all
+from core.lifecycle.look import get_standing
+from core.lifecycle.pause import pause_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.activity import ActivityState
+from core.model.gate import HoldState
+from core.model.message import Kind, MessageState, NewMessage, ReplyAddress
+from core.model.posts import OutboundKind
+from core.model.session import Hold, HoldKind, Live, Outcome, Phase
+from core.session.launching import set_hold_file
+from core.session.system import System
 from tests.integration.lifecycle.held import tell, turns, wait_for
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, World, outcomes, recorded

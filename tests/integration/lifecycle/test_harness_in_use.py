@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from core.delivery.deliverer import Deliverer, waits_long
-from core.domain.message import MessageState
-from core.domain.session import Outcome
-from core.sight.situations import traits_of
-from core.standing.announcing import blind_program
-from core.standing.listing import get_standing
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.lifecycle.announce import blind_program
+from core.lifecycle.look import get_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.message import MessageState
+from core.model.session import Outcome
+from core.session.sessions import traits_of
+from core.session.system import System
 from tests.support.world import ACTOR, World, outcomes, recorded, waiting_message
 
 

@@ -7,28 +7,19 @@ from functools import partial
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.domain.message import MessageState
-from core.domain.pane import interrupted_at
-from core.domain.rows import Answer
-from core.domain.session import Live, Outcome
-from core.errors import NotRunning, Refused
-from core.standing.interrupting import interrupt_standing
-from core.standing.listing import get_standing
-from core.standing.pausing import pause_standing
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
-from tests.integration.lifecycle.held import (
-    activity,
-    begin_job,
-    deliver_until,
-    pane_pid,
-    tell,
-    turns,
-    wait_for,
-    work,
-)
+from core.base.errors import NotRunning, Refused
+from core.lifecycle.interrupt import interrupt_standing
+from core.lifecycle.look import get_standing
+from core.lifecycle.pause import pause_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.activity import ActivityState
+from core.model.message import MessageState
+from core.model.pane import interrupted_at
+from core.model.rows import Answer
+from core.model.session import Live, Outcome
+from core.session.system import System
+from tests.integration.lifecycle.held import activity, begin_job, deliver_until, pane_pid, tell, turns, wait_for, work
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, events, outcomes

@@ -4,14 +4,13 @@ import os
 
 import pytest
 
-from core.domain.session import LastExit, Live
-from core.errors import NotRunning, StoreBroken
+from core.base.errors import NotRunning, StoreBroken
+from core.lifecycle.look import logs_of, screen
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.session import LastExit, Live
 from core.session.launching import output_path
-from core.standing.recalling import logs_of
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.standing.viewing import screen
-from core.system import System
+from core.session.system import System
 from tests.integration.lifecycle.held import kill
 from tests.support.world import ACTOR, recorded
 

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from core.base.errors import NotRunning, UnknownSession
 from core.config.settings import Standing
-from core.domain.session import Live, Outcome
-from core.errors import NotRunning, UnknownSession
-from core.standing.listing import get_standing, list_standing
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.standing.viewing import attach_command, screen
-from core.system import System
+from core.lifecycle.look import attach_command, get_standing, list_standing, screen
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.session import Live, Outcome
+from core.session.system import System
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, declaring, definition, recorded, waiting_message
 

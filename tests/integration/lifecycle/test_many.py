@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.rows import Answer
-from core.domain.session import HoldKind, LastExit, Outcome, Phase, Status
-from core.standing.lifecycle import start_all
-from core.standing.reconcile import reconcile
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.lifecycle.everything import start_all
+from core.lifecycle.recover import reconcile
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.rows import Answer
+from core.model.session import HoldKind, LastExit, Outcome, Phase, Status
+from core.session.system import System
 from tests.support.tmux import PATIENCE, Counted, PrivateTmux, alive, wait_until
 from tests.support.world import ACTOR, World, outcomes, recorded
 

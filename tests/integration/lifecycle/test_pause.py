@@ -5,21 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.domain.message import MessageState
-from core.domain.reasons import Reason
-from core.domain.session import HoldKind, Live, Outcome
-from core.domain.texts import text
-from core.errors import NotRunning, Refused, UnknownSession
-from core.standing.lifecycle import start_all, stop_all
-from core.standing.listing import get_standing
-from core.standing.pausing import pause_standing
-from core.standing.reconcile import reconcile
-from core.standing.restarting import restart_standing
-from core.standing.resuming import resume_standing
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.base.errors import NotRunning, Refused, UnknownSession
+from core.lifecycle.everything import start_all, stop_all
+from core.lifecycle.look import get_standing
+from core.lifecycle.pause import pause_standing, restart_standing, resume_standing
+from core.lifecycle.recover import reconcile
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.activity import ActivityState
+from core.model.message import MessageState
+from core.model.reasons import Reason
+from core.model.session import HoldKind, Live, Outcome
+from core.model.texts import text
+from core.session.system import System
 from tests.integration.lifecycle.held import (
     activity,
     begin_job,

@@ -5,29 +5,24 @@ from dataclasses import replace
 
 import pytest
 
-from core.domain.loopspec import Asked
-from core.domain.rows import Answer
-from core.domain.session import Outcome, Phase, SessionRecord, Status
-from core.errors import CoreError, NameTaken, Refused
+from core.base.errors import CoreError, NameTaken, Refused
+from core.base.names import new_instance, new_uid
+from core.cli.printing import print_rows
+from core.delivery.saying import queue_of, say
+from core.lifecycle.announce import announce_standing
+from core.lifecycle.create import create_standing, delete_standing
+from core.lifecycle.everything import start_all, status_all, stop_all
+from core.lifecycle.interrupt import interrupt_standing
+from core.lifecycle.look import attach_command, get_standing, list_standing, screen
+from core.lifecycle.pause import pause_standing, restart_standing, resume_standing
+from core.lifecycle.recover import reconcile
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
 from core.loops.verbs import Asker, create_loop
-from core.names import new_instance, new_uid
-from core.standing.creating import create_standing
-from core.standing.deleting import delete_standing
-from core.standing.interrupting import interrupt_standing
-from core.standing.lifecycle import start_all, status_all, stop_all
-from core.standing.listing import get_standing, list_standing
-from core.standing.pausing import pause_standing
-from core.standing.queueing import queue_of
-from core.standing.reannouncing import announce_standing
-from core.standing.reconcile import reconcile
-from core.standing.restarting import restart_standing
-from core.standing.resuming import resume_standing
-from core.standing.saying import say
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.standing.viewing import attach_command, screen
-from core.surfaces.cli.printing import print_rows
-from core.system import System
+from core.model.loop import Asked
+from core.model.rows import Answer
+from core.model.session import Outcome, Phase, SessionRecord, Status
+from core.session.system import System
 from tests.support.tmux import PrivateTmux
 from tests.support.world import ACTOR, World, definition, events, outcomes, recorded
 

@@ -5,19 +5,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress
-from core.domain.reasons import Because, Reason
-from core.errors import Refused, UnknownMessage, UnknownSession
-from core.names import new_marker, new_message_id
-from core.ports import OutboundKind, PostState
-from core.standing.cancelling import cancel_message
-from core.standing.pausing import pause_standing
-from core.standing.queueing import queue_of
-from core.standing.reconcile import reconcile
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.base.errors import Refused, UnknownMessage, UnknownSession
+from core.base.names import new_marker, new_message_id
+from core.delivery.saying import cancel_message, queue_of
+from core.lifecycle.pause import pause_standing
+from core.lifecycle.recover import reconcile
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.activity import ActivityState
+from core.model.message import Kind, MessageState, NewMessage, ReplyAddress
+from core.model.posts import OutboundKind, PostState
+from core.model.reasons import Because, Reason
+from core.session.system import System
 from tests.integration.lifecycle.held import deliver, tell, wait_for
 from tests.support.killed import run_until
 from tests.support.talking import rows, times

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.domain.message import Kind, MessageState, NewMessage, ReplyAddress
-from core.domain.reasons import Because, Reason
-from core.names import new_marker, new_message_id
-from core.standing.interrupting import interrupt_standing
-from core.standing.pausing import pause_standing
-from core.standing.resuming import resume_standing
-from core.standing.starting import start_standing
-from core.system import System
+from core.base.names import new_marker, new_message_id
+from core.lifecycle.interrupt import interrupt_standing
+from core.lifecycle.pause import pause_standing, resume_standing
+from core.lifecycle.start import start_standing
+from core.model.activity import ActivityState
+from core.model.message import Kind, MessageState, NewMessage, ReplyAddress
+from core.model.reasons import Because, Reason
+from core.session.system import System
 from tests.integration.lifecycle.held import begin_job, deliver_until, end_job, notices, tell, turns, wait_for
 from tests.support.talking import rows, times
 from tests.support.tmux import wait_until

@@ -12,23 +12,22 @@ from pathlib import Path
 
 import pytest
 
+from core.base.errors import ChannelError, DeclaredSession, InvalidValue, NameTaken, NotRunning, UnknownSession
+from core.base.names import new_instance, target_for
+from core.chat.outbound import OutboundWorker
+from core.config.document import ConfigError
 from core.config.loading import load, load_tolerant
-from core.config.problems import ConfigError
-from core.conversation.outbound import OutboundWorker
-from core.domain.pane import Spawn
-from core.domain.rows import Answer, misconfigured_row
-from core.domain.session import Live, Outcome, Phase, SessionRecord, Status
-from core.errors import ChannelError, DeclaredSession, InvalidValue, NameTaken, NotRunning, UnknownSession
-from core.names import new_instance, target_for
-from core.standing.creating import create_standing
-from core.standing.deleting import delete_standing
-from core.standing.lifecycle import start_all
-from core.standing.listing import get_standing
-from core.standing.saying import say
-from core.standing.spawning import Opened, StartOrder
-from core.standing.starting import begin_each, finish_all, start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.delivery.saying import say
+from core.lifecycle.create import create_standing, delete_standing
+from core.lifecycle.everything import start_all
+from core.lifecycle.look import get_standing
+from core.lifecycle.spawn import Opened, StartOrder
+from core.lifecycle.start import begin_each, finish_all, start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.pane import Spawn
+from core.model.rows import Answer, misconfigured_row
+from core.model.session import Live, Outcome, Phase, SessionRecord, Status
+from core.session.system import System
 from tests.support.chat import Chat
 from tests.support.tmux import PrivateTmux, Reader, launcher, soon, wait_until
 from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes

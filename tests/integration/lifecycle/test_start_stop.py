@@ -2,11 +2,11 @@
 
 import os
 
-from core.domain.session import HoldKind, Live, Outcome, Phase, Status
-from core.standing.listing import get_standing, list_standing
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.lifecycle.look import get_standing, list_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.session import HoldKind, Live, Outcome, Phase, Status
+from core.session.system import System
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World
 

@@ -11,26 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from core.base.failpoints import Effect, current_effect
 from core.config.settings import HarnessDeclaration, Standing
-from core.domain.message import MessageState
-from core.domain.session import Hold, HoldKind, Live, Outcome, Phase, Status
-from core.effects import Effect, current_effect
-from core.ports import Binding, OutboundKind, PostState
-from core.standing.listing import get_standing
-from core.standing.reconcile import reconcile
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.lifecycle.look import get_standing
+from core.lifecycle.recover import reconcile
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.message import MessageState
+from core.model.posts import OutboundKind, PostState
+from core.model.session import Binding, Hold, HoldKind, Live, Outcome, Phase, Status
+from core.session.system import System
 from tests.support.tmux import PrivateTmux, alive, launcher, wait_until
-from tests.support.world import (
-    ACTOR,
-    World,
-    definition,
-    events,
-    outcomes,
-    recorded,
-    waiting_message,
-)
+from tests.support.world import ACTOR, World, definition, events, outcomes, recorded, waiting_message
 
 ROOT = Path(__file__).parents[3]
 

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.demonstration import FILE, HEADER
+from core.config.loading import FILE, HEADER
 from core.config.settings import Standing
-from core.domain.activity import ActivityState
-from core.domain.services import ServiceRow
-from core.domain.session import Definition, Hold, HoldKind, Live, Outcome, Phase, SessionRecord
-from core.standing.creating import create_standing
-from core.standing.lifecycle import start_all, status_all, stop_all
-from core.standing.listing import get_standing
-from core.standing.reconcile import reconcile
-from core.standing.spawning import Opened, StartOrder
-from core.standing.starting import begin_each, start_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.lifecycle.create import create_standing
+from core.lifecycle.everything import start_all, status_all, stop_all
+from core.lifecycle.look import get_standing
+from core.lifecycle.recover import reconcile
+from core.lifecycle.spawn import Opened, StartOrder
+from core.lifecycle.start import begin_each, start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.activity import ActivityState
+from core.model.rows import ServiceRow
+from core.model.session import Definition, Hold, HoldKind, Live, Outcome, Phase, SessionRecord
+from core.session.system import System
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes, recorded
 from tests.unit.store.samples import a_message

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from core.domain.session import Idle, Outcome, Restart
+from core.base.files import private_folder
+from core.lifecycle.create import create_standing
+from core.lifecycle.start import start_standing
+from core.model.session import Idle, Outcome, Restart
 from core.process.presence import ServiceLock
-from core.standing.creating import create_standing
-from core.standing.starting import start_standing
-from core.store.files import private_folder
-from core.system import System
+from core.session.system import System
 from tests.support.world import ACTOR, World, definition
 
 

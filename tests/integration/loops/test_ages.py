@@ -4,8 +4,8 @@ from datetime import timedelta
 from pathlib import Path
 
 from core.config.settings import LoopSettings
-from core.domain.loop import Held, LoopStatus
-from core.domain.session import Hold, HoldKind
+from core.model.loop import Held, LoopStatus
+from core.model.session import Hold, HoldKind
 from tests.support.simulated import Simulation, settings_of, simulated
 from tests.support.world import events
 

@@ -4,9 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.domain.loop import LoopStatus
-from core.domain.loopspec import Asked
-from core.errors import Refused
+from core.base.errors import Refused
 from core.loops.verbs import (
     LOOPS_AN_HOUR,
     Asker,
@@ -17,6 +15,7 @@ from core.loops.verbs import (
     run_loop_now,
     stop_loop,
 )
+from core.model.loop import Asked, LoopStatus
 from tests.support.simulated import Simulation
 
 AGENT, ANN = Asker("agent:scribe", "s-scribe"), Asker("cli:ann")

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.activity import Activity, ActivityState
-from core.domain.loop import Held, Loop, LoopStatus, Mode, RunState
-from core.domain.message import TICKS, InboxRow, MessageState
-from core.domain.session import Hold, HoldKind, SessionRecord, Status
-from core.effects import CRASH_VARIABLE, Effect
-from core.system import System
-from core.wiring import build_system
+from core.base.failpoints import CRASH_VARIABLE, Effect
+from core.model.activity import Activity, ActivityState
+from core.model.loop import Held, Loop, LoopStatus, Mode, RunState
+from core.model.message import TICKS, InboxRow, MessageState
+from core.model.session import Hold, HoldKind, SessionRecord, Status
+from core.service.wiring import build_system
+from core.session.system import System
 from tests.support.simulated import settings_of
 from tests.support.tmux import PATIENCE, wait_until
 from tests.unit.store.samples import a_record

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from core.domain.loop import Held, Loop, LoopStatus, Mode
-from core.domain.session import Hold, HoldKind, Status
-from core.loops.holding import hold_with_session
+from core.loops.transitions import hold_with_session
 from core.loops.verbs import Asker, schedule_next_run
+from core.model.loop import Held, Loop, LoopStatus, Mode
+from core.model.session import Hold, HoldKind, Status
 from tests.support.simulated import Simulation
 
 DAY, MINUTE = timedelta(days=1), timedelta(minutes=1)

@@ -2,13 +2,13 @@
 
 from datetime import timedelta
 
-from core.domain.activity import Activity, ActivityState
-from core.domain.loop import Held, LoopStatus, RunState
-from core.domain.message import MessageState
-from core.domain.reasons import Because, Reason
-from core.domain.session import Hold, HoldKind, Status
+from core.delivery.saying import cancel_queue
 from core.loops.verbs import Asker, schedule_next_run
-from core.standing.cancelling import cancel_queue
+from core.model.activity import Activity, ActivityState
+from core.model.loop import Held, LoopStatus, RunState
+from core.model.message import MessageState
+from core.model.reasons import Because, Reason
+from core.model.session import Hold, HoldKind, Status
 from tests.support.simulated import Simulation
 from tests.unit.store.samples import NOON
 

@@ -1,18 +1,19 @@
 """A due loop becomes a tick in its session: when, how often, in which order, and what of it is counted."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import _GeneratorContextManager
 from datetime import timedelta
 from pathlib import Path
 
+from core.base.locks import Locks
+from core.base.values import replace
 from core.config.settings import HarnessDeclaration
 from core.delivery.deliverer import Deliverer
-from core.domain.loop import LoopStatus, RunState
-from core.domain.message import Kind, MessageState
-from core.domain.reasons import Because, Reason
-from core.ports import Binding, Locks
-from core.sight.situations import Looker
-from core.values import replace
+from core.delivery.snapshot import Looker
+from core.model.loop import LoopStatus, RunState
+from core.model.message import Kind, MessageState
+from core.model.reasons import Because, Reason
+from core.model.session import Binding
 from tests.support.simulated import Simulation, settings_of, simulated
 from tests.support.world import events
 from tests.unit.store.samples import a_message
@@ -316,7 +317,7 @@ def test_a_reply_that_waits_for_older_ones_is_not_taken_in_the_place_of_a_tick(s
     assert row.state is MessageState.PENDING
 
 
-class _Late:
+class _Late(Locks):
     """The locks; the first time that one is taken, something happens a moment before."""
 
     def __init__(self, locks: Locks, happens: Callable[[], object]) -> None:
@@ -324,7 +325,7 @@ class _Late:
         self._happens = happens
         self.came = False
 
-    def hold(self, name: str, purpose: str, seconds: float) -> AbstractContextManager[None]:
+    def hold(self, name: str, purpose: str, seconds: float) -> _GeneratorContextManager[None]:
         """See Locks."""
         if not self.came:
             self.came = True

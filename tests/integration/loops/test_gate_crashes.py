@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from core.domain.loop import Held, RunState
-from core.domain.message import MessageState
-from core.domain.session import Hold, HoldKind, LastExit
-from core.effects import Effect
-from core.standing.dying import tell_end
+from core.base.failpoints import Effect
+from core.lifecycle.exits import tell_end
+from core.model.loop import Held, RunState
+from core.model.message import MessageState
+from core.model.session import Hold, HoldKind, LastExit
 from tests.integration.lifecycle.machine import Killed, crashing
 from tests.support.simulated import Simulation
 from tests.support.world import events

@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from core.domain.gate import Observed
-from core.domain.loop import Held, LoopStatus
-from core.domain.message import MessageState
-from core.domain.session import Hold, HoldKind, Phase, Status
+from core.delivery.saying import cancel_queue, hold_loops
+from core.lifecycle.recover import remove_session
 from core.loops.verbs import Asker, run_loop_now
-from core.standing.cancelling import cancel_queue, hold_loops
-from core.standing.removing import remove_session
+from core.model.gate import Observed
+from core.model.loop import Held, LoopStatus
+from core.model.message import MessageState
+from core.model.session import Hold, HoldKind, Phase, Status
 from tests.support.simulated import Simulation
 from tests.support.world import events
 

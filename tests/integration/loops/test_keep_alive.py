@@ -4,15 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from core.domain.collecting import Keep
-from core.domain.loop import Held, LoopStatus
-from core.domain.message import MessageState
-from core.domain.reasons import said
-from core.domain.session import HoldKind, Idle, LastExit
+from core.base.values import replace
+from core.lifecycle.exits import tell_end, tell_server_lost
+from core.lifecycle.supervise import Collector
 from core.loops.verbs import Asker, stop_loop
-from core.standing.dying import tell_end, tell_server_lost
-from core.supervision.collector import Collector
-from core.values import replace
+from core.model.loop import Held, LoopStatus
+from core.model.message import MessageState
+from core.model.reasons import said
+from core.model.restarting import Keep
+from core.model.session import HoldKind, Idle, LastExit
 from tests.support.simulated import Simulation
 from tests.support.world import events
 from tests.unit.store.samples import NOON

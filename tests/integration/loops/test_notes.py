@@ -5,15 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from core.config.settings import DeclaredLoop
-from core.domain.loop import OPEN, Held, Loop, LoopStatus
-from core.domain.message import MessageState
-from core.domain.reasons import Because, Reason
-from core.domain.session import LastExit, Phase
-from core.loops.declaring import carry_out, digest_of
-from core.loops.verbs import Asker, stop_loop
-from core.ports import Binding, NewPost, OutboundKind, PostState
-from core.standing.dying import tell_end
-from core.standing.removing import remove_session
+from core.lifecycle.exits import tell_end
+from core.lifecycle.recover import remove_session
+from core.loops.verbs import Asker, carry_out, digest_of, stop_loop
+from core.model.loop import OPEN, Held, Loop, LoopStatus
+from core.model.message import MessageState
+from core.model.posts import NewPost, OutboundKind, PostState
+from core.model.reasons import Because, Reason
+from core.model.session import Binding, LastExit, Phase
 from tests.support.simulated import Simulation
 
 AGENT, ANN = Asker("agent:scribe", "s-scribe"), Asker("cli:ann")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.support.product import Product, product
 
 

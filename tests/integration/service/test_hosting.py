@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from core.base.environment import limit_of
 from core.config.loading import load
-from core.process.controlsocket import ask
+from core.process.control import ask
 from core.process.presence import running_service
-from core.processmark import limit_of
-from core.serving import hosting
-from core.wiring import build_system
+from core.service import hosting
+from core.service.wiring import build_system
 from tests.support.product import DEBUGGABLE, NAME, PROGRAM, Product, end
 from tests.support.tmux import PATIENCE, PrivateTmux, alive, launcher, private_tmux, wait_until
 from tests.support.trees import lay_traps

@@ -9,15 +9,15 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
-from core.clock import SystemClock
-from core.errors import CoreError, StoreBroken
-from core.paths import StatePaths
-from core.store.database import SqliteDatabase
-from core.store.eventlog import JsonEventLog
-from core.store.inbox import SqliteInbox
-from core.store.locks import SessionLocks
-from core.store.loops import SqliteLoops
-from core.store.records import RecordFiles
+from core.base.clock import SystemClock
+from core.base.errors import CoreError, StoreBroken
+from core.base.locks import Locks
+from core.base.paths import StatePaths
+from core.store.database import Database
+from core.store.eventlog import EventLog
+from core.store.messages import Inbox
+from core.store.records import Records
+from core.store.sessions import Loops
 from tests.unit.store.samples import a_loop, a_message, a_record
 
 
@@ -31,14 +31,14 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def database(root: str) -> SqliteDatabase:
+def database(root: str) -> Database:
     """Return the database of the state root."""
-    return SqliteDatabase(StatePaths(Path(root)), SystemClock())
+    return Database(StatePaths(Path(root)), SystemClock())
 
 
 def hammer(root: str, who: str, count: str) -> None:
     """Add messages whose keys every hammering process uses, and tell how many were new."""
-    inbox = SqliteInbox(database(root), SystemClock())
+    inbox = Inbox(database(root), SystemClock())
     say("ready")
     sys.stdin.readline()
     new = 0
@@ -52,19 +52,19 @@ def die_in_transaction(root: str) -> None:
     """Die with messages written and not committed."""
     store = database(root)
     with store.transaction(durable=True):
-        SqliteInbox(store, SystemClock()).add([a_message(1), a_message(2)])
+        Inbox(store, SystemClock()).add([a_message(1), a_message(2)])
         die()
 
 
 def die_after_commit(root: str) -> None:
     """Die at once after `add` has returned."""
-    SqliteInbox(database(root), SystemClock()).add([a_message(1), a_message(2)])
+    Inbox(database(root), SystemClock()).add([a_message(1), a_message(2)])
     die()
 
 
 def claim(root: str, who: str) -> None:
     """Claim due runs, a few at a time, until none is left, and tell the ids."""
-    loops = SqliteLoops(database(root), SystemClock())
+    loops = Loops(database(root), SystemClock())
     say("ready")
     sys.stdin.readline()
     now = SystemClock().now()
@@ -76,7 +76,7 @@ def claim(root: str, who: str) -> None:
 
 def open_loops(root: str, who: str, most_open: str) -> None:
     """Add twenty loops to one session, which may have so many, and tell how many were taken."""
-    loops = SqliteLoops(database(root), SystemClock())
+    loops = Loops(database(root), SystemClock())
     say("ready")
     sys.stdin.readline()
     taken = [loops.add(a_loop(number, id=f"loop_{who}{number}"), int(most_open)) for number in range(20)]
@@ -86,7 +86,7 @@ def open_loops(root: str, who: str, most_open: str) -> None:
 def die_with_claims(root: str) -> None:
     """Die with every due run claimed for an hour."""
     now = SystemClock().now()
-    SqliteLoops(database(root), SystemClock()).claim(now, "dead", now + timedelta(hours=1), 1000)
+    Loops(database(root), SystemClock()).claim(now, "dead", now + timedelta(hours=1), 1000)
     die()
 
 
@@ -98,12 +98,12 @@ def die_before_rename(root: str) -> None:
             die()
 
     sys.addaudithook(hook)
-    RecordFiles(StatePaths(Path(root))).write(a_record(generation=2))
+    Records(StatePaths(Path(root))).write(a_record(generation=2))
 
 
 def hold(root: str, name: str, purpose: str) -> None:
     """Hold the session's lock until a line comes."""
-    with SessionLocks(StatePaths(Path(root))).hold(name, purpose, 10):
+    with Locks(StatePaths(Path(root))).hold(name, purpose, 10):
         say("held")
         sys.stdin.readline()
 
@@ -111,7 +111,7 @@ def hold(root: str, name: str, purpose: str) -> None:
 def count_up(root: str, count: str) -> None:
     """Raise a number in a file under the lock, by reading and writing it."""
     paths = StatePaths(Path(root))
-    locks = SessionLocks(paths)
+    locks = Locks(paths)
     number = paths.root / "number"
     for _ in range(int(count)):
         with locks.hold("scribe", "count", 30):
@@ -120,7 +120,7 @@ def count_up(root: str, count: str) -> None:
 
 def emit(root: str, who: str, count: str, max_bytes: str, keep: str) -> None:
     """Write that many events, numbered."""
-    log = JsonEventLog(StatePaths(Path(root)).events, SystemClock(), max_bytes=int(max_bytes), keep=int(keep))
+    log = EventLog(StatePaths(Path(root)).events, SystemClock(), max_bytes=int(max_bytes), keep=int(keep))
     say("ready")
     sys.stdin.readline()
     for number in range(int(count)):
@@ -142,7 +142,7 @@ def full_disk(root: str, limit: str) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
     paths = StatePaths(Path(root))
     store = database(root)
-    inbox = SqliteInbox(store, SystemClock())
+    inbox = Inbox(store, SystemClock())
 
     def go_on_after_a_failure() -> None:
         with store.transaction(durable=True):
@@ -151,7 +151,7 @@ def full_disk(root: str, limit: str) -> None:
                 inbox.add([a_message(4, text="x" * 8_000_000)])
 
     for doing in (
-        lambda: RecordFiles(paths).write(a_record(generation=2, slack_channel="C" * 1_000_000)),
+        lambda: Records(paths).write(a_record(generation=2, slack_channel="C" * 1_000_000)),
         lambda: inbox.add([a_message(2, text="x" * 2_000_000)]),
         go_on_after_a_failure,
     ):
@@ -161,8 +161,8 @@ def full_disk(root: str, limit: str) -> None:
             say(f"{error.code}: {error}")
         else:
             say("written")
-    JsonEventLog(paths.events, SystemClock(), max_bytes=10**9, keep=1).emit("standing.said", detail="y" * 1_000_000)
-    with SessionLocks(paths).hold("scribe", "stop", 1):
+    EventLog(paths.events, SystemClock(), max_bytes=10**9, keep=1).emit("standing.said", detail="y" * 1_000_000)
+    with Locks(paths).hold("scribe", "stop", 1):
         say("locked")
     say(f"read {len(inbox.unsettled('s-scribe'))}")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.paths import StatePaths
+from core.base.paths import StatePaths
 
 Child = subprocess.Popen[str]
 REPOSITORY = Path(__file__).parents[3]

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from core.clock import SystemClock
-from core.domain.loop import RunState
-from core.paths import StatePaths
-from core.store.database import SqliteDatabase
-from core.store.loops import SqliteLoops
+from core.base.clock import SystemClock
+from core.base.paths import StatePaths
+from core.model.loop import RunState
+from core.store.database import Database
+from core.store.sessions import Loops
 from tests.integration.store.conftest import Child, go_on, line
 from tests.unit.store.samples import a_loop
 
@@ -18,10 +18,10 @@ Run = Callable[..., Child]
 
 
 @pytest.fixture
-def loops(paths: StatePaths) -> Iterator[SqliteLoops]:
+def loops(paths: StatePaths) -> Iterator[Loops]:
     """Return two hundred loops of forty sessions, all due."""
-    database = SqliteDatabase(paths, SystemClock())
-    loops = SqliteLoops(database, SystemClock())
+    database = Database(paths, SystemClock())
+    loops = Loops(database, SystemClock())
     with database.transaction(durable=True):
         for number in range(200):
             loops.add(a_loop(number, uid=f"s-{number % 40}"), 0)
@@ -29,7 +29,7 @@ def loops(paths: StatePaths) -> Iterator[SqliteLoops]:
     database.close()
 
 
-def test_two_processes_claim_each_due_run_once(loops: SqliteLoops, run: Run) -> None:
+def test_two_processes_claim_each_due_run_once(loops: Loops, run: Run) -> None:
     """Both ask at once for a few at a time, and no run is given to both."""
     children = [run("claim", who) for who in ("one", "two")]
     assert [line(child) for child in children] == ["ready", "ready"]
@@ -45,7 +45,7 @@ def test_two_processes_claim_each_due_run_once(loops: SqliteLoops, run: Run) -> 
     assert {said.split()[1] for said in claimed} == {run.id for run in loops.open_runs()}
 
 
-def test_the_runs_of_a_killed_claimer_return_when_its_lease_lapses(loops: SqliteLoops, run: Run) -> None:
+def test_the_runs_of_a_killed_claimer_return_when_its_lease_lapses(loops: Loops, run: Run) -> None:
     """Each under its id, and one that was sent before the death does not return."""
     child = run("die_with_claims")
     assert child.wait(30) == -signal.SIGKILL

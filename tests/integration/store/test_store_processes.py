@@ -8,14 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
-from core.clock import SystemClock
-from core.errors import LockBusy
-from core.paths import StatePaths
-from core.store.database import SqliteDatabase
-from core.store.eventlog import JsonEventLog
-from core.store.inbox import SqliteInbox
-from core.store.locks import SessionLocks
-from core.store.records import RecordFiles
+from core.base.clock import SystemClock
+from core.base.errors import LockBusy
+from core.base.locks import Locks
+from core.base.paths import StatePaths
+from core.store.database import Database
+from core.store.eventlog import EventLog
+from core.store.messages import Inbox
+from core.store.records import Records
 from tests.integration.store.conftest import REPOSITORY, Child, go_on, line
 from tests.unit.store.samples import a_message, a_record
 
@@ -23,9 +23,9 @@ Run = Callable[..., Child]
 
 
 def _texts(paths: StatePaths) -> list[str]:
-    database = SqliteDatabase(paths, SystemClock())
+    database = Database(paths, SystemClock())
     try:
-        return [row.message.text for row in SqliteInbox(database, SystemClock()).unsettled("s-scribe")]
+        return [row.message.text for row in Inbox(database, SystemClock()).unsettled("s-scribe")]
     finally:
         database.close()
 
@@ -49,8 +49,8 @@ def test_a_process_killed_in_a_transaction_leaves_nothing_of_it(paths: StatePath
 
     assert child.wait(30) == -signal.SIGKILL
     assert _texts(paths) == []
-    database = SqliteDatabase(paths, SystemClock(), busy_seconds=0.5)
-    assert SqliteInbox(database, SystemClock()).add([a_message(1)]) == (True,)
+    database = Database(paths, SystemClock(), busy_seconds=0.5)
+    assert Inbox(database, SystemClock()).add([a_message(1)]) == (True,)
     database.close()
 
 
@@ -64,7 +64,7 @@ def test_a_process_killed_after_the_commit_leaves_all_of_it(paths: StatePaths, r
 
 def test_a_crash_between_temp_file_and_rename_leaves_the_old_record(paths: StatePaths, run: Run) -> None:
     """The record is the old one until the rename, and what the dead process left is nobody's record."""
-    records = RecordFiles(paths)
+    records = Records(paths)
     records.write(a_record())
 
     child = run("die_before_rename")
@@ -80,7 +80,7 @@ def test_a_lock_names_its_holder_in_another_process(paths: StatePaths, run: Run)
     """Whoever waits in vain learns which process holds the lock, and for what; once it ends the lock is free."""
     child = run("hold", "scribe", "stop")
     assert line(child) == "held"
-    locks = SessionLocks(paths)
+    locks = Locks(paths)
 
     with pytest.raises(LockBusy, match=rf"held by pid {child.pid} for stop"), locks.hold("scribe", "say", 0.1):
         pass
@@ -97,7 +97,7 @@ def test_a_killed_holder_frees_the_lock(paths: StatePaths, run: Run) -> None:
 
     child.kill()
 
-    with SessionLocks(paths).hold("scribe", "start", 10):
+    with Locks(paths).hold("scribe", "start", 10):
         pass
 
 
@@ -122,7 +122,7 @@ def test_two_writers_and_rotation_lose_no_line(paths: StatePaths, run: Run) -> N
         go_on(child)
     assert [line(child) for child in children] == ["done", "done"]
 
-    log = JsonEventLog(paths.events, SystemClock(), max_bytes=4000, keep=60)
+    log = EventLog(paths.events, SystemClock(), max_bytes=4000, keep=60)
     events = list(log.read())
     for who in ("one", "two"):
         assert [event["generation"] for event in events if event["actor"] == who] == list(range(300))
@@ -132,7 +132,7 @@ def test_two_writers_and_rotation_lose_no_line(paths: StatePaths, run: Run) -> N
 
 def test_a_follower_sees_every_line_of_two_writers(paths: StatePaths, run: Run) -> None:
     """Following while two processes write and rotate yields each event once, in its writer's order."""
-    log = JsonEventLog(paths.events, SystemClock(), max_bytes=4000, keep=60)
+    log = EventLog(paths.events, SystemClock(), max_bytes=4000, keep=60)
     children = [run("emit", who, "200", "4000", "60") for who in ("one", "two")]
     assert [line(child) for child in children] == ["ready", "ready"]
     seen: list[tuple[str, int]] = []
@@ -150,7 +150,7 @@ def test_a_follower_sees_every_line_of_two_writers(paths: StatePaths, run: Run) 
 
 def test_a_writer_that_sleeps_in_the_lock_costs_no_line(paths: StatePaths, run: Run) -> None:
     """While another process holds the log's lock and does not go on, events are written all the same."""
-    log = JsonEventLog(paths.events, SystemClock(), max_bytes=10**6, keep=1)
+    log = EventLog(paths.events, SystemClock(), max_bytes=10**6, keep=1)
     log.emit("service.started")
     child = run("hold_log")
     assert line(child) == "held"
@@ -162,11 +162,11 @@ def test_a_writer_that_sleeps_in_the_lock_costs_no_line(paths: StatePaths, run: 
 
 def test_a_full_disk_is_said_and_damages_nothing(paths: StatePaths, run: Run) -> None:
     """Each write fails with its reason, what was there stays whole, and the lock and reading still work."""
-    records, database = RecordFiles(paths), SqliteDatabase(paths, SystemClock())
+    records, database = Records(paths), Database(paths, SystemClock())
     records.write(a_record())
-    SqliteInbox(database, SystemClock()).add([a_message(1)])
+    Inbox(database, SystemClock()).add([a_message(1)])
     database.close()
-    log = JsonEventLog(paths.events, SystemClock(), max_bytes=10**9, keep=1)
+    log = EventLog(paths.events, SystemClock(), max_bytes=10**9, keep=1)
     log.emit("service.started")
 
     child = run("full_disk", str(paths.database.stat().st_size))

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from core.config.settings import Settings, Standing
-from core.domain.session import Definition, Restart, SessionRecord
-from core.ports import Binding, OutboundKind
-from core.serving.watching import ObserverWorker
-from core.standing.starting import start_standing
-from core.supervision.worker import Supervisor
-from core.system import System
+from core.lifecycle.start import start_standing
+from core.lifecycle.supervise import Supervisor
+from core.model.posts import OutboundKind
+from core.model.session import Binding, Definition, Restart, SessionRecord
+from core.service.watching import ObserverWorker
+from core.session.system import System
 from tests.integration.delivery.conftest import settle
 from tests.support.talking import settings_of
 from tests.support.tmux import PrivateTmux, alive, private_tmux, wait_until

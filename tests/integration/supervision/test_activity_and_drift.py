@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.domain.session import Restart
-from core.ports import OutboundKind
-from core.standing.listing import get_standing
-from core.standing.restarting import restart_standing
-from core.standing.saying import say
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.supervision.drift import Drift
-from core.supervision.stalls import STALLED, Stalls
-from core.system import System
+from core.delivery.saying import say
+from core.lifecycle.look import get_standing
+from core.lifecycle.pause import restart_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.lifecycle.supervise import STALLED, Drift, Stalls
+from core.model.activity import ActivityState
+from core.model.posts import OutboundKind
+from core.model.session import Restart
+from core.session.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.integration.lifecycle.held import begin_job, end_job
 from tests.integration.supervision.conftest import Supervised, crash, notes, up, with_sessions

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.domain.session import HoldKind, Outcome
-from core.standing.listing import get_standing
-from core.standing.starting import start_standing
-from core.system import System
+from core.lifecycle.look import get_standing
+from core.lifecycle.start import start_standing
+from core.model.session import HoldKind, Outcome
+from core.session.system import System
 from tests.integration.supervision.conftest import Supervised, back, crash, restarting, with_sessions
 from tests.support.talking import settings_of
 from tests.support.tmux import PrivateTmux, wait_until

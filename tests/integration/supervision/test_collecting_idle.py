@@ -8,17 +8,17 @@ from datetime import timedelta
 
 import pytest
 
-from core.domain.message import MessageState
-from core.domain.session import Idle, Outcome, Status
-from core.ports import OutboundKind
-from core.standing.lifecycle import status_all
-from core.standing.listing import get_standing
-from core.standing.pausing import pause_standing
-from core.standing.saying import say
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.supervision.collector import Collector
-from core.system import System
+from core.delivery.saying import say
+from core.lifecycle.everything import status_all
+from core.lifecycle.look import get_standing
+from core.lifecycle.pause import pause_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.lifecycle.supervise import Collector
+from core.model.message import MessageState
+from core.model.posts import OutboundKind
+from core.model.session import Idle, Outcome, Status
+from core.session.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.integration.supervision.conftest import notes, pid_of, up, with_sessions
 from tests.support.clocks import MovedClock

@@ -8,17 +8,17 @@ from dataclasses import replace
 
 import pytest
 
+from core.base.files import private_folder
 from core.config.settings import HarnessDeclaration
 from core.delivery.deliverer import Deliverer
-from core.domain.session import HoldKind, LastExit, Live, Status
+from core.delivery.saying import say
+from core.lifecycle.look import get_standing
+from core.lifecycle.pause import restart_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.model.session import HoldKind, LastExit, Live, Status
 from core.session.launching import output_path
-from core.standing.listing import get_standing
-from core.standing.restarting import restart_standing
-from core.standing.saying import say
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.store.files import private_folder
-from core.system import System
+from core.session.system import System
 from tests.integration.delivery.conftest import settle
 from tests.integration.supervision.conftest import Supervised, notes, pid_of, up
 from tests.support.talking import record_of, settings_of
@@ -32,7 +32,7 @@ def supervised(system: System, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supe
 
     What it tells of an end it has from the watch on the process, then: no look that is due anyway comes in time.
     """
-    monkeypatch.setattr("core.serving.watching._SURVEY_SECONDS", 3600.0)
+    monkeypatch.setattr("core.service.watching._SURVEY_SECONDS", 3600.0)
     service = Supervised(up(system)).start()
     yield service
     service.stop()
@@ -64,7 +64,7 @@ def test_a_program_that_ends_as_it_starts_is_told_once_its_start_has_failed(
 
     What waited for the start says from then on what it waits for, each of it.
     """
-    monkeypatch.setattr("core.serving.watching._SURVEY_SECONDS", 3600.0)
+    monkeypatch.setattr("core.service.watching._SURVEY_SECONDS", 3600.0)
     settings = settings_of(world, "brief")
     program = f"while ! test -e {world.folder / 'seen'}; do sleep 0.05; done; exit 3"
     brief = HarnessDeclaration("brief", ("/bin/sh", "-c", program))._replace(ready="READY")
@@ -223,7 +223,7 @@ def test_a_broken_database_keeps_no_death_secret(system: System, supervised: Sup
 
 def test_a_paused_session_that_dies_is_told_and_stays_paused(system: System, supervised: Supervised) -> None:
     """The mark is nobody's to clear."""
-    from core.standing.pausing import pause_standing
+    from core.lifecycle.pause import pause_standing
 
     pause_standing(system, "scribe", ACTOR)
     os.kill(pid_of(system), signal.SIGKILL)

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.domain.session import Live, Phase
-from core.serving.finishing import Finisher
-from core.standing.listing import get_standing
-from core.standing.starting import start_standing
+from core.lifecycle.look import get_standing
+from core.lifecycle.start import start_standing
+from core.model.session import Live, Phase
+from core.service.housekeeping import Finisher
 from tests.support.clocks import MovedClock
 from tests.support.killed import run_until
 from tests.support.tmux import wait_until

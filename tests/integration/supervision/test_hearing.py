@@ -11,18 +11,17 @@ from typing import Any
 
 import pytest
 
-from core.domain.activity import Activity, ActivityState, Silence
-from core.domain.message import MessageState
-from core.domain.reasons import Reason
-from core.domain.session import SessionRecord, Status
-from core.observing.hearing import BOOT, GRACE, Hearing
-from core.observing.retrying import AFTER, Retries
-from core.ports import NewPost, OutboundKind
-from core.session.place import REPORTER
-from core.standing.listing import get_standing
-from core.standing.saying import say
-from core.system import System
-from core.values import replace
+from core.base.values import replace
+from core.delivery.hearing import AFTER, BOOT, GRACE, Hearing, Retries
+from core.delivery.saying import say
+from core.lifecycle.look import get_standing
+from core.model.activity import Activity, ActivityState, Silence
+from core.model.message import MessageState
+from core.model.posts import NewPost, OutboundKind
+from core.model.reasons import Reason
+from core.model.session import SessionRecord, Status
+from core.session.launching import REPORTER
+from core.session.system import System
 from tests.support.simulated import Played, Simulation, settings_of, simulated
 from tests.support.world import definition, events
 from tests.unit.store.samples import a_record

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from core.domain.loop import Held, Loop, LoopStatus
-from core.domain.session import HoldKind, Outcome
+from core.lifecycle.everything import start_all
+from core.lifecycle.start import start_standing
 from core.loops.scheduler import Scheduler
 from core.loops.verbs import Asker, stop_loop
-from core.standing.lifecycle import start_all
-from core.standing.starting import start_standing
-from core.system import System
+from core.model.loop import Held, Loop, LoopStatus
+from core.model.session import HoldKind, Outcome
+from core.session.system import System
 from tests.integration.delivery.conftest import settle
 from tests.integration.lifecycle.machine import deliver
 from tests.integration.supervision.conftest import Supervised, back, crash, up, with_sessions

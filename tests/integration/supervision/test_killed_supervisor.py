@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.domain.session import HoldKind, Live, Status
-from core.effects import Effect
-from core.standing.listing import get_standing
-from core.system import System
+from core.base.failpoints import Effect
+from core.lifecycle.look import get_standing
+from core.model.session import HoldKind, Live, Status
+from core.session.system import System
 from tests.integration.supervision.conftest import crash, notes, up
 from tests.support.killed import run_until
 from tests.support.supervising import Stepped, watched_system

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.gate import Action, Observed, Wake
-from core.domain.message import MessageState
-from core.domain.reasons import Reason
-from core.domain.session import Hold, HoldKind, Outcome, SessionRecord
-from core.ports import OutboundKind
-from core.sight.situations import Looker
-from core.standing.listing import get_standing
-from core.standing.pausing import pause_standing
-from core.standing.saying import say
-from core.standing.starting import start_standing
-from core.standing.stopping import stop_standing
-from core.supervision.restarts import Restarts
-from core.system import System
+from core.delivery.saying import say
+from core.delivery.snapshot import Looker
+from core.lifecycle.look import get_standing
+from core.lifecycle.pause import pause_standing
+from core.lifecycle.start import start_standing
+from core.lifecycle.stop import stop_standing
+from core.lifecycle.supervise import Restarts
+from core.model.gate import Action, Observed, Wake
+from core.model.message import MessageState
+from core.model.posts import OutboundKind
+from core.model.reasons import Reason
+from core.model.session import Hold, HoldKind, Outcome, SessionRecord
+from core.session.system import System
 from tests.integration.delivery.conftest import settle
 from tests.integration.supervision.conftest import Supervised, back, crash, notes, pid_of, restarting, up
 from tests.support.talking import taken, times
@@ -249,7 +249,7 @@ def test_a_lost_server_is_one_event_and_everything_comes_back_once(system: Syste
 
 def test_a_restart_of_the_machine_is_nobodys_crash(system: System, private: PrivateTmux) -> None:
     """The boot's sweep resumes what it starts, as one event, and no budget is used."""
-    from core.standing.lifecycle import start_all
+    from core.lifecycle.everything import start_all
 
     names = ("scribe", "second")
     system = up(restarting(system, names=names), *names)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from core.serving.watching import ObserverWorker
-from core.standing.restarting import restart_standing
-from core.standing.stopping import stop_standing
-from core.system import System
+from core.lifecycle.pause import restart_standing
+from core.lifecycle.stop import stop_standing
+from core.service.watching import ObserverWorker
+from core.session.system import System
 from tests.integration.supervision.conftest import pid_of, up
 from tests.support.descriptors import pidfds
 from tests.support.tmux import wait_until

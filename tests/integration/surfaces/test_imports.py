@@ -12,27 +12,27 @@ from pathlib import Path
 
 import pytest
 
-from core.clock import SystemClock
-from core.domain.session import Definition, SessionRecord
-from core.paths import StatePaths
-from core.store.activities import SqliteActivities
-from core.store.database import SqliteDatabase
-from core.store.records import RecordFiles
+from core.base.clock import SystemClock
+from core.base.paths import StatePaths
+from core.model.session import Definition, SessionRecord
+from core.store.database import Database
+from core.store.records import Records
+from core.store.sessions import Activities
 
 #: What it may not import, and why it is tempting.
 FORBIDDEN = {
     "aiohttp": "Slack's",
     "asyncio": "the bot's",
     "bot": "the front",
-    "click": "core.surfaces.cli.quick answers instead",
+    "click": "core.cli.quick answers instead",
     "core.commandtable": "what the whole command line is built from",
-    "core.domain.reasons": "import it where there is a reason to tell",
+    "core.model.reasons": "import it where there is a reason to tell",
     "core.harness": "list asks tmux, not the agents",
-    "core.ports": "types only: import it under TYPE_CHECKING",
-    "core.serving.service": "the long-running process",
-    "core.surfaces.cli.app": "the whole command line",
+    "core.model.ports": "types only: import it under TYPE_CHECKING",
+    "core.service.service": "the long-running process",
+    "core.cli.app": "the whole command line",
     "core.tmux.control": "the service's way to tmux",
-    "dataclasses": "core.values makes the same classes without inspect",
+    "dataclasses": "core.base.values makes the same classes without inspect",
     "filelock": "reading takes no lock",
     "hashlib": "loads OpenSSL",
     "importlib.metadata": "channels are found by other commands",
@@ -49,18 +49,18 @@ FORBIDDEN = {
     "yaml": "core.config.cache keeps what was validated",
 }
 #: `say` tells why a message waits, asks the session's harness, and writes a hash of the text to the event log.
-USED_TO_SAY = {"core.domain.reasons", "core.harness", "hashlib"}
+USED_TO_SAY = {"core.model.reasons", "core.harness", "hashlib"}
 FORBIDDEN_TO_SAY = {name: why for name, why in FORBIDDEN.items() if name not in USED_TO_SAY} | {
-    "core.agent": "the bundled agent's",
+    "embedded.agent": "the bundled agent's",
     "core.clients": "programs that others run",
     "core.harness.bundled": "another harness's: core.harness.catalogue makes them one by one",
     "core.harness.claude": "another harness's",
-    "core.loops.turns": "core.observing.observer imports it where a turn begins",
-    "core.observing.asking": "core.observing.observer imports it where a dialog is over",
-    "core.process.controlsocket": "the service's",
+    "core.loops.outcomes": "core.delivery.hook_ingest imports it where a turn begins",
+    "core.delivery.permission_requests": "core.delivery.hook_ingest imports it where a dialog is over",
+    "core.process.control": "the service's",
     "core.session.launching": "only a start writes for a pane",
-    "core.standing.starting": "a message starts no session",
-    "core.store.outbox": "nobody is told anything in a thread",
+    "core.lifecycle.start": "a message starts no session",
+    "core.store.messages": "nobody is told anything in a thread",
     "multiprocessing": "another's",
     "shutil": "nothing is searched or removed",
     "socket": "nobody is asked",
@@ -97,7 +97,7 @@ def _list(environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
 
 
 def _standing(environ: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    program = "from core.surfaces.cli.main import main; main()"
+    program = "from core.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-X", "importtime", "-c", program, "standing", *words],
         env=environ, capture_output=True, text=True, timeout=60, check=True,
@@ -120,9 +120,9 @@ def _fill(tmp_path: Path) -> None:
     paths = StatePaths(tmp_path / "state" / "the-loop")
     now = datetime(2026, 11, 29, tzinfo=UTC)
     for name in ("scribe", "builder"):
-        RecordFiles(paths).write(SessionRecord(name, f"s-{name}", Definition(name), now, instance_id=f"i-{name}"))
-    database = SqliteDatabase(paths, SystemClock())
-    SqliteActivities(database).touch_message("s-scribe", now)
+        Records(paths).write(SessionRecord(name, f"s-{name}", Definition(name), now, instance_id=f"i-{name}"))
+    database = Database(paths, SystemClock())
+    Activities(database).touch_message("s-scribe", now)
     database.close()
 
 
@@ -135,7 +135,7 @@ def test_list_imports_nothing_that_it_does_not_use(tmp_path: Path, environ: dict
 
     assert "scribe" in done.stdout
     assert "builder" in done.stdout
-    assert "core.standing.listing" in {module for module, *_ in _imports(done.stderr)}
+    assert "core.lifecycle.look" in {module for module, *_ in _imports(done.stderr)}
     assert _culprits(done.stderr, FORBIDDEN) == []
 
 
@@ -175,11 +175,11 @@ def test_culprit_is_named_with_those_that_import_it() -> None:
     """The message leads from the forbidden module up to the one to mend."""
     stderr = (
         "import time:       100 |        100 |     logging\n"
-        "import time:       100 |        200 |   core.standing.common\n"
-        "import time:        50 |         50 |   core.names\n"
-        "import time:       100 |        350 | core.standing.listing\n"
+        "import time:       100 |        200 |   core.lifecycle.common\n"
+        "import time:        50 |         50 |   core.base.names\n"
+        "import time:       100 |        350 | core.lifecycle.look\n"
     )
 
     told = _culprits(stderr, FORBIDDEN)
 
-    assert told == [f"logging ({FORBIDDEN['logging']}), imported by core.standing.common < core.standing.listing"]
+    assert told == [f"logging ({FORBIDDEN['logging']}), imported by core.lifecycle.common < core.lifecycle.look"]

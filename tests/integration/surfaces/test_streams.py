@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import TmuxSilent
+from core.base.errors import TmuxSilent
 from core.tmux.runner import _refused
 from core.tmux.transport import Reply
 
@@ -98,7 +98,7 @@ def test_what_tmux_says_gets_a_remedy_that_helps(told: str, remedy: str) -> None
 )
 def test_a_terminal_in_which_tmux_cannot_draw_is_known(kind: str, drawn: bool) -> None:
     """Before tmux takes the command's place, and says so in words of its own."""
-    words = f"from core.surfaces.cli.looking import _can_draw; print(_can_draw({kind!r}))"
+    words = f"from core.cli.standing import _can_draw; print(_can_draw({kind!r}))"
 
     done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, timeout=60, check=True)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.tmux.runner import TmuxRunner
+from core.tmux.runner import Runner
 from tests.support.tmux import PrivateTmux, private_tmux
 
 
@@ -16,6 +16,6 @@ def private() -> Iterator[PrivateTmux]:
 
 
 @pytest.fixture
-def runner(private: PrivateTmux) -> TmuxRunner:
+def runner(private: PrivateTmux) -> Runner:
     """Give a runner that asks by processes."""
     return private.runner()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.names import new_instance
+from core.base.names import new_instance
 from core.tmux.server import TmuxServer
 from tests.support.tmux import PrivateTmux, launcher, private_tmux, wait_until
 

@@ -6,18 +6,17 @@ from collections.abc import Callable
 
 import pytest
 
-from core.errors import TmuxSilent
+from core.base.errors import TmuxSilent
 from core.tmux.control import ControlTransport
-from core.tmux.language import Line
-from core.tmux.runner import TmuxRunner
-from core.tmux.transport import ProcessTransport, Reply
+from core.tmux.runner import Runner
+from core.tmux.transport import Line, ProcessTransport, Reply
 from tests.support.tmux import PrivateTmux, launcher, wait_until
 
 TARGET = "loop-standing-test"
 
 
 @pytest.fixture(params=["process", "control"])
-def runner(request: pytest.FixtureRequest, private: PrivateTmux) -> TmuxRunner:
+def runner(request: pytest.FixtureRequest, private: PrivateTmux) -> Runner:
     """Give a runner over each transport."""
     return private.runner(ControlTransport(private.server) if request.param == "control" else None)
 
@@ -34,7 +33,7 @@ def states(private: PrivateTmux, target: str) -> str:
     return "".join(sorted(private.tmux("list-panes", "-s", "-t", f"={target}:", "-F", "#{pane_dead}").split()))
 
 
-def test_dead_panes_are_cleared(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_dead_panes_are_cleared(private: PrivateTmux, runner: Runner) -> None:
     """The session goes with all its dead windows, and one whose name it begins stays."""
     dead_session(private)
     dead_session(private, f"{TARGET}2")
@@ -48,7 +47,7 @@ def test_dead_panes_are_cleared(private: PrivateTmux, runner: TmuxRunner) -> Non
     assert runner.survey().of_target(f"{TARGET}2") != ()
 
 
-def test_a_window_with_a_program_keeps_its_session(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_a_window_with_a_program_keeps_its_session(private: PrivateTmux, runner: Runner) -> None:
     """A program in any of its windows is enough."""
     dead_session(private)
     private.tmux("new-window", "-d", "-t", f"={TARGET}:", "cat")
@@ -59,7 +58,7 @@ def test_a_window_with_a_program_keeps_its_session(private: PrivateTmux, runner:
     assert states(private, TARGET) == "01"
 
 
-def test_nothing_there_is_clear(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_nothing_there_is_clear(private: PrivateTmux, runner: Runner) -> None:
     """Neither a session nor even a server is needed."""
     assert runner.clear(TARGET)
 

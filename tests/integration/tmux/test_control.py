@@ -14,10 +14,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.domain.pane import Receipt, Written
-from core.errors import TmuxSilent
+from core.base.errors import TmuxSilent
+from core.model.pane import Receipt, Written
 from core.tmux.control import ControlTransport
-from core.tmux.runner import TmuxRunner
+from core.tmux.runner import Runner
 from tests.support.tmux import PrivateTmux, alive, soon, wait_until
 
 
@@ -138,7 +138,7 @@ def _killing(transport: ControlTransport) -> Iterator[None]:
         killer.join()
 
 
-def _settled(runner: TmuxRunner, instance: str, token: str, deadline: datetime) -> bool:
+def _settled(runner: Runner, instance: str, token: str, deadline: datetime) -> bool:
     """Tell by the receipt whether a write of unknown end was done: at once if it is there, else after the deadline."""
 
     def receipt() -> str | None:

@@ -4,8 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.tmux.control import ControlTransport
-from core.tmux.language import spell
-from core.tmux.transport import Transport
+from core.tmux.transport import Transport, spell
 from tests.support.tmux import PrivateTmux, private_tmux, wait_until
 
 _WORDS = st.lists(

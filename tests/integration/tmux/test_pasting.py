@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.domain.pane import Pane, Paste, Receipt, Survey, Written
+from core.model.pane import Pane, Paste, Receipt, Survey, Written
 from core.tmux.control import ControlTransport
-from core.tmux.runner import TmuxRunner
+from core.tmux.runner import Runner
 from tests.support.tmux import PrivateTmux, launcher, soon, wait_until
 from tests.support.typist import Typist
 
@@ -16,7 +16,7 @@ TARGET = "loop-standing-test"
 
 
 @pytest.fixture(params=["process", "control"])
-def runner(request: pytest.FixtureRequest, private: PrivateTmux) -> TmuxRunner:
+def runner(request: pytest.FixtureRequest, private: PrivateTmux) -> Runner:
     """Give a runner over each transport."""
     return private.runner(ControlTransport(private.server) if request.param == "control" else None)
 
@@ -28,7 +28,7 @@ def receipts(survey: Survey, pane: Pane) -> tuple[str | None, str | None]:
     return seen.receipts.get(Receipt.PASTED), seen.receipts.get(Receipt.SUBMITTED)
 
 
-def test_each_pane_gets_its_own_text_and_receipts(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_each_pane_gets_its_own_text_and_receipts(private: PrivateTmux, runner: Runner) -> None:
     """An Enter follows where it was asked for, right behind the text."""
     first, heard = private.reading(runner)
     second, heard_too = private.reading(runner, target="loop-standing-two")
@@ -51,7 +51,7 @@ def test_each_pane_gets_its_own_text_and_receipts(private: PrivateTmux, runner: 
     assert private.tmux("list-buffers") == ""
 
 
-def test_one_that_is_refused_holds_up_no_other(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_one_that_is_refused_holds_up_no_other(private: PrivateTmux, runner: Runner) -> None:
     """A dead pane, one that is not there and a late paste are told apart, and nothing of theirs stays behind."""
     pane, heard = private.reading(runner)
     dead = private.spawn(runner, launcher(private.folder / "ends", "exit 0"), target="loop-standing-dead")
@@ -72,9 +72,7 @@ def test_one_that_is_refused_holds_up_no_other(private: PrivateTmux, runner: Tmu
     assert private.tmux("list-buffers") == ""
 
 
-def test_by_an_earlier_look_nothing_is_pasted_where_somebody_is_attached(
-    private: PrivateTmux, runner: TmuxRunner
-) -> None:
+def test_by_an_earlier_look_nothing_is_pasted_where_somebody_is_attached(private: PrivateTmux, runner: Runner) -> None:
     """Who came since the look might be typing; alone again, the pane takes the text."""
     pane, heard = private.reading(runner)
     seen = runner.survey().of_instance(pane.tag)
@@ -92,7 +90,7 @@ def test_by_an_earlier_look_nothing_is_pasted_where_somebody_is_attached(
 
 
 def test_by_an_earlier_look_nothing_is_pasted_where_other_sessions_show_the_pane(
-    private: PrivateTmux, runner: TmuxRunner
+    private: PrivateTmux, runner: Runner
 ) -> None:
     """Whoever is attached to those may be typing."""
     pane, heard = private.reading(runner)
@@ -106,7 +104,7 @@ def test_by_an_earlier_look_nothing_is_pasted_where_other_sessions_show_the_pane
     assert heard.received() == b""
 
 
-def test_by_an_earlier_look_nothing_is_pasted_after_an_interruption(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_by_an_earlier_look_nothing_is_pasted_after_an_interruption(private: PrivateTmux, runner: Runner) -> None:
     """The text of the turn that was cut off may stand in the input line; a look that knows of it may paste."""
     pane, _ = private.reading(runner)
     before = runner.survey().of_instance(pane.tag)
@@ -121,7 +119,7 @@ def test_by_an_earlier_look_nothing_is_pasted_after_an_interruption(private: Pri
     assert outcomes == (Written.CHANGED, Written.DONE)
 
 
-def test_a_recent_look_is_one_of_this_process_that_is_no_older(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_a_recent_look_is_one_of_this_process_that_is_no_older(private: PrivateTmux, runner: Runner) -> None:
     """None before the first, the latest then, none once it is too old or tmux was asked in vain."""
     before = runner.recent(60)
     pane, _ = private.reading(runner)
@@ -134,7 +132,7 @@ def test_a_recent_look_is_one_of_this_process_that_is_no_older(private: PrivateT
     assert runner.recent(0) is None
 
 
-def test_a_program_that_is_attached_is_nobody_who_might_type(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_a_program_that_is_attached_is_nobody_who_might_type(private: PrivateTmux, runner: Runner) -> None:
     """A control client shows the session to another program."""
     pane, heard = private.reading(runner)
     seen = runner.survey().of_instance(pane.tag)

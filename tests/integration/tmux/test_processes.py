@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.session import LastExit
-from core.names import new_instance
-from core.tmux.processes import LocalProcesses
-from core.tmux.proctable import Descent, PsutilTable, process_table
-from core.tmux.runner import TmuxRunner
+from core.base.names import new_instance
+from core.model.session import LastExit
+from core.tmux.handles import Descent, PsutilTable, process_table
+from core.tmux.processes import Processes
+from core.tmux.runner import Runner
 from tests.support.tmux import PATIENCE, PrivateTmux, alive, launcher, private_tmux, wait_until
 
 Strangers = tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]
 
 
 @pytest.fixture(params=["own", "psutil"])
-def processes(request: pytest.FixtureRequest) -> Iterator[LocalProcesses]:
+def processes(request: pytest.FixtureRequest) -> Iterator[Processes]:
     """Give the processes of this machine, by each way of looking at them."""
-    local = LocalProcesses(process_table() if request.param == "own" else PsutilTable())
+    local = Processes(process_table() if request.param == "own" else PsutilTable())
     yield local
     local.close()
 
@@ -57,7 +57,7 @@ _STUBBORN = "trap '' TERM HUP INT"
 
 
 def test_tree_ends_with_all_its_kinds(
-    private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses, strangers: Strangers
+    private: PrivateTmux, runner: Runner, processes: Processes, strangers: Strangers
 ) -> None:
     """The harness, a child, one in a session of its own that ignores signals, and an orphan end; a stranger stays."""
     folder = private.folder
@@ -79,7 +79,7 @@ def test_tree_ends_with_all_its_kinds(
     assert alive(private.pid())
 
 
-def test_polite_harness_is_not_killed(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
+def test_polite_harness_is_not_killed(private: PrivateTmux, runner: Runner, processes: Processes) -> None:
     """A harness that ends by itself within the grace is only asked, and what it does at its end is done."""
     note = private.folder / "note"
     body = f"trap 'echo bye > {note}; exit 3' TERM; echo $$ > {private.folder}/first; while :; do sleep 0.1; done"
@@ -93,7 +93,7 @@ def test_polite_harness_is_not_killed(private: PrivateTmux, runner: TmuxRunner, 
     wait_until(lambda: runner.survey().panes[0].exit == LastExit(3, None), "tmux tells the exit")
 
 
-def test_trees_are_ended_together(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
+def test_trees_are_ended_together(private: PrivateTmux, runner: Runner, processes: Processes) -> None:
     """All harnesses are asked before any is waited for: each of these ends only once every one was asked."""
     asked = private.folder / "asked"
     asked.mkdir()
@@ -116,7 +116,7 @@ def test_trees_are_ended_together(private: PrivateTmux, runner: TmuxRunner, proc
 
 
 def test_parent_that_ignores_its_signal_ends_with_its_child(
-    private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses
+    private: PrivateTmux, runner: Runner, processes: Processes
 ) -> None:
     """Every process of the pane's session is asked: a wrapper that ignores SIGTERM ends once its child has."""
     child = launcher(private.folder / "child", "trap 'exit 0' TERM; while :; do sleep 0.05; done")
@@ -130,7 +130,7 @@ def test_parent_that_ignores_its_signal_ends_with_its_child(
     assert (ended.killed, ended.survivors) == (0, ())
 
 
-def test_tree_ends_while_tmux_is_frozen(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
+def test_tree_ends_while_tmux_is_frozen(private: PrivateTmux, runner: Runner, processes: Processes) -> None:
     """Ending asks nothing of tmux: with a stopped server, and not even a pid, the marked processes end."""
     pane, _ = private.reading(runner)
 
@@ -141,19 +141,19 @@ def test_tree_ends_while_tmux_is_frozen(private: PrivateTmux, runner: TmuxRunner
     assert not alive(pane.pid)
 
 
-def test_exit_is_read_while_tmux_does_not_ask_for_it(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_exit_is_read_while_tmux_does_not_ask_for_it(private: PrivateTmux, runner: Runner) -> None:
     """As long as a stopped tmux leaves the zombie, its status is told."""
     body = f"trap 'exit 9' TERM; echo $$ > {private.folder}/first; while :; do sleep 0.05; done"
     pane = private.spawn(runner, launcher(private.folder / "launch", body))
     _pid_in(private.folder / "first")
 
     with private.frozen():
-        ended = LocalProcesses().end_trees({pane.tag: pane.pid}, 5.0)[pane.tag]
+        ended = Processes().end_trees({pane.tag: pane.pid}, 5.0)[pane.tag]
 
     assert ended.exit == LastExit(9, None)
 
 
-def test_tree_ends_after_tmux_is_gone(private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses) -> None:
+def test_tree_ends_after_tmux_is_gone(private: PrivateTmux, runner: Runner, processes: Processes) -> None:
     """A harness that outlived its tmux server is found by its marker."""
     body = f"{_STUBBORN}; echo $$ > {private.folder}/first; while :; do sleep 0.1; done"
     pane = private.spawn(runner, launcher(private.folder / "launch", body))
@@ -167,7 +167,7 @@ def test_tree_ends_after_tmux_is_gone(private: PrivateTmux, runner: TmuxRunner, 
 
 
 def test_pid_of_another_is_not_touched(
-    private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses, strangers: Strangers
+    private: PrivateTmux, runner: Runner, processes: Processes, strangers: Strangers
 ) -> None:
     """A remembered pid that belongs to another pane or to a stranger by now is left alone."""
     other = private.spawn(runner, Path("/bin/cat"))
@@ -182,7 +182,7 @@ def test_pid_of_another_is_not_touched(
 
 
 def test_program_that_hides_its_environment_is_ended(
-    private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses
+    private: PrivateTmux, runner: Runner, processes: Processes
 ) -> None:
     """The pane's own process is known as tmux's child where its environment shows no marker."""
     body = f"exec env -i /bin/sh -c 'echo $$ > {private.folder}/first; while :; do sleep 0.05; done'"
@@ -196,7 +196,7 @@ def test_program_that_hides_its_environment_is_ended(
 
 
 def test_orphan_in_a_session_of_its_own_without_our_environment_is_ended(
-    private: PrivateTmux, runner: TmuxRunner, strangers: Strangers
+    private: PrivateTmux, runner: Runner, strangers: Strangers
 ) -> None:
     """What left the tree, the terminal session and the environment long before the end still ends with the instance."""
     folder = private.folder
@@ -209,7 +209,7 @@ def test_orphan_in_a_session_of_its_own_without_our_environment_is_ended(
     gone = _pid_in(folder / "gone")
     wait_until(lambda: gone not in _children_of(pane.pid), "it descends from the harness no more")
 
-    ended = LocalProcesses().end_trees({pane.tag: pane.pid}, 0.3)[pane.tag]
+    ended = Processes().end_trees({pane.tag: pane.pid}, 0.3)[pane.tag]
 
     assert ended.survivors == ()
     assert not alive(gone)
@@ -217,7 +217,7 @@ def test_orphan_in_a_session_of_its_own_without_our_environment_is_ended(
     assert strangers[0].poll() is None
 
 
-def test_server_that_a_process_of_an_instance_starts_outlives_it(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_server_that_a_process_of_an_instance_starts_outlives_it(private: PrivateTmux, runner: Runner) -> None:
     """Where an operator starts the-loop inside of a pane, its tmux server and its sessions are nobody's processes."""
     pane = private.spawn(runner, Path("/bin/cat"))
     with private_tmux() as inner:
@@ -237,7 +237,7 @@ def test_server_that_a_process_of_an_instance_starts_outlives_it(private: Privat
         outer = private.spawn(runner, starter, target="loop-standing-outer", **environ)
         made = _pid_in(note)
 
-        ended = LocalProcesses().end_trees({outer.tag: outer.pid}, 1.0)[outer.tag]
+        ended = Processes().end_trees({outer.tag: outer.pid}, 1.0)[outer.tag]
 
         assert made == 0
         assert ended.survivors == ()
@@ -251,14 +251,14 @@ def test_what_another_user_runs_is_left_alone() -> None:
     instance = new_instance()
     program = (
         "import hashlib, os, resource, subprocess, sys\n"
-        "from core.processmark import limit_of, shed_limit\n"
-        "from core.tmux.processes import LocalProcesses\n"
+        "from core.base.environment import limit_of, shed_limit\n"
+        "from core.tmux.processes import Processes\n"
         f"resource.setrlimit(10, (limit_of('{instance}'), resource.RLIM_INFINITY))\n"
         "service = subprocess.Popen(['sleep', '60'], start_new_session=True)\n"
         "shed_limit()\n"
         "if os.geteuid() == 0:\n"
         "    os.setresuid(65534, 65534, 0)\n"
-        f"ended = LocalProcesses().end_trees({{'{instance}': None}}, 0.2)['{instance}']\n"
+        f"ended = Processes().end_trees({{'{instance}': None}}, 0.2)['{instance}']\n"
         "if os.geteuid() == 65534:\n"
         "    os.setresuid(0, 0, 0)\n"
         "print(ended.survivors, service.poll())\n"
@@ -278,14 +278,14 @@ def test_what_another_user_runs_is_left_alone() -> None:
     assert done.stdout == f"() {left}\n"
 
 
-def test_caller_that_carries_the_marker_is_spared(processes: LocalProcesses) -> None:
+def test_caller_that_carries_the_marker_is_spared(processes: Processes) -> None:
     """A process that ends an instance which it belongs to does not end itself, nor its parent."""
     instance = new_instance()
     program = (
         "import subprocess, sys\n"
-        "from core.tmux.processes import LocalProcesses\n"
+        "from core.tmux.processes import Processes\n"
         "child = subprocess.Popen(['sleep', '60'])\n"
-        f"ended = LocalProcesses().end_trees({{'{instance}': None}}, 0.2)['{instance}']\n"
+        f"ended = Processes().end_trees({{'{instance}': None}}, 0.2)['{instance}']\n"
         "print(child.wait(), ended.survivors)\n"
     )
 
@@ -301,7 +301,7 @@ def test_caller_that_carries_the_marker_is_spared(processes: LocalProcesses) -> 
     assert done.stdout == "-15 ()\nparent\n"
 
 
-def test_end_of_a_process_is_told_once(processes: LocalProcesses, strangers: Strangers) -> None:
+def test_end_of_a_process_is_told_once(processes: Processes, strangers: Strangers) -> None:
     """A watch calls back once; a watch that was stopped never does."""
     watched, other = strangers
     told = threading.Event()
@@ -325,7 +325,7 @@ def test_end_of_a_process_is_told_once(processes: LocalProcesses, strangers: Str
 
 @pytest.mark.parametrize("system", ["with_pidfds", "without_pidfds"])
 def test_watches_are_counted_one_by_one(
-    processes: LocalProcesses, strangers: Strangers, request: pytest.FixtureRequest, system: str
+    processes: Processes, strangers: Strangers, request: pytest.FixtureRequest, system: str
 ) -> None:
     """Two on one process are two; one that was stopped counts no more, nor one whose process has ended."""
     if system == "without_pidfds":
@@ -344,7 +344,7 @@ def test_watches_are_counted_one_by_one(
     assert [*counts, processes.watches()] == [3, 2, 1]
 
 
-def test_watch_of_a_process_that_is_gone_tells_it(processes: LocalProcesses) -> None:
+def test_watch_of_a_process_that_is_gone_tells_it(processes: Processes) -> None:
     """Whoever comes too late is told as well."""
     gone = subprocess.Popen(["true"])
     gone.wait()
@@ -356,9 +356,7 @@ def test_watch_of_a_process_that_is_gone_tells_it(processes: LocalProcesses) -> 
 
 
 @pytest.mark.usefixtures("without_pidfds")
-def test_without_pidfds_the_same_ends_and_is_told(
-    private: PrivateTmux, runner: TmuxRunner, processes: LocalProcesses
-) -> None:
+def test_without_pidfds_the_same_ends_and_is_told(private: PrivateTmux, runner: Runner, processes: Processes) -> None:
     """Where the system has no pidfds, looking takes their place."""
     pane, _ = private.reading(runner)
     told = threading.Event()

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.domain.pane import Receipt, Spawn, Written
-from core.errors import TmuxMissing, TmuxSilent
-from core.names import new_instance
+from core.base.errors import TmuxMissing, TmuxSilent
+from core.base.names import new_instance
+from core.model.pane import Receipt, Spawn, Written
 from core.tmux.control import ControlTransport
-from core.tmux.runner import TmuxRunner
+from core.tmux.runner import Runner
 from core.tmux.transport import Transport
 from tests.support.tmux import PrivateTmux, alive, launcher, soon, wait_until
 
@@ -28,18 +28,18 @@ def transport(request: pytest.FixtureRequest, private: PrivateTmux) -> Transport
 
 
 @pytest.fixture
-def impatient(private: PrivateTmux, transport: Transport) -> TmuxRunner:
+def impatient(private: PrivateTmux, transport: Transport) -> Runner:
     """Give a runner with a short deadline, for a server that does not answer."""
     return private.runner(transport, timeout=_TIMEOUT)
 
 
 @pytest.fixture
-def patient(private: PrivateTmux, transport: Transport) -> TmuxRunner:
+def patient(private: PrivateTmux, transport: Transport) -> Runner:
     """Give one over the same transport that waits for a server that does."""
     return private.runner(transport)
 
 
-def _calls(private: PrivateTmux, runner: TmuxRunner, instance: str) -> dict[str, Callable[[], object]]:
+def _calls(private: PrivateTmux, runner: Runner, instance: str) -> dict[str, Callable[[], object]]:
     spawn = Spawn("late", new_instance(), launcher(private.folder / "late", "exec cat"), private.folder, {}, soon(0.5))
     return {
         "survey": runner.survey,
@@ -52,9 +52,7 @@ def _calls(private: PrivateTmux, runner: TmuxRunner, instance: str) -> dict[str,
 
 
 @pytest.mark.parametrize("call", ["survey", "spawn", "write", "typing", "end", "screen"])
-def test_frozen_server_is_silent_in_time(
-    private: PrivateTmux, impatient: TmuxRunner, patient: TmuxRunner, call: str
-) -> None:
+def test_frozen_server_is_silent_in_time(private: PrivateTmux, impatient: Runner, patient: Runner, call: str) -> None:
     """Every call on a stopped server raises within its deadline, the first and the next; nothing is called absent."""
     pane, _ = private.reading(private.runner())
     patient.survey()
@@ -71,7 +69,7 @@ def test_frozen_server_is_silent_in_time(
 
 
 def test_write_into_a_frozen_server_is_refused_when_it_wakes(
-    private: PrivateTmux, impatient: TmuxRunner, patient: TmuxRunner
+    private: PrivateTmux, impatient: Runner, patient: Runner
 ) -> None:
     """What was sent to a stopped server, and its deadline passed, writes nothing once the server goes on."""
     pane, reader = private.reading(private.runner())
@@ -114,7 +112,7 @@ def test_guard_itself_refuses_a_line_that_slept(private: PrivateTmux) -> None:
 
 
 def test_spawn_into_a_frozen_server_makes_nothing_after_its_deadline(
-    private: PrivateTmux, impatient: TmuxRunner, patient: TmuxRunner
+    private: PrivateTmux, impatient: Runner, patient: Runner
 ) -> None:
     """A spawn that nobody waits for any more makes no pane when the server goes on."""
     pane, _ = private.reading(private.runner())
@@ -130,7 +128,7 @@ def test_spawn_into_a_frozen_server_makes_nothing_after_its_deadline(
     assert patient.survey().of_target("late") == ()
 
 
-def test_swept_socket_is_made_again(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_swept_socket_is_made_again(private: PrivateTmux, runner: Runner) -> None:
     """A server whose socket file was deleted is no absent server: it is told to make it anew."""
     pane, _ = private.reading(runner)
     socket = private.folder / f"tmux-{os.getuid()}" / private.server.socket_name
@@ -142,7 +140,7 @@ def test_swept_socket_is_made_again(private: PrivateTmux, runner: TmuxRunner) ->
     assert socket.exists()
 
 
-def test_write_finds_a_swept_socket_again(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_write_finds_a_swept_socket_again(private: PrivateTmux, runner: Runner) -> None:
     """A write to a server whose socket file was deleted arrives, once."""
     pane, reader = private.reading(runner)
     (private.folder / f"tmux-{os.getuid()}" / private.server.socket_name).unlink()
@@ -154,7 +152,7 @@ def test_write_finds_a_swept_socket_again(private: PrivateTmux, runner: TmuxRunn
     assert reader.received() == b"text"
 
 
-def test_spawn_finds_a_swept_socket_again(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_spawn_finds_a_swept_socket_again(private: PrivateTmux, runner: Runner) -> None:
     """No second server is started beside one whose socket file was deleted."""
     first, _ = private.reading(runner)
     (private.folder / f"tmux-{os.getuid()}" / private.server.socket_name).unlink()
@@ -178,7 +176,7 @@ def test_swept_socket_of_a_frozen_server_is_silence(private: PrivateTmux) -> Non
     wait_until(lambda: patient.survey().panes, "the socket is back")
 
 
-def test_server_that_ended_is_an_empty_survey(private: PrivateTmux, patient: TmuxRunner) -> None:
+def test_server_that_ended_is_an_empty_survey(private: PrivateTmux, patient: Runner) -> None:
     """After the server's end there is nothing, for both transports, and a spawn starts a new one."""
     private.reading(patient)
     server = private.pid()
@@ -192,7 +190,7 @@ def test_server_that_ended_is_an_empty_survey(private: PrivateTmux, patient: Tmu
     assert patient.survey().of_instance(pane.tag) is not None
 
 
-def test_somebody_elses_socket_folder_is_silence(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_somebody_elses_socket_folder_is_silence(private: PrivateTmux, runner: Runner) -> None:
     """A socket folder that tmux takes for unsafe could not be asked: that is not an absent server."""
     folder = private.folder / f"tmux-{os.getuid()}"
     folder.mkdir()
@@ -207,14 +205,14 @@ def test_missing_tmux_is_told(private: PrivateTmux) -> None:
     server = replace(private.server, binary=str(private.folder / "no-tmux"))
 
     with pytest.raises(TmuxMissing, match=r"no-tmux.*install tmux 3\.2"):
-        TmuxRunner(server, server.process()).survey()
+        Runner(server, server.process()).survey()
 
 
 def test_old_tmux_is_told_before_anything_is_made(private: PrivateTmux) -> None:
     """A tmux that lacks what we need is refused by its version."""
     old = launcher(private.folder / "old-tmux", "echo tmux 3.1c")
     server = replace(private.server, binary=str(old))
-    runner = TmuxRunner(server, server.process())
+    runner = Runner(server, server.process())
 
     with pytest.raises(TmuxMissing, match=r"3\.1c is too old"):
         runner.spawn(Spawn("x", new_instance(), old, private.folder, {}, soon()))
@@ -231,4 +229,4 @@ def test_tmux_that_says_something_else_is_silence(private: PrivateTmux) -> None:
         server = replace(private.server, binary=str(launcher(private.folder / "odd-tmux", body)))
 
         with pytest.raises(TmuxSilent, match=text):
-            TmuxRunner(server, server.process()).survey()
+            Runner(server, server.process()).survey()

@@ -15,14 +15,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.domain.pane import Receipt, Written
+from core.model.pane import Receipt, Written
 from core.tmux.control import ControlTransport
-from core.tmux.runner import TmuxRunner
+from core.tmux.runner import Runner
 from tests.support.tmux import PrivateTmux, alive, launcher, soon, wait_until
 
 
 @pytest.fixture(params=["process", "control"])
-def runner(request: pytest.FixtureRequest, private: PrivateTmux) -> TmuxRunner:
+def runner(request: pytest.FixtureRequest, private: PrivateTmux) -> Runner:
     """Give a runner over each transport."""
     return private.runner(ControlTransport(private.server) if request.param == "control" else None)
 
@@ -92,7 +92,7 @@ _TEXTS = {
 
 
 @pytest.mark.parametrize("data", _TEXTS.values(), ids=_TEXTS.keys())
-def test_text_arrives_byte_by_byte(private: PrivateTmux, runner: TmuxRunner, data: bytes) -> None:
+def test_text_arrives_byte_by_byte(private: PrivateTmux, runner: Runner, data: bytes) -> None:
     """No text is read as a command, a key or a format, none is cut, and none stays behind in the server or on disk."""
     pane, reader = private.reading(runner)
 
@@ -105,7 +105,7 @@ def test_text_arrives_byte_by_byte(private: PrivateTmux, runner: TmuxRunner, dat
     assert [path for path in private.folder.glob("load/*") if path.stat().st_size] == []
 
 
-def test_threads_write_whole_texts_in_their_own_order(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_threads_write_whole_texts_in_their_own_order(private: PrivateTmux, runner: Runner) -> None:
     """Writers of several panes, two a pane, neither mix nor lose nor delete one another's text."""
     panes = [private.reading(runner, target=f"pane-{number}") for number in range(3)]
     failed: list[str] = []
@@ -130,7 +130,7 @@ def test_threads_write_whole_texts_in_their_own_order(private: PrivateTmux, runn
             assert [text for text in texts if text.startswith(name)] == [f"{name}{number}" for number in range(15)]
 
 
-def test_nothing_to_write_is_refused(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_nothing_to_write_is_refused(private: PrivateTmux, runner: Runner) -> None:
     """tmux makes no buffer of no bytes, so an empty write is an error of the caller."""
     pane, _ = private.reading(runner)
 
@@ -138,7 +138,7 @@ def test_nothing_to_write_is_refused(private: PrivateTmux, runner: TmuxRunner) -
         runner.write(pane.tag, b"", Receipt.PASTED, "m-1", soon())
 
 
-def test_copy_mode_takes_nothing_away(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_copy_mode_takes_nothing_away(private: PrivateTmux, runner: Runner) -> None:
     """A person who scrolls back keeps scrolling, and the text and its Enter arrive all the same."""
     pane, reader = private.reading(runner)
     private.tmux("copy-mode", "-t", pane.pane_id)
@@ -156,7 +156,7 @@ def test_copy_mode_takes_nothing_away(private: PrivateTmux, runner: TmuxRunner) 
     assert listed.receipts == {Receipt.PASTED: "m-1", Receipt.SUBMITTED: "m-1"}
 
 
-def test_pane_without_input_answers_closed(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_pane_without_input_answers_closed(private: PrivateTmux, runner: Runner) -> None:
     """tmux would swallow the paste into a pane whose input is off, and call it done."""
     pane, reader = private.reading(runner)
     private.tmux("select-pane", "-d", "-t", pane.pane_id)
@@ -170,7 +170,7 @@ def test_pane_without_input_answers_closed(private: PrivateTmux, runner: TmuxRun
     assert reader.received() == b"kept"
 
 
-def test_write_after_its_deadline_answers_late(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_write_after_its_deadline_answers_late(private: PrivateTmux, runner: Runner) -> None:
     """The server itself refuses what comes after the deadline."""
     pane, reader = private.reading(runner)
 
@@ -182,7 +182,7 @@ def test_write_after_its_deadline_answers_late(private: PrivateTmux, runner: Tmu
     assert reader.received() == b"kept"
 
 
-def test_unknown_instance_answers_absent(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_unknown_instance_answers_absent(private: PrivateTmux, runner: Runner) -> None:
     """No pane carries the tag: with a server, without one, and where the pane was taken away since."""
     before = runner.write("i-none", b"x", Receipt.PASTED, "m-1", soon())
     pane, _ = private.reading(runner)
@@ -196,7 +196,7 @@ def test_unknown_instance_answers_absent(private: PrivateTmux, runner: TmuxRunne
     assert private.tmux("list-buffers") == ""
 
 
-def test_pane_id_of_a_restarted_server_is_somebody_else(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_pane_id_of_a_restarted_server_is_somebody_else(private: PrivateTmux, runner: Runner) -> None:
     """After a restart of tmux the same pane id is another pane: it gets nothing, and the tag is looked for."""
     first, _ = private.reading(runner)
     runner.write(first.tag, b"x", Receipt.PASTED, "m-1", soon())
@@ -214,7 +214,7 @@ def test_pane_id_of_a_restarted_server_is_somebody_else(private: PrivateTmux, ru
     assert reader.received() == b"mine"
 
 
-def test_moved_panes_and_zoomed_neighbours_change_nothing(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_moved_panes_and_zoomed_neighbours_change_nothing(private: PrivateTmux, runner: Runner) -> None:
     """A person who splits, zooms and synchronises the window does not turn text aside or double it."""
     pane, reader = private.reading(runner)
     private.tmux("split-window", "-t", pane.pane_id, "cat > /dev/null")
@@ -229,7 +229,7 @@ def test_moved_panes_and_zoomed_neighbours_change_nothing(private: PrivateTmux, 
     assert [found.tag for found in runner.survey().panes if found.tag] == [pane.tag]
 
 
-def test_who_looks_on_is_told_that_they_do_and_how_to_leave(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_who_looks_on_is_told_that_they_do_and_how_to_leave(private: PrivateTmux, runner: Runner) -> None:
     """Each client by what it may; the way out is that of the prefix that is in use."""
     pane, _ = private.reading(runner)
     private.tmux("set-option", "-g", "prefix", "C-a")
@@ -248,7 +248,7 @@ def test_who_looks_on_is_told_that_they_do_and_how_to_leave(private: PrivateTmux
     assert [found.tag for found in runner.survey().panes if found.tag] == [pane.tag]
 
 
-def test_only_writable_clients_type(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_only_writable_clients_type(private: PrivateTmux, runner: Runner) -> None:
     """A client that may write is told with the time of its last key; a read-only one and the control client are not."""
     pane, _ = private.reading(runner)
     private.reading(runner, target="other")
@@ -266,7 +266,7 @@ def test_only_writable_clients_type(private: PrivateTmux, runner: TmuxRunner) ->
 
 @pytest.mark.parametrize("words", [("-r",), ()], ids=["read-only", "writing"])
 def test_whoever_looks_leaves_the_terminal_as_it_is(
-    private: PrivateTmux, runner: TmuxRunner, words: tuple[str, ...]
+    private: PrivateTmux, runner: Runner, words: tuple[str, ...]
 ) -> None:
     """However small or large their own one is, the agent's keeps its size, while they look and after."""
     body = "printf '%0180d\\n' 7; exec cat"
@@ -283,7 +283,7 @@ def test_whoever_looks_leaves_the_terminal_as_it_is(
     assert runner.screen(pane.tag, 5) == "7".rjust(180, "0")
 
 
-def test_client_of_a_grouped_session_types_too(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_client_of_a_grouped_session_types_too(private: PrivateTmux, runner: Runner) -> None:
     """A session that shares the window counts, and the pane is still listed once, for the session it was made in."""
     pane, _ = private.reading(runner)
     private.tmux("new-session", "-d", "-s", "aaa-mine", "-t", "=loop-standing-test:")
@@ -296,7 +296,7 @@ def test_client_of_a_grouped_session_types_too(private: PrivateTmux, runner: Tmu
     assert [(found.pane_id, found.target) for found in panes] == [(pane.pane_id, "loop-standing-test")]
 
 
-def test_end_takes_the_pane_from_every_session_that_shows_it(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_end_takes_the_pane_from_every_session_that_shows_it(private: PrivateTmux, runner: Runner) -> None:
     """A grouped session does not keep an ended pane, and a session that only borrowed the window stays."""
     pane, _ = private.reading(runner)
     private.tmux("new-session", "-d", "-s", "grouped", "-t", "=loop-standing-test:")
@@ -309,7 +309,7 @@ def test_end_takes_the_pane_from_every_session_that_shows_it(private: PrivateTmu
     assert {found.target for found in runner.survey().panes} - {"_the-loop"} == {"borrower"}
 
 
-def test_read_only_client_does_not_stand_in_the_way(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_read_only_client_does_not_stand_in_the_way(private: PrivateTmux, runner: Runner) -> None:
     """Text arrives while somebody watches read-only."""
     pane, reader = private.reading(runner)
 
@@ -321,7 +321,7 @@ def test_read_only_client_does_not_stand_in_the_way(private: PrivateTmux, runner
     assert reader.received() == b"seen"
 
 
-def test_program_killed_around_a_write_never_takes_the_server_along(private: PrivateTmux, runner: TmuxRunner) -> None:
+def test_program_killed_around_a_write_never_takes_the_server_along(private: PrivateTmux, runner: Runner) -> None:
     """Whenever a program dies next to a write, the server lives on (tmux 3.3a exits on a paste into a dead pane)."""
     private.reading(runner, target="keeper")
     server = private.pid()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bot.workspace.thread import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.http.conftest import Web
 from tests.support.product import NAME, Product, Serving, product
 from tests.support.tmux import wait_until

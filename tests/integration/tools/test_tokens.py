@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from core.process.controlsocket import _address
+from core.process.control import _address
 from tests.integration.http.conftest import Answered
 from tests.integration.tools.conftest import OTHER, Desk, called, error_of
 from tests.support.product import NAME

@@ -12,7 +12,7 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 
 _SECONDS = 40.0  #: for what comes in a moment
 

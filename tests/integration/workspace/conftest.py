@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from slack_sdk import WebClient
 
-from bot.workspace import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.workspace.bolt import BoltBot
 
 RETRY_SCALE = 0.002  # a minute between deliveries becomes 0.12 s

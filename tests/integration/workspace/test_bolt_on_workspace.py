@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from slack_bolt.app.async_app import AsyncApp
 
-from bot.workspace import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.workspace.bolt import BoltBot
 
 BUTTON = {"type": "button", "text": {"type": "plain_text", "text": "Go"}, "action_id": "go", "value": "g1"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bot.workspace import ControlError, WorkspaceThread
-from bot.workspace.manifest import DEFAULT
+from embedded.workspace.model import DEFAULT, ControlError
+from embedded.workspace.thread import WorkspaceThread
 
 
 def test_kinds_of_replies_have_their_shapes(workspace: WorkspaceThread) -> None:

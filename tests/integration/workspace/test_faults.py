@@ -9,7 +9,8 @@ import pytest
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
-from bot.workspace import ControlError, WorkspaceThread
+from embedded.workspace.model import ControlError
+from embedded.workspace.thread import WorkspaceThread
 
 
 def test_ratelimited_answers_say_how_long(workspace: WorkspaceThread, client: WebClient) -> None:

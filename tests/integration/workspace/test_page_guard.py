@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bot.workspace import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.workspace.calls import raw
 
 SAY = json.dumps({"as": "you", "channel": "agents", "text": "from the page"}).encode()

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from slack_sdk import WebClient
 
-from bot.workspace import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.workspace.calls import call, raw
 from tests.support.tmux import wait_until
 
@@ -74,7 +74,7 @@ def test_manifest_is_applied_again(tmp_path: Path) -> None:
 def test_program_says_when_it_is_ready(tmp_path: Path) -> None:
     """The ready line holds no secret, the tokens file only its owner can read, SIGTERM ends it with 0."""
     tokens = tmp_path / "tokens.json"
-    command = [sys.executable, "-m", "bot.workspace", "--db", str(tmp_path / "w.db"), "--tokens-file", str(tokens)]
+    command = [sys.executable, "-m", "embedded.workspace", "--db", str(tmp_path / "w.db"), "--tokens-file", str(tokens)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         line = program.stdout.readline()
@@ -108,7 +108,7 @@ def test_store_is_for_its_owner_alone(tmp_path: Path) -> None:
 def test_program_names_a_file_it_cannot_open(tmp_path: Path, option: str) -> None:
     """A missing folder or manifest ends the program with 1 and names the path."""
     path = str(tmp_path / "missing" / "file")
-    command = [sys.executable, "-m", "bot.workspace", option, path]
+    command = [sys.executable, "-m", "embedded.workspace", option, path]
 
     ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
 
@@ -132,7 +132,7 @@ def test_program_names_a_taken_port(tmp_path: Path) -> None:
     """A port in use ends the program with 1 and the remedy."""
     with WorkspaceThread() as running:
         port = running.url.rpartition(":")[2]
-        command = [sys.executable, "-m", "bot.workspace", "--port", port]
+        command = [sys.executable, "-m", "embedded.workspace", "--port", port]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
 
     assert ended.returncode == 1

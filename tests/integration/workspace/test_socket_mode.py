@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import ClientWebSocketResponse, WSMsgType
 
-from bot.workspace import Workspace
+from embedded.workspace.server import Workspace
 
 _SECONDS = 40.0  #: for what comes in a moment
 

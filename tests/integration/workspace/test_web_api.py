@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from slack_sdk import WebClient
 
-from bot.workspace import WorkspaceThread
+from embedded.workspace.thread import WorkspaceThread
 from tests.integration.workspace.calls import call, raw, refusal
 
 METADATA = {"event_type": "standing_session", "event_payload": {"name": "scribe"}}

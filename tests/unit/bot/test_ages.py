@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.ages import age, earlier, order, words_of
+from bot.directory import age, earlier, order, words_of
 
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
 

@@ -9,20 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.views.answers import (
-    Draft,
-    View,
-    help_view,
-    list_view,
-    loops_view,
-    plain_view,
-    refusal_view,
-    status_view,
-    told_view,
-)
-from bot.workspace.limits import check_blocks
+from bot.views import Draft, View, help_view, list_view, loops_view, plain_view, refusal_view, status_view, told_view
 from core.commandtable import COMMANDS
-from core.ports import Told
+from core.model.channel import Told
+from embedded.workspace.limits import check_blocks
 
 SECRET = "hunter2<&>and-more"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.applock import app_lock
-from bot.tokens import Token
-from core.errors import ChannelError
+from bot.clients import Token
+from bot.connection import app_lock
+from core.base.errors import ChannelError
 
 TOKEN = Token("APP_TOKEN", "xapp-1-secret")
 

@@ -10,8 +10,8 @@ from typing import cast
 import pytest
 
 from bot.bridge import AsyncDoor
-from core.errors import StoreBroken
-from core.ports import CoreDoor, IncomingOrder, IncomingPress, IncomingReply, Verdict
+from core.base.errors import StoreBroken
+from core.model.channel import CoreDoor, IncomingOrder, IncomingPress, IncomingReply, Verdict
 
 Taken = Callable[[tuple[Verdict | None, ...]], None]
 

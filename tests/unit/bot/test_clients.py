@@ -6,9 +6,8 @@ import logging
 
 import pytest
 
-from bot.clients import async_web_client, response_client, web_client
+from bot.clients import Token, async_web_client, response_client, web_client
 from bot.settings import SlackSettings
-from bot.tokens import Token
 
 LOOPBACK = SlackSettings.model_validate({"apiUrl": "http://127.0.0.1:4600/api/"})
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.blocks import straightened
-from bot.entities import to_plain
-from bot.mrkdwn import escape
-from bot.words import mentioned, plain
+from bot.documents import to_plain
+from bot.markdown import escape
+from bot.words import mentioned, plain, straightened
 
 NAMES = {"U123": "alice"}
 

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from slack_sdk.errors import SlackApiError
 
-from bot.errors import PERMANENT, answer_of, beyond_waiting, channel_error
+from bot.clients import PERMANENT, answer_of, beyond_waiting, channel_error
 
 
 class _Response:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bot import payloads
 from bot.payloads import Identity, Ignored, Person, as_known
-from core.conversation.inbound import check_author, check_shape, check_team
-from core.ports import IncomingReply
+from core.chat.inbound import check_author, check_shape, check_team
+from core.model.channel import IncomingReply
 
 OWN = Identity("T1", "UBOT", "BBOT", "the-loop")
 ROOT, TS = "1700000000.000100", "1700000001.000100"

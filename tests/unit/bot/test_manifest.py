@@ -12,17 +12,15 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import manifest
-from bot.app import Self, build_app
+from bot.app import Buttons, Self, Sessions, build_app
 from bot.bridge import AsyncDoor
+from bot.buttons import button_blocks
+from bot.clients import Tokens
 from bot.directory import Directory
-from bot.listeners.actions import Buttons
-from bot.listeners.commands import Sessions
 from bot.settings import SlackSettings
-from bot.tokens import Tokens
-from bot.views.buttons import button_blocks
-from core.clock import SystemClock
-from core.domain.buttons import Button, Press
-from core.errors import InvalidValue
+from core.base.clock import SystemClock
+from core.base.errors import InvalidValue
+from core.model.asking import Button, Press
 from tests.integration.bot.served import Door
 
 ROOT = Path(__file__).parents[3]
@@ -75,7 +73,7 @@ def test_every_subscription_has_a_listener_of_its_own(event: str) -> None:
     """What Slack is asked to send is taken by more than the catch-all."""
     body: dict[str, object] = {"type": "event_callback", "event": {"type": event.split(".")[0]}}
 
-    assert _listener(body)[0] == "bot.listeners.replies"
+    assert _listener(body)[0] == "bot.app"
 
 
 @pytest.mark.parametrize("subtype", [None, "message_changed", "file_share", "bot_message", "channel_join"])
@@ -83,13 +81,13 @@ def test_messages_of_every_subtype_pass_the_commit_first(subtype: str | None) ->
     """No subtype slips through to the catch-all."""
     body: dict[str, object] = {"type": "event_callback", "event": {"type": "message", "subtype": subtype}}
 
-    assert _listener(body) == ["bot.listeners.replies", "bot.listeners.others"]
+    assert _listener(body) == ["bot.app", "bot.app"]
 
 
 def test_every_command_has_a_listener() -> None:
     """What the manifest offers is answered."""
     for entry in manifest.document()["features"]["slash_commands"]:
-        assert _listener({"command": entry["command"], "text": "status"}) == ["bot.listeners.commands"]
+        assert _listener({"command": entry["command"], "text": "status"}) == ["bot.app"]
 
 
 def test_least_privilege() -> None:
@@ -122,7 +120,7 @@ def test_every_button_has_a_listener(press: Press) -> None:
 
     found = _listener({"type": "block_actions", "actions": [action]})
 
-    assert found == ["bot.listeners.actions"]
+    assert found == ["bot.app"]
 
 
 def test_over_http_every_url_is_given_and_socket_mode_is_off() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.entities import to_plain
-from bot.mrkdwn import escape, fitted
+from bot.documents import to_plain
+from bot.markdown import escape, fitted
 
 
 @given(st.text())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot import payloads
 from bot.payloads import Identity, Ignored, Person, as_known
-from core.ports import IncomingReply
+from core.model.channel import IncomingReply
 
 OWN = Identity(team="T1", user="U0BOT", bot="B0BOT", name="the-loop")
 ROOT, TS = "1700000000.000100", "1700000001.000200"

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from bot.answering import wire
-from bot.rendering import render
-from core.domain.posting import OutboundKind
-from core.ports import NewPost
+from bot.markdown import render, wire
+from core.model.posts import NewPost, OutboundKind
 
 APART = "\N{ZERO WIDTH SPACE}"
 TICK = "\N{MODIFIER LETTER GRAVE ACCENT}"
@@ -254,7 +252,7 @@ def test_what_colours_a_terminal_goes_whole(printed: str, shown: str) -> None:
 
 def test_the_library_waits_for_the_first_text() -> None:
     """A command that asks the channel for something else, and renders nothing, does not pay for it."""
-    asked = "import sys, bot.channel, bot.answering; print('markdown_it' in sys.modules)"
+    asked = "import sys, bot.channel, bot.markdown; print('markdown_it' in sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
 

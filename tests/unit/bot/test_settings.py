@@ -9,7 +9,7 @@ import pytest
 from bot.channel import SlackChannel
 from bot.settings import SlackSettings, on_loopback, url_parts
 from core.config.channels import channel_settings
-from core.config.problems import ConfigError
+from core.config.document import ConfigError
 
 
 def _problems(**block: Any) -> str:

@@ -8,11 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.answering import MOST_BYTES, MOST_PARTS, PART, file_name, parts, wire
-from bot.rendering import ROOM, pieces, units
-from bot.splitting import split
-from core.domain.posting import OutboundKind
-from core.ports import NewPost
+from bot.markdown import MOST_BYTES, MOST_PARTS, PART, ROOM, file_name, parts, pieces, split, units, wire
+from core.model.posts import NewPost, OutboundKind
 
 APART = "\N{ZERO WIDTH SPACE}"
 LINE = st.one_of(

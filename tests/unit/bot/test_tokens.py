@@ -6,10 +6,9 @@ import logging
 
 import pytest
 
-from bot.clients import quiet_logger
+from bot.clients import HIDDEN, Tokens, quiet_logger, redact
 from bot.settings import SlackSettings
-from bot.tokens import HIDDEN, Tokens, redact
-from core.errors import ChannelError
+from core.base.errors import ChannelError
 
 
 @pytest.mark.parametrize(

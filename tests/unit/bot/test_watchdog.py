@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.watchdog import BROKEN, Watchdog
+from bot.connection import BROKEN, Watchdog
 
 
 def test_a_connection_whose_pongs_come_is_alive() -> None:

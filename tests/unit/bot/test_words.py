@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot import payloads
 from bot.payloads import Identity, Ignored
 from bot.words import mentioned, plain, quoted
-from core.ports import IncomingChange, IncomingReply
+from core.model.channel import IncomingChange, IncomingReply
 
 OWN = Identity("T1", "UBOT", "BBOT", "the-loop")
 ROOT, TS = "1700000000.000100", "1700000001.000100"

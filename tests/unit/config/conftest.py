@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from core.config.document import ConfigError, Problem
 from core.config.loading import load
-from core.config.problems import ConfigError, Problem
 from core.config.settings import Settings
 
 

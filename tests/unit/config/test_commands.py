@@ -12,12 +12,12 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 from bot.settings import SlackSettings
+from core.base.errors import CoreError
 from core.config import commands
 from core.config.channels import ChannelBroken, channel_settings, installed_models
+from core.config.commands import STARTER
+from core.config.document import ConfigError
 from core.config.loading import load
-from core.config.problems import ConfigError
-from core.config.starter import STARTER
-from core.errors import CoreError
 from tests.unit.config.conftest import ConfigFolder
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.config.digest import digest_of
+from core.config.cache import digest_of
 from tests.unit.config.conftest import ConfigFolder
 
 USUAL = """\

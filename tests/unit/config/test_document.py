@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.config.document import MAX_BYTES, read_document
-from core.config.problems import key_text, shortened
+from core.config.document import MAX_BYTES, key_text, read_document, shortened
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,12 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.config.demonstration import demo_folder
-from core.config.document import MAX_DEPTH
-from core.config.loading import load, load_tolerant
-from core.config.problems import ConfigError
+from core.base.errors import CoreError
+from core.config.document import MAX_DEPTH, ConfigError
+from core.config.loading import demo_folder, load, load_tolerant
 from core.config.settings import ChannelBlock, HarnessDeclaration, Routing, ServiceSettings, Settings
 from core.config.validation import validate
-from core.domain.session import Definition, Idle, Restart, SlackBinding
-from core.errors import CoreError
+from core.model.session import Definition, Idle, Restart, SlackBinding
 from tests.unit.config.conftest import ConfigFolder
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.location import default_state_root, is_default, locate, xdg
+from core.base.paths import default_state_root, is_default, locate, xdg
 
 
 def test_the_flag_goes_before_the_variable_and_the_variable_before_the_default() -> None:

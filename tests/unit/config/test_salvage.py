@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from core.config.document import ConfigError
 from core.config.loading import load, load_tolerant
-from core.config.problems import ConfigError
 from tests.unit.config.conftest import ConfigFolder
 
 GOOD = "state: {root: /srv/state}\nrouting: {tmux: {socketName: mine, harnessKillGraceSeconds: 9}}\n"

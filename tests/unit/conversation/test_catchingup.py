@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from core.conversation.catchingup import LIMIT, CatchingUp
-from core.domain.message import InboxRow, Kind, MessageState, ReplyAddress
-from core.paths import StatePaths
-from core.store.bindings import SqliteBindings
-from core.store.database import SqliteDatabase
+from core.base.paths import StatePaths
+from core.chat.backfill import LIMIT, CatchingUp
+from core.model.message import InboxRow, Kind, MessageState, ReplyAddress
+from core.store.database import Database
+from core.store.sessions import Bindings
 from tests.unit.store.samples import NOON, StandingClock, a_binding, a_message
 
 _ADDRESS = ReplyAddress("slack", "T1", "C1", "1.0", "2.0")
@@ -23,10 +23,10 @@ def clock() -> StandingClock:
 
 
 @pytest.fixture
-def bindings(tmp_path: Path, clock: StandingClock) -> Iterator[SqliteBindings]:
+def bindings(tmp_path: Path, clock: StandingClock) -> Iterator[Bindings]:
     """Give the bindings of a new database."""
-    database = SqliteDatabase(StatePaths(tmp_path), clock)
-    yield SqliteBindings(database)
+    database = Database(StatePaths(tmp_path), clock)
+    yield Bindings(database)
     database.close()
 
 
@@ -42,7 +42,7 @@ def sweep(gaps: CatchingUp) -> None:
     gaps.swept("slack", "C1", "1.0")
 
 
-def test_a_reply_after_a_gap_waits_until_its_thread_was_swept(clock: StandingClock, bindings: SqliteBindings) -> None:
+def test_a_reply_after_a_gap_waits_until_its_thread_was_swept(clock: StandingClock, bindings: Bindings) -> None:
     """Others do not: those of before, those of other ways, and those in flight."""
     gaps = CatchingUp(clock, bindings)
     before = reply(clock)
@@ -58,7 +58,7 @@ def test_a_reply_after_a_gap_waits_until_its_thread_was_swept(clock: StandingClo
     assert not gaps.holds(after)
 
 
-def test_a_sweep_that_began_before_the_gap_ends_no_wait(clock: StandingClock, bindings: SqliteBindings) -> None:
+def test_a_sweep_that_began_before_the_gap_ends_no_wait(clock: StandingClock, bindings: Bindings) -> None:
     """It may have read the thread before the reply that is missing was written."""
     gaps = CatchingUp(clock, bindings)
     gaps.looking("slack")
@@ -70,7 +70,7 @@ def test_a_sweep_that_began_before_the_gap_ends_no_wait(clock: StandingClock, bi
     assert gaps.holds(reply(clock))
 
 
-def test_what_a_service_finds_at_its_start_waits_too(clock: StandingClock, bindings: SqliteBindings) -> None:
+def test_what_a_service_finds_at_its_start_waits_too(clock: StandingClock, bindings: Bindings) -> None:
     """The service that committed it may have ended before its own sweep was over."""
     found = reply(clock)
     clock.pause(1)
@@ -84,7 +84,7 @@ def test_what_a_service_finds_at_its_start_waits_too(clock: StandingClock, bindi
     assert not gaps.holds(found)
 
 
-def test_no_reply_waits_longer_than_the_limit(clock: StandingClock, bindings: SqliteBindings) -> None:
+def test_no_reply_waits_longer_than_the_limit(clock: StandingClock, bindings: Bindings) -> None:
     """Where sweeps fail for long, order is worth less than that the reply arrives."""
     gaps = CatchingUp(clock, bindings, "slack")
     row = reply(clock)
@@ -96,9 +96,7 @@ def test_no_reply_waits_longer_than_the_limit(clock: StandingClock, bindings: Sq
     assert not gaps.holds(row)
 
 
-def test_nothing_is_missing_of_a_thread_that_was_opened_after_the_gap(
-    clock: StandingClock, bindings: SqliteBindings
-) -> None:
+def test_nothing_is_missing_of_a_thread_that_was_opened_after_the_gap(clock: StandingClock, bindings: Bindings) -> None:
     """The first word to a new session waits for no sweep."""
     gaps = CatchingUp(clock, bindings, "slack")
     bindings.bind(a_binding(thread="1.0", created_at=NOON + timedelta(seconds=1)))
@@ -107,7 +105,7 @@ def test_nothing_is_missing_of_a_thread_that_was_opened_after_the_gap(
     assert not gaps.holds(reply(clock))
 
 
-def test_a_thread_that_was_there_before_the_gap_waits(clock: StandingClock, bindings: SqliteBindings) -> None:
+def test_a_thread_that_was_there_before_the_gap_waits(clock: StandingClock, bindings: Bindings) -> None:
     """Replies to it may be missing."""
     gaps = CatchingUp(clock, bindings, "slack")
     bindings.bind(a_binding(thread="1.0", created_at=NOON - timedelta(seconds=1)))

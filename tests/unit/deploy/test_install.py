@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.environment import chosen, differences
+from core.base.environment import chosen, differences
 from tests.unit.deploy.test_units import FOLDER
 
 ROOT = FOLDER.parents[1]

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from core.cli.app import root
 from core.config.settings import TmuxSettings
-from core.serving.hosting import UNIT
-from core.serving.service import STOP_SECONDS
-from core.standing.ending import END_SECONDS
-from core.surfaces.cli.app import root
-from core.tmux import birth
+from core.lifecycle.ending import END_SECONDS
+from core.service.hosting import UNIT
+from core.service.service import STOP_SECONDS
+from core.tmux import server
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "systemd"
-UNITS = (UNIT, birth.UNIT)
+UNITS = (UNIT, server.UNIT)
 
 
 def unit(name: str) -> configparser.ConfigParser:
@@ -33,11 +33,11 @@ def test_the_units_are_those_that_the_product_asks_for() -> None:
 
 def test_what_ends_the_service_ends_no_agent() -> None:
     """The tmux server is in a unit of its own, which the service's end does not touch."""
-    service, tmux = unit(UNIT), unit(birth.UNIT)
+    service, tmux = unit(UNIT), unit(server.UNIT)
 
     assert service["Service"]["KillMode"] == "process"
-    assert birth.UNIT in service["Unit"]["Wants"].split()
-    assert birth.UNIT in service["Unit"]["After"].split()
+    assert server.UNIT in service["Unit"]["Wants"].split()
+    assert server.UNIT in service["Unit"]["After"].split()
     for coupling in ("Requires", "BindsTo", "PartOf", "Requisite"):
         assert coupling not in service["Unit"]
         assert coupling not in tmux["Unit"]
@@ -45,12 +45,12 @@ def test_what_ends_the_service_ends_no_agent() -> None:
 
 def test_one_agents_end_ends_no_other() -> None:
     """An agent that is killed for want of memory does not take the unit with it."""
-    assert unit(birth.UNIT)["Service"]["OOMPolicy"] == "continue"
+    assert unit(server.UNIT)["Service"]["OOMPolicy"] == "continue"
 
 
 def test_systemd_waits_as_long_as_an_end_may_take() -> None:
     """Else it would kill agents within their grace, and a service that is about to end."""
-    tmux, service = (float(unit(name)["Service"]["TimeoutStopSec"]) for name in (birth.UNIT, UNIT))
+    tmux, service = (float(unit(name)["Service"]["TimeoutStopSec"]) for name in (server.UNIT, UNIT))
 
     assert tmux == TmuxSettings().harness_kill_grace_seconds + END_SECONDS
     assert service > STOP_SECONDS
@@ -58,7 +58,7 @@ def test_systemd_waits_as_long_as_an_end_may_take() -> None:
 
 def test_nothing_hides_the_socket_or_the_tokens_reach_the_agents() -> None:
     """No private /tmp, and the service's environment file is the service's alone."""
-    tmux = (FOLDER / birth.UNIT).read_text()
+    tmux = (FOLDER / server.UNIT).read_text()
 
     assert "/the-loop/environment" not in tmux
     for name in UNITS:
@@ -69,7 +69,7 @@ def test_nothing_hides_the_socket_or_the_tokens_reach_the_agents() -> None:
 def test_the_commands_exist() -> None:
     """What the units run is what the command line knows."""
     assert unit(UNIT)["Service"]["ExecStart"].endswith("/the-loop serve")
-    assert unit(birth.UNIT)["Service"]["ExecStart"].endswith("/the-loop serve --tmux")
+    assert unit(server.UNIT)["Service"]["ExecStart"].endswith("/the-loop serve --tmux")
     assert "--tmux" in {name for parameter in root.commands["serve"].params for name in parameter.opts}
 
 

@@ -9,14 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.answering import wire
-from bot.views.buttons import SECTION_MAX
-from core.domain.asking import (
+from bot.buttons import SECTION_MAX
+from bot.markdown import wire
+from core.base.redaction import Redactor
+from core.base.text import visible
+from core.model.asking import (
+    NEEDS,
     Option,
+    Press,
     Question,
     Request,
     RequestKind,
     RequestState,
+    Role,
     Unseen,
     asked_of,
     buttons_of,
@@ -28,10 +33,7 @@ from core.domain.asking import (
     understand,
     view_of,
 )
-from core.domain.buttons import NEEDS, Press, Role
-from core.domain.plaintext import visible
-from core.ports import NewPost, OutboundKind
-from core.redaction import Redactor
+from core.model.posts import NewPost, OutboundKind
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 COLOURS = Question("Which?", (Option("red"), Option("Dark Blue"), Option("3")), several=False)

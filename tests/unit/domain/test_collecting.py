@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.activity import ActivityState
-from core.domain.collecting import Announce, Collect, Facts, Keep, decide_idle, grace_of
+from core.model.activity import ActivityState
+from core.model.restarting import Announce, Collect, Facts, Keep, decide_idle, grace_of
 
 IDLE_SINCE = datetime(2026, 5, 4, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -5,9 +5,12 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.conversations import (
+from core.model.session import (
     LEFT_IN_TERMINAL,
     Candidate,
+    Fresh,
+    Left,
+    SessionRecord,
     begun,
     begun_instead,
     candidates,
@@ -16,7 +19,6 @@ from core.domain.conversations import (
     kept_id,
     taken_up,
 )
-from core.domain.session import Fresh, Left, SessionRecord
 from tests.unit.store.samples import a_record
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)

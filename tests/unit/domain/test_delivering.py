@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain import delivering
-from core.domain.delivering import (
+from core.model import delivering
+from core.model.delivering import (
     Attempt,
     BackToPending,
     Clear,
@@ -26,11 +26,11 @@ from core.domain.delivering import (
     Wait,
     step,
 )
-from core.domain.gate import Action, Decision
-from core.domain.harness import IdPolicy, Traits
-from core.domain.message import IN_FLIGHT, WAITING, InboxRow, Kind, MessageState, NewMessage
-from core.domain.pane import Receipt
-from core.domain.reasons import Because, Reason
+from core.model.gate import Action, Decision
+from core.model.harness import IdPolicy, Traits
+from core.model.message import IN_FLIGHT, WAITING, InboxRow, Kind, MessageState, NewMessage
+from core.model.pane import Receipt
+from core.model.reasons import Because, Reason
 
 S = MessageState
 IS_PAUSED = Because(Reason.PAUSED, {"ahead": 0})

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.diagrams import DIAGRAMS, filled
-from core.domain.loop import LoopStatus
-from core.domain.message import MessageState
-from core.domain.session import Phase
+from core.model.events import DIAGRAMS, filled
+from core.model.loop import LoopStatus
+from core.model.message import MessageState
+from core.model.session import Phase
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
 def test_documented_diagrams_are_drawn_from_the_tables() -> None:
-    """`python -m core.domain.diagrams docs/lifecycle.md docs/loops.md` would change nothing."""
+    """`python -m core.model.events docs/lifecycle.md docs/loops.md` would change nothing."""
     text = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("lifecycle.md", "loops.md"))
 
     assert filled(text) == text

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.config.settings import Routing, Settings
-from core.domain.directive import LIMITS, Grant, compose_boot_prompt, compose_pointer
-from core.domain.session import Definition
+from core.model.directive import LIMITS, Grant, compose_boot_prompt, compose_pointer
+from core.model.session import Definition
 from tests.support.frames import markers_in
 
 MARKER = "k3f9x2"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.durations import duration_text, interval_text, parse_delay, parse_duration, parse_interval
-from core.errors import InvalidValue
+from core.base.errors import InvalidValue
+from core.base.text import duration_text, interval_text, parse_delay, parse_duration, parse_interval
 
 LEAST, MOST = timedelta(seconds=30), timedelta(days=7)
 

@@ -4,8 +4,8 @@ import inspect
 import re
 from pathlib import Path
 
-from core.domain.events import Event
-from core.ports import EventLog
+from core.model.events import Event
+from core.store.eventlog import EventLog
 
 PAGE = (Path(__file__).parents[3] / "docs" / "events.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `([a-z._]+)` \| (.*) \|$", PAGE, re.MULTILINE)

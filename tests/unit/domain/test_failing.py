@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.domain.failing import Failure, remedy_of, what_failed
+from core.model.activity import Failure, remedy_of, what_failed
 
 
 @pytest.mark.parametrize("failure", Failure)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.events import Event
-from core.domain.fates import DELIVERED, delivered, failed, is_limit, released, reset_told
-from core.domain.loop import Held, Loop, LoopRun, LoopStatus, Mode, RunState
+from core.model.events import Event
+from core.model.loop import Held, Loop, LoopRun, LoopStatus, Mode, RunState
+from core.model.loop_transitions import DELIVERED, delivered, failed, is_limit, released, reset_told
 from tests.unit.store.samples import NOON, a_loop
 
 WEEK = timedelta(days=7)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.attachment import Attachment, Fetched, told
-from core.domain.directive import compose_boot_prompt, compose_pointer
-from core.domain.framing import (
+from core.base.errors import InvalidValue
+from core.model.directive import compose_boot_prompt, compose_pointer
+from core.model.framing import (
     AGENT_WAY,
     PASTE_END,
     PASTE_START,
@@ -24,13 +24,12 @@ from core.domain.framing import (
     framed,
     is_pasted,
     provable,
+    shows_text,
     takes,
 )
-from core.domain.harness import Echo, IdPolicy, PasteStyle, Traits
-from core.domain.message import Kind, NewMessage
-from core.domain.pasting import shows_text
-from core.domain.posting import asked_text
-from core.errors import InvalidValue
+from core.model.harness import Echo, IdPolicy, PasteStyle, Traits
+from core.model.message import Attachment, Fetched, Kind, NewMessage, told
+from core.model.posts import asked_text
 from tests.support.frames import markers_in
 
 BRACKETED = Traits(IdPolicy.PREASSIGNED, evidence=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.gate import (
+from core.model.gate import (
     STARTS_A_TURN,
     Action,
     Decision,
@@ -19,9 +19,9 @@ from core.domain.gate import (
     hold_state,
     wake_of,
 )
-from core.domain.message import Kind
-from core.domain.reasons import Reason
-from core.domain.session import Definition, Hold, HoldKind, Phase, SessionRecord
+from core.model.message import Kind
+from core.model.reasons import Reason
+from core.model.session import Definition, Hold, HoldKind, Phase, SessionRecord
 
 PLAIN = GateContext(name="scribe", queues_input=False, restart_due=False, auto_start=False)
 RICH = GateContext(name="scribe", queues_input=True, restart_due=True, auto_start=True, kept=True)

@@ -1,8 +1,8 @@
 """Rows that wait for a person's word, or for their files."""
 
-from core.domain.delivering import Attempt, Wait, awaits_confirmation, step
-from core.domain.message import Kind, MessageState
-from core.domain.reasons import Because, Reason
+from core.model.delivering import Attempt, Wait, awaits_confirmation, step
+from core.model.message import Kind, MessageState
+from core.model.reasons import Because, Reason
 from tests.unit.domain.test_delivering import after, row, situation
 
 

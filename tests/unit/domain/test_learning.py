@@ -4,19 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.domain.activity import Activity, ActivityState
-from core.domain.capability import CONSEQUENCES, Capability, Grade, consequences, graded
-from core.domain.harness import (
-    Asked,
-    HarnessEvent,
-    PromptReported,
-    Ready,
-    TextQueued,
-    TextTaken,
-    ToolEnded,
-    TurnEnded,
-)
-from core.domain.learning import shown_by
+from core.model.activity import CONSEQUENCES, Activity, ActivityState, Capability, Grade, consequences, graded
+from core.model.harness import Asked, HarnessEvent, PromptReported, Ready, TextQueued, TextTaken, ToolEnded, TurnEnded
+from core.model.observing import shown_by
 
 C = Capability
 T0 = datetime(2026, 11, 30, tzinfo=UTC)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from core.domain.activity import Activity, ActivityState
-from core.domain.gate import Observed
-from core.domain.harness import (
+from core.model.activity import Activity, ActivityState
+from core.model.gate import Observed
+from core.model.harness import (
     Asked,
     Ended,
     HarnessEvent,
@@ -23,9 +23,9 @@ from core.domain.harness import (
     TurnEnded,
     TurnFailed,
 )
-from core.domain.observing import follow, is_of_running_turn, observe, second_guess, unfinished_tasks, without_queue
-from core.domain.reasons import said
-from core.domain.session import Definition, Live, Phase, SessionRecord, Status
+from core.model.observing import follow, is_of_running_turn, observe, second_guess, unfinished_tasks, without_queue
+from core.model.reasons import said
+from core.model.session import Definition, Live, Phase, SessionRecord, Status
 
 A = ActivityState
 T0 = datetime(2026, 11, 29, tzinfo=UTC)

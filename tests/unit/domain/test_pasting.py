@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.harness import Echo, IdPolicy, Traits
-from core.domain.pasting import most_pieces, pieces_of, shows_text
+from core.model.framing import most_pieces, pieces_of, shows_text
+from core.model.harness import Echo, IdPolicy, Traits
 
 CUT = Traits(IdPolicy.PREASSIGNED, paste_lines=2, paste_chars=70, paste_pieces=5)
 ROOM = replace(CUT, paste_pieces=9999)

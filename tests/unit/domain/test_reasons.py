@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.domain.reasons import Because, Reason, Remedy, because, said, shown, stored, text_of
-from core.domain.texts import REASONS, REMEDIES, Misfit, arguments, text
+from core.model.reasons import Because, Reason, Remedy, because, said, shown, stored, text_of
+from core.model.texts import REASONS, REMEDIES, Misfit, arguments, text
 
 CODES = [*Reason, *Remedy]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.domain.rebinding import FOREIGN_ROOT, NO_ROOT, PARTED, OwnPost, ThreadSeen, why_not
+from core.model.posts import FOREIGN_ROOT, NO_ROOT, PARTED, OwnPost, ThreadSeen, why_not
 
 ROOT = OwnPost("1.1", "p-up-i-1", "root", "standing:scribe", "s-1")
 ANSWER = OwnPost("1.2", "p-answer-1", "answer", "standing:scribe", "s-1")

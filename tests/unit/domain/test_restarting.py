@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.restarting import (
+from core.model.restarting import (
     BACKOFF,
     WINDOW,
     BringBack,
@@ -19,7 +19,7 @@ from core.domain.restarting import (
     plan_restart,
     restarts_itself,
 )
-from core.domain.session import Definition, Hold, HoldKind, LastExit, Phase, Restart, SessionRecord, Status
+from core.model.session import Definition, Hold, HoldKind, LastExit, Phase, Restart, SessionRecord, Status
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 RECORD = SessionRecord(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from core.domain.rights import ActorKind, Verb, permitted, require
-from core.errors import NotPermitted
+from core.base.errors import NotPermitted
+from core.model.session import ActorKind, Verb, permitted, require
 
 
 @pytest.mark.parametrize("verb", list(Verb))

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from core.domain.rows import Answer, Row, drift, misconfigured_row
-from core.domain.session import Definition, Hold, HoldKind, Live, Outcome, Status
+from core.model.rows import Answer, Row, drift, misconfigured_row
+from core.model.session import Definition, Hold, HoldKind, Live, Outcome, Status
 
 KEYS = {
     "name", "uid", "declared", "description", "autoStart", "harness", "cwd", "tmuxTarget", "attach", "ref", "status",

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.loop import Loop, Mode
-from core.domain.schedule import (
+from core.base.errors import InvalidValue
+from core.model.loop import (
+    Loop,
+    Mode,
     backoff,
     check_cron,
     expires_at,
@@ -20,7 +22,6 @@ from core.domain.schedule import (
     rearmed_slot,
     zone_of,
 )
-from core.errors import InvalidValue
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from core.domain.framing import framed
-from core.domain.loop import Loop, Mode
-from core.domain.message import Kind, NewMessage
-from core.domain.tick import QUOTE, commands, compose_tick, quoted, tools
-from core.errors import InvalidValue
+from core.base.errors import InvalidValue
+from core.model.framing import framed
+from core.model.loop import QUOTE, Loop, Mode, commands, compose_tick, quoted, tools
+from core.model.message import Kind, NewMessage
 from tests.support.frames import markers_in
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given as holds
 from hypothesis import strategies as st
 
-from core.domain.rights import ActorKind, Verb, permitted
-from core.domain.tools import Kind, Parameter, ToolAnswer, ToolSpec, failure, refused
-from core.domain.toolspecs import EVERY_TOOL, tools_for
-from core.errors import InvalidValue, UnknownSession
+from core.base.errors import InvalidValue, UnknownSession
+from core.model.session import ActorKind, Verb, permitted
+from core.model.tools import EVERY_TOOL, Kind, Parameter, ToolAnswer, ToolSpec, failure, refused, tools_for
 
 SPEC = ToolSpec(
     "paint",

@@ -1,7 +1,6 @@
 """How much a thread is told."""
 
-from core.domain.posting import OutboundKind, ProgressRow, progress_text, step_line
-from core.domain.verbosity import Verbosity, shows
+from core.model.posts import OutboundKind, ProgressRow, Verbosity, progress_text, shows, step_line
 
 K = OutboundKind
 

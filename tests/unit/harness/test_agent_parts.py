@@ -9,13 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.agent.answers import HELP, Now, Pause, Permission, Question, StartTask, UseTool, answer
-from core.agent.composer import Composer
-from core.agent.conversation import Conversation
-from core.agent.dialog import Dialog
-from core.agent.keyboard import Key, Keyboard, Press
-from core.agent.options import BadOption, parse
-from core.agent.tasks import notification
+from embedded.agent.answers import HELP, Now, Pause, Permission, Question, StartTask, UseTool, answer, notification
+from embedded.agent.conversation import BadOption, Conversation, parse
+from embedded.agent.session import Composer, Dialog, Key, Keyboard, Press
 
 ID = "2f075eca-23b3-4176-82be-b460f447f46a"
 

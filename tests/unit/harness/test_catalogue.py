@@ -4,18 +4,18 @@ import os
 
 import pytest
 
-from core.clock import SystemClock
+from core.base.clock import SystemClock
+from core.base.errors import InvalidValue, UnsupportedHarness
 from core.config.settings import HarnessDeclaration
-from core.domain.session import Definition
-from core.errors import InvalidValue, UnsupportedHarness
-from core.harness.catalogue import Catalogue, catalogue
+from core.harness.catalogue import Harnesses, catalogue
 from core.harness.claude.adapter import ClaudeHarness
 from core.harness.generic import GenericHarness
+from core.model.session import Definition
 
 MINE = HarnessDeclaration("mine", ("sh", "-i"), ready="^> ", settle_ms=50)
 
 
-def full() -> Catalogue:
+def full() -> Harnesses:
     """Return the catalogue with one declared harness."""
     return catalogue(SystemClock(), os.environ, {"mine": MINE, "claude": MINE})
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from core.clock import SystemClock
-from core.domain.activity import ActivityState
-from core.domain.harness import Opinion, SessionContext
-from core.domain.session import Definition
-from core.domain.toolspecs import EVERY_TOOL
-from core.errors import HarnessNotInstalled, InvalidValue
+from core.base.clock import SystemClock
+from core.base.errors import HarnessNotInstalled, InvalidValue
 from core.harness.claude.adapter import ClaudeHarness
 from core.harness.claude.files import ClaudeFiles, project_folder
+from core.model.activity import ActivityState
+from core.model.harness import Opinion, SessionContext
+from core.model.session import Definition
+from core.model.tools import EVERY_TOOL
 
 DEFINITION = Definition("scribe")
 OUR_TOOLS = [f"mcp__the-loop__{spec.name}" for spec in EVERY_TOOL]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.domain.harness import Retry
-from core.harness.claude.retries import retry_of
-from core.observing.retrying import what_fails
+from core.delivery.hearing import what_fails
+from core.harness.claude.files import retry_of
+from core.model.harness import Retry
 
 FRAME = "─" * 60
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.pane import InputLine, View
-from core.harness.claude.screens import read_input_line
+from core.harness.claude.files import read_input_line
+from core.model.pane import InputLine, View
 from core.tmux.guard import without_styles
 
 SCREENS = sorted((Path(__file__).parent / "screens").glob("*/*.txt"))

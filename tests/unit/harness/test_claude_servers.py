@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.clock import SystemClock
+from core.base.clock import SystemClock
 from core.harness.claude.adapter import ClaudeHarness
 
 ONE = {"mcpServers": {"my server": {"command": "/bin/false"}}}

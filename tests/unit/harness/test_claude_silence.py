@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.clock import SystemClock
-from core.harness.claude import silence
+from core.base.clock import SystemClock
+from core.harness.claude import startup
 from core.harness.claude.adapter import ClaudeHarness
 
 OFF, ON = {"disableAllHooks": True}, {"disableAllHooks": False}
@@ -18,7 +18,7 @@ PROJECT, LOCAL = "top/folder/.claude/settings.json", "top/folder/.claude/setting
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A session's folder, in a machine whose owner has settled nothing."""
-    monkeypatch.setattr(silence, "MANAGED", tmp_path / "managed-settings.json")
+    monkeypatch.setattr(startup, "MANAGED", tmp_path / "managed-settings.json")
     (tmp_path / "top" / "folder").mkdir(parents=True)
     return tmp_path / "top" / "folder"
 

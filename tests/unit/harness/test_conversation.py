@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from core.domain.harness import HarnessEvent, TextQueued, TextReturned, TextTaken, TurnEnded
-from core.errors import StoreBroken, TrustFailed
-from core.harness.conversation import ConversationFile, has_turn, line_events
+from core.base.errors import StoreBroken, TrustFailed
+from core.harness.claude.files import ConversationFile, has_turn, line_events
+from core.model.harness import HarnessEvent, TextQueued, TextReturned, TextTaken, TurnEnded
 
 NOTE = "<task-notification>\n<task-id>b1</task-id>\n</task-notification>"
 

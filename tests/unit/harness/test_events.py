@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.failing import Failure
-from core.domain.harness import (
+from core.harness.claude.files import line_events
+from core.harness.claude.hooks import failure_of, interpret
+from core.model.activity import Failure
+from core.model.harness import (
     Asked,
     Ended,
     HarnessEvent,
@@ -21,8 +23,6 @@ from core.domain.harness import (
     TurnEnded,
     TurnFailed,
 )
-from core.harness.conversation import line_events
-from core.harness.events import failure_of, interpret
 
 TURN = "391a300e-4427-4ec3-beb0-71b93bcf3592"
 COMMON = {

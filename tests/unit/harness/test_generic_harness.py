@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.harness import IdPolicy, PasteStyle, Report, SessionContext
-from core.domain.session import Definition
-from core.errors import HarnessNotInstalled, InvalidValue, UnsupportedHarness
+from core.base.errors import HarnessNotInstalled, InvalidValue, UnsupportedHarness
 from core.harness.generic import GenericHarness
+from core.model.harness import IdPolicy, PasteStyle, Report, SessionContext
+from core.model.session import Definition
 
 
 @pytest.fixture

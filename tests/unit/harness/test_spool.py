@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.harness.spool import awaits_reading, discard, read_reports
+from core.harness.base import awaits_reading, discard, read_reports
 
 
 def test_reports_come_in_the_order_of_their_names(tmp_path: Path) -> None:

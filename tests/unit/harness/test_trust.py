@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from core.clock import SystemClock
-from core.errors import TrustFailed
-from core.harness.claude.trust import ClaudeTrust
+from core.base.clock import SystemClock
+from core.base.errors import TrustFailed
+from core.harness.claude.startup import ClaudeTrust
 
 KEY = "sk-ant-0123456789abcdefghijklmnopqrst"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from core.domain.failing import Failure
-from core.domain.harness import TurnFailed, TurnSeen
-from core.errors import StoreBroken
-from core.harness.conversation import TurnsFile
+from core.base.errors import StoreBroken
+from core.harness.claude.files import TurnsFile
+from core.model.activity import Failure
+from core.model.harness import TurnFailed, TurnSeen
 
 T0 = datetime(2026, 11, 30, 10, tzinfo=UTC)
 NOTE = "<task-notification>\n<task-id>b1</task-id>\n</task-notification>"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from core.surfaces.http.addresses import allowed_hosts, is_loopback
-from core.surfaces.http.guard import Guard
+from core.http.app import Guard
+from core.http.facts import allowed_hosts, is_loopback
 
 TOKEN = "a-token-of-tests"
 GOOD = {"host": "127.0.0.1:4114", "authorization": f"Bearer {TOKEN}"}

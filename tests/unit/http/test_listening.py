@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from core.config.settings import ServiceSettings
-from core.surfaces.http.host import CannotListen, listen, url_of
+from core.http.host import CannotListen, listen, url_of
 
 
 def test_port_zero_is_a_free_one() -> None:

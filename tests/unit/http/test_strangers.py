@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from core.surfaces.http import strangers
-from core.surfaces.http.guard import trust
+from core.http import app
+from core.http.app import trust
 from tests.support.tmux import PATIENCE
 
 SECONDS = 0.5
@@ -36,10 +36,10 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Give the port of a server whose strangers have half a second."""
-    monkeypatch.setattr(strangers, "SECONDS", SECONDS)
+    monkeypatch.setattr(app, "SECONDS", SECONDS)
     GO.clear()
     config = uvicorn.Config(
-        application, http=strangers.BoundedProtocol, ws="none", lifespan="off", log_config=None, backlog=64
+        application, http=app.BoundedProtocol, ws="none", lifespan="off", log_config=None, backlog=64
     )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -138,8 +138,8 @@ def test_a_question_with_a_token_waits_for_its_answer(port: int) -> None:
 
 def test_where_one_comes_too_many_the_oldest_goes(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that nobody keeps others out by being there first."""
-    monkeypatch.setattr(strangers, "SECONDS", PATIENCE)
-    monkeypatch.setattr(strangers, "STRANGERS", 5)
+    monkeypatch.setattr(app, "SECONDS", PATIENCE)
+    monkeypatch.setattr(app, "STRANGERS", 5)
     with ExitStack() as held:
         crowd = [held.enter_context(opened(port)) for _ in range(5)]
         assert ask(port, body=b"me too") == b"me too"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import StoreBroken
-from core.surfaces.http.token import api_token
+from core.base.errors import StoreBroken
+from core.http.host import api_token
 
 
 def test_the_variable_goes_first_and_leaves_no_file(tmp_path: Path) -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from core.base.values import replace
 from core.config.settings import ChannelBlock, Settings
-from core.domain.session import Definition, SessionRecord, SlackBinding, Status
-from core.store.database import SqliteDatabase
-from core.store.inbox import SqliteInbox
-from core.store.loops import SqliteLoops
-from core.system import System
-from core.values import replace
-from core.wiring import build_system
+from core.model.session import Definition, SessionRecord, SlackBinding, Status
+from core.service.wiring import build_system
+from core.session.system import System
+from core.store.database import Database
+from core.store.messages import Inbox
+from core.store.sessions import Loops
 from tests.unit.store.samples import NOON, StandingClock
 
 
@@ -34,8 +34,8 @@ def system(tmp_path: Path, clock: StandingClock) -> Iterator[System]:
     settings = Settings(tmp_path / "state", channels={"slack": ChannelBlock("slack", True)})
     built = build_system(settings, {})
     database = built.database
-    assert isinstance(database, SqliteDatabase)
-    system = replace(built, clock=clock, inbox=SqliteInbox(database, clock), loops=SqliteLoops(database, clock))
+    assert isinstance(database, Database)
+    system = replace(built, clock=clock, inbox=Inbox(database, clock), loops=Loops(database, clock))
     for name in ("scribe", "other"):
         system.records.write(a_session(name))
     yield system

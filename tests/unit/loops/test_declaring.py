@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
+from core.base.values import replace
 from core.config.settings import DeclaredLoop, Settings
-from core.domain.loop import Loop, LoopStatus
-from core.domain.loopspec import Asked
-from core.domain.session import Phase
-from core.loops.declaring import CHANGED, REMOVED, carry_out, carry_out_first
-from core.loops.verbs import Asker, create_loop, pause_loop, stop_loop
-from core.supervision.drift import Drift
-from core.system import System
-from core.values import replace
+from core.lifecycle.supervise import Drift
+from core.loops.verbs import CHANGED, REMOVED, Asker, carry_out, carry_out_first, create_loop, pause_loop, stop_loop
+from core.model.loop import Asked, Loop, LoopStatus
+from core.model.session import Phase
+from core.session.system import System
 from tests.unit.loops.conftest import a_session
 from tests.unit.store.samples import NOON, StandingClock
 

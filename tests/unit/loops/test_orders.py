@@ -4,17 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.conversation.ordering import Orders
-from core.domain.buttons import Role
-from core.domain.loop import LoopStatus
-from core.domain.loopspec import Asked
-from core.errors import UnknownSession
-from core.loops.answers import LoopAnswer, state_text
-from core.loops.verbs import Asker, create_loop, stop_loop
-from core.ports import IncomingOrder
-from core.surfaces.cli.printing import print_loops
-from core.system import System
-from core.values import replace
+from core.base.errors import UnknownSession
+from core.base.values import replace
+from core.chat.commands import Orders
+from core.cli.printing import print_loops
+from core.loops.verbs import Asker, LoopAnswer, create_loop, state_text, stop_loop
+from core.model.asking import Role
+from core.model.channel import IncomingOrder
+from core.model.loop import Asked, LoopStatus
+from core.session.system import System
 
 ANN = Asker("cli:ann")
 

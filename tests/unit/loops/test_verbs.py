@@ -7,14 +7,11 @@ from typing import Any
 
 import pytest
 
-from core.domain.loop import Held, Loop, LoopRun, LoopStatus, RunState, run_key
-from core.domain.loopspec import Asked, understood
-from core.domain.message import Kind, MessageState
-from core.domain.session import Definition, Hold, HoldKind, Phase, Status
-from core.errors import InvalidValue, OtherSession, Refused, UnknownLoop, UnknownSession
-from core.loops.answers import LoopAnswer
+from core.base.errors import InvalidValue, OtherSession, Refused, UnknownLoop, UnknownSession
+from core.base.values import replace
 from core.loops.verbs import (
     Asker,
+    LoopAnswer,
     TooManyLoops,
     bounds_of,
     create_loop,
@@ -26,9 +23,11 @@ from core.loops.verbs import (
     schedule_next_run,
     stop_loop,
 )
+from core.model.loop import Asked, Held, Loop, LoopRun, LoopStatus, RunState, run_key, understood
+from core.model.message import Kind, MessageState
+from core.model.session import Definition, Hold, HoldKind, Phase, Status
 from core.process.presence import ServiceLock
-from core.system import System
-from core.values import replace
+from core.session.system import System
 from tests.unit.loops.conftest import a_session
 from tests.unit.store.samples import NOON, StandingClock, a_message
 
@@ -533,7 +532,7 @@ def test_a_reason_without_any_text_is_none(system: System, verb: str) -> None:
 
 def test_a_loop_survives_a_restart(system: System) -> None:
     """What another process reads is what was made, keep-alive and all."""
-    from core.wiring import build_system
+    from core.service.wiring import build_system
 
     loop = _made(system, Asked("look", interval="5m", keep_alive=True))
 

@@ -7,10 +7,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.base.errors import Refused
 from core.config.settings import Settings
-from core.domain.loop import OPEN
-from core.domain.loopspec import Asked
-from core.errors import Refused
 from core.loops.verbs import (
     Asker,
     create_loop,
@@ -21,8 +19,9 @@ from core.loops.verbs import (
     schedule_next_run,
     stop_loop,
 )
-from core.system import System
-from core.wiring import build_system
+from core.model.loop import OPEN, Asked
+from core.service.wiring import build_system
+from core.session.system import System
 from tests.unit.loops.conftest import a_session
 
 ANN = Asker("cli:ann")

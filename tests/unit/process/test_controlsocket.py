@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from core.errors import StoreBroken
-from core.process.controlsocket import ControlSocket, NoAnswer, ask
+from core.base.errors import StoreBroken
+from core.process.control import ControlSocket, NoAnswer, ask
 from tests.support.tmux import PATIENCE, wait_until
 
 

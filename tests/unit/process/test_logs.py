@@ -41,7 +41,7 @@ def test_a_traceback_stands_below_its_line() -> None:
         raise RuntimeError("the wheel came off")
     except RuntimeError as error:
         failed = logging.LogRecord(
-            "core.delivery.worker",
+            "core.delivery.deliverer",
             logging.ERROR,
             __file__,
             1,
@@ -52,7 +52,7 @@ def test_a_traceback_stands_below_its_line() -> None:
 
     first, *below = LineFormatter().format(failed).splitlines()
 
-    assert first.endswith("error core.delivery.worker: worker failed")
+    assert first.endswith("error core.delivery.deliverer: worker failed")
     assert below[0].startswith("Traceback")
     assert below[-1] == "RuntimeError: the wheel came off"
 

@@ -9,7 +9,7 @@ import pytest
 #: Prints how many heaps glibc has after many threads have asked for more than Python's own pools give.
 HEAPS = """
 import ctypes, os, sys, threading
-from core.process.memory import give_back, share_one_heap
+from core.process.itself import give_back, share_one_heap
 if sys.argv[1] == "one":
     share_one_heap()
 library = ctypes.CDLL(None)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import StoreBroken
-from core.process.poke import Poke
+from core.base.errors import StoreBroken
+from core.process.presence import Poke
 
 
 @pytest.fixture

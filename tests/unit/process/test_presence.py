@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.clock import SystemClock
-from core.errors import Refused, StoreBroken
+from core.base.clock import SystemClock
+from core.base.errors import Refused, StoreBroken
 from core.process.presence import ServiceLock, running_service
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.serving.hostchecks import Host, cgroup_of, findings, host_findings, span_of
+from core.service.hosting import Host, cgroup_of, findings, host_findings, span_of
 
 UNIT = "/user.slice/user-1000.slice/user@1000.service/app.slice/the-loop-tmux.service"
 SCOPE = "/user.slice/user-1000.slice/user@1000.service/app.slice/run-r3f5e0c8.scope"

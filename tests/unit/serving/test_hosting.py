@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.services import ServiceRow
-from core.process.controlsocket import ControlSocket
+from core.base.files import private_folder
+from core.cli.printing import print_services
+from core.lifecycle.everything import status_all
+from core.model.rows import ServiceRow
+from core.process.control import ControlSocket
 from core.process.presence import ServiceLock
-from core.serving.hosting import service_rows
-from core.standing.lifecycle import status_all
-from core.store.files import private_folder
-from core.surfaces.cli.printing import print_services
-from core.system import System
+from core.service.hosting import service_rows
+from core.session.system import System
 from tests.support.world import World
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from core.errors import Refused, StoreBroken
-from core.process.connections import Connections
-from core.process.controlsocket import ask
-from core.serving.service import Service, Worker
-from core.system import System
+from core.base.errors import Refused, StoreBroken
+from core.process.control import ask
+from core.process.presence import Connections
+from core.service.service import Service, Worker
+from core.session.system import System
 from tests.support.tmux import PATIENCE, wait_until
 from tests.support.world import World, events
 

@@ -7,16 +7,16 @@ from typing import Any, cast
 
 import pytest
 
+from core.base.errors import RecordUnreadable, TmuxSilent
+from core.base.values import replace
 from core.delivery.deliverer import Deliverer
-from core.domain.harness import HarnessEvent, Report, SessionContext
-from core.domain.message import MessageState
-from core.domain.session import SessionRecord
-from core.errors import RecordUnreadable, TmuxSilent
+from core.delivery.hook_ingest import ingest_record
+from core.harness.catalogue import Harnesses
 from core.loops.scheduler import Scheduler
-from core.observing.observer import ingest_record
-from core.ports import Harnesses, Transcript
-from core.session.apart import Unforeseen, each_apart
-from core.values import replace
+from core.model.harness import HarnessEvent, Report, SessionContext, Transcript
+from core.model.message import MessageState
+from core.model.session import SessionRecord
+from core.session.sessions import Unforeseen, each_apart
 from tests.support.simulated import Simulation, simulated
 from tests.support.world import events, waiting_message
 

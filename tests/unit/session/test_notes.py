@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from core.domain.buttons import Press, Role
-from core.domain.marking import MARKS, Mark
-from core.domain.message import IN_FLIGHT, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
-from core.domain.reasons import Because, Reason, said
-from core.ports import NewPost, OutboundKind
+from core.model.asking import Press, Role
+from core.model.message import IN_FLIGHT, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.model.posts import MARKS, Mark, NewPost, OutboundKind
+from core.model.reasons import Because, Reason, said
 from core.session.notes import AGAIN, STARTABLE, note_for
-from core.system import System
+from core.session.system import System
 from tests.support.world import World
 
 S, P = MessageState, Press

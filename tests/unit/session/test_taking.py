@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
+from core.base.names import new_uid
+from core.base.values import replace
 from core.config.settings import Routing, Settings
-from core.domain.session import Definition, Fresh, Left
 from core.harness.claude.files import project_folder
-from core.names import new_uid
+from core.model.session import Definition, Fresh, Left
+from core.service.wiring import build_system
+from core.session.launching import Taken, settled_conversation, take_conversation
 from core.session.sessions import resolve
-from core.session.taking import Taken, settled_conversation, take_conversation
-from core.system import System
-from core.values import replace
-from core.wiring import build_system
+from core.session.system import System
 from tests.support.lines import entries
 from tests.unit.store.samples import NOON, a_record
 

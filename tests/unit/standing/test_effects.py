@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from core.effects import CRASH_VARIABLE, Effect, current_effect, effect
+from core.base.failpoints import CRASH_VARIABLE, Effect, current_effect, effect
 
 _SCRIPT = """
-from core.effects import Effect, effect
+from core.base.failpoints import Effect, effect
 print("begin", flush=True)
 with effect(Effect.STOP_MARK):
     print("inside", flush=True)

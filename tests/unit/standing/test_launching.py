@@ -5,24 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from core.config.settings import ChannelBlock, ServiceSettings, Settings
-from core.domain.directive import compose_pointer
-from core.domain.harness import Launch, SessionContext
-from core.domain.session import Definition
-from core.domain.toolspecs import EVERY_TOOL
-from core.errors import InvalidValue
-from core.paths import StatePaths
+from core.base.errors import InvalidValue
+from core.base.paths import StatePaths
+from core.config.settings import ChannelBlock, ServiceSettings, Settings, secret_variables
+from core.model.directive import compose_pointer
+from core.model.harness import Launch, SessionContext
+from core.model.session import Definition
+from core.model.tools import EVERY_TOOL
 from core.session.launching import (
     boot_argument,
+    clear_flags,
     grants,
+    has_hold_file,
     launcher_text,
     make_folders,
     read_brief,
     remove_files,
-    secret_variables,
+    set_hold_file,
     write_launcher,
 )
-from core.session.place import clear_flags, has_hold_file, set_hold_file
 
 
 @pytest.fixture

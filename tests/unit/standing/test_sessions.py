@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
+from core.base.errors import InvalidValue, UnknownSession
+from core.base.paths import StatePaths
 from core.config.settings import Routing, Settings, Standing
-from core.domain.session import Definition, SessionRecord
-from core.errors import InvalidValue, UnknownSession
-from core.paths import StatePaths
+from core.model.session import Definition, SessionRecord
 from core.session.sessions import definition_of, every_session, resolve
-from core.store.records import RecordFiles
+from core.store.records import Records
 
 AT = datetime(2026, 11, 29, tzinfo=UTC)
 
 
 @pytest.fixture
-def records(tmp_path: Path) -> RecordFiles:
+def records(tmp_path: Path) -> Records:
     """Give records that hold `noted`."""
-    files = RecordFiles(StatePaths(tmp_path))
+    files = Records(StatePaths(tmp_path))
     files.write(SessionRecord("noted", "s-1", Definition("noted", prompt="old"), AT))
     return files
 
@@ -28,7 +28,7 @@ def settings(tmp_path: Path, *declared: Definition) -> Settings:
     return Settings(tmp_path, standing=Standing(True, declared))
 
 
-def test_declaration_outranks_the_record(tmp_path: Path, records: RecordFiles) -> None:
+def test_declaration_outranks_the_record(tmp_path: Path, records: Records) -> None:
     """What the configuration says now is what the session is."""
     known = definition_of(settings(tmp_path, Definition("noted", prompt="new")), records, "noted")
 
@@ -36,26 +36,26 @@ def test_declaration_outranks_the_record(tmp_path: Path, records: RecordFiles) -
     assert known.record is not None
 
 
-def test_record_is_the_declaration_of_a_created_session(tmp_path: Path, records: RecordFiles) -> None:
+def test_record_is_the_declaration_of_a_created_session(tmp_path: Path, records: Records) -> None:
     """A created session is what its record says."""
     known = definition_of(settings(tmp_path), records, "noted")
 
     assert (known.declared, known.definition.prompt) == (False, "old")
 
 
-def test_unknown_name_is_a_lookup_error_that_says_what_to_do(tmp_path: Path, records: RecordFiles) -> None:
+def test_unknown_name_is_a_lookup_error_that_says_what_to_do(tmp_path: Path, records: Records) -> None:
     """Neither declared nor recorded."""
     with pytest.raises(UnknownSession, match="neither declared nor recorded"):
         definition_of(settings(tmp_path), records, "nobody")
 
 
-def test_what_is_no_name_is_a_value_error(tmp_path: Path, records: RecordFiles) -> None:
+def test_what_is_no_name_is_a_value_error(tmp_path: Path, records: Records) -> None:
     """A bad name never reaches a file."""
     with pytest.raises(InvalidValue):
         definition_of(settings(tmp_path), records, "../x")
 
 
-def test_unreadable_record_keeps_its_name_in_the_list(tmp_path: Path, records: RecordFiles) -> None:
+def test_unreadable_record_keeps_its_name_in_the_list(tmp_path: Path, records: Records) -> None:
     """A file that cannot be understood is a session all the same."""
     (StatePaths(tmp_path).records / "odd.json").write_text("{")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.message import MessageState
-from core.paths import StatePaths
-from core.standing.lifecycle import status_all
-from core.standing.listing import list_standing
+from core.base.paths import StatePaths
+from core.lifecycle.everything import status_all
+from core.lifecycle.look import list_standing
+from core.model.message import MessageState
 from tests.support.simulated import Simulation, simulated
 from tests.support.world import events, waiting_message
 

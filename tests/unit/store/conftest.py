@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from core.paths import StatePaths
-from core.store.database import SqliteDatabase
-from core.store.inbox import SqliteInbox
-from core.store.loops import SqliteLoops
-from core.store.outbox import SqliteOutbox
-from core.store.records import RecordFiles
+from core.base.paths import StatePaths
+from core.store.database import Database
+from core.store.messages import Inbox, Outbox
+from core.store.records import Records
+from core.store.sessions import Loops
 from tests.unit.store.samples import StandingClock
 
 
@@ -27,32 +26,32 @@ def clock() -> StandingClock:
 
 
 @pytest.fixture
-def database(paths: StatePaths, clock: StandingClock) -> Iterator[SqliteDatabase]:
+def database(paths: StatePaths, clock: StandingClock) -> Iterator[Database]:
     """Return a new database."""
-    database = SqliteDatabase(paths, clock)
+    database = Database(paths, clock)
     yield database
     database.close()
 
 
 @pytest.fixture
-def inbox(database: SqliteDatabase, clock: StandingClock) -> SqliteInbox:
+def inbox(database: Database, clock: StandingClock) -> Inbox:
     """Return an empty inbox."""
-    return SqliteInbox(database, clock)
+    return Inbox(database, clock)
 
 
 @pytest.fixture
-def outbox(database: SqliteDatabase, clock: StandingClock) -> SqliteOutbox:
+def outbox(database: Database, clock: StandingClock) -> Outbox:
     """Return an empty outbox."""
-    return SqliteOutbox(database, clock)
+    return Outbox(database, clock)
 
 
 @pytest.fixture
-def records(paths: StatePaths) -> RecordFiles:
+def records(paths: StatePaths) -> Records:
     """Return the records of an empty state root."""
-    return RecordFiles(paths)
+    return Records(paths)
 
 
 @pytest.fixture
-def loops(database: SqliteDatabase, clock: StandingClock) -> SqliteLoops:
+def loops(database: Database, clock: StandingClock) -> Loops:
     """Return the loops of an empty database."""
-    return SqliteLoops(database, clock)
+    return Loops(database, clock)

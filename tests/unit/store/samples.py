@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from core.domain.activity import Activity, ActivityState
-from core.domain.loop import Loop, Mode
-from core.domain.message import Kind, NewMessage
-from core.domain.session import Definition, SessionRecord
-from core.ports import Binding, NewPost, OutboundKind
+from core.model.activity import Activity, ActivityState
+from core.model.loop import Loop, Mode
+from core.model.message import Kind, NewMessage
+from core.model.posts import NewPost, OutboundKind
+from core.model.session import Binding, Definition, SessionRecord
 
 NOON = datetime(2026, 5, 4, 12, 0, 0, 123456, tzinfo=UTC)
 

@@ -4,20 +4,20 @@ from datetime import timedelta
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.domain.reasons import Because, Reason, because, said
-from core.store.activities import SqliteActivities
-from core.store.database import SqliteDatabase
+from core.model.activity import ActivityState
+from core.model.reasons import Because, Reason, because, said
+from core.store.database import Database
+from core.store.sessions import Activities
 from tests.unit.store.samples import NOON, an_activity
 
 
 @pytest.fixture
-def activities(database: SqliteDatabase) -> SqliteActivities:
+def activities(database: Database) -> Activities:
     """Return what is known of no session."""
-    return SqliteActivities(database)
+    return Activities(database)
 
 
-def test_the_latest_activity_is_kept_whole(activities: SqliteActivities) -> None:
+def test_the_latest_activity_is_kept_whole(activities: Activities) -> None:
     """A later one takes the place of an earlier one, with nothing of it left."""
     full = an_activity(
         state=ActivityState.BUSY,
@@ -40,20 +40,20 @@ def test_the_latest_activity_is_kept_whole(activities: SqliteActivities) -> None
 
 
 @pytest.mark.parametrize("state", list(ActivityState))
-def test_every_state_can_be_kept(activities: SqliteActivities, state: ActivityState) -> None:
+def test_every_state_can_be_kept(activities: Activities, state: ActivityState) -> None:
     """No state is lost on the way."""
     activities.put(an_activity(state=state))
 
     assert activities.all() == {"s-scribe": an_activity(state=state)}
 
 
-def test_nothing_known_is_none(activities: SqliteActivities) -> None:
+def test_nothing_known_is_none(activities: Activities) -> None:
     """A session that nobody told about has no activity."""
     assert activities.get("s-scribe") is None
     assert activities.all() == {}
 
 
-def test_the_last_message_never_goes_back(activities: SqliteActivities) -> None:
+def test_the_last_message_never_goes_back(activities: Activities) -> None:
     """Messages that are noted out of order leave the latest time."""
     for seconds in (5, 9, 7):
         activities.touch_message("s-scribe", NOON + timedelta(seconds=seconds))
@@ -61,7 +61,7 @@ def test_the_last_message_never_goes_back(activities: SqliteActivities) -> None:
     assert activities.last_messages() == {"s-scribe": NOON + timedelta(seconds=9)}
 
 
-def test_a_forgotten_session_leaves_nothing(activities: SqliteActivities) -> None:
+def test_a_forgotten_session_leaves_nothing(activities: Activities) -> None:
     """Forgetting one session leaves the others."""
     for uid in ("s-scribe", "s-b"):
         activities.put(an_activity(uid=uid))

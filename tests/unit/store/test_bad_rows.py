@@ -5,19 +5,15 @@ from datetime import timedelta
 
 import pytest
 
-from core.domain.activity import Activity, ActivityState
-from core.errors import RowBroken, StoreBroken
-from core.store.activities import SqliteActivities
-from core.store.bindings import SqliteBindings
-from core.store.database import SqliteDatabase
-from core.store.inbox import SqliteInbox
-from core.store.loops import SqliteLoops
-from core.store.outbox import SqliteOutbox
-from core.store.watchbook import SqliteWatchbook
+from core.base.errors import RowBroken, StoreBroken
+from core.model.activity import Activity, ActivityState
+from core.store.database import Database
+from core.store.messages import Inbox, Outbox
+from core.store.sessions import Activities, Bindings, Loops, Watchbook
 from tests.unit.store.samples import NOON, a_binding, a_loop, a_message, a_post
 
 
-def _spoil(database: SqliteDatabase, statement: str) -> None:
+def _spoil(database: Database, statement: str) -> None:
     with database.transaction(durable=False):
         assert database.write(statement) == 1
 
@@ -30,9 +26,7 @@ def _spoil(database: SqliteDatabase, statement: str) -> None:
         ("updated_at = '2026-05-04T12:00:00'", r"m-2.*inbox.*updated_at is '2026-05-04T12:00:00'"),
     ],
 )
-def test_a_message_with_an_impossible_value_is_named(
-    database: SqliteDatabase, inbox: SqliteInbox, change: str, words: str
-) -> None:
+def test_a_message_with_an_impossible_value_is_named(database: Database, inbox: Inbox, change: str, words: str) -> None:
     """The error names table, row and value, and the command that removes the row."""
     inbox.add([a_message(1), a_message(2)])
     _spoil(database, f"UPDATE inbox SET {change} WHERE id = 'm-2'")
@@ -45,7 +39,7 @@ def test_a_message_with_an_impossible_value_is_named(
 
 
 def test_an_impossible_message_is_passed_over_and_told_once(
-    database: SqliteDatabase, inbox: SqliteInbox, caplog: pytest.LogCaptureFixture
+    database: Database, inbox: Inbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The others of its session are delivered; the log has it once, and the database knows it for status."""
     inbox.add([a_message(1), a_message(2), a_message(3)])
@@ -61,7 +55,7 @@ def test_an_impossible_message_is_passed_over_and_told_once(
     assert "telepathy" in database.bad_rows()[0]
 
 
-def test_a_long_value_is_not_repeated(database: SqliteDatabase, inbox: SqliteInbox) -> None:
+def test_a_long_value_is_not_repeated(database: Database, inbox: Inbox) -> None:
     """What may be a person's text is told by its length alone."""
     inbox.add([a_message(1)])
     _spoil(database, f"UPDATE inbox SET kind = '{'secret ' * 20}'")
@@ -74,7 +68,7 @@ def test_a_long_value_is_not_repeated(database: SqliteDatabase, inbox: SqliteInb
 
 
 @pytest.mark.parametrize("change", ["kind = 'song'", "buttons = 'no json'", """buttons = '[["dance", "m-1"]]'"""])
-def test_an_impossible_post_holds_up_no_other(database: SqliteDatabase, outbox: SqliteOutbox, change: str) -> None:
+def test_an_impossible_post_holds_up_no_other(database: Database, outbox: Outbox, change: str) -> None:
     """What its session posts next is due, although it is first in line."""
     outbox.add([a_post(1), a_post(2), a_post(3, uid="s-b")])
     _spoil(database, f"UPDATE outbox SET {change} WHERE id = 'p-1'")
@@ -86,7 +80,7 @@ def test_an_impossible_post_holds_up_no_other(database: SqliteDatabase, outbox: 
         outbox.get("p-1")
 
 
-def test_impossible_states_are_found(database: SqliteDatabase, inbox: SqliteInbox, outbox: SqliteOutbox) -> None:
+def test_impossible_states_are_found(database: Database, inbox: Inbox, outbox: Outbox) -> None:
     """No queue has a row whose state nobody knows, so they are looked for."""
     inbox.add([a_message(1), a_message(2)])
     outbox.add([a_post(1)])
@@ -102,9 +96,9 @@ def test_impossible_states_are_found(database: SqliteDatabase, inbox: SqliteInbo
     assert "nirvana" in told[1]
 
 
-def test_an_impossible_activity_is_none(database: SqliteDatabase) -> None:
+def test_an_impossible_activity_is_none(database: Database) -> None:
     """Nothing is known of that session, and the others' are there; its next report writes it anew."""
-    activities = SqliteActivities(database)
+    activities = Activities(database)
     for uid in ("s-a", "s-b"):
         activities.put(Activity(uid, f"i-{uid}", ActivityState.IDLE, NOON))
     _spoil(database, "UPDATE activities SET state = 'dreaming' WHERE uid = 's-a'")
@@ -115,9 +109,9 @@ def test_an_impossible_activity_is_none(database: SqliteDatabase) -> None:
     assert set(activities.all()) == {"s-a", "s-b"}
 
 
-def test_an_impossible_binding_hides_no_other(database: SqliteDatabase) -> None:
+def test_an_impossible_binding_hides_no_other(database: Database) -> None:
     """A list lacks it; whoever asks for it is told, rather than that there is none."""
-    bindings = SqliteBindings(database)
+    bindings = Bindings(database)
     bindings.bind(a_binding())
     bindings.bind(a_binding(thread="17.9", uid="s-b", name="b"))
     _spoil(database, "UPDATE bindings SET created_at = 'never' WHERE uid = 's-b'")
@@ -127,9 +121,9 @@ def test_an_impossible_binding_hides_no_other(database: SqliteDatabase) -> None:
         bindings.of_session("s-b", "slack")
 
 
-def test_an_impossible_end_hides_no_other(database: SqliteDatabase) -> None:
+def test_an_impossible_end_hides_no_other(database: Database) -> None:
     """The other session is brought back."""
-    watchbook = SqliteWatchbook(database)
+    watchbook = Watchbook(database)
     watchbook.tell("i-1", "s-a", NOON, NOON)
     watchbook.tell("i-2", "s-b", NOON, NOON)
     _spoil(database, "UPDATE ends SET due_at = 'soon' WHERE instance = 'i-1'")
@@ -139,7 +133,7 @@ def test_an_impossible_end_hides_no_other(database: SqliteDatabase) -> None:
         watchbook.end("i-1")
 
 
-def test_an_impossible_loop_holds_up_no_other(database: SqliteDatabase, loops: SqliteLoops) -> None:
+def test_an_impossible_loop_holds_up_no_other(database: Database, loops: Loops) -> None:
     """The others come due, and whoever asks for it is told what is wrong with it."""
     for number in (1, 2):
         assert loops.add(a_loop(number, next_run_at=NOON), 0)

@@ -11,23 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from core.conversation.outbound import OutboundWorker
-from core.domain.buttons import Press
-from core.domain.collecting import Collect
-from core.domain.marking import Mark
-from core.domain.message import InboxRow, Kind, MessageState, ReplyAddress
-from core.domain.reasons import Because, Reason, because, said
-from core.domain.screens import Dialog
-from core.domain.session import Idle, Status
-from core.domain.watchbook import Announced, Stage
-from core.observing.dialogs import hold
-from core.ports import NewPost, PostState
-from core.session.notes import note_for
-from core.session.outdated import mend_notes
-from core.standing.cancelling import cancel_message
-from core.supervision.collector import Collector
-from core.supervision.stalls import STALLED, Stalls
-from core.values import replace
+from core.base.values import replace
+from core.chat.outbound import OutboundWorker
+from core.delivery.dialogs import hold
+from core.delivery.saying import cancel_message
+from core.lifecycle.supervise import STALLED, Collector, Stalls
+from core.model.asking import Press
+from core.model.message import InboxRow, Kind, MessageState, ReplyAddress
+from core.model.pane import Dialog
+from core.model.posts import Mark, NewPost, PostState
+from core.model.reasons import Because, Reason, because, said
+from core.model.restarting import Announced, Collect, Stage
+from core.model.session import Idle, Status
+from core.session.notes import mend_notes, note_for
 from tests.support.chat import Chat
 from tests.support.outgoing import HandClock, drain
 from tests.support.simulated import Simulation, simulated

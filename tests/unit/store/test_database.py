@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from core.clock import SystemClock
-from core.errors import Refused, StoreBroken, StoreGone
-from core.paths import StatePaths
+from core.base.clock import SystemClock
+from core.base.errors import Refused, StoreBroken, StoreGone
+from core.base.paths import StatePaths
 from core.store import queries
-from core.store.database import SqliteDatabase
-from core.store.inbox import SqliteInbox
-from core.store.outbox import SqliteOutbox
+from core.store.database import Database
+from core.store.messages import Inbox, Outbox
 from tests.unit.store.samples import StandingClock, a_message, a_post
 
 
@@ -78,7 +77,7 @@ def holder() -> Holder:
     return hold
 
 
-def test_the_database_and_what_sqlite_puts_beside_it_are_private(database: SqliteDatabase, paths: StatePaths) -> None:
+def test_the_database_and_what_sqlite_puts_beside_it_are_private(database: Database, paths: StatePaths) -> None:
     """The file, its log and its shared memory are 0600, whatever the umask allows."""
     before = os.umask(0)
     try:
@@ -91,7 +90,7 @@ def test_the_database_and_what_sqlite_puts_beside_it_are_private(database: Sqlit
     assert modes == {"the-loop.db": 0o600, "the-loop.db-wal": 0o600, "the-loop.db-shm": 0o600}
 
 
-def test_a_database_that_is_open_to_others_is_tightened(database: SqliteDatabase, paths: StatePaths) -> None:
+def test_a_database_that_is_open_to_others_is_tightened(database: Database, paths: StatePaths) -> None:
     """A file that was there with a loose mode becomes private."""
     paths.local.mkdir(parents=True)
     paths.database.touch(mode=0o644)
@@ -103,12 +102,12 @@ def test_a_database_that_is_open_to_others_is_tightened(database: SqliteDatabase
 
 def test_nothing_is_opened_before_it_is_used(paths: StatePaths, clock: StandingClock) -> None:
     """A command that needs no database makes none and is not stopped by a broken one."""
-    SqliteDatabase(paths, clock).close()
+    Database(paths, clock).close()
 
     assert not paths.root.exists()
 
 
-def test_a_report_is_taken_in_once(database: SqliteDatabase) -> None:
+def test_a_report_is_taken_in_once(database: Database) -> None:
     """The second time is told apart, until the instance's reports are forgotten."""
     with database.transaction(durable=True):
         first = [database.ingested("i-1", "r-1"), database.ingested("i-1", "r-2"), database.ingested("i-2", "r-1")]
@@ -127,10 +126,10 @@ def test_a_request_that_was_heard_is_known_over_a_restart_until_its_time(
     """The next service tells the second sight of it apart, unless it was not taken; after that time it is gone."""
     now = clock.now()
     until = now + timedelta(minutes=10)
-    with closing(SqliteDatabase(paths, clock)) as earlier:
+    with closing(Database(paths, clock)) as earlier:
         first = [earlier.heard("slack", mark, now, until, durable=True) for mark in ("v0=a", "v0=b")]
         earlier.unheard("slack", "v0=b")
-    with closing(SqliteDatabase(paths, clock)) as later:
+    with closing(Database(paths, clock)) as later:
         again = [later.heard("slack", mark, now, until, durable=False) for mark in ("v0=a", "v0=b")]
         late = [
             later.heard("slack", mark, until + timedelta(seconds=1), until, durable=False) for mark in ("v0=c", "v0=a")
@@ -141,14 +140,14 @@ def test_a_request_that_was_heard_is_known_over_a_restart_until_its_time(
     assert late == [True, True]
 
 
-def test_a_report_outside_of_a_transaction_is_a_fault(database: SqliteDatabase) -> None:
+def test_a_report_outside_of_a_transaction_is_a_fault(database: Database) -> None:
     """A report that is marked as taken in apart from its effects could lose them."""
     with pytest.raises(RuntimeError, match="outside of a transaction"):
         database.ingested("i-1", "r-1")
 
 
 def test_a_failed_transaction_stores_nothing(
-    database: SqliteDatabase, inbox: SqliteInbox, outbox: SqliteOutbox, clock: StandingClock
+    database: Database, inbox: Inbox, outbox: Outbox, clock: StandingClock
 ) -> None:
     """What the stores did inside the block goes as one."""
 
@@ -168,7 +167,7 @@ def test_a_failed_transaction_stores_nothing(
         assert database.ingested("i-1", "r-1")
 
 
-def test_a_joined_block_that_fails_is_undone_alone(database: SqliteDatabase, inbox: SqliteInbox) -> None:
+def test_a_joined_block_that_fails_is_undone_alone(database: Database, inbox: Inbox) -> None:
     """Who catches a refusal inside a transaction keeps the rest of it, and nothing of what was refused."""
 
     def be_refused() -> None:
@@ -186,7 +185,7 @@ def test_a_joined_block_that_fails_is_undone_alone(database: SqliteDatabase, inb
 
 
 @pytest.mark.parametrize(("outer", "inner"), [(True, True), (True, False), (False, True), (False, False)])
-def test_blocks_of_either_kind_join(database: SqliteDatabase, outer: bool, inner: bool) -> None:
+def test_blocks_of_either_kind_join(database: Database, outer: bool, inner: bool) -> None:
     """Durable or not, a block inside another commits with it."""
     with database.transaction(durable=outer), database.transaction(durable=inner):
         database.ingested("i-1", "r-1")
@@ -195,7 +194,7 @@ def test_blocks_of_either_kind_join(database: SqliteDatabase, outer: bool, inner
 
 
 @pytest.mark.parametrize(("durable", "level"), [(True, 2), (False, 1)])
-def test_what_is_durable_is_synced_at_its_commit(database: SqliteDatabase, durable: bool, level: int) -> None:
+def test_what_is_durable_is_synced_at_its_commit(database: Database, durable: bool, level: int) -> None:
     """Intake and marks wait for the disk (FULL), progress does not (NORMAL), in whichever order they come."""
     with database.transaction(durable=not durable):
         pass
@@ -206,7 +205,7 @@ def test_what_is_durable_is_synced_at_its_commit(database: SqliteDatabase, durab
     assert database.read("PRAGMA journal_mode")[0][0] == "wal"
 
 
-def test_what_is_synced_afterwards_does_not_wait_at_its_commit(database: SqliteDatabase) -> None:
+def test_what_is_synced_afterwards_does_not_wait_at_its_commit(database: Database) -> None:
     """Others see it from its commit on; the disk is waited for by whoever calls `sync`."""
     with database.transaction_to_sync(), database.transaction(durable=True):
         database.ingested("i-1", "r-1")
@@ -217,7 +216,7 @@ def test_what_is_synced_afterwards_does_not_wait_at_its_commit(database: SqliteD
     assert len(database.read("SELECT * FROM reports")) == 1
 
 
-def test_a_statement_alone_is_undone_with_the_transaction_that_it_is_part_of(database: SqliteDatabase) -> None:
+def test_a_statement_alone_is_undone_with_the_transaction_that_it_is_part_of(database: Database) -> None:
     """Without a savepoint of its own it is stored and lost with the rest; outside of one it commits itself."""
 
     def overtaken() -> None:
@@ -232,7 +231,7 @@ def test_a_statement_alone_is_undone_with_the_transaction_that_it_is_part_of(dat
     assert [row["instance"] for row in database.read("SELECT instance FROM reports")] == ["i-2"]
 
 
-def test_a_disk_that_fails_is_told_by_the_sync(database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fails_is_told_by_the_sync(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """What could not be brought to the disk is named, never taken for durable."""
 
     def fail(_: int) -> None:
@@ -246,7 +245,7 @@ def test_a_disk_that_fails_is_told_by_the_sync(database: SqliteDatabase, monkeyp
         database.sync()
 
 
-def test_threads_do_not_join_one_another(database: SqliteDatabase, inbox: SqliteInbox) -> None:
+def test_threads_do_not_join_one_another(database: Database, inbox: Inbox) -> None:
     """A transaction belongs to its thread: another one neither sees nor ends it, and reads meanwhile."""
     seen: list[object] = []
     with database.transaction(durable=True):
@@ -259,7 +258,7 @@ def test_threads_do_not_join_one_another(database: SqliteDatabase, inbox: Sqlite
     assert inbox.get("m-1") is not None
 
 
-def test_a_thread_that_ended_leaves_no_connection(database: SqliteDatabase, paths: StatePaths) -> None:
+def test_a_thread_that_ended_leaves_no_connection(database: Database, paths: StatePaths) -> None:
     """However many threads come and go, the open files do not pile up."""
 
     def use() -> None:
@@ -278,7 +277,7 @@ def test_a_thread_that_ended_leaves_no_connection(database: SqliteDatabase, path
 
 def test_a_locked_database_is_broken_after_the_deadline(paths: StatePaths, clock: StandingClock) -> None:
     """A writer that does not let go is waited for, then named as the reason."""
-    patient, other = SqliteDatabase(paths, clock, busy_seconds=0.05), SqliteDatabase(paths, clock)
+    patient, other = Database(paths, clock, busy_seconds=0.05), Database(paths, clock)
     try:
         with other.transaction(durable=False), pytest.raises(StoreBroken, match=r"stayed locked.*SQLITE_BUSY"):
             patient.forget_reports("i-1")
@@ -289,7 +288,7 @@ def test_a_locked_database_is_broken_after_the_deadline(paths: StatePaths, clock
 
 @pytest.mark.parametrize("damage", ["head", "middle"])
 def test_a_damaged_database_is_said_and_left_alone(
-    paths: StatePaths, clock: StandingClock, database: SqliteDatabase, inbox: SqliteInbox, damage: str
+    paths: StatePaths, clock: StandingClock, database: Database, inbox: Inbox, damage: str
 ) -> None:
     """Damage is an error with a remedy; nothing is emptied or made anew."""
     inbox.add([a_message(number, text="x" * 2000) for number in range(40)])
@@ -299,13 +298,13 @@ def test_a_damaged_database_is_said_and_left_alone(
     paths.database.write_bytes(damaged)
 
     with pytest.raises(StoreBroken, match=r"the-loop\.db: the database is damaged .*move the file aside"):
-        SqliteInbox(database, clock).unsettled("s-scribe")
+        Inbox(database, clock).unsettled("s-scribe")
 
     database.close()
     assert paths.database.read_bytes() == damaged
 
 
-def test_a_newer_database_is_refused(paths: StatePaths, database: SqliteDatabase) -> None:
+def test_a_newer_database_is_refused(paths: StatePaths, database: Database) -> None:
     """The message says that the release is too old, and the file stays as it is."""
     with database.transaction(durable=False):
         database.read("SELECT 1")
@@ -318,7 +317,7 @@ def test_a_newer_database_is_refused(paths: StatePaths, database: SqliteDatabase
         database.read("SELECT 1")
 
 
-def test_reading_makes_no_database(paths: StatePaths, database: SqliteDatabase) -> None:
+def test_reading_makes_no_database(paths: StatePaths, database: Database) -> None:
     """Where nothing was ever stored there is nothing to read, and a command that only looks leaves no file behind."""
     found = database.read("SELECT * FROM inbox")
 
@@ -326,7 +325,7 @@ def test_reading_makes_no_database(paths: StatePaths, database: SqliteDatabase) 
     assert not paths.local.exists()
 
 
-def test_a_folder_in_place_of_the_database_is_said(paths: StatePaths, database: SqliteDatabase) -> None:
+def test_a_folder_in_place_of_the_database_is_said(paths: StatePaths, database: Database) -> None:
     """What cannot be opened is named with its path."""
     paths.database.mkdir(parents=True)
 
@@ -385,7 +384,7 @@ LOSSES = pytest.mark.parametrize(
 
 @LOSSES
 def test_nothing_is_kept_in_a_file_that_is_not_the_databases_any_more(
-    paths: StatePaths, database: SqliteDatabase, inbox: SqliteInbox, lose: Callable[[Path], None]
+    paths: StatePaths, database: Database, inbox: Inbox, lose: Callable[[Path], None]
 ) -> None:
     """Neither a read nor a write, in whichever thread, works on; what stands in its place is not touched."""
     inbox.add([a_message(1)])
@@ -411,7 +410,7 @@ def test_nothing_is_kept_in_a_file_that_is_not_the_databases_any_more(
 
 @pytest.mark.parametrize("lose", [removed, replaced, emptied, without_log, without_index, with_another_index, linked])
 def test_what_was_lost_while_it_was_written_is_not_told_as_kept(
-    paths: StatePaths, database: SqliteDatabase, lose: Callable[[Path], None]
+    paths: StatePaths, database: Database, lose: Callable[[Path], None]
 ) -> None:
     """The commit went into a file that nobody finds: whoever asked for it is told that nothing is stored."""
     database.open()
@@ -427,7 +426,7 @@ def test_what_was_lost_while_it_was_written_is_not_told_as_kept(
 
 @pytest.mark.parametrize("lose", [without_log, without_index, with_another_index])
 def test_nobody_begins_beside_a_process_whose_files_were_taken_away(
-    paths: StatePaths, database: SqliteDatabase, holder: Holder, lose: Callable[[Path], None]
+    paths: StatePaths, database: Database, holder: Holder, lose: Callable[[Path], None]
 ) -> None:
     """Neither would see what the other commits: it is an error that names the file, and nothing is written."""
     database.open()
@@ -439,7 +438,7 @@ def test_nobody_begins_beside_a_process_whose_files_were_taken_away(
             database.forget_reports("i-1")
 
 
-def test_a_process_that_is_there_is_joined(paths: StatePaths, database: SqliteDatabase, holder: Holder) -> None:
+def test_a_process_that_is_there_is_joined(paths: StatePaths, database: Database, holder: Holder) -> None:
     """What one commits the other finds."""
     database.open()
     with holder(paths.database) as other:
@@ -452,7 +451,7 @@ def test_a_process_that_is_there_is_joined(paths: StatePaths, database: SqliteDa
 
 def test_who_begins_waits_for_a_process_that_lost_its_files_to_end(paths: StatePaths, holder: Holder) -> None:
     """A service which finds them gone ends within seconds: whoever comes meanwhile begins after it."""
-    with closing(SqliteDatabase(paths, SystemClock())) as database:
+    with closing(Database(paths, SystemClock())) as database:
         database.open()
         with holder(paths.database) as other:
             database.close()
@@ -463,9 +462,7 @@ def test_who_begins_waits_for_a_process_that_lost_its_files_to_end(paths: StateP
         assert database.read("PRAGMA user_version")[0][0]
 
 
-def test_a_log_that_a_checkpoint_has_emptied_is_well(
-    paths: StatePaths, database: SqliteDatabase, inbox: SqliteInbox
-) -> None:
+def test_a_log_that_a_checkpoint_has_emptied_is_well(paths: StatePaths, database: Database, inbox: Inbox) -> None:
     """What copies a database, or somebody at a shell, may do that at any time, and takes nothing away."""
     inbox.add([a_message(1)])
     with closing(sqlite3.connect(paths.database)) as other:
@@ -477,7 +474,7 @@ def test_a_log_that_a_checkpoint_has_emptied_is_well(
     assert (empty, len(inbox.unsettled("s-scribe"))) == (True, 2)
 
 
-def test_a_file_that_has_come_back_is_not_worked_with_any_more(paths: StatePaths, database: SqliteDatabase) -> None:
+def test_a_file_that_has_come_back_is_not_worked_with_any_more(paths: StatePaths, database: Database) -> None:
     """Others may have begun another one meanwhile: only a new process begins with what is there."""
     database.open()
     aside = paths.database.with_name("aside")
@@ -490,17 +487,17 @@ def test_a_file_that_has_come_back_is_not_worked_with_any_more(paths: StatePaths
         database.read("SELECT 1")
 
 
-def test_an_emptied_file_is_not_called_locked(paths: StatePaths, database: SqliteDatabase) -> None:
+def test_an_emptied_file_is_not_called_locked(paths: StatePaths, database: Database) -> None:
     """A process that has it open keeps it from becoming a database again; the reason is that it is empty."""
     database.open()
     os.truncate(paths.database, 0)
-    other = SqliteDatabase(paths, SystemClock(), busy_seconds=0.1)
+    other = Database(paths, SystemClock(), busy_seconds=0.1)
 
     with pytest.raises(StoreBroken, match=r"the database is damaged \(it was emptied.*move the file aside"):
         other.read("SELECT 1")
 
 
-def test_an_empty_file_is_no_database_to_read(paths: StatePaths, database: SqliteDatabase) -> None:
+def test_an_empty_file_is_no_database_to_read(paths: StatePaths, database: Database) -> None:
     """Whoever looks makes none of it: what is lost shows until somebody begins anew."""
     paths.local.mkdir(parents=True)
     paths.database.touch()
@@ -510,7 +507,7 @@ def test_an_empty_file_is_no_database_to_read(paths: StatePaths, database: Sqlit
     assert (found, database.is_there(), paths.database.stat().st_size) == ([], False, 0)
 
 
-def test_a_database_of_something_else_is_left_alone(paths: StatePaths, database: SqliteDatabase) -> None:
+def test_a_database_of_something_else_is_left_alone(paths: StatePaths, database: Database) -> None:
     """Tables of ours are no gift to it."""
     paths.local.mkdir(parents=True)
     with sqlite3.connect(paths.database) as theirs:
@@ -525,7 +522,7 @@ def test_a_database_of_something_else_is_left_alone(paths: StatePaths, database:
     theirs.close()
 
 
-def test_a_database_that_lacks_a_table_is_damaged(paths: StatePaths, database: SqliteDatabase) -> None:
+def test_a_database_that_lacks_a_table_is_damaged(paths: StatePaths, database: Database) -> None:
     """It is not told as a fault of the-loop, which nobody could do anything about."""
     database.open()
     with sqlite3.connect(paths.database) as other:
@@ -538,7 +535,7 @@ def test_a_database_that_lacks_a_table_is_damaged(paths: StatePaths, database: S
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/nowhere/at-all")], ids=["FIFO", "link"])
 def test_what_is_no_file_is_not_taken_for_a_database(
-    paths: StatePaths, database: SqliteDatabase, make: Callable[[Path], None]
+    paths: StatePaths, database: Database, make: Callable[[Path], None]
 ) -> None:
     """It is named, with what helps; it holds nobody up, and is not read as "there is none"."""
     paths.local.mkdir(parents=True)
@@ -548,9 +545,7 @@ def test_what_is_no_file_is_not_taken_for_a_database(
         database.read("SELECT 1")
 
 
-def test_damage_where_nothing_reads_is_found_by_the_check(
-    paths: StatePaths, database: SqliteDatabase, inbox: SqliteInbox
-) -> None:
+def test_damage_where_nothing_reads_is_found_by_the_check(paths: StatePaths, database: Database, inbox: Inbox) -> None:
     """A page that no look at a session needs is looked at as well."""
     inbox.add([a_message(number, text="x" * 3000) for number in range(40)])
     database.check()
@@ -565,7 +560,7 @@ def test_damage_where_nothing_reads_is_found_by_the_check(
 
 
 def test_a_check_of_a_large_database_ends_in_time(
-    paths: StatePaths, inbox: SqliteInbox, database: SqliteDatabase, monkeypatch: pytest.MonkeyPatch
+    paths: StatePaths, inbox: Inbox, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What could not be looked at in time is not called damaged."""
     inbox.add([a_message(number) for number in range(40)])
@@ -581,14 +576,14 @@ def test_a_database_that_is_begun_is_told(paths: StatePaths, clock: StandingCloc
     """Once, by whoever made it."""
     told: list[str] = []
     for _ in range(2):
-        database = SqliteDatabase(paths, clock, begun=lambda: told.append("begun"))
+        database = Database(paths, clock, begun=lambda: told.append("begun"))
         database.open()
         database.close()
 
     assert told == ["begun"]
 
 
-def test_a_thread_that_leaves_begins_anew_and_takes_no_file_along(database: SqliteDatabase) -> None:
+def test_a_thread_that_leaves_begins_anew_and_takes_no_file_along(database: Database) -> None:
     """What a thread holds is let go of where others hold the files open, and all that was written is there for it."""
 
     def held() -> int:

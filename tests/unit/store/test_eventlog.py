@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from core.domain.events import Event
-from core.domain.message import MessageState
-from core.errors import StoreBroken
-from core.redaction import Redactor
-from core.store.eventlog import JsonEventLog
+from core.base.errors import StoreBroken
+from core.base.redaction import Redactor
+from core.model.events import Event
+from core.model.message import MessageState
+from core.store.eventlog import EventLog
 from tests.unit.store.samples import StandingClock
 
 
@@ -26,12 +26,12 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def log(path: Path, clock: StandingClock) -> JsonEventLog:
+def log(path: Path, clock: StandingClock) -> EventLog:
     """Return an empty log that never rotates here."""
-    return JsonEventLog(path, clock, max_bytes=10**6, keep=2)
+    return EventLog(path, clock, max_bytes=10**6, keep=2)
 
 
-def test_a_line_has_its_keys_in_order(log: JsonEventLog, path: Path) -> None:
+def test_a_line_has_its_keys_in_order(log: EventLog, path: Path) -> None:
     """Every key that has a value, in the documented order, and the ref after the name."""
     log.emit(
         "standing.refused",
@@ -67,7 +67,7 @@ def test_no_secret_stands_in_the_log(path: Path, clock: StandingClock, *, includ
         made.append(Redactor(["correct-horse-battery"]))
         return made[-1]
 
-    log = JsonEventLog(path, clock, max_bytes=10**6, keep=1, include_text=include_text, redactor=redactor)
+    log = EventLog(path, clock, max_bytes=10**6, keep=1, include_text=include_text, redactor=redactor)
     log.emit("standing.confirmed", name="scribe", detail=MessageState.CONFIRMED)
     before = len(made)
     secret = f"it said: invalid key sk-ant-{'Ab3' * 12}, correct-horse-battery"
@@ -80,7 +80,7 @@ def test_no_secret_stands_in_the_log(path: Path, clock: StandingClock, *, includ
     assert (before, len(made)) == (0, 1)
 
 
-def test_what_has_no_value_has_no_key(log: JsonEventLog, path: Path) -> None:
+def test_what_has_no_value_has_no_key(log: EventLog, path: Path) -> None:
     """A line holds what is known and no nulls."""
     log.emit(Event.SERVICE_STARTED)
 
@@ -93,7 +93,7 @@ def test_what_has_no_value_has_no_key(log: JsonEventLog, path: Path) -> None:
 
 def test_events_that_belong_together_are_not_parted_by_a_rotation(path: Path, clock: StandingClock) -> None:
     """Whoever finds one of them finds the other behind it, in the same file."""
-    log = JsonEventLog(path, clock, max_bytes=300, keep=1)
+    log = EventLog(path, clock, max_bytes=300, keep=1)
     log.emit("service.started", detail="room for one of the two, and not for both of them")
 
     log.emit_all([("channel.reply_received", {"name": "scribe"}), ("channel.mirror_skipped", {"name": "scribe"})])
@@ -105,8 +105,8 @@ def test_events_that_belong_together_are_not_parted_by_a_rotation(path: Path, cl
 @pytest.mark.parametrize("text", ["plain", "two\nlines", "\u2028 \ud800 \x00 🦀"])
 def test_text_is_written_only_where_it_was_asked_for(path: Path, clock: StandingClock, text: str) -> None:
     """With includeText a line holds the text, whatever is in it, and stays one line."""
-    silent = JsonEventLog(path, clock, max_bytes=10**6, keep=1)
-    open_log = JsonEventLog(path, clock, max_bytes=10**6, keep=1, include_text=True)
+    silent = EventLog(path, clock, max_bytes=10**6, keep=1)
+    open_log = EventLog(path, clock, max_bytes=10**6, keep=1, include_text=True)
 
     silent.emit("standing.said", message="m-1", text=text)
     open_log.emit("standing.said", message="m-1", text=text)
@@ -116,7 +116,7 @@ def test_text_is_written_only_where_it_was_asked_for(path: Path, clock: Standing
     assert json.loads(second)["text"] == text
 
 
-def test_an_unknown_event_is_a_fault(log: JsonEventLog, path: Path) -> None:
+def test_an_unknown_event_is_a_fault(log: EventLog, path: Path) -> None:
     """A name that is not in the list is refused, so that no misspelling is ever written."""
     with pytest.raises(ValueError, match=r"'standing.strated'"):
         log.emit("standing.strated")
@@ -124,7 +124,7 @@ def test_an_unknown_event_is_a_fault(log: JsonEventLog, path: Path) -> None:
     assert not path.exists()
 
 
-def test_the_log_is_private(log: JsonEventLog, path: Path) -> None:
+def test_the_log_is_private(log: EventLog, path: Path) -> None:
     """Its folder is 0700; it and its lock are 0600."""
     log.emit("service.started")
 
@@ -132,9 +132,7 @@ def test_the_log_is_private(log: JsonEventLog, path: Path) -> None:
     assert {file.stat().st_mode & 0o777 for file in path.parent.iterdir()} == {0o600}
 
 
-def test_a_log_that_cannot_be_written_stops_nobody(
-    log: JsonEventLog, path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_log_that_cannot_be_written_stops_nobody(log: EventLog, path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """The failure is told on the standard log, and the caller goes on."""
     path.mkdir(parents=True)
 
@@ -145,7 +143,7 @@ def test_a_log_that_cannot_be_written_stops_nobody(
 
 def test_files_are_put_aside_by_size(path: Path, clock: StandingClock) -> None:
     """No file grows above its limit, the latest are kept, and reading joins them in order."""
-    log = JsonEventLog(path, clock, max_bytes=300, keep=2)
+    log = EventLog(path, clock, max_bytes=300, keep=2)
 
     for number in range(20):
         log.emit("standing.said", message=f"m-{number:02}")
@@ -161,7 +159,7 @@ def test_files_are_put_aside_by_size(path: Path, clock: StandingClock) -> None:
 
 def test_without_files_to_keep_the_log_begins_anew(path: Path, clock: StandingClock) -> None:
     """keep 0 means one file."""
-    log = JsonEventLog(path, clock, max_bytes=100, keep=0)
+    log = EventLog(path, clock, max_bytes=100, keep=0)
 
     for number in range(3):
         log.emit("standing.said", message=f"m-{number}")
@@ -170,14 +168,14 @@ def test_without_files_to_keep_the_log_begins_anew(path: Path, clock: StandingCl
     assert sorted(file.name for file in path.parent.iterdir()) == ["events.jsonl", "events.jsonl.lock"]
 
 
-def test_no_log_is_an_empty_one(log: JsonEventLog) -> None:
+def test_no_log_is_an_empty_one(log: EventLog) -> None:
     """Before the first event there is nothing to read, and that is no error."""
     assert list(log.read()) == []
 
 
 @pytest.mark.parametrize("damage", [b'{"ts": "20', b"[" * 100_000, b"\xff\xfe"], ids=["half", "deep", "no text"])
 def test_a_damaged_line_spoils_no_other(
-    log: JsonEventLog, path: Path, caplog: pytest.LogCaptureFixture, damage: bytes
+    log: EventLog, path: Path, caplog: pytest.LogCaptureFixture, damage: bytes
 ) -> None:
     """What a power cut left, or somebody wrote, is reported and skipped; the next event has a line of its own."""
     log.emit("service.started")
@@ -191,7 +189,7 @@ def test_a_damaged_line_spoils_no_other(
 
 def test_following_goes_on_across_rotations(path: Path, clock: StandingClock) -> None:
     """A follower sees every event once and in order, however often the log was rotated between two looks."""
-    log = JsonEventLog(path, clock, max_bytes=200, keep=9)
+    log = EventLog(path, clock, max_bytes=200, keep=9)
     for number in range(3):
         log.emit("standing.said", message=f"m-{number:02}")
     follower = log.read(follow=True)
@@ -207,7 +205,7 @@ def test_following_goes_on_across_rotations(path: Path, clock: StandingClock) ->
 
 def test_following_waits_for_a_log_and_ends_when_asked(path: Path, clock: StandingClock) -> None:
     """A follower may come before the first event, and leaves when it is told to."""
-    log = JsonEventLog(path, clock, max_bytes=10**6, keep=1)
+    log = EventLog(path, clock, max_bytes=10**6, keep=1)
     looks = 0
 
     def stopping() -> bool:
@@ -224,7 +222,7 @@ def test_following_waits_for_a_log_and_ends_when_asked(path: Path, clock: Standi
 
 def test_a_follower_of_a_removed_log_repeats_nothing(path: Path, clock: StandingClock) -> None:
     """Somebody who clears the log by hand makes the follower neither fail nor tell old events again."""
-    log = JsonEventLog(path, clock, max_bytes=10**6, keep=1)
+    log = EventLog(path, clock, max_bytes=10**6, keep=1)
     log.emit("service.started")
     looks = 0
 
@@ -245,7 +243,7 @@ def test_a_follower_of_a_removed_log_repeats_nothing(path: Path, clock: Standing
 @pytest.mark.parametrize("gone", ["rotated", "file", "folder"])
 def test_a_log_that_is_taken_away_is_written_anew(path: Path, clock: StandingClock, gone: str) -> None:
     """What is kept open is never written to once it stands elsewhere: by another process's rotation, or by hand."""
-    log = JsonEventLog(path, clock, max_bytes=10**6, keep=2)
+    log = EventLog(path, clock, max_bytes=10**6, keep=2)
     log.emit("service.started")
     log.emit("service.started")
     if gone == "rotated":
@@ -264,7 +262,7 @@ def test_a_log_that_is_taken_away_is_written_anew(path: Path, clock: StandingClo
 
 def test_lines_of_threads_and_of_others_stand_whole_beside_one_another(path: Path, clock: StandingClock) -> None:
     """Threads share what is open, others have it open themselves, and all of them rotate: no line is lost or torn."""
-    logs = [JsonEventLog(path, clock, max_bytes=2000, keep=100) for _ in range(2)]
+    logs = [EventLog(path, clock, max_bytes=2000, keep=100) for _ in range(2)]
 
     def write(number: int) -> None:
         for line in range(25):
@@ -287,7 +285,7 @@ def test_a_log_keeps_two_files_open_and_lets_go_of_them(path: Path, clock: Stand
         links = [Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd")]
         return sum(os.readlink(link).startswith(str(path)) for link in links if os.path.lexists(link))
 
-    log = JsonEventLog(path, clock, max_bytes=500, keep=2)
+    log = EventLog(path, clock, max_bytes=500, keep=2)
     for _ in range(30):
         log.emit("service.started")
     while_used = opened()
@@ -305,7 +303,7 @@ def follower_closed(follower: Iterator[dict[str, Any]]) -> None:
 
 
 def test_a_log_that_is_a_symbolic_link_is_not_followed(
-    log: JsonEventLog, path: Path, caplog: pytest.LogCaptureFixture
+    log: EventLog, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What it leads to is left alone, the trouble is told, and reading names the file."""
     path.parent.mkdir()
@@ -324,7 +322,7 @@ def test_a_log_that_is_a_symbolic_link_is_not_followed(
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["a FIFO", "a folder"])
 def test_what_stands_where_the_log_belongs_holds_nobody_up(
-    log: JsonEventLog, path: Path, caplog: pytest.LogCaptureFixture, make: Callable[[Path], None]
+    log: EventLog, path: Path, caplog: pytest.LogCaptureFixture, make: Callable[[Path], None]
 ) -> None:
     """It is named by whoever writes, and by whoever reads, however much is written."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import StoreBroken
-from core.store.files import broken, own_folder, private_folder, remove_file, secure_root, write_private
+from core.base.errors import StoreBroken
+from core.base.files import broken, own_folder, private_folder, remove_file, secure_root, write_private
 
 
 def test_folders_and_files_are_private(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.domain.message import IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
-from core.domain.reasons import said
-from core.errors import Refused, RowBroken
+from core.base.errors import Refused, RowBroken
+from core.model.message import IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.model.reasons import said
 from core.store import queries
-from core.store.database import SqliteDatabase
-from core.store.inbox import SqliteInbox
+from core.store.database import Database
+from core.store.messages import Inbox
 from tests.unit.store.samples import NOON, StandingClock, a_message
 
 S = MessageState
@@ -44,7 +44,7 @@ _messages = st.builds(
 )
 
 
-def _to(inbox: SqliteInbox, message: NewMessage, state: MessageState) -> InboxRow:
+def _to(inbox: Inbox, message: NewMessage, state: MessageState) -> InboxRow:
     """Add the message and bring it to the state."""
     inbox.add([message])
     row = inbox.get(message.id)
@@ -60,7 +60,7 @@ def _ids(rows: tuple[InboxRow, ...]) -> list[str]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
 @given(_messages)
-def test_every_message_comes_back_as_it_was(database: SqliteDatabase, inbox: SqliteInbox, message: NewMessage) -> None:
+def test_every_message_comes_back_as_it_was(database: Database, inbox: Inbox, message: NewMessage) -> None:
     """A row holds the whole message, its address too."""
     with database.transaction(durable=False):
         database.write("DELETE FROM inbox")
@@ -72,7 +72,7 @@ def test_every_message_comes_back_as_it_was(database: SqliteDatabase, inbox: Sql
     assert row == InboxRow(message, row.seq, S.PENDING, None, NOON)
 
 
-def test_a_key_is_taken_once(inbox: SqliteInbox) -> None:
+def test_a_key_is_taken_once(inbox: Inbox) -> None:
     """A second commit of the same key, in the same call or later, changes nothing and says so."""
     first = inbox.add([a_message(1), a_message(2), a_message(3, key="cli:m-1")])
     second = inbox.add([a_message(4, key="cli:m-2", text="another text"), a_message(5)])
@@ -82,7 +82,7 @@ def test_a_key_is_taken_once(inbox: SqliteInbox) -> None:
     assert [row.message.text for row in inbox.unsettled("s-scribe")] == ["text 1", "text 2", "text 5"]
 
 
-def test_what_is_not_there_is_none(inbox: SqliteInbox) -> None:
+def test_what_is_not_there_is_none(inbox: Inbox) -> None:
     """An unknown id, an unknown session and no states have no rows."""
     inbox.add([a_message()])
 
@@ -91,7 +91,7 @@ def test_what_is_not_there_is_none(inbox: SqliteInbox) -> None:
     assert inbox.with_states("s-scribe", ()) == ()
 
 
-def test_ticks_come_after_what_people_say_and_in_turns(inbox: SqliteInbox) -> None:
+def test_ticks_come_after_what_people_say_and_in_turns(inbox: Inbox) -> None:
     """However long a tick has waited; the loop that was delivered least recently comes first."""
     tick, kept = Kind.TICK, Kind.KEEP_ALIVE_TICK
     inbox.add([a_message(1, kind=tick, order_us=20), a_message(2, kind=kept, order_us=10)])
@@ -100,7 +100,7 @@ def test_ticks_come_after_what_people_say_and_in_turns(inbox: SqliteInbox) -> No
     assert _ids(inbox.unsettled("s-scribe")) == ["m-5", "m-4", "m-3", "m-2", "m-1"]
 
 
-def test_in_flight_comes_first_then_the_order_of_sending(inbox: SqliteInbox) -> None:
+def test_in_flight_comes_first_then_the_order_of_sending(inbox: Inbox) -> None:
     """Rows are taken by their time, those of one time as they came, and what is in flight before all of them."""
     inbox.add(
         [a_message(1, order_us=30), a_message(2, order_us=10), a_message(3, order_us=20), a_message(4, order_us=20)]
@@ -117,7 +117,7 @@ def test_in_flight_comes_first_then_the_order_of_sending(inbox: SqliteInbox) -> 
 
 
 @pytest.mark.parametrize("state", list(S))
-def test_each_state_is_counted_where_it_belongs(inbox: SqliteInbox, state: MessageState) -> None:
+def test_each_state_is_counted_where_it_belongs(inbox: Inbox, state: MessageState) -> None:
     """Waiting rows are counted, waiting and in-flight rows are unsettled and make a session busy, no others."""
     row = _to(inbox, a_message(), state)
 
@@ -129,7 +129,7 @@ def test_each_state_is_counted_where_it_belongs(inbox: SqliteInbox, state: Messa
     assert inbox.with_states("s-scribe", [state]) == (row,)
 
 
-def test_rows_by_state_come_newest_first_up_to_the_limit(inbox: SqliteInbox) -> None:
+def test_rows_by_state_come_newest_first_up_to_the_limit(inbox: Inbox) -> None:
     """Only the session's rows in the states that were asked for, the latest of them."""
     inbox.add([a_message(number) for number in range(1, 6)] + [a_message(6, uid="s-other")])
     first = inbox.get("m-1")
@@ -143,7 +143,7 @@ def test_rows_by_state_come_newest_first_up_to_the_limit(inbox: SqliteInbox) -> 
     assert some == ["m-5", "m-4"]
 
 
-def test_a_step_stores_what_it_changes_and_keeps_the_rest(inbox: SqliteInbox, clock: StandingClock) -> None:
+def test_a_step_stores_what_it_changes_and_keeps_the_rest(inbox: Inbox, clock: StandingClock) -> None:
     """The row that comes back is the row that is stored, each further column with it."""
     row = _to(inbox, a_message(), S.PENDING)
     clock.pause(5)
@@ -168,7 +168,7 @@ def test_a_step_stores_what_it_changes_and_keeps_the_rest(inbox: SqliteInbox, cl
 
 @pytest.mark.parametrize("start", list(S))
 @pytest.mark.parametrize("end", list(S))
-def test_only_steps_of_the_table_are_taken(inbox: SqliteInbox, start: MessageState, end: MessageState) -> None:
+def test_only_steps_of_the_table_are_taken(inbox: Inbox, start: MessageState, end: MessageState) -> None:
     """Each pair of states is a step exactly if the table has it; the row stays as it is otherwise."""
     row = _to(inbox, a_message(), start)
 
@@ -180,7 +180,7 @@ def test_only_steps_of_the_table_are_taken(inbox: SqliteInbox, start: MessageSta
         assert inbox.get("m-1") == row
 
 
-def test_whoever_comes_second_is_refused(inbox: SqliteInbox) -> None:
+def test_whoever_comes_second_is_refused(inbox: Inbox) -> None:
     """Of two that saw the same row, one moves it; the other learns where it stands now."""
     row = _to(inbox, a_message(), S.PENDING)
     inbox.advance(row, S.CLAIMED, attempt=1)
@@ -189,7 +189,7 @@ def test_whoever_comes_second_is_refused(inbox: SqliteInbox) -> None:
         inbox.advance(row, S.CANCELLED)
 
 
-def test_an_earlier_attempt_cannot_settle_a_later_one(inbox: SqliteInbox) -> None:
+def test_an_earlier_attempt_cannot_settle_a_later_one(inbox: Inbox) -> None:
     """The same state in another attempt is another row to whoever held the first."""
     first = inbox.advance(_to(inbox, a_message(), S.PENDING), S.CLAIMED, attempt=1)
     inbox.advance(inbox.advance(first, S.PENDING), S.CLAIMED, attempt=2)
@@ -199,7 +199,7 @@ def test_an_earlier_attempt_cannot_settle_a_later_one(inbox: SqliteInbox) -> Non
 
 
 @pytest.mark.parametrize("column", ["message", "seq", "updated_at", "colour"])
-def test_other_columns_cannot_be_changed(inbox: SqliteInbox, column: str) -> None:
+def test_other_columns_cannot_be_changed(inbox: Inbox, column: str) -> None:
     """What a message is stays as it was committed."""
     row = _to(inbox, a_message(), S.PENDING)
 
@@ -207,7 +207,7 @@ def test_other_columns_cannot_be_changed(inbox: SqliteInbox, column: str) -> Non
         inbox.advance(row, S.CLAIMED, None, **{column: 1})
 
 
-def test_cancelling_takes_what_waits_and_nothing_else(inbox: SqliteInbox) -> None:
+def test_cancelling_takes_what_waits_and_nothing_else(inbox: Inbox) -> None:
     """Waiting rows of the session are cancelled in their order; those in flight, settled or of others stay."""
     _to(inbox, a_message(1), S.CLAIMED)
     _to(inbox, a_message(2), S.CONFIRMED)
@@ -224,7 +224,7 @@ def test_cancelling_takes_what_waits_and_nothing_else(inbox: SqliteInbox) -> Non
 
 
 @pytest.mark.parametrize("query", [queries.UNSETTLED, queries.WAITING_IDS, queries.BUSY_UIDS, queries.WAITING_COUNTS])
-def test_open_rows_are_found_by_their_index(database: SqliteDatabase, query: str) -> None:
+def test_open_rows_are_found_by_their_index(database: Database, query: str) -> None:
     """However many settled rows there are, only the open ones are looked at."""
     parameters = {0: (), 1: ("s-scribe",), 2: ("s-scribe", 1)}[query.count("?")]
 
@@ -234,7 +234,7 @@ def test_open_rows_are_found_by_their_index(database: SqliteDatabase, query: str
     assert "INDEX inbox_open" in plan
 
 
-def test_a_submitted_row_that_can_prove_no_more_is_settled(inbox: SqliteInbox) -> None:
+def test_a_submitted_row_that_can_prove_no_more_is_settled(inbox: Inbox) -> None:
     """Where no evidence is waited for, the submitted row keeps nobody waiting."""
     pasted = inbox.advance(_to(inbox, a_message(), S.CLAIMED), S.PASTED)
 
@@ -245,7 +245,7 @@ def test_a_submitted_row_that_can_prove_no_more_is_settled(inbox: SqliteInbox) -
     assert inbox.busy_uids() == ()
 
 
-def test_a_newer_releases_reason_stays_what_it_is(inbox: SqliteInbox, database: SqliteDatabase) -> None:
+def test_a_newer_releases_reason_stays_what_it_is(inbox: Inbox, database: Database) -> None:
     """After a downgrade it is shown as code and arguments, and is stored again as it was."""
     row = _to(inbox, a_message(), S.PENDING)
     with database.transaction(durable=False):
@@ -262,7 +262,7 @@ def test_a_newer_releases_reason_stays_what_it_is(inbox: SqliteInbox, database: 
 
 @pytest.mark.parametrize("given", ["", "{", "[]"])
 def test_a_reason_whose_arguments_are_damaged_makes_a_row_that_is_named(
-    inbox: SqliteInbox, database: SqliteDatabase, given: str
+    inbox: Inbox, database: Database, given: str
 ) -> None:
     """It is not guessed at, and the others are found."""
     _to(inbox, a_message(1), S.QUEUED)

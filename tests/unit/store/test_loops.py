@@ -5,26 +5,26 @@ from typing import Any
 
 import pytest
 
-from core.domain.loop import Held, Loop, LoopRun, LoopStatus, Mode, RunState, run_key
-from core.domain.message import Kind, MessageState
-from core.store.database import SqliteDatabase
-from core.store.inbox import SqliteInbox
-from core.store.loops import SqliteLoops
+from core.model.loop import Held, Loop, LoopRun, LoopStatus, Mode, RunState, run_key
+from core.model.message import Kind, MessageState
+from core.store.database import Database
+from core.store.messages import Inbox
+from core.store.sessions import Loops
 from tests.unit.store.samples import NOON, StandingClock, a_loop, a_message
 
 LEASE = NOON + timedelta(seconds=30)
 LATER = NOON + timedelta(minutes=1)
 
 
-def _claimed(loops: SqliteLoops, most: int = 100) -> list[str]:
+def _claimed(loops: Loops, most: int = 100) -> list[str]:
     return [loop.id for loop, _ in loops.claim(NOON, "one", LEASE, most)]
 
 
-def _run_of(loops: SqliteLoops, loop: Loop) -> LoopRun:
+def _run_of(loops: Loops, loop: Loop) -> LoopRun:
     return next(run for run in loops.open_runs() if run.loop_id == loop.id)
 
 
-def test_a_loop_comes_back_as_it_was_stored(loops: SqliteLoops) -> None:
+def test_a_loop_comes_back_as_it_was_stored(loops: Loops) -> None:
     """Every field, those that are empty too."""
     plain = a_loop(1)
     full = Loop(
@@ -65,7 +65,7 @@ def test_a_loop_comes_back_as_it_was_stored(loops: SqliteLoops) -> None:
 
 
 def test_a_record_persisted_before_the_field_existed_decodes_as_an_ordinary_loop(
-    loops: SqliteLoops, database: SqliteDatabase
+    loops: Loops, database: Database
 ) -> None:
     """A row that says nothing of keep_alive, or of any field that came with a default, is a loop all the same."""
     with database.transaction(durable=True):
@@ -82,7 +82,7 @@ def test_a_record_persisted_before_the_field_existed_decodes_as_an_ordinary_loop
     assert not loops.holds_open("s-scribe")
 
 
-def test_no_more_loops_than_may_be_open(loops: SqliteLoops) -> None:
+def test_no_more_loops_than_may_be_open(loops: Loops) -> None:
     """Ended ones and those of other sessions do not count; 0 is no limit."""
     loops.add(a_loop(1, status=LoopStatus.STOPPED), 2)
     loops.add(a_loop(2, uid="s-other"), 2)
@@ -95,7 +95,7 @@ def test_no_more_loops_than_may_be_open(loops: SqliteLoops) -> None:
     assert loops.counts() == {"s-scribe": 3, "s-other": 1}
 
 
-def test_a_declaration_has_one_open_loop(loops: SqliteLoops) -> None:
+def test_a_declaration_has_one_open_loop(loops: Loops) -> None:
     """Two processes that carry it out at once make one; when that has ended another may follow."""
     first = a_loop(1, declared="clock")
     assert loops.add(first, 0)
@@ -107,7 +107,7 @@ def test_a_declaration_has_one_open_loop(loops: SqliteLoops) -> None:
     assert loops.add(a_loop(4, declared="clock"), 0)
 
 
-def test_open_loops_of_a_session_come_first(loops: SqliteLoops) -> None:
+def test_open_loops_of_a_session_come_first(loops: Loops) -> None:
     """Each group by age."""
     for number, status in enumerate((LoopStatus.STOPPED, LoopStatus.PAUSED, LoopStatus.COMPLETED, LoopStatus.ACTIVE)):
         loops.add(a_loop(number, status=status), 0)
@@ -117,7 +117,7 @@ def test_open_loops_of_a_session_come_first(loops: SqliteLoops) -> None:
     assert [loop.id for loop in loops.all_open()] == ["loop_9", "loop_1", "loop_3"]
 
 
-def test_a_change_needs_the_revision_that_was_seen(loops: SqliteLoops) -> None:
+def test_a_change_needs_the_revision_that_was_seen(loops: Loops) -> None:
     """Whoever saw an older one changes nothing."""
     loop = a_loop(1)
     loops.add(loop, 0)
@@ -132,7 +132,7 @@ def test_a_change_needs_the_revision_that_was_seen(loops: SqliteLoops) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"uid": "s-other"}, {"revision": 7}, {"colour": "red"}])
-def test_what_identifies_a_loop_never_changes(loops: SqliteLoops, changes: dict[str, object]) -> None:
+def test_what_identifies_a_loop_never_changes(loops: Loops, changes: dict[str, object]) -> None:
     """A field that is fixed, or is none, is a mistake of the caller."""
     loop = a_loop(1)
     loops.add(loop, 0)
@@ -142,7 +142,7 @@ def test_what_identifies_a_loop_never_changes(loops: SqliteLoops, changes: dict[
 
 
 @pytest.mark.parametrize("ended", [LoopStatus.STOPPED, LoopStatus.COMPLETED])
-def test_a_loop_that_has_ended_stays_ended(loops: SqliteLoops, ended: LoopStatus) -> None:
+def test_a_loop_that_has_ended_stays_ended(loops: Loops, ended: LoopStatus) -> None:
     """The table of states has no step from there."""
     loop = a_loop(1, status=ended, ended_at=NOON)
     loops.add(loop, 0)
@@ -151,7 +151,7 @@ def test_a_loop_that_has_ended_stays_ended(loops: SqliteLoops, ended: LoopStatus
         loops.change(loop, status=LoopStatus.ACTIVE)
 
 
-def test_an_active_keep_alive_loop_holds_its_session_open(loops: SqliteLoops) -> None:
+def test_an_active_keep_alive_loop_holds_its_session_open(loops: Loops) -> None:
     """A held one does too; an ordinary, a paused or an ended one does not."""
     loops.add(a_loop(1, uid="s-1", keep_alive=True, held=Held.STOPPED), 0)
     loops.add(a_loop(2, uid="s-2"), 0)
@@ -161,7 +161,7 @@ def test_an_active_keep_alive_loop_holds_its_session_open(loops: SqliteLoops) ->
     assert [loops.holds_open(f"s-{number}") for number in range(1, 5)] == [True, False, False, False]
 
 
-def test_only_what_fires_and_has_no_open_run_is_due(loops: SqliteLoops) -> None:
+def test_only_what_fires_and_has_no_open_run_is_due(loops: Loops) -> None:
     """Paused, held, ended, later and unplanned ones are not claimed, and set no alarm."""
     loops.add(a_loop(1, status=LoopStatus.PAUSED), 0)
     loops.add(a_loop(2, held=Held.PAUSED), 0)
@@ -181,7 +181,7 @@ def test_only_what_fires_and_has_no_open_run_is_due(loops: SqliteLoops) -> None:
     assert [(run.loop_id, run.slot, run.number) for run in loops.open_runs()] == [("loop_6", NOON, 1)]
 
 
-def test_sessions_take_turns(loops: SqliteLoops) -> None:
+def test_sessions_take_turns(loops: Loops) -> None:
     """One with many loops that are long due keeps none of the others waiting."""
     for number in range(4):
         loops.add(a_loop(number, next_run_at=NOON - timedelta(hours=9 - number)), 0)
@@ -192,7 +192,7 @@ def test_sessions_take_turns(loops: SqliteLoops) -> None:
     assert _claimed(loops) == ["loop_2", "loop_3"]
 
 
-def test_a_lapsed_claim_returns_under_its_old_id(loops: SqliteLoops) -> None:
+def test_a_lapsed_claim_returns_under_its_old_id(loops: Loops) -> None:
     """Not before its lease has lapsed; who held it then moves it no more."""
     loops.add(a_loop(1), 0)
     ((_, first),) = loops.claim(NOON, "one", LEASE, 10)
@@ -207,7 +207,7 @@ def test_a_lapsed_claim_returns_under_its_old_id(loops: SqliteLoops) -> None:
     assert loops.move_run(again, state=RunState.SENT) is not None
 
 
-def test_a_claim_that_was_sent_is_not_claimed_again(loops: SqliteLoops) -> None:
+def test_a_claim_that_was_sent_is_not_claimed_again(loops: Loops) -> None:
     """Its row tells the rest, however long ago that was."""
     loops.add(a_loop(1), 0)
     ((_, run),) = loops.claim(NOON, "one", LEASE, 10)
@@ -218,7 +218,7 @@ def test_a_claim_that_was_sent_is_not_claimed_again(loops: SqliteLoops) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"status": LoopStatus.STOPPED, "ended_at": NOON}, {"held": Held.PAUSED}])
-def test_a_lapsed_claim_of_a_loop_that_fires_no_more_is_over(loops: SqliteLoops, changes: dict[str, object]) -> None:
+def test_a_lapsed_claim_of_a_loop_that_fires_no_more_is_over(loops: Loops, changes: dict[str, object]) -> None:
     """Nothing of it was sent, and nothing will be."""
     loop = a_loop(1)
     loops.add(loop, 0)
@@ -229,7 +229,7 @@ def test_a_lapsed_claim_of_a_loop_that_fires_no_more_is_over(loops: SqliteLoops,
     assert loops.open_runs() == ()
 
 
-def test_the_next_run_has_the_next_number(loops: SqliteLoops, clock: StandingClock) -> None:
+def test_the_next_run_has_the_next_number(loops: Loops, clock: StandingClock) -> None:
     """Also after the earlier ones were pruned."""
     loop = a_loop(1)
     loops.add(loop, 0)
@@ -246,7 +246,7 @@ def test_the_next_run_has_the_next_number(loops: SqliteLoops, clock: StandingClo
     assert run.id != over.id
 
 
-def test_a_run_moves_with_the_transaction_around_it(loops: SqliteLoops, database: SqliteDatabase) -> None:
+def test_a_run_moves_with_the_transaction_around_it(loops: Loops, database: Database) -> None:
     """What fails there undoes the step too."""
     loops.add(a_loop(1), 0)
     ((_, run),) = loops.claim(NOON, "one", LEASE, 10)
@@ -262,7 +262,7 @@ def test_a_run_moves_with_the_transaction_around_it(loops: SqliteLoops, database
     assert loops.open_runs() == (run,)
 
 
-def test_what_identifies_a_run_never_changes(loops: SqliteLoops) -> None:
+def test_what_identifies_a_run_never_changes(loops: Loops) -> None:
     """Its slot and number are its loop's history."""
     loops.add(a_loop(1), 0)
     ((_, run),) = loops.claim(NOON, "one", LEASE, 10)
@@ -271,7 +271,7 @@ def test_what_identifies_a_run_never_changes(loops: SqliteLoops) -> None:
         loops.move_run(run, slot=LATER)
 
 
-def test_a_forgotten_session_leaves_no_loops(loops: SqliteLoops) -> None:
+def test_a_forgotten_session_leaves_no_loops(loops: Loops) -> None:
     """Loops and runs go; those of others stay."""
     loops.add(a_loop(1), 0)
     loops.add(a_loop(2, uid="s-other"), 0)
@@ -284,7 +284,7 @@ def test_a_forgotten_session_leaves_no_loops(loops: SqliteLoops) -> None:
     assert [run.loop_id for run in loops.open_runs()] == ["loop_2"]
 
 
-def _sent(loops: SqliteLoops, inbox: SqliteInbox, number: int, **changes: Any) -> LoopRun:
+def _sent(loops: Loops, inbox: Inbox, number: int, **changes: Any) -> LoopRun:
     """Return the run of a loop that is due, whose tick was committed."""
     loops.add(a_loop(number, **changes), 0)
     ((_, run),) = loops.claim(NOON, "one", LEASE, 10)
@@ -294,7 +294,7 @@ def _sent(loops: SqliteLoops, inbox: SqliteInbox, number: int, **changes: Any) -
     return sent
 
 
-def test_runs_whose_tick_is_settled_are_found(loops: SqliteLoops, inbox: SqliteInbox) -> None:
+def test_runs_whose_tick_is_settled_are_found(loops: Loops, inbox: Inbox) -> None:
     """Those whose row waits or is in flight are not; a final one is over, though it stays submitted."""
     runs = [_sent(loops, inbox, number) for number in range(1, 6)]
     rows = [inbox.get(f"m-{number}") for number in range(1, 6)]
@@ -314,7 +314,7 @@ def test_runs_whose_tick_is_settled_are_found(loops: SqliteLoops, inbox: SqliteI
     assert {run.message_id for run in loops.settled_runs()} == {"m-3", "m-5"}
 
 
-def test_runs_and_holds_are_found_by_session(loops: SqliteLoops, inbox: SqliteInbox) -> None:
+def test_runs_and_holds_are_found_by_session(loops: Loops, inbox: Inbox) -> None:
     """What is over, paused or fires is not among them."""
     mine, other = _sent(loops, inbox, 1), _sent(loops, inbox, 2, uid="s-other")
     loops.add(a_loop(3, held=Held.STOPPED, held_at=NOON), 0)
@@ -326,7 +326,7 @@ def test_runs_and_holds_are_found_by_session(loops: SqliteLoops, inbox: SqliteIn
     assert loops.run("r-none") is None
 
 
-def test_ticks_are_pruned_with_their_runs(loops: SqliteLoops, inbox: SqliteInbox, clock: StandingClock) -> None:
+def test_ticks_are_pruned_with_their_runs(loops: Loops, inbox: Inbox, clock: StandingClock) -> None:
     """The row of a run that goes on stays, and so does whatever a person has said; ends may be kept for longer."""
     over, taken = _sent(loops, inbox, 1), _sent(loops, inbox, 2)
     inbox.add([a_message(3)])
@@ -345,7 +345,7 @@ def test_ticks_are_pruned_with_their_runs(loops: SqliteLoops, inbox: SqliteInbox
     assert loops.get("loop_4") is not None
 
 
-def test_old_ends_are_pruned(loops: SqliteLoops) -> None:
+def test_old_ends_are_pruned(loops: Loops) -> None:
     """What has ended lately and what is open stays, and so does the latest end of a declaration."""
     ended = {"status": LoopStatus.STOPPED, "ended_at": NOON}
     loops.add(a_loop(1, **ended), 0)
@@ -361,7 +361,7 @@ def test_old_ends_are_pruned(loops: SqliteLoops) -> None:
     assert [loop.id for loop in loops.of_session("s-scribe")] == ["loop_3", "loop_2", "loop_5"]
 
 
-def test_a_database_that_was_never_written_has_no_loops(loops: SqliteLoops, database: SqliteDatabase) -> None:
+def test_a_database_that_was_never_written_has_no_loops(loops: Loops, database: Database) -> None:
     """Looking makes none."""
     assert (loops.all_open(), loops.counts(), loops.next_due(), loops.open_runs()) == ((), {}, None, ())
     assert loops.claim(NOON, "one", LEASE, 10) == ()

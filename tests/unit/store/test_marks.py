@@ -6,15 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from core.domain.activity import Activity, ActivityState
-from core.domain.marking import MARKS, Mark
-from core.domain.message import MessageState, ReplyAddress
+from core.model.activity import Activity, ActivityState
+from core.model.message import MessageState, ReplyAddress
+from core.model.posts import MARKS, Mark
 from core.store import queries
-from core.store.activities import SqliteActivities
-from core.store.database import SqliteDatabase
-from core.store.inbox import SqliteInbox
-from core.store.marks import SqliteMarks
-from core.store.progress import SqliteProgress
+from core.store.database import Database
+from core.store.messages import Inbox, Marks, Progress
+from core.store.sessions import Activities
 from tests.unit.store.samples import NOON, StandingClock, a_message
 
 S = MessageState
@@ -22,18 +20,18 @@ ADDRESS = ReplyAddress("slack", "T1", "C1", "1.1", "1.2")
 
 
 @pytest.fixture
-def marks(database: SqliteDatabase, clock: StandingClock) -> SqliteMarks:
+def marks(database: Database, clock: StandingClock) -> Marks:
     """Give the marks."""
-    return SqliteMarks(database, clock)
+    return Marks(database, clock)
 
 
 @pytest.fixture
-def progress(database: SqliteDatabase) -> SqliteProgress:
+def progress(database: Database) -> Progress:
     """Give the progress."""
-    return SqliteProgress(database)
+    return Progress(database)
 
 
-def _marks(marks: SqliteMarks, since: timedelta = timedelta(hours=1)) -> list[Mark | None]:
+def _marks(marks: Marks, since: timedelta = timedelta(hours=1)) -> list[Mark | None]:
     return [row.mark for row in marks.changed("slack", NOON - since)]
 
 
@@ -42,7 +40,7 @@ def test_every_state_has_its_mark() -> None:
     assert set(MARKS) == set(MessageState)
 
 
-def test_a_message_of_a_chat_is_marked_by_its_state(inbox: SqliteInbox, marks: SqliteMarks) -> None:
+def test_a_message_of_a_chat_is_marked_by_its_state(inbox: Inbox, marks: Marks) -> None:
     """Nothing while it waits; what came another way has no mark."""
     inbox.add([a_message(1, address=ADDRESS), a_message(2)])
     row = inbox.get("m-1")
@@ -55,7 +53,7 @@ def test_a_message_of_a_chat_is_marked_by_its_state(inbox: SqliteInbox, marks: S
     assert seen == [[None], [None], [None], [Mark.TAKEN], [Mark.TAKEN]]
 
 
-def test_a_turn_that_is_over_marks_what_it_took(inbox: SqliteInbox, marks: SqliteMarks, clock: StandingClock) -> None:
+def test_a_turn_that_is_over_marks_what_it_took(inbox: Inbox, marks: Marks, clock: StandingClock) -> None:
     """Confirmed ones of its instance since its start, and no others; the first end counts."""
     inbox.add([a_message(n, address=ADDRESS) for n in (1, 2)])
     for message, state in (("m-1", S.CONFIRMED), ("m-2", S.ACCEPTED)):
@@ -73,7 +71,7 @@ def test_a_turn_that_is_over_marks_what_it_took(inbox: SqliteInbox, marks: Sqlit
     assert sorted(mark.value for mark in _marks(marks) if mark) == ["done", "taken"]
 
 
-def test_a_failed_turn_shows(inbox: SqliteInbox, marks: SqliteMarks) -> None:
+def test_a_failed_turn_shows(inbox: Inbox, marks: Marks) -> None:
     """Its sender sees that nothing will come."""
     inbox.add([a_message(1, address=ADDRESS)])
     row = inbox.get("m-1")
@@ -85,14 +83,14 @@ def test_a_failed_turn_shows(inbox: SqliteInbox, marks: SqliteMarks) -> None:
     assert _marks(marks) == [Mark.REFUSED]
 
 
-def test_what_was_cut_off_is_left(inbox: SqliteInbox, marks: SqliteMarks, database: SqliteDatabase) -> None:
+def test_what_was_cut_off_is_left(inbox: Inbox, marks: Marks, database: Database) -> None:
     """A session that is idle has nothing under way, whoever told of the end or not."""
     inbox.add([a_message(1, address=ADDRESS)])
     row = inbox.get("m-1")
     assert row is not None
     inbox.advance(row, S.CONFIRMED, instance="i-1")
     marks.shown("m-1", Mark.TAKEN)
-    activities = SqliteActivities(database)
+    activities = Activities(database)
     activities.put(Activity("s-scribe", "i-1", ActivityState.BUSY, NOON))
     busy = marks.left(NOON)
     activities.put(Activity("s-scribe", "i-1", ActivityState.IDLE, NOON))
@@ -102,7 +100,7 @@ def test_what_was_cut_off_is_left(inbox: SqliteInbox, marks: SqliteMarks, databa
     assert (marks.left(NOON), _marks(marks)) == ({}, [Mark.DONE])
 
 
-def test_what_was_shown_and_what_changed_is_known(inbox: SqliteInbox, marks: SqliteMarks, clock: StandingClock) -> None:
+def test_what_was_shown_and_what_changed_is_known(inbox: Inbox, marks: Marks, clock: StandingClock) -> None:
     """Also much later, by the time of the latest change."""
     inbox.add([a_message(1, address=ADDRESS)])
     clock.pause(600)
@@ -114,7 +112,7 @@ def test_what_was_shown_and_what_changed_is_known(inbox: SqliteInbox, marks: Sql
     assert marks.changed("other", NOON) == ()
 
 
-def test_changes_are_found_by_their_index(database: SqliteDatabase) -> None:
+def test_changes_are_found_by_their_index(database: Database) -> None:
     """However many messages there were."""
     with database.transaction(durable=False):
         plans = [
@@ -130,7 +128,7 @@ def test_changes_are_found_by_their_index(database: SqliteDatabase) -> None:
     assert not any("SCAN inbox" in plan for plan in plans)
 
 
-def test_steps_are_kept_until_they_are_told(progress: SqliteProgress) -> None:
+def test_steps_are_kept_until_they_are_told(progress: Progress) -> None:
     """The last ones and their number; a told row is due again with its next step."""
     for number in range(25):
         progress.note("s-1", "t-1", f"step\n{number}")
@@ -146,7 +144,7 @@ def test_steps_are_kept_until_they_are_told(progress: SqliteProgress) -> None:
     assert (again.told, again.asked, again.channel, again.ts) == (25, True, "C1", "1.3")
 
 
-def test_another_turn_has_a_message_of_its_own(progress: SqliteProgress) -> None:
+def test_another_turn_has_a_message_of_its_own(progress: Progress) -> None:
     """What is late of the old one changes nothing of the new one."""
     progress.note("s-1", "t-1", "old")
     [old] = progress.due()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.clock import from_iso, iso
-from core.errors import StoreBroken
+from core.base.clock import from_iso, iso
+from core.base.errors import StoreBroken
 from core.store.migrations import MIGRATIONS, migrate
 
 _LATER = (

@@ -5,27 +5,26 @@ from datetime import timedelta
 
 import pytest
 
-from core.domain.posting import RANKS
-from core.domain.reasons import said
-from core.errors import Refused
-from core.ports import OutboundKind, OutboxRow, PostState
+from core.base.errors import Refused
+from core.model.posts import RANKS, OutboundKind, OutboxRow, PostState
+from core.model.reasons import said
 from core.store import queries
-from core.store.database import SqliteDatabase
-from core.store.outbox import SqliteOutbox
+from core.store.database import Database
+from core.store.messages import Outbox
 from tests.unit.store.samples import NOON, a_post
 
 K = OutboundKind
 
 
-def _due(outbox: SqliteOutbox, later: float = 0) -> list[str]:
+def _due(outbox: Outbox, later: float = 0) -> list[str]:
     return [row.post.id for row in outbox.due("slack", NOON + timedelta(seconds=later))]
 
 
-def _first(outbox: SqliteOutbox) -> OutboxRow:
+def _first(outbox: Outbox) -> OutboxRow:
     return outbox.due("slack", NOON)[0]
 
 
-def test_a_post_is_stored_whole_and_its_key_taken_once(outbox: SqliteOutbox) -> None:
+def test_a_post_is_stored_whole_and_its_key_taken_once(outbox: Outbox) -> None:
     """A second commit of a key changes nothing and says so."""
     post = a_post(1, kind=OutboundKind.ROOT, channel="C9", thread="17.1")
 
@@ -37,7 +36,7 @@ def test_a_post_is_stored_whole_and_its_key_taken_once(outbox: SqliteOutbox) -> 
     assert row == OutboxRow(post, row.seq, PostState.PENDING, 0, None, None, None)
 
 
-def test_each_session_has_its_first_open_post_due(outbox: SqliteOutbox) -> None:
+def test_each_session_has_its_first_open_post_due(outbox: Outbox) -> None:
     """Sessions go side by side, posts of one session one after the other, channels apart."""
     outbox.add([a_post(1), a_post(2), a_post(3, uid="s-b"), a_post(4, uid="s-b"), a_post(5, channel_kind="other")])
 
@@ -48,7 +47,7 @@ def test_each_session_has_its_first_open_post_due(outbox: SqliteOutbox) -> None:
     assert _due(outbox) == ["p-2", "p-3"]
 
 
-def test_a_later_post_never_overtakes_one_that_waits(outbox: SqliteOutbox) -> None:
+def test_a_later_post_never_overtakes_one_that_waits(outbox: Outbox) -> None:
     """While the first has to wait, or its answer is out, nothing of that session is due but itself."""
     outbox.add([a_post(1), a_post(2)])
     sending = outbox.advance(_first(outbox), PostState.SENDING)
@@ -61,7 +60,7 @@ def test_a_later_post_never_overtakes_one_that_waits(outbox: SqliteOutbox) -> No
     assert _due(outbox, 30) == ["p-1"]
 
 
-def test_sending_counts_attempts_and_keeps_what_is_known(outbox: SqliteOutbox) -> None:
+def test_sending_counts_attempts_and_keeps_what_is_known(outbox: Outbox) -> None:
     """Each SENDING is an attempt; a step without a ts keeps the one there was."""
     outbox.add([a_post()])
 
@@ -74,7 +73,7 @@ def test_sending_counts_attempts_and_keeps_what_is_known(outbox: SqliteOutbox) -
     assert _due(outbox) == []
 
 
-def test_whoever_comes_second_is_refused(outbox: SqliteOutbox) -> None:
+def test_whoever_comes_second_is_refused(outbox: Outbox) -> None:
     """Of two that saw the same post, one sends it."""
     outbox.add([a_post()])
     row = _first(outbox)
@@ -85,7 +84,7 @@ def test_whoever_comes_second_is_refused(outbox: SqliteOutbox) -> None:
 
 
 @pytest.mark.parametrize("state", [PostState.SENT, PostState.FAILED])
-def test_what_is_settled_stays_so(outbox: SqliteOutbox, state: PostState) -> None:
+def test_what_is_settled_stays_so(outbox: Outbox, state: PostState) -> None:
     """A post that is sent or failed is not sent again."""
     outbox.add([a_post()])
     settled = outbox.advance(_first(outbox), state)
@@ -94,7 +93,7 @@ def test_what_is_settled_stays_so(outbox: SqliteOutbox, state: PostState) -> Non
         outbox.advance(settled, PostState.SENDING)
 
 
-def test_dropping_leaves_the_closing_note(outbox: SqliteOutbox) -> None:
+def test_dropping_leaves_the_closing_note(outbox: Outbox) -> None:
     """A session that goes says goodbye, and nothing else any more."""
     outbox.add([a_post(1), a_post(2), a_post(3, kind=OutboundKind.CLOSING), a_post(4, uid="s-b")])
     outbox.advance(_first(outbox), PostState.SENDING)
@@ -105,7 +104,7 @@ def test_dropping_leaves_the_closing_note(outbox: SqliteOutbox) -> None:
     assert _due(outbox) == ["p-4", "p-3"]
 
 
-def test_open_posts_are_found_by_their_index(database: SqliteDatabase) -> None:
+def test_open_posts_are_found_by_their_index(database: Database) -> None:
     """However many posts were sent, only the open ones are looked at."""
     with database.transaction(durable=False):
         found = database.read(f"EXPLAIN QUERY PLAN {queries.DUE_POSTS}", ("slack", "[]", "2026"))
@@ -115,7 +114,7 @@ def test_open_posts_are_found_by_their_index(database: SqliteDatabase) -> None:
     assert "SCAN outbox" not in plan
 
 
-def test_what_somebody_waits_for_goes_first(outbox: SqliteOutbox) -> None:
+def test_what_somebody_waits_for_goes_first(outbox: Outbox) -> None:
     """The root, requests, what we say ourselves, an agent's words, and last what one person alone is told."""
     kinds = [
         K.ASKED,
@@ -143,7 +142,7 @@ def test_what_somebody_waits_for_goes_first(outbox: SqliteOutbox) -> None:
     assert set(RANKS) == set(OutboundKind)
 
 
-def test_a_request_of_one_session_goes_before_the_answers_of_all_others(outbox: SqliteOutbox) -> None:
+def test_a_request_of_one_session_goes_before_the_answers_of_all_others(outbox: Outbox) -> None:
     """They share the channel's pace; and it does not wait for parts that were begun, or that Slack put off."""
     outbox.add([replace(a_post(number), uid=f"s-{number}", kind=K.ANSWER) for number in range(3)])
     outbox.split(outbox.due("slack", NOON)[0], [replace(a_post(n), uid="s-0", kind=K.PART) for n in (10, 11)])

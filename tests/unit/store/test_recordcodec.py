@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.domain.session import (
+from core.model.session import (
     Definition,
     Fresh,
     Hold,
@@ -23,7 +23,7 @@ from core.domain.session import (
     SlackBinding,
     Status,
 )
-from core.store.recordcodec import Malformed, decode_record, encode_record
+from core.store.records import Malformed, decode_record, encode_record
 from tests.unit.store.samples import NOON, a_record
 
 _texts = st.text(max_size=20)

@@ -6,24 +6,16 @@ from typing import Any
 
 import pytest
 
-from core.domain.activity import ActivityState
-from core.domain.asking import Question, Request, RequestKind, RequestState
-from core.domain.attachment import Attachment
-from core.domain.buttons import Button, Press
-from core.domain.marking import Mark
-from core.domain.message import InboxRow, Kind, MessageState, NewMessage, ReplyAddress
-from core.domain.reasons import Because, Reason
-from core.paths import StatePaths
-from core.ports import Living, NewPost, NoteStand, OutboundKind, OutboxRow, PostState
-from core.store.activities import SqliteActivities
-from core.store.bindings import SqliteBindings
-from core.store.database import SqliteDatabase
-from core.store.inbox import SqliteInbox
-from core.store.marks import SqliteMarks
-from core.store.outbox import SqliteOutbox
-from core.store.requests import SqliteRequests
-from core.store.retention import SqliteRetention
-from core.store.watchbook import SqliteWatchbook
+from core.base.paths import StatePaths
+from core.model.activity import ActivityState
+from core.model.asking import Button, Press, Question, Request, RequestKind, RequestState
+from core.model.message import Attachment, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
+from core.model.posts import Mark, NewPost, NoteStand, OutboundKind, OutboxRow, PostState
+from core.model.reasons import Because, Reason
+from core.store.database import Database
+from core.store.messages import Inbox, Marks, Outbox
+from core.store.retention import Living, Retention
+from core.store.sessions import Activities, Bindings, RequestBook, Watchbook
 from tests.unit.store.samples import NOON, StandingClock, a_binding, a_message, a_post, an_activity
 
 LIVING = Living(frozenset({"s-scribe"}), frozenset({"i-2"}), all_known=True)
@@ -34,12 +26,12 @@ THREAD = "1700000000.000100"
 
 
 @pytest.fixture
-def retention(database: SqliteDatabase) -> SqliteRetention:
+def retention(database: Database) -> Retention:
     """Return what removes."""
-    return SqliteRetention(database)
+    return Retention(database)
 
 
-def moved(inbox: SqliteInbox, message: NewMessage, *steps: MessageState, **changes: Any) -> InboxRow:
+def moved(inbox: Inbox, message: NewMessage, *steps: MessageState, **changes: Any) -> InboxRow:
     """Commit a message and move it on."""
     inbox.add([message])
     row = inbox.get(message.id)
@@ -49,7 +41,7 @@ def moved(inbox: SqliteInbox, message: NewMessage, *steps: MessageState, **chang
     return row
 
 
-def posted(outbox: SqliteOutbox, post: NewPost, *steps: PostState) -> OutboxRow:
+def posted(outbox: Outbox, post: NewPost, *steps: PostState) -> OutboxRow:
     """Commit a post and move it on."""
     outbox.add([post])
     row = outbox.get(post.id)
@@ -76,7 +68,7 @@ def a_reply(number: int = 1, ts: str = "1700000500.000100", **changes: Any) -> N
     return a_message(number, kind=Kind.REPLY, key=f"slack:T1:C1:{ts}", address=address, **changes)
 
 
-def everything(retention: SqliteRetention, before: datetime = LATER, living: Living = LIVING) -> None:
+def everything(retention: Retention, before: datetime = LATER, living: Living = LIVING) -> None:
     """Remove as long as there is something to remove."""
     while retention.messages(before, living, 100) + retention.requests(before, 100):
         pass
@@ -87,7 +79,7 @@ def everything(retention: SqliteRetention, before: datetime = LATER, living: Liv
 # ---------------------------------------------------------------- messages
 
 
-def test_a_message_that_was_over_before_goes(inbox: SqliteInbox, retention: SqliteRetention) -> None:
+def test_a_message_that_was_over_before_goes(inbox: Inbox, retention: Retention) -> None:
     """Row, text and all."""
     moved(inbox, a_message(), *TAKEN, MessageState.CONFIRMED)
 
@@ -96,7 +88,7 @@ def test_a_message_that_was_over_before_goes(inbox: SqliteInbox, retention: Sqli
     assert inbox.get("m-1") is None
 
 
-def test_a_message_that_was_over_at_that_time_or_later_stays(inbox: SqliteInbox, retention: SqliteRetention) -> None:
+def test_a_message_that_was_over_at_that_time_or_later_stays(inbox: Inbox, retention: Retention) -> None:
     """Its last step counts, not when it was written."""
     row = moved(inbox, a_message(created_at=NOON - timedelta(days=9)), MessageState.CANCELLED)
 
@@ -108,7 +100,7 @@ def test_a_message_that_was_over_at_that_time_or_later_stays(inbox: SqliteInbox,
 @pytest.mark.parametrize("steps", STATES)
 @pytest.mark.parametrize("living", [LIVING, GONE])
 def test_what_waits_or_is_in_flight_stays_however_old(
-    inbox: SqliteInbox, retention: SqliteRetention, steps: Sequence[MessageState], living: Living
+    inbox: Inbox, retention: Retention, steps: Sequence[MessageState], living: Living
 ) -> None:
     """Nothing that may still be delivered is lost."""
     row = moved(inbox, a_message(), *steps)
@@ -118,7 +110,7 @@ def test_what_waits_or_is_in_flight_stays_however_old(
     assert inbox.get("m-1") == row
 
 
-def test_what_a_harness_without_evidence_was_given_goes(inbox: SqliteInbox, retention: SqliteRetention) -> None:
+def test_what_a_harness_without_evidence_was_given_goes(inbox: Inbox, retention: Retention) -> None:
     """Submitted and final is the end of such a message."""
     moved(inbox, a_message(), *TAKEN, final=True)
 
@@ -129,7 +121,7 @@ def test_what_a_harness_without_evidence_was_given_goes(inbox: SqliteInbox, rete
 
 @pytest.mark.parametrize(("living", "stays"), [(LIVING, True), (UNREADABLE, True), (GONE, False)])
 def test_what_lies_in_a_harness_own_queue_stays_while_its_session_exists(
-    inbox: SqliteInbox, retention: SqliteRetention, living: Living, stays: bool
+    inbox: Inbox, retention: Retention, living: Living, stays: bool
 ) -> None:
     """A record that cannot be read may be the session's."""
     moved(inbox, a_message(), *TAKEN, MessageState.ACCEPTED)
@@ -144,7 +136,7 @@ def test_what_lies_in_a_harness_own_queue_stays_while_its_session_exists(
     [("i-2", LIVING, True), ("i-1", LIVING, False), ("i-1", UNREADABLE, True), ("i-2", GONE, False)],
 )
 def test_what_nobody_knows_stays_while_its_instance_is_the_latest(
-    inbox: SqliteInbox, retention: SqliteRetention, instance: str, living: Living, stays: bool
+    inbox: Inbox, retention: Retention, instance: str, living: Living, stays: bool
 ) -> None:
     """That harness may still prove it, and its input line may hold the text."""
     moved(inbox, a_message(), *TAKEN, MessageState.UNKNOWN, instance=instance)
@@ -154,7 +146,7 @@ def test_what_nobody_knows_stays_while_its_instance_is_the_latest(
     assert (inbox.get("m-1") is not None) is stays
 
 
-def test_of_many_of_which_nobody_knows_the_latest_stays(inbox: SqliteInbox, retention: SqliteRetention) -> None:
+def test_of_many_of_which_nobody_knows_the_latest_stays(inbox: Inbox, retention: Retention) -> None:
     """Only that one may stand in the input line yet; a long life must not gather them."""
     for number in (1, 2, 3):
         moved(inbox, a_message(number), *TAKEN, MessageState.UNKNOWN, instance="i-2")
@@ -166,7 +158,7 @@ def test_of_many_of_which_nobody_knows_the_latest_stays(inbox: SqliteInbox, rete
 
 @pytest.mark.parametrize("other", [(MessageState.QUEUED,), (*TAKEN, MessageState.ACCEPTED)])
 def test_a_start_is_remembered_while_an_earlier_message_is_not_settled(
-    inbox: SqliteInbox, retention: SqliteRetention, other: Sequence[MessageState]
+    inbox: Inbox, retention: Retention, other: Sequence[MessageState]
 ) -> None:
     """Which conversation that message was meant for is read from the boots since."""
     moved(inbox, a_message(1, kind=Kind.BOOT), *TAKEN, MessageState.CONFIRMED)
@@ -183,10 +175,10 @@ def test_a_start_is_remembered_while_an_earlier_message_is_not_settled(
 
 
 def test_what_the_running_turn_took_stays_until_it_is_over(
-    inbox: SqliteInbox, database: SqliteDatabase, retention: SqliteRetention
+    inbox: Inbox, database: Database, retention: Retention
 ) -> None:
     """Its end still changes the reaction at the message; the row of a repeated notice keeps its answer back."""
-    activities = SqliteActivities(database)
+    activities = Activities(database)
     busy = an_activity(state=ActivityState.BUSY, turn_started_at=NOON)
     activities.put(busy)
     moved(inbox, a_message(), *TAKEN, MessageState.CONFIRMED)
@@ -205,10 +197,10 @@ def test_what_the_running_turn_took_stays_until_it_is_over(
     [("1700000499.999999", None), ("1700000500.000000", ""), ("1700000900.000000", "")],
 )
 def test_a_reply_is_known_again_by_its_key_where_a_sweep_comes_past_it(
-    inbox: SqliteInbox, database: SqliteDatabase, retention: SqliteRetention, ts: str, left: str | None
+    inbox: Inbox, database: Database, retention: Retention, ts: str, left: str | None
 ) -> None:
     """Then only its text goes; what lies before all that sweeps read goes whole."""
-    bindings = SqliteBindings(database)
+    bindings = Bindings(database)
     bindings.bind(a_binding())
     with database.transaction(durable=False):
         bindings.forget_refused(a_binding(), "1700000500.000000")
@@ -222,10 +214,10 @@ def test_a_reply_is_known_again_by_its_key_where_a_sweep_comes_past_it(
 
 
 def test_no_reply_of_a_thread_that_was_never_swept_comes_twice(
-    inbox: SqliteInbox, database: SqliteDatabase, retention: SqliteRetention
+    inbox: Inbox, database: Database, retention: Retention
 ) -> None:
     """Its first sweep reads all of it."""
-    SqliteBindings(database).bind(a_binding())
+    Bindings(database).bind(a_binding())
     moved(inbox, a_reply(), MessageState.REFUSED)
 
     everything(retention)
@@ -233,7 +225,7 @@ def test_no_reply_of_a_thread_that_was_never_swept_comes_twice(
     assert inbox.add([a_reply(2)]) == (False,)
 
 
-def test_a_reply_of_a_thread_that_is_bound_no_more_goes(inbox: SqliteInbox, retention: SqliteRetention) -> None:
+def test_a_reply_of_a_thread_that_is_bound_no_more_goes(inbox: Inbox, retention: Retention) -> None:
     """No sweep reads it."""
     moved(inbox, a_reply(), MessageState.REFUSED)
 
@@ -242,9 +234,9 @@ def test_a_reply_of_a_thread_that_is_bound_no_more_goes(inbox: SqliteInbox, rete
     assert inbox.get("m-1") is None
 
 
-def test_the_sweeps_mark_never_goes_back(database: SqliteDatabase) -> None:
+def test_the_sweeps_mark_never_goes_back(database: Database) -> None:
     """A sweep that overtook another says less."""
-    bindings = SqliteBindings(database)
+    bindings = Bindings(database)
     bindings.bind(a_binding())
 
     with database.transaction(durable=False):
@@ -256,7 +248,7 @@ def test_the_sweeps_mark_never_goes_back(database: SqliteDatabase) -> None:
 
 @pytest.mark.parametrize(("living", "text"), [(LIVING, ""), (UNREADABLE, ""), (GONE, None)])
 def test_a_notice_is_remembered_by_its_task_for_as_long_as_its_session_exists(
-    inbox: SqliteInbox, retention: SqliteRetention, living: Living, text: str | None
+    inbox: Inbox, retention: Retention, living: Living, text: str | None
 ) -> None:
     """The harness repeats it at its resumes; only its text goes."""
     moved(
@@ -269,7 +261,7 @@ def test_a_notice_is_remembered_by_its_task_for_as_long_as_its_session_exists(
     assert (row and row.message.text) == text
 
 
-def test_a_notice_that_was_only_recorded_goes(inbox: SqliteInbox, retention: SqliteRetention) -> None:
+def test_a_notice_that_was_only_recorded_goes(inbox: Inbox, retention: Retention) -> None:
     """It is known by no task."""
     moved(inbox, a_message(kind=Kind.NOTICE, key="notice:i-1:17-1.json"), MessageState.CANCELLED)
 
@@ -278,7 +270,7 @@ def test_a_notice_that_was_only_recorded_goes(inbox: SqliteInbox, retention: Sql
     assert inbox.get("m-1") is None
 
 
-def test_ticks_are_left_to_their_loops(inbox: SqliteInbox, retention: SqliteRetention) -> None:
+def test_ticks_are_left_to_their_loops(inbox: Inbox, retention: Retention) -> None:
     """A run that is open speaks of its tick."""
     row = moved(inbox, a_message(kind=Kind.KEEP_ALIVE_TICK), MessageState.CANCELLED)
 
@@ -288,11 +280,11 @@ def test_ticks_are_left_to_their_loops(inbox: SqliteInbox, retention: SqliteRete
 
 
 def test_what_belongs_to_a_message_goes_with_it(
-    inbox: SqliteInbox, database: SqliteDatabase, clock: StandingClock, retention: SqliteRetention
+    inbox: Inbox, database: Database, clock: StandingClock, retention: Retention
 ) -> None:
     """Its mark, and the list of its files."""
     moved(inbox, a_reply(), MessageState.REFUSED)
-    SqliteMarks(database, clock).shown("m-1", Mark.TAKEN)
+    Marks(database, clock).shown("m-1", Mark.TAKEN)
     with database.transaction(durable=False):
         inbox.add_files("m-1", [Attachment("F1", "a.txt", "text/plain", 3, "https://files.example.org/a.txt")])
 
@@ -302,7 +294,7 @@ def test_what_belongs_to_a_message_goes_with_it(
     assert database.read("SELECT * FROM attachments") == []
 
 
-def test_no_call_removes_more_than_it_may(inbox: SqliteInbox, retention: SqliteRetention) -> None:
+def test_no_call_removes_more_than_it_may(inbox: Inbox, retention: Retention) -> None:
     """The oldest go first."""
     for number in (1, 2, 3):
         moved(inbox, a_message(number), MessageState.CANCELLED)
@@ -313,17 +305,17 @@ def test_no_call_removes_more_than_it_may(inbox: SqliteInbox, retention: SqliteR
 
 
 def test_a_row_whose_text_is_gone_already_is_not_looked_for_again(
-    inbox: SqliteInbox, database: SqliteDatabase, retention: SqliteRetention
+    inbox: Inbox, database: Database, retention: Retention
 ) -> None:
     """Else a batch would be full of them."""
-    SqliteBindings(database).bind(a_binding())
+    Bindings(database).bind(a_binding())
     moved(inbox, a_reply(), MessageState.REFUSED)
 
     assert [retention.messages(LATER, LIVING, 100) for _ in range(2)] == [1, 0]
 
 
 def test_what_is_removed_is_overwritten(
-    inbox: SqliteInbox, database: SqliteDatabase, paths: StatePaths, retention: SqliteRetention
+    inbox: Inbox, database: Database, paths: StatePaths, retention: Retention
 ) -> None:
     """No word stays in free pages, however SQLite was built."""
     for number in range(40):
@@ -367,10 +359,10 @@ def a_request(number: int = 1, **changes: Any) -> Request:
     ],
 )
 def test_a_request_goes_once_it_is_settled_and_told(
-    database: SqliteDatabase, retention: SqliteRetention, changes: dict[str, Any], stays: bool
+    database: Database, retention: Retention, changes: dict[str, Any], stays: bool
 ) -> None:
     """An open one waits for a person; an answer that nobody told may yet be."""
-    requests = SqliteRequests(database)
+    requests = RequestBook(database)
     requests.add(a_request())
     requests.move(a_request(), **changes)
 
@@ -387,7 +379,7 @@ def test_a_request_goes_once_it_is_settled_and_told(
     [((), True), ((PostState.SENDING,), True), (SENT, False), ((PostState.FAILED,), False)],
 )
 def test_a_post_goes_once_it_is_over(
-    outbox: SqliteOutbox, retention: SqliteRetention, steps: Sequence[PostState], stays: bool
+    outbox: Outbox, retention: Retention, steps: Sequence[PostState], stays: bool
 ) -> None:
     """One on its way is looked for by its id, and may be sent yet."""
     posted(outbox, a_post(kind=OutboundKind.ANSWER), *steps)
@@ -398,7 +390,7 @@ def test_a_post_goes_once_it_is_over(
 
 
 def test_a_post_is_kept_from_when_it_was_sent_not_from_when_it_was_written(
-    outbox: SqliteOutbox, clock: StandingClock, retention: SqliteRetention
+    outbox: Outbox, clock: StandingClock, retention: Retention
 ) -> None:
     """One that waited for long has only now been read."""
     row = posted(outbox, a_post(), PostState.SENDING)
@@ -413,9 +405,7 @@ def test_a_post_is_kept_from_when_it_was_sent_not_from_when_it_was_written(
     assert outbox.get("p-1") is None
 
 
-def test_dropped_posts_are_kept_from_then_on(
-    outbox: SqliteOutbox, clock: StandingClock, retention: SqliteRetention
-) -> None:
+def test_dropped_posts_are_kept_from_then_on(outbox: Outbox, clock: StandingClock, retention: Retention) -> None:
     """As any other that is over."""
     outbox.add([a_post()])
     clock.moment = LATER
@@ -430,7 +420,7 @@ def test_dropped_posts_are_kept_from_then_on(
 
 
 def test_a_note_stays_whole_while_the_first_message_that_it_tells_of_exists(
-    inbox: SqliteInbox, outbox: SqliteOutbox, retention: SqliteRetention
+    inbox: Inbox, outbox: Outbox, retention: Retention
 ) -> None:
     """Further messages join it by edits of it, for as long as that one waits."""
     row = moved(inbox, a_message(1), MessageState.QUEUED)
@@ -450,11 +440,11 @@ def test_a_note_stays_whole_while_the_first_message_that_it_tells_of_exists(
 
 @pytest.mark.parametrize("about", ["message", "request"])
 def test_a_post_whose_button_may_be_pressed_stays(
-    inbox: SqliteInbox, outbox: SqliteOutbox, database: SqliteDatabase, retention: SqliteRetention, about: str
+    inbox: Inbox, outbox: Outbox, database: Database, retention: Retention, about: str
 ) -> None:
     """Any of the messages that it is about, or its request, is there still."""
     row = moved(inbox, a_message(2), MessageState.QUEUED)
-    requests = SqliteRequests(database)
+    requests = RequestBook(database)
     requests.add(a_request())
     target = "m-9 m-2" if about == "message" else "r-1"
     posted(outbox, a_post(buttons=(Button(Press.CANCEL, target, "Cancel"),)), *SENT)
@@ -469,7 +459,7 @@ def test_a_post_whose_button_may_be_pressed_stays(
     assert outbox.with_buttons("slack", "1.1") == ()
 
 
-def test_a_post_that_is_about_to_be_edited_stays(outbox: SqliteOutbox, retention: SqliteRetention) -> None:
+def test_a_post_that_is_about_to_be_edited_stays(outbox: Outbox, retention: Retention) -> None:
     """The edit finds its message by it."""
     posted(outbox, a_post(1), *SENT)
     edit = posted(outbox, a_post(2, edits="p-1"), PostState.SENDING)
@@ -484,7 +474,7 @@ def test_a_post_that_is_about_to_be_edited_stays(outbox: SqliteOutbox, retention
 
 
 def test_the_parts_of_a_post_go_together_once_the_last_is_over(
-    outbox: SqliteOutbox, database: SqliteDatabase, retention: SqliteRetention
+    outbox: Outbox, database: Database, retention: Retention
 ) -> None:
     """What becomes of the last may still be told for the whole, whose text is kept then."""
     whole = posted(outbox, a_post(1))
@@ -504,7 +494,7 @@ def test_the_parts_of_a_post_go_together_once_the_last_is_over(
 
 
 def test_what_is_said_once_of_a_message_is_remembered_as_long_as_the_message(
-    inbox: SqliteInbox, outbox: SqliteOutbox, retention: SqliteRetention
+    inbox: Inbox, outbox: Outbox, retention: Retention
 ) -> None:
     """Each sweep finds it changed again."""
     row = moved(inbox, a_message(), *TAKEN, MessageState.ACCEPTED)
@@ -519,9 +509,7 @@ def test_what_is_said_once_of_a_message_is_remembered_as_long_as_the_message(
     assert outbox.get("p-1") is None
 
 
-def test_that_a_post_is_missing_is_remembered_as_long_as_the_post(
-    outbox: SqliteOutbox, retention: SqliteRetention
-) -> None:
+def test_that_a_post_is_missing_is_remembered_as_long_as_the_post(outbox: Outbox, retention: Retention) -> None:
     """One note for all of its parts."""
     row = posted(outbox, a_post(1))
     posted(outbox, a_post(2, key="unsent:p-1", about="p-1"), *SENT)
@@ -547,7 +535,7 @@ def test_that_a_post_is_missing_is_remembered_as_long_as_the_post(
     ],
 )
 def test_a_start_is_told_once_as_long_as_its_instance_is_the_latest(
-    outbox: SqliteOutbox, retention: SqliteRetention, kind: OutboundKind, instance: str, stays: bool
+    outbox: Outbox, retention: Retention, kind: OutboundKind, instance: str, stays: bool
 ) -> None:
     """A reconcile that finishes it long after says nothing twice; the answers of a long life go."""
     posted(outbox, a_post(kind=kind, starts=instance), *SENT)
@@ -560,11 +548,11 @@ def test_a_start_is_told_once_as_long_as_its_instance_is_the_latest(
 # ---------------------------------------------------------------- small things
 
 
-def test_what_counts_within_a_window_goes_after_it(database: SqliteDatabase, retention: SqliteRetention) -> None:
+def test_what_counts_within_a_window_goes_after_it(database: Database, retention: Retention) -> None:
     """Posts of agents and restarts, of sessions that have long done neither."""
-    SqliteRequests(database).spoke("s-scribe", NOON, NOON, 9)
-    SqliteWatchbook(database).count_restart("s-scribe", NOON)
-    SqliteRequests(database).spoke("s-other", LATER, LATER, 9)
+    RequestBook(database).spoke("s-scribe", NOON, NOON, 9)
+    Watchbook(database).count_restart("s-scribe", NOON)
+    RequestBook(database).spoke("s-other", LATER, LATER, 9)
 
     retention.traces(LATER, 100)
 
@@ -573,9 +561,9 @@ def test_what_counts_within_a_window_goes_after_it(database: SqliteDatabase, ret
     ]
 
 
-def test_refusals_go_with_their_thread(database: SqliteDatabase, retention: SqliteRetention) -> None:
+def test_refusals_go_with_their_thread(database: Database, retention: Retention) -> None:
     """Of a bound one they go as its sweeps move on."""
-    bindings = SqliteBindings(database)
+    bindings = Bindings(database)
     bindings.bind(a_binding())
     with database.transaction(durable=False):
         bindings.refuse("k-1", "C1", THREAD, "1.1")
@@ -587,10 +575,10 @@ def test_refusals_go_with_their_thread(database: SqliteDatabase, retention: Sqli
 
 
 def test_only_ends_of_earlier_instances_that_nobody_waits_for_are_past(
-    database: SqliteDatabase, retention: SqliteRetention
+    database: Database, retention: Retention
 ) -> None:
     """A restart that is due is still to come; whose instance it is may be unknown."""
-    book = SqliteWatchbook(database)
+    book = Watchbook(database)
     for instance in ("i-1", "i-2"):
         book.leave(instance, "s-scribe")
     book.tell("i-3", "s-scribe", NOON, NOON)
@@ -603,9 +591,7 @@ def test_only_ends_of_earlier_instances_that_nobody_waits_for_are_past(
     assert [row["instance"] for row in database.read("SELECT * FROM ends ORDER BY 1")] == ["i-2", "i-3"]
 
 
-def test_a_report_is_forgotten_once_it_is_old_and_no_longer_spooled(
-    database: SqliteDatabase, retention: SqliteRetention
-) -> None:
+def test_a_report_is_forgotten_once_it_is_old_and_no_longer_spooled(database: Database, retention: Retention) -> None:
     """While its file lies there it would be taken in again."""
     with database.transaction(durable=False):
         for instance, report in (("i-1", "10.json"), ("i-1", "11.json"), ("i-1", "20.json"), ("i-2", "10.json")):
@@ -619,7 +605,7 @@ def test_a_report_is_forgotten_once_it_is_old_and_no_longer_spooled(
     assert retention.reporters() == ("i-1", "i-2")
 
 
-def test_a_database_without_reports_has_no_reporters(retention: SqliteRetention, database: SqliteDatabase) -> None:
+def test_a_database_without_reports_has_no_reporters(retention: Retention, database: Database) -> None:
     """There is nothing to go through."""
     with database.transaction(durable=False):
         pass

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import StoreBroken
-from core.store.sqlerrors import Translated
+from core.base.errors import StoreBroken
+from core.store.database import Translated
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """How many rows are in each state, for /metrics."""
 
-from core.domain.message import MessageState
-from core.ports import PostState
-from core.store.inbox import SqliteInbox
-from core.store.outbox import SqliteOutbox
+from core.model.message import MessageState
+from core.model.posts import PostState
+from core.store.messages import Inbox, Outbox
 from tests.unit.store.samples import NOON, a_message, a_post
 
 
-def test_messages_are_tallied_by_state_settled_ones_too(inbox: SqliteInbox) -> None:
+def test_messages_are_tallied_by_state_settled_ones_too(inbox: Inbox) -> None:
     """A state that no row is in is missing; an empty inbox has none."""
     empty = inbox.tally()
     inbox.add([a_message(1), a_message(2), a_message(3)])
@@ -20,7 +19,7 @@ def test_messages_are_tallied_by_state_settled_ones_too(inbox: SqliteInbox) -> N
     assert (empty, tally) == ({}, {"pending": 2, "refused": 1})
 
 
-def test_posts_are_tallied_by_state(outbox: SqliteOutbox) -> None:
+def test_posts_are_tallied_by_state(outbox: Outbox) -> None:
     """Sent and failed ones stay in the count."""
     outbox.add([a_post(1), a_post(2, uid="s-b")])
     row = outbox.due("slack", NOON)[0]

@@ -14,20 +14,19 @@ from typing import Any
 
 import pytest
 
+from core.base.paths import StatePaths
 from core.delivery.deliverer import waits_long
-from core.domain.delivering import PASSING, PaneState, Situation, Timing, awaits_confirmation, looks_anew, step
-from core.domain.gate import Decision, GateContext, HoldState, Observed, Wake, decide
-from core.domain.harness import IdPolicy, Traits
-from core.domain.message import InboxRow, MessageState, ReplyAddress
-from core.domain.reasons import Because, Reason, code_of
-from core.domain.texts import text
-from core.paths import StatePaths
+from core.model.delivering import PASSING, PaneState, Situation, Timing, awaits_confirmation, looks_anew, step
+from core.model.gate import Decision, GateContext, HoldState, Observed, Wake, decide
+from core.model.harness import IdPolicy, Traits
+from core.model.message import InboxRow, MessageState, ReplyAddress
+from core.model.reasons import Because, Reason, code_of
+from core.model.texts import text
 from core.session.notes import buttons_of
-from core.store.database import SqliteDatabase
-from core.store.inbox import SqliteInbox
-from core.store.loops import SqliteLoops
+from core.store.database import Database
+from core.store.messages import Inbox, Outbox
 from core.store.oldwords import PATTERNS, WORDS
-from core.store.outbox import SqliteOutbox
+from core.store.sessions import Loops
 from tests.unit.store.samples import StandingClock
 
 _EARLIER = Path(__file__).parent / "earlier"
@@ -39,25 +38,25 @@ _TIMING = Timing(timedelta(seconds=5), timedelta(seconds=30), timedelta(minutes=
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
+def database(tmp_path: Path) -> Iterator[Database]:
     """Give the database of the release before, which ours has opened."""
     paths = StatePaths(tmp_path)
     paths.database.parent.mkdir(parents=True, exist_ok=True)
     before = sqlite3.connect(paths.database)
     before.executescript((_EARLIER / "layout24.sql").read_text(encoding="utf-8"))
     before.close()
-    database = SqliteDatabase(paths, StandingClock())
+    database = Database(paths, StandingClock())
     yield database
     database.close()
 
 
 @pytest.fixture
-def inbox(database: SqliteDatabase) -> SqliteInbox:
+def inbox(database: Database) -> Inbox:
     """Give its messages."""
-    return SqliteInbox(database, StandingClock())
+    return Inbox(database, StandingClock())
 
 
-def row_of(inbox: SqliteInbox, message_id: str) -> InboxRow:
+def row_of(inbox: Inbox, message_id: str) -> InboxRow:
     """Return a message of that database."""
     row = inbox.get(message_id)
     assert row is not None
@@ -115,7 +114,7 @@ def next_step(row: InboxRow, way: str) -> str:
     return " ".join(parts)
 
 
-def test_every_sentence_became_its_code(inbox: SqliteInbox) -> None:
+def test_every_sentence_became_its_code(inbox: Inbox) -> None:
     """What a message waits for, or why it stands where it stands, is known by code and arguments, and can be told."""
     found = {message_id: row_of(inbox, message_id).because for message_id in ROWS}
 
@@ -138,7 +137,7 @@ def test_all_reasons_that_were_ever_stored_are_in_that_database() -> None:
 
 
 @pytest.mark.parametrize("message_id", ROWS)
-def test_each_message_is_treated_as_before(inbox: SqliteInbox, message_id: str) -> None:
+def test_each_message_is_treated_as_before(inbox: Inbox, message_id: str) -> None:
     """Late ones wait to be confirmed, files are waited for, what expires does, and all else goes on."""
     row, told = row_of(inbox, message_id), ROWS[message_id]
 
@@ -156,7 +155,7 @@ def test_each_message_is_treated_as_before(inbox: SqliteInbox, message_id: str) 
     assert {way: next_step(row, way) for way in expected} == expected
 
 
-def test_a_thread_that_was_closed_for_want_of_room_stays_closed(inbox: SqliteInbox) -> None:
+def test_a_thread_that_was_closed_for_want_of_room_stays_closed(inbox: Inbox) -> None:
     """What waits to be confirmed keeps none closed, as before."""
     closed = {
         thread: inbox.is_closed(uid, ReplyAddress("slack", "T1", "C1", thread, "9.9"))
@@ -166,9 +165,9 @@ def test_a_thread_that_was_closed_for_want_of_room_stays_closed(inbox: SqliteInb
     assert closed == _TOLD["closed"] == {"3.0": True, "4.0": False}
 
 
-def test_notes_about_what_waits_tell_of_the_same_reason(database: SqliteDatabase, inbox: SqliteInbox) -> None:
+def test_notes_about_what_waits_tell_of_the_same_reason(database: Database, inbox: Inbox) -> None:
     """Their next edit has the buttons that the note had."""
-    outbox = SqliteOutbox(database, StandingClock(), lambda text: text)
+    outbox = Outbox(database, StandingClock(), lambda text: text)
     waits = {
         message_id: wait.because
         for message_id in ROWS
@@ -184,9 +183,9 @@ def test_notes_about_what_waits_tell_of_the_same_reason(database: SqliteDatabase
         assert why == alone
 
 
-def test_a_run_whose_wait_was_counted_is_not_counted_again(database: SqliteDatabase) -> None:
+def test_a_run_whose_wait_was_counted_is_not_counted_again(database: Database) -> None:
     """That it was deferred stands in a column of its own; why a run ended stays in words."""
-    loops = SqliteLoops(database, StandingClock())
+    loops = Loops(database, StandingClock())
 
     runs = [loops.run(f"r-{number}") for number in range(3)]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from core.paths import StatePaths
-from core.surfaces.cli.main import run
+from core.base.paths import StatePaths
+from core.cli.main import run
 
 
 @dataclass

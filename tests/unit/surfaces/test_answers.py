@@ -10,14 +10,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from core.cli.main import run
+from core.cli.printing import print_logs, print_row, print_rows
 from core.config.loading import load
-from core.domain.session import Definition, SessionRecord
-from core.harness.claude import versions
-from core.harness.claude.versions import TRIED
-from core.surfaces.cli.main import run
-from core.surfaces.cli.printing import print_logs, print_row, print_rows
-from core.system import System
-from core.wiring import build_system
+from core.harness.claude import adapter
+from core.harness.claude.adapter import TRIED
+from core.model.session import Definition, SessionRecord
+from core.service.wiring import build_system
+from core.session.system import System
 from tests.unit.surfaces.conftest import Terminal
 
 ROW_KEYS = {
@@ -113,7 +113,7 @@ def test_the_lifecycle_has_its_keys(terminal: Terminal) -> None:
     terminal.run("status", "--json")
 
     assert sorted(terminal.json) == ["harnesses", "ok", "services", "standingSessions"]
-    assert {tuple(sorted(row)) for row in terminal.json["services"]} == {("detail", "name", "pid", "running")}
+    assert {tuple(sorted(row)) for row in terminal.json["services"]} == {("detail", "name", "pid", "reason", "running")}
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ def test_status_tells_that_a_version_was_never_tried(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, script: str, version: str | None, said: str
 ) -> None:
     """In the line and in the JSON; one that cannot be asked for is told as that, and the rest of the answer stands."""
-    monkeypatch.setattr(versions, "SECONDS", 1.0)
+    monkeypatch.setattr(adapter, "SECONDS", 1.0)
     claude_says(terminal, monkeypatch, script)
 
     terminal.run("status")

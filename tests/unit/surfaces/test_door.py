@@ -5,7 +5,7 @@ import os
 import pytest
 
 import the_loop
-from core.errors import NotRunning, UnknownMessage
+from core.base.errors import NotRunning, UnknownMessage
 from tests.unit.surfaces.conftest import Terminal
 
 

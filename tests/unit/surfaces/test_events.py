@@ -1,7 +1,7 @@
 """The event log as lines for people."""
 
-from core.clock import SystemClock
-from core.store.eventlog import JsonEventLog
+from core.base.clock import SystemClock
+from core.store.eventlog import EventLog
 from tests.unit.surfaces.conftest import Terminal
 
 FORGED = "2026-05-04T12:00:00Z standing.stopped info other"
@@ -9,7 +9,7 @@ FORGED = "2026-05-04T12:00:00Z standing.stopped info other"
 
 def test_an_event_is_one_line_whatever_it_holds(terminal: Terminal) -> None:
     """What a harness or an agent put into it makes no line that looks like an event of its own."""
-    log = JsonEventLog(terminal.paths.events, SystemClock(), max_bytes=10_000, keep=1)
+    log = EventLog(terminal.paths.events, SystemClock(), max_bytes=10_000, keep=1)
     log.emit("loop.failed", name="scribe", reason=f"the model is down\n{FORGED}", detail=f"loop_a\u2028{FORGED}")
 
     code = terminal.run("events")
@@ -31,7 +31,7 @@ def test_a_name_that_nobody_has_is_refused(terminal: Terminal) -> None:
 
 def test_what_was_deleted_has_its_events(terminal: Terminal) -> None:
     """The log knows more names than are recorded now."""
-    JsonEventLog(terminal.paths.events, SystemClock(), max_bytes=10_000, keep=1).emit("standing.deleted", name="gone")
+    EventLog(terminal.paths.events, SystemClock(), max_bytes=10_000, keep=1).emit("standing.deleted", name="gone")
 
     code = terminal.run("events", "--name", "gone")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.surfaces.cli.main import run
+from core.cli.main import run
 from tests.unit.surfaces.conftest import Terminal
 
 

@@ -3,9 +3,8 @@
 import click
 import pytest
 
-from core.domain.tools import Kind
-from core.domain.toolspecs import EVERY_TOOL
-from core.surfaces.cli.app import root
+from core.cli.app import root
+from core.model.tools import EVERY_TOOL, Kind
 
 TOOLS = {spec.name: spec for spec in EVERY_TOOL}
 VERBS = {

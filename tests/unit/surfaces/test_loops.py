@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.domain.session import Definition, SessionRecord, Status
-from core.store.files import private_folder
-from core.store.records import RecordFiles
+from core.base.files import private_folder
+from core.model.session import Definition, SessionRecord, Status
+from core.store.records import Records
 from tests.unit.surfaces.conftest import Terminal
 
 KEYS = (
@@ -25,7 +25,7 @@ def house(terminal: Terminal) -> Terminal:
         record = SessionRecord(
             name, f"s-{name}", Definition(name), datetime.now(UTC), instance_id=f"i-{name}", status=Status.RUNNING
         )
-        RecordFiles(terminal.paths).write(record)
+        Records(terminal.paths).write(record)
     return terminal
 
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.base.errors import CoreError
+from core.base.paths import StatePaths
+from core.cli import quick
+from core.cli.app import invoke
 from core.config.loading import load
-from core.domain.message import MessageState
-from core.domain.session import Definition, SessionRecord
-from core.errors import CoreError
-from core.paths import StatePaths
-from core.standing.saying import Said
-from core.store.records import RecordFiles
-from core.surfaces.cli import quick
-from core.surfaces.cli.app import invoke
-from core.system import System
+from core.delivery.saying import Said
+from core.model.message import MessageState
+from core.model.session import Definition, SessionRecord
+from core.session.system import System
+from core.store.records import Records
 
 FIRST, SECOND, BROKEN, ABSENT = "first.yaml", "second.yaml", "broken.yaml", "absent.yaml"
 WORDS_FILE = "words.txt"
@@ -126,7 +126,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(BROKEN).write_text("standingSessions: {sessions: [{name: BAD}]}\nnope: 1\n")
     paths = StatePaths(tmp_path / "state" / "the-loop")
     for name in ("scribe", "builder"):
-        RecordFiles(paths).write(SessionRecord(name, f"s-{name}", Definition(name), datetime(2026, 11, 29, tzinfo=UTC)))
+        Records(paths).write(SessionRecord(name, f"s-{name}", Definition(name), datetime(2026, 11, 29, tzinfo=UTC)))
     (paths.records / "torn.json").write_text("{")
 
 
@@ -165,7 +165,7 @@ class Saying:
 def saying(monkeypatch: pytest.MonkeyPatch) -> Saying:
     """Nothing is said: what the command line has understood is what is compared."""
     found = Saying()
-    monkeypatch.setattr("core.standing.saying.say", found)
+    monkeypatch.setattr("core.delivery.saying.say", found)
     Path(WORDS_FILE).write_text("from a file\n")
     return found
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.domain.session import Definition, SessionRecord, Status
-from core.store.files import private_folder
-from core.store.records import RecordFiles
+from core.base.files import private_folder
+from core.model.session import Definition, SessionRecord, Status
+from core.store.records import Records
 from tests.unit.surfaces.conftest import Terminal
 
 INSTANCE = "i-of-the-agent"
@@ -24,7 +24,7 @@ def inside(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
         instance_id=INSTANCE,
         status=Status.RUNNING,
     )
-    RecordFiles(terminal.paths).write(record)
+    Records(terminal.paths).write(record)
     monkeypatch.setenv("THE_LOOP_INSTANCE", INSTANCE)
     return terminal
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import CoreError
-from core.surfaces.cli import serving
-from core.surfaces.cli.app import invoke
+from core.base.errors import CoreError
+from core.cli import serving
+from core.cli.app import invoke
 
 _LOADED = """
 import sys
-import bot.channel, core.serving.assembly, core.surfaces.cli.main, core.surfaces.cli.serving, core.tmux.control
+import bot.channel, core.service.assembly, core.cli.main, core.cli.serving, core.tmux.control
 print(*sorted({"click", "core.config.schema", "fastapi", "mcp", "uvicorn", "cronsim"} & sys.modules.keys()))
 """
 

@@ -16,34 +16,33 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bot.app import Sessions, answer
 from bot.bridge import AsyncDoor
 from bot.channel import SlackChannel
+from bot.clients import Tokens
 from bot.directory import Directory
-from bot.listeners.commands import Sessions, answer
 from bot.manifest import usage_hint
 from bot.payloads import command
 from bot.settings import SlackSettings
-from bot.tokens import Tokens
-from bot.views.answers import View
-from core.clock import SystemClock
+from bot.views import View
+from core.base.clock import SystemClock
+from core.base.errors import CoreError, NotPermitted
+from core.base.files import private_folder
+from core.base.values import replace
+from core.chat.commands import Orders, orders_of
+from core.cli import quick
+from core.cli.app import HANDLERS
+from core.cli.building import add_commands
+from core.cli.reference import reference_text
+from core.cli.session import Session
 from core.commandtable import COMMANDS, GROUPS, Argument, Call, Command, in_chat
-from core.conversation.ordering import Orders, orders_of
-from core.domain.buttons import Role
-from core.domain.rights import ActorKind, Verb, permitted
-from core.domain.rows import Answer, Row
-from core.domain.session import Definition, Outcome, SessionRecord, Status
-from core.errors import CoreError, NotPermitted
-from core.ports import IncomingOrder
-from core.store.files import private_folder
-from core.store.records import RecordFiles
-from core.surfaces.cli import quick
-from core.surfaces.cli.app import HANDLERS
-from core.surfaces.cli.building import add_commands
-from core.surfaces.cli.reference import reference_text
-from core.surfaces.cli.session import Session
-from core.system import System
-from core.values import replace
-from core.wiring import build_system
+from core.model.asking import Role
+from core.model.channel import IncomingOrder
+from core.model.rows import Answer, Row
+from core.model.session import ActorKind, Definition, Outcome, SessionRecord, Status, Verb, permitted
+from core.service.wiring import build_system
+from core.session.system import System
+from core.store.records import Records
 from tests.integration.bot.served import Door
 from tests.unit.store.samples import NOON
 from tests.unit.surfaces.conftest import Terminal
@@ -100,7 +99,7 @@ def system(terminal: Terminal) -> System:
     """Give a the-loop in which `scribe` is recorded, with nothing that runs."""
     private_folder(terminal.paths.records)
     record = SessionRecord("scribe", "s-scribe", Definition("scribe"), NOON, status=Status.RUNNING)
-    RecordFiles(terminal.paths).write(record)
+    Records(terminal.paths).write(record)
     return build_system(Session(terminal.config).settings, {})
 
 
@@ -138,9 +137,9 @@ def test_a_row_is_found_on_every_surface(
 @pytest.mark.parametrize(
     ("row", "surface", "named"),
     [
-        ("'standing greet', 'Greet a session.'", "core.surfaces.cli.app", "standing greet"),
-        ("'', 'Greet a session.', chat='greet NAME'", "core.conversation.ordering", "greet"),
-        ("'', 'Greet everybody.', chat='greet'", "bot.listeners.commands", "greet"),
+        ("'standing greet', 'Greet a session.'", "core.cli.app", "standing greet"),
+        ("'', 'Greet a session.', chat='greet NAME'", "core.chat.commands", "greet"),
+        ("'', 'Greet everybody.', chat='greet'", "bot.app", "greet"),
     ],
 )
 def test_a_row_that_nothing_runs_does_not_import(row: str, surface: str, named: str) -> None:
@@ -242,5 +241,5 @@ def test_the_quick_way_waits_as_long_as_the_table_says() -> None:
 def test_the_page_is_generated_from_the_table() -> None:
     """A command that is added, removed or described anew changes the page in the same commit."""
     assert PAGE.read_text(encoding="utf-8") == reference_text(COMMANDS), (
-        "write it again: python -m core.surfaces.cli.reference > docs/commands.md"
+        "write it again: python -m core.cli.reference > docs/commands.md"
     )

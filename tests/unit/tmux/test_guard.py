@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from core.domain.pane import Paste, Receipt, Spawn
+from core.model.pane import Paste, Receipt, Spawn
 from core.tmux import guard
-from core.tmux.language import arguments, literal_format, quote, spell
+from core.tmux.transport import arguments, literal_format, quote, spell
 
 _AT = datetime(2026, 1, 2, 3, 4, 5, 900_000, tzinfo=UTC)
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.domain.pane import Receipt, Typing
-from core.domain.session import LastExit
-from core.errors import TmuxSilent
+from core.base.errors import TmuxSilent
+from core.model.pane import Receipt, Typing
+from core.model.session import LastExit
 from core.tmux.listing import read_listing
 
 _STARTED = '/usr/bin/env THE_LOOP_INSTANCE=i-a /bin/sh -c "{ a || b; }; exec'.ljust(96, "x")

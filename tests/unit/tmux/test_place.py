@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-from core.tmux.place import LONGEST, Place, place_of
-from core.tmux.server import TmuxServer
+from core.tmux.server import LONGEST, Place, TmuxServer, place_of
 
 UID = os.geteuid()
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from core.errors import ProcessesUnknown
-from core.tmux.proctable import LinuxTable
+from core.base.errors import ProcessesUnknown
+from core.tmux.handles import LinuxTable
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.errors import TmuxMissing
+from core.base.errors import TmuxMissing
 from core.tmux.transport import Reply, base_environment, check_version
 
 

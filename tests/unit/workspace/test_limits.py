@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.workspace import limits
-from bot.workspace.errors import ApiError
+from embedded.workspace import limits
+from embedded.workspace.model import ApiError
 
 
 def _plain(length: int) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.workspace.ids import decode_cursor, encode_cursor, format_ts, parse_ts
-from bot.workspace.model import Channel, Store
+from embedded.workspace.model import Channel, Store, decode_cursor, encode_cursor, format_ts, parse_ts
 
 
 @pytest.fixture

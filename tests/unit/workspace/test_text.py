@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.workspace.text import escape, rich_text, sent_to_wire, typed_to_wire, unescape
+from embedded.workspace.shapes import escape, rich_text, sent_to_wire, typed_to_wire, unescape
 
 USERS = {"alice": "U1"}
 CHANNELS = {"agents": "C1"}

@@ -1,0 +1,212 @@
+"""What one person alone is shown: rows, words -> blocks and the text that stands for them. Pure.
+
+Each function returns a Draft, which becomes a View only by what takes secrets out of every text before it is cut.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from bot.markdown import escape
+from bot.payloads import COMMAND
+from core.base.values import dataclass
+from core.commandtable import Command
+from core.model.channel import Told
+
+Row = Mapping[str, Any]
+Block = dict[str, Any]
+
+_SECTION = 2_900  #: characters of a section's text; Slack takes 3,000
+_PAYLOAD = 12_000  #: characters of all blocks as JSON; above some 13,200 Slack answers msg_blocks_too_long
+_CODE = 2_400  #: characters of a screen, before what is escaped in it
+_USUAL_MODE = "default"  #: in which whoever may is asked in the thread
+_FIELD = 200  #: characters that one value of a row may take
+
+
+@dataclass(frozen=True)
+class View:
+    """A message: `text` is what notifications and plain clients show."""
+
+    text: str
+    blocks: tuple[Block, ...]
+
+
+class Clean(Protocol):
+    """Takes secrets out of a text; CoreDoor.shown is one."""
+
+    def __call__(self, text: str, *, verbatim: bool = False) -> str:
+        """Return the text as it may be shown; `verbatim`: nothing else is changed in it."""
+        ...
+
+
+Draft = Callable[[Clean], View]
+
+
+def plain_view(text: str) -> Draft:
+    """Return a message of one plain text."""
+
+    def drawn(clean: Clean) -> View:
+        shown = escape(_cut(clean(text), _SECTION // 2))
+        return View(shown, (_section(shown),))
+
+    return drawn
+
+
+def refusal_view(what: str, member: str) -> Draft:
+    """Return what somebody gets who may not do `what`, with the id that a list would name; nothing of the sessions."""
+    known = f" Your member id is `{member}`." if member else ""
+    return plain_view(f"You are not on the list of people who may {what} here.{known}")
+
+
+def told_view(told: Told) -> Draft:
+    """Return what core tells somebody; code is shown as it is, its beginning cut where it is too long."""
+    if not told.code:
+        return plain_view(told.text)
+
+    def drawn(clean: Clean) -> View:
+        text = escape(_cut(clean(told.text), _SECTION // 2))
+        code = escape(clean(told.code, verbatim=True)[-_CODE:].replace("```", "'''"))
+        return View(text, (_section(text), _section(f"```\n{code[-_SECTION + 10 :]}\n```")))
+
+    return drawn
+
+
+def help_view(unknown: str, commands: Sequence[Command]) -> Draft:
+    """Return the commands that the caller may use; an unknown one is named."""
+
+    def drawn(clean: Clean) -> View:
+        lines = [f"`{COMMAND} {command.chat}`: {command.summary}" for command in commands]
+        lines.append("To speak to a session, reply in its thread.")
+        typed = escape(_cut(f"{COMMAND} {clean(unknown)}".replace("`", ""), _FIELD))
+        named = f"There is no command `{typed}`. " if unknown else ""
+        words = ", ".join(command.word for command in commands)
+        whole = "\n".join([f"{named}These can be used:", *lines] if named else lines)
+        return View(f"{named}Commands: {words}", (_section(whole),))
+
+    return drawn
+
+
+def status_view(rows: Sequence[Row]) -> Draft:
+    """Return one line a session."""
+    return _rows_view(rows, _status_line)
+
+
+def list_view(rows: Sequence[Row]) -> Draft:
+    """Return two lines a session."""
+    return _rows_view(rows, _list_line)
+
+
+def loops_view(rows: Sequence[Row]) -> Draft:
+    """Return how many open loops each session has."""
+    looping = [row for row in rows if row.get("loops")]
+    if not looping:
+        return plain_view("No session has an open loop.")
+    return _lines_view(looping, _loops_line, _open_loops(sum(row["loops"] for row in looping)))
+
+
+def _loops_line(row: Row) -> str:
+    name = _value(row, "name")
+    return f"*{name}*: {_open_loops(row['loops'])}; `{COMMAND} loops {name}` shows them"
+
+
+def _open_loops(count: int) -> str:
+    return "1 open loop" if count == 1 else f"{count} open loops"
+
+
+def _rows_view(rows: Sequence[Row], line: Callable[[Row], str]) -> Draft:
+    if not rows:
+        return plain_view("There are no standing sessions yet.")
+    running = sum(1 for row in rows if row.get("running") is True)
+    text = f"{running} of {len(rows)} sessions running"
+    if len(rows) == 1:
+        text = "1 session, running" if running else "1 session, not running"
+    return _lines_view(rows, line, text)
+
+
+def _lines_view(rows: Sequence[Row], line: Callable[[Row], str], text: str) -> Draft:
+    def drawn(clean: Clean) -> View:
+        lines = [line(_cleaned(row, clean)) for row in rows]
+        more = escape(clean("`the-loop standing list` shows all"))
+        return View(text, (_section(f"*{text}*"), *_sections(lines, more)))
+
+    return drawn
+
+
+def _cleaned(row: Row, clean: Clean) -> Row:
+    """Return the row with every text in it as it may be shown."""
+    return {
+        key: clean(value) if isinstance(value, str) else _cleaned(value, clean) if isinstance(value, Mapping) else value
+        for key, value in row.items()
+    }
+
+
+def _sections(lines: Sequence[str], all_shown: str) -> list[Block]:
+    """Return the lines in as many sections as they need; those beyond what one message holds are counted instead.
+
+    `all_shown` says where all of them are.
+    """
+    blocks: list[Block] = []
+    shown = 0
+    for line in lines:
+        grown = f"{blocks[-1]['text']['text']}\n{line}" if blocks else line
+        fits = bool(blocks) and len(grown) <= _SECTION
+        candidate = [*blocks[:-1], _section(grown)] if fits else [*blocks, _section(line)]
+        if len(json.dumps(candidate)) > _PAYLOAD:
+            break
+        blocks, shown = candidate, shown + 1
+    if shown < len(lines):
+        blocks.append(_section(f"… and {len(lines) - shown} more: {all_shown}"))
+    return blocks
+
+
+def _status_line(row: Row) -> str:
+    mark = "●" if row.get("running") is True else "○"
+    queued = row.get("queued")
+    parts = [f"{mark} *{_value(row, 'name')}* {_state(row)}"]
+    if (mode := _value(row, "permissionMode")) and mode != _USUAL_MODE:
+        parts.append(f"in {mode} mode")
+    if row.get("hooks") == "silent":
+        parts.append("hooks-silent")
+    if isinstance(queued, int) and queued > 0:
+        parts.append(f"{queued} queued")
+    return ", ".join(parts)
+
+
+def _state(row: Row) -> str:
+    """Return why a session does not run, else what it does."""
+    if _value(row, "phase") == "deleting":
+        return "deleting"
+    hold = row.get("hold")
+    kind = hold.get("kind") if isinstance(hold, Mapping) else hold
+    if isinstance(kind, str) and kind:
+        reason = _value(hold, "reason") if isinstance(hold, Mapping) else ""
+        return f"{escape(kind)} ({reason})" if reason else escape(kind)
+    if row.get("running") is True:
+        return _value(row, "activity") or "running"
+    live = _value(row, "live")
+    return live if live in ("unknown", "foreign", "dead") else _value(row, "status") or "not running"
+
+
+def _list_line(row: Row) -> str:
+    details = (
+        ("harness", "harness"),
+        ("in", "cwd"),
+        ("outcome", "outcome"),
+        ("because", "detail"),
+    )
+    named = [f"{label} {_value(row, key)}" for label, key in details if _value(row, key)]
+    description = _value(row, "description")
+    return "\n".join([_status_line(row), f"      {', '.join(named)}" + (f" ({description})" if description else "")])
+
+
+def _value(row: Row, key: str) -> str:
+    value = row.get(key)
+    return escape(_cut(" ".join(value.split()), _FIELD)) if isinstance(value, str) else ""
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _section(text: str) -> Block:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text}}

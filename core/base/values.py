@@ -1,0 +1,185 @@
+"""Frozen value classes that cost a starting process next to nothing.
+
+To a type checker these names are the standard library's. When the program runs they do the same as far as the product
+uses them: a frozen class with equality, hash and repr by its fields, with defaults and default factories. The standard
+ones would take a third of the time of a command that only reads: 10 ms for `dataclasses` itself, which imports
+`inspect`, and half a millisecond for each class, whose methods it compiles (docs/adr/0004).
+`dataclasses.replace` and `dataclasses.fields` take instances of these classes too. One thing is left out: a class that
+inherits fields.
+
+Something that is made at its first use, so that a command imports what it uses and nothing else.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+__all__ = ["dataclass", "field", "field_names", "replace"]
+
+_T = TypeVar("_T")
+
+
+class _Field:
+    """What a class says of a field: a default, or what makes one for each instance; whether two values differ by it."""
+
+    def __init__(self, default: Any, make: Callable[[], Any] | None, *, compare: bool) -> None:
+        self.default = default
+        self.make = make
+        self.compare = compare
+
+
+_NONE = object()  #: no default
+
+
+class _StandardFields:
+    """What `dataclasses` looks for in a class; made at its first look, since that imports it."""
+
+    def __init__(
+        self, defaults: dict[str, Any], factories: dict[str, Callable[[], Any]], compared: tuple[str, ...]
+    ) -> None:
+        self._defaults = defaults
+        self._factories = factories
+        self._compared = compared
+
+    def __get__(self, instance: object, owner: type) -> dict[str, Any]:
+        from dataclasses import field, make_dataclass
+
+        compared = self._compared
+        given: dict[str, Any] = {name: field(compare=name in compared) for name in owner.__annotations__}
+        for name, value in self._defaults.items():
+            given[name] = field(default=value, compare=name in compared)
+        for name, make in self._factories.items():
+            given[name] = field(default_factory=make, compare=name in compared)
+        described = [(name, kind, given[name]) for name, kind in owner.__annotations__.items()]
+        found: dict[str, Any] = make_dataclass("Described", described).__dataclass_fields__  # type: ignore[attr-defined]
+        owner.__dataclass_fields__ = found  # type: ignore[attr-defined]
+        return found
+
+
+def field_names(value: object) -> tuple[str, ...]:
+    """Return the names of the class's fields, in their order."""
+    return value.__match_args__  # type: ignore[attr-defined, no-any-return]
+
+
+def _refuse(self: object, name: str, *_: object) -> None:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"cannot change field {name!r} of {type(self).__name__}")
+
+
+def _fields(value: object) -> tuple[Any, ...]:
+    return tuple([value.__dict__[name] for name in value.__compared__])  # type: ignore[attr-defined]
+
+
+def _equal(self: object, other: object) -> bool:
+    return _fields(self) == _fields(other) if type(other) is type(self) else NotImplemented
+
+
+def _hash(self: object) -> int:
+    return hash(_fields(self))
+
+
+def _repr(self: object) -> str:
+    shown = ", ".join(f"{name}={self.__dict__[name]!r}" for name in field_names(self))
+    return f"{type(self).__qualname__}({shown})"
+
+
+def _misfit(made: object, given: tuple[Any, ...], named: dict[str, Any]) -> TypeError:
+    names = field_names(made)
+    wrong = [name for name in named if name not in names]
+    twice = [name for name in names[: len(given)] if name in named]
+    missing = [name for name in names if name not in made.__dict__]
+    more = len(given) - len(names)
+    return TypeError(f"{type(made).__name__}: {missing=} {twice=} {wrong=}" + (f" {more=}" if more > 0 else ""))
+
+
+def _initializer(names: tuple[str, ...], defaults: dict[str, Any], factories: dict[str, Callable[[], Any]]) -> Any:
+    expected = frozenset(names)
+
+    def __init__(self: object, *given: Any, **named: Any) -> None:
+        values = self.__dict__
+        values.update(defaults)
+        values.update(named)
+        if given:
+            values.update(zip(names, given, strict=False))
+            if len(given) > len(names) or not named.keys().isdisjoint(names[: len(given)]):
+                raise _misfit(self, given, named)
+        for name, make in factories.items():
+            if name not in values:
+                values[name] = make()
+        if values.keys() != expected:
+            raise _misfit(self, given, named)
+
+    return __init__
+
+
+def _prepared(cls: type[_T]) -> type[_T]:
+    names = tuple(cls.__annotations__)
+    defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
+    said = {name: value for name, value in defaults.items() if type(value) is _Field}
+    factories = {name: value.make for name, value in said.items() if value.make is not None}
+    for name, value in said.items():
+        if value.default is _NONE:
+            delattr(cls, name)
+            del defaults[name]
+        else:
+            setattr(cls, name, value.default)
+            defaults[name] = value.default
+    compared = tuple(name for name in names if name not in said or said[name].compare)
+    shape: dict[str, Any] = {
+        "__match_args__": names,
+        "__compared__": compared,
+        "__dataclass_fields__": _StandardFields(defaults, factories, compared),
+        "__init__": _initializer(names, defaults, factories),
+        "__eq__": _equal,
+        "__hash__": _hash,
+        "__repr__": _repr,
+        "__setattr__": _refuse,
+        "__delattr__": _refuse,
+    }
+    for name, value in shape.items():
+        setattr(cls, name, value)
+    return cls
+
+
+def _dataclass(*, frozen: bool) -> Callable[[type[_T]], type[_T]]:
+    """Return the decorator. Raises TypeError for a class that shall not be frozen: values are."""
+    if not frozen:
+        raise TypeError("only frozen classes are made here; use the standard library's for others")
+    return _prepared
+
+
+def _field(*, default: Any = _NONE, default_factory: Callable[[], Any] | None = None, compare: bool = True) -> Any:
+    """Return what a class says of a field: its default, or what makes one; whether equality and hash go by it."""
+    return _Field(default, default_factory, compare=compare)
+
+
+def _replace(value: _T, /, **changes: Any) -> _T:
+    """Return the value with other fields. Raises TypeError for a name that is no field."""
+    return type(value)(**{**value.__dict__, **changes})
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass, field, replace
+else:
+    dataclass, field, replace = _dataclass, _field, _replace
+
+
+def deferred(make: Callable[[], _T]) -> _T:
+    """Return what stands for the thing that `make` makes, once, at the first look at one of its attributes."""
+    return cast(_T, _Deferred(make))
+
+
+class _Deferred:
+    """Safe for several threads: the first one makes the thing, the others wait for it."""
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make = make
+        self._making = threading.Lock()
+        self._made: object = None
+
+    def __getattr__(self, name: str) -> Any:
+        with self._making:
+            if self._made is None:
+                self._made = self._make()
+        return getattr(self._made, name)

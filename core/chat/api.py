@@ -1,0 +1,175 @@
+"""What a channel may ask of core, from any of its threads."""
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from core.base.errors import Refused, StoreBroken
+from core.base.redaction import redactor_of
+from core.chat.backfill import CatchingUp, threads
+from core.chat.backfill import swept as note_swept
+from core.chat.commands import Orders
+from core.chat.inbound import Changes, Inbound, tell_refused
+from core.chat.presses import Presses
+from core.config.settings import secret_variables
+from core.lifecycle.look import list_standing
+from core.model.channel import (
+    BoundThread,
+    IncomingChange,
+    IncomingOrder,
+    IncomingPress,
+    IncomingReply,
+    Swept,
+    Told,
+    Verdict,
+)
+from core.model.message import Fetch, Fetched
+from core.process.presence import Connections
+from core.session.commands import exact_for
+from core.session.launching import fetched, keep_file
+from core.session.system import System
+
+_LOG = logging.getLogger(__name__)
+_ATTEMPTS = 5
+
+
+class Door:
+    """The CoreDoor of the service."""
+
+    def __init__(
+        self,
+        system: System,
+        connections: Connections,
+        inbound: Inbound,
+        changes: Changes,
+        committed: Callable[[], None],
+        presses: Presses,
+        orders: Orders,
+        catching_up: CatchingUp,
+        at_once: Callable[[Collection[str]], None],
+    ) -> None:
+        """`committed` is called once something else is new in the inbox.
+
+        `at_once` takes the next step of the sessions with these uids.
+        """
+        self._system = system
+        self._up_as = ""  #: how the connection stood when it was up last
+        self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
+        self._changes = changes
+        self._presses = presses
+        self._orders = orders
+        self._catching_up = catching_up
+        self._connections = connections
+        self._inbound = inbound
+        self._committed = committed
+        self._at_once = at_once
+
+    def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict | None, ...]], None]) -> None:
+        """See CoreDoor. The disk comes last: a power cut ends the terminal, too."""
+        found = self._inbound.take(replies)
+        taken(found.verdicts)
+        try:
+            found.tell()
+            self._deliver(found.uids)
+        finally:
+            self.sync()
+
+    def sync(self) -> None:
+        """See CoreDoor."""
+        self._system.database.sync()
+
+    def _deliver(self, uids: Collection[str]) -> None:
+        try:
+            self._at_once(uids)
+        except StoreBroken as error:
+            _LOG.warning("a reply is not delivered at once", extra={"reason": str(error)})
+            self._committed()
+
+    def heard(self, channel_kind: str, mark: str, until: datetime, *, durable: bool) -> bool:
+        """See CoreDoor."""
+        now = self._system.clock.now()
+        return self._system.database.heard(channel_kind, mark, now, until, durable=durable)
+
+    def unheard(self, channel_kind: str, mark: str) -> None:
+        """See CoreDoor."""
+        self._system.database.unheard(channel_kind, mark)
+
+    def change(self, changes: Sequence[IncomingChange]) -> None:
+        """Apply edits and deletions; one that delivery was faster than is judged by how it stands then."""
+        late: tuple[IncomingReply, ...] = ()
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                late = self._changes.apply(changes)
+                break
+            except Refused as error:
+                if attempt == _ATTEMPTS:
+                    raise StoreBroken(f"an edit cannot be applied: {error}", "it is tried again") from error
+        self._committed()
+        verdicts: list[Verdict | None] = []
+        if late:
+            self.receive(late, verdicts.extend)
+        if None in verdicts:
+            raise StoreBroken("an edit cannot be taken: its session's record cannot be read", "it is tried again")
+
+    def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
+        """Return the bound threads, the session's first that was spoken with last: a sweep begins.
+
+        Raises StoreBroken.
+        """
+        self._catching_up.looking(channel_kind)
+        return threads(self._system, channel_kind, team)
+
+    def behind(self, channel_kind: str) -> None:
+        """Hold back what comes from now on until the sweep of its thread is over."""
+        self._catching_up.behind(channel_kind)
+
+    def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
+        """Move the thread's cursor, and tell in the thread what was caught up. Raises StoreBroken."""
+        note_swept(self._system, channel_kind, team, swept)
+        self._catching_up.swept(channel_kind, swept.channel, swept.thread)
+        self._committed()
+
+    def to_fetch(self, channel_kind: str) -> tuple[Fetch, ...]:
+        """Return the messages that wait for their files. Raises StoreBroken."""
+        return self._system.inbox.to_fetch(channel_kind)
+
+    def keep_file(self, message_id: str, position: int, name: str, data: bytes) -> str:
+        """Write a file into the session's folder, and return its path. Raises StoreBroken."""
+        return keep_file(self._system, message_id, position, name, data)
+
+    def fetched(self, message_id: str, files: Sequence[Fetched]) -> None:
+        """Let the message go on, its text naming the files. Raises StoreBroken."""
+        fetched(self._system, message_id, files)
+        self._committed()
+
+    def rows(self, author: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the rows of the sessions that the author may steer, without secrets: they are shown in a chat."""
+        rows = (row for row in list_standing(self._system) if self._orders.may_see(row.name, author))
+        return tuple(self._redactor.redact_all(row.to_json()) for row in rows)
+
+    def press(self, press: IncomingPress) -> Told:
+        """Do what a button is for. Raises CoreError."""
+        return self._presses.press(press)
+
+    def order(self, order: IncomingOrder) -> Told:
+        """Do what a command says. Raises CoreError."""
+        return self._orders.order(order)
+
+    def refuse(
+        self, channel_kind: str, author: str, what: str, *, name: str = "", press: IncomingPress | None = None
+    ) -> None:
+        """Tell an audit of somebody who may not."""
+        tell_refused(self._system, channel_kind, author, what, name=name, press=press)
+
+    def shown(self, text: str, *, verbatim: bool = False) -> str:
+        """Return a text as it may be shown: commands exact, then secrets taken out, those of a path among them."""
+        return self._redactor.redact(text if verbatim else exact_for(self._system, text))
+
+    def connected(self, channel_kind: str, up: bool, detail: str) -> None:
+        """Keep how the connection stands, and tell when it changed, or is up otherwise: with somebody beside us."""
+        changed = self._connections.set(channel_kind, up, detail)
+        other, self._up_as = up and detail != self._up_as, detail if up else self._up_as
+        if changed or other:
+            event = "channel.connected" if up else "channel.disconnected"
+            self._system.events.emit(event, level="info" if up else "warning", channel=channel_kind, detail=detail)

@@ -1,0 +1,147 @@
+"""What people say to the-loop itself in a chat, rather than to a session: looks and verbs, by their rights.
+
+What somebody in a chat sees of a session's terminal, alone.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, assert_never
+
+from core.base.errors import InvalidValue, NotPermitted, UnknownSession
+from core.base.names import check_name
+from core.base.redaction import Redactor, redactor_of
+from core.chat.inbound import tell_refused
+from core.commandtable import COMMANDS, Call, Command, check_bound, in_chat
+from core.config.settings import secret_variables
+from core.delivery.saying import Said
+from core.lifecycle.look import Screen
+from core.loops.transitions import summary
+from core.loops.verbs import LoopAnswer, line_of
+from core.model.asking import Role
+from core.model.channel import IncomingOrder, Told
+from core.model.posts import NewPost, OutboundKind
+from core.model.rows import Answer
+from core.model.session import Outcome
+from core.session.sessions import definition_of, may_steer
+from core.session.system import System
+
+if TYPE_CHECKING:
+    from core.commandtable import Result
+
+
+LINES = 40  #: of the end of a terminal
+
+
+def screen_told(shown: Screen, redactor: Redactor, name: str) -> Told:
+    """Return what a terminal shows, without secrets."""
+    lines = redactor.redact(shown.text).rstrip().splitlines()
+    head = f"{name} has ended; this was kept of its terminal:" if shown.ended else f"{name}:"
+    return Told(head, "\n".join(line.rstrip() for line in lines) or "(nothing)")
+
+
+Holds = Callable[[str, Role], bool]
+_LOOPS = 20  #: that are shown; those that have ended stand last
+
+#: What was done to a session that all in its thread should know.
+_SHARED = {
+    Outcome.PAUSED: "was paused",
+    Outcome.UNPAUSED: "was resumed",
+    Outcome.INTERRUPTED: "was interrupted",
+}
+
+
+def orders_of(table: Iterable[Command]) -> Mapping[str, Command]:
+    """Return the commands that can name a session in a chat, by their verbs. Raises NoHandler for one without a run."""
+    found = {verb: command for verb, command in in_chat(table).items() if command.names}
+    check_bound(found, (verb for verb, command in found.items() if command.run is not None))
+    return found
+
+
+_ORDERS = orders_of(COMMANDS)
+
+
+class Orders:
+    """The commands of one channel. `holds` tells who has which role now."""
+
+    def __init__(self, system: System, holds: Holds, commands: Mapping[str, Command] = _ORDERS) -> None:
+        self._system = system
+        self._holds = holds
+        self._commands = commands
+        self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
+
+    def order(self, order: IncomingOrder) -> Told:
+        """Do what is said, and return what its author gets to see. Raises CoreError."""
+        name, actor = check_name(order.name), f"{order.channel_kind}:{order.author}"
+        command = self._commands.get(order.verb)
+        if command is None or command.run is None:
+            raise InvalidValue(f"{order.verb!r} is no verb", f"one of {', '.join(self._commands)}")
+        self._check(order, command.role, name)
+        call = Call(self._system, actor, order.author_name)
+        text = {"text": order.text} if command.takes_text else {}
+        return self._answered(order, name, command.run(call, name, **text))
+
+    def _answered(self, order: IncomingOrder, name: str, result: "Result") -> Told:
+        match result:
+            case Answer():
+                return self._shared(order, result)
+            case LoopAnswer():
+                return self._loops(result, name)
+            case Said():
+                return Told("; ".join(result.messages))
+            case Screen():
+                return screen_told(result, self._redactor, name)
+            case _:
+                assert_never(result)
+
+    def may_see(self, name: str, author: str) -> bool:
+        """Return whether a member is shown anything of the session: whoever may steer it is."""
+        return may_steer(self._system, lambda one: self._holds(one, Role.MEMBER), name, author)
+
+    def _shared(self, order: IncomingOrder, answer: Answer) -> Told:
+        """Return the answer, which its author alone sees; what all should know stands in the session's thread."""
+        [row] = answer.sessions
+        bound = self._system.bindings.of_session(row.uid, order.channel_kind) if row.uid else None
+        what, actor = _SHARED.get(row.outcome) if row.outcome else None, f"{order.channel_kind}:{order.author}"
+        by = row.hold.by if row.outcome is Outcome.PAUSED and row.hold else actor
+        if what is not None and bound is not None and by == actor:
+            at = row.hold.at if row.outcome is Outcome.PAUSED and row.hold else self._system.clock.now()
+            moment = int(at.timestamp() * 1_000_000)
+            note = NewPost(
+                id=f"p-{order.verb}-{bound.uid}-{moment}",
+                key=f"{order.verb}:{bound.uid}:{moment}",
+                kind=OutboundKind.NOTE,
+                uid=bound.uid,
+                name=row.name,
+                channel_kind=order.channel_kind,
+                text=f"`{row.name}` {what} by {order.author_name}.",
+            )
+            self._system.outbox.add([note])
+            self._system.poke()
+        return _told(answer)
+
+    def _loops(self, answer: LoopAnswer, name: str) -> Told:
+        now = self._system.clock.now()
+        lines = [f"{line_of(loop, now)}\n    {summary(loop)}" for loop in answer.loops[:_LOOPS]]
+        return Told(f"{name}: {answer.said}", self._redactor.redact("\n".join(lines)))
+
+    def _check(self, order: IncomingOrder, role: Role, name: str) -> None:
+        """Raise NotPermitted without the right: the session's own list counts, too.
+
+        A name that no session has is UnknownSession to whoever has the right, and a record that nobody can read is
+        RecordUnreadable: neither is a refusal that an audit counts.
+        """
+        if self._holds(order.author, role):
+            known = definition_of(self._system.settings, self._system.records, name)
+            if known.unreadable is not None and not known.declared:
+                raise known.unreadable
+        if may_steer(self._system, lambda author: self._holds(author, role), name, order.author):
+            return
+        tell_refused(self._system, order.channel_kind, order.author, order.verb, name=name)
+        if role is Role.MEMBER:
+            raise UnknownSession(name)  # whoever may not speak to it need not learn that it is there
+        raise NotPermitted(f"you may not {order.verb} {name}", "ask one of channels.slack.operators")
+
+
+def _told(answer: Answer) -> Told:
+    [row] = answer.sessions
+    outcome = row.outcome.value if row.outcome else "done"
+    return Told(f"{row.name}: {outcome}" + (f": {row.detail}" if row.detail else ""))

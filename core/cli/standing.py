@@ -1,0 +1,331 @@
+"""`the-loop standing create|stop` and `loop create`: what the command line makes of its words before a row runs.
+
+`the-loop standing list|get|attach|logs`: what sessions are, and what they show.
+
+`the-loop standing say|queue|cancel|confirm`: a session's messages.
+
+`the-loop post`, `ask` and `mcp`: what an agent says in its own thread besides its answers, and its tools.
+
+`the-loop events`.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from core.base.errors import InvalidValue, Refused
+from core.base.paths import absolute_path
+from core.cli.printing import EXIT_OK, print_json, print_line, print_logs, print_queue, print_row, warn
+from core.cli.quick import named_actor, show_said
+from core.cli.running import run, show
+from core.cli.session import Session, message_of, text_or_input
+from core.model.reasons import code_of
+from core.session.system import System
+
+if TYPE_CHECKING:
+    from core.model.message import InboxRow
+
+
+def create(
+    session: Session,
+    name: str,
+    harness: str,
+    cwd: str,
+    prompt: str | None,
+    prompt_file: str | None,
+    description: str,
+    harness_args: tuple[str, ...],
+    slack: bool,
+    slack_channel: str,
+    no_auto_start: bool,
+    restart: str,
+    no_start: bool,
+) -> int:
+    """Run `the-loop standing create`."""
+    from core.lifecycle.create import create_standing
+    from core.model.session import Definition, Restart, SlackBinding
+
+    actor = session.acting(session.system)
+    definition = Definition(
+        name=name,
+        description=description,
+        harness=harness,
+        harness_args=harness_args or None,
+        cwd=_absolute(cwd),
+        prompt=prompt,
+        prompt_file=_absolute(prompt_file) if prompt_file else None,
+        auto_start=not no_auto_start,
+        restart=Restart(restart),
+        slack=SlackBinding(slack, slack_channel),
+    )
+    return show(session, create_standing(session.system, definition, actor, start=not no_start), name)
+
+
+def _absolute(path: str) -> str:
+    return str(absolute_path(Path(path))) if path else ""
+
+
+def stop(session: Session, **given: Any) -> int:
+    """Run `the-loop standing stop`, even where the configuration is not valid."""
+    from core.service.wiring import build_rescue_system
+
+    return run(session, system=build_rescue_system(session.config, session.environ, warn), **given)
+
+
+def create_loop(session: Session, instruction: str, **given: Any) -> int:
+    """Run `the-loop loop create`, the instruction from standard input where it is `-`."""
+    return run(session, instruction=text_or_input(instruction), **given)
+
+
+def list_all(session: Session) -> int:
+    """Run `the-loop standing list`."""
+    from core.cli.quick import show_list
+
+    session.acting(session.system)
+    return show_list(session.system, as_json=session.json)
+
+
+def get(session: Session, name: str) -> int:
+    """Run `the-loop standing get`."""
+    from core.lifecycle.look import get_standing
+
+    session.acting(session.system)
+    row = get_standing(session.system, name).to_json()
+    if session.json:
+        print_json(row)
+    else:
+        print_row(row)
+    return EXIT_OK
+
+
+class NoTerminal(Refused):
+    """`attach` is run where there is no terminal to show a session in."""
+
+    code = "no_terminal"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name}: standard input or output is not a terminal, so it cannot be attached to",
+            f"run it in a terminal, or look at `the-loop standing screen {name}`",
+        )
+
+
+class UnknownTerminal(Refused):
+    """tmux would not show a session in a terminal of this kind."""
+
+    code = "unknown_terminal"
+
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(
+            f"{name}: tmux cannot draw in a terminal of this kind, TERM={kind or '(not set)'}: this machine has no "
+            "description of it, or it cannot clear its screen",
+            f"name another kind: `TERM=xterm-256color the-loop standing attach {name}`",
+        )
+
+
+def _can_draw(kind: str) -> bool:
+    """Return whether terminals of that kind are known here and can do what tmux needs at least."""
+    import curses
+
+    try:
+        curses.setupterm(kind, sys.stdout.fileno())
+    except curses.error:
+        return False
+    return all(curses.tigetstr(capability) for capability in ("clear", "cup"))
+
+
+def attach(session: Session, name: str, write: bool) -> int:
+    """Run `the-loop standing attach`."""
+    from core.lifecycle.look import attach_command
+
+    session.acting(session.system)
+    argv = attach_command(session.system, name, write=write)
+    if session.json:
+        print_json({"name": name, "command": list(argv)})
+        return EXIT_OK
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        raise NoTerminal(name)
+    if not _can_draw(os.environ.get("TERM", "")):
+        raise UnknownTerminal(name, os.environ.get("TERM", ""))
+    environment = {key: value for key, value in os.environ.items() if key != "TMUX"}
+    os.execvpe(argv[0], list(argv), environment)
+
+
+def logs(session: Session, name: str, lines: int) -> int:
+    """Run `the-loop standing logs`."""
+    from core.lifecycle.look import logs_of
+
+    session.acting(session.system)
+    answer = logs_of(session.system, name, lines).to_json()
+    if session.json:
+        print_json(answer)
+    else:
+        print_logs(answer)
+    return EXIT_OK
+
+
+def say(
+    session: Session,
+    name: str,
+    source: str | None,
+    text: str | None,
+    file: Path | None,
+    actor: str | None,
+    raw: bool,
+    wait: float,
+    no_wait: bool,
+) -> int:
+    """Run `the-loop standing say`."""
+    from core.delivery.saying import say as say_standing
+
+    message = message_of(source, text, file)
+    speaker = session.acting(session.system)
+    said = say_standing(
+        session.system,
+        name,
+        message,
+        actor=_speaker(session, speaker, actor),
+        raw=raw,
+        wait=0.0 if no_wait else wait,
+    )
+    return show_said(said, as_json=session.json)
+
+
+def _speaker(session: Session, speaker: str, actor: str | None) -> str:
+    """Return who says it: `actor` where one is given, which no agent may. Raises InvalidValue."""
+    if actor is None:
+        return speaker
+    if session.agent is not None:
+        raise InvalidValue("an agent speaks in its own name", "leave --actor out")
+    return named_actor(actor)
+
+
+def queue(session: Session, name: str, text: bool) -> int:
+    """Run `the-loop standing queue`."""
+    from core.delivery.saying import queue_of
+
+    session.acting(session.system)
+    answer = queue_of(session.system, name).to_json(text=text)
+    if session.json:
+        print_json(answer)
+    else:
+        print_queue(answer)
+    return EXIT_OK
+
+
+def cancel(session: Session, message_id: str) -> int:
+    """Run `the-loop standing cancel`."""
+    from core.delivery.saying import cancel_message
+
+    actor = session.acting(session.system)
+    row = cancel_message(session.system, message_id, actor)
+    return _report_message(session, row, row.detail)
+
+
+def confirm(session: Session, message_id: str) -> int:
+    """Run `the-loop standing confirm`."""
+    from core.delivery.saying import confirm_message
+
+    actor = session.acting(session.system)
+    row = confirm_message(session.system, message_id, actor)
+    return _report_message(session, row, "confirmed")
+
+
+def _report_message(session: Session, row: "InboxRow", done: str) -> int:
+    message = row.message
+    if session.json:
+        told = {"state": row.state.value, "reason": code_of(row.because), "detail": row.detail}
+        print_json({"id": message.id, "name": message.name, **told})
+    else:
+        print_line(f"{message.name}: {message.id} is {done}")
+    return EXIT_OK
+
+
+def post(session: Session, name: str, text: str, file: Path | None) -> int:
+    """Run `the-loop post`."""
+    from core.chat.speaking import post as post_in_thread
+    from core.chat.speaking import redaction_told, speaker
+
+    actor = session.acting(session.system)
+    record = speaker(session.system, session.agent, name)
+    content, files, agent = text_or_input(text), [file] if file else [], session.agent is not None
+    said = post_in_thread(session.system, record, actor, content, files, agent=agent)
+    redaction = redaction_told(said.redacted)
+    if session.json:
+        print_json({"name": record.name, "postId": said.post_id, **redaction})
+    else:
+        print_line("; ".join([f"{record.name}: posted ({said.post_id})", *([redaction["said"]] if redaction else [])]))
+    return EXIT_OK
+
+
+def ask(session: Session, name: str, question: str, options: tuple[str, ...], wait: float | None) -> int:
+    """Run `the-loop ask`."""
+    from core.chat.speaking import ask as ask_in_thread
+    from core.chat.speaking import speaker
+
+    session.acting(session.system)
+    record = speaker(session.system, session.agent, name)
+    answer = ask_in_thread(session.system, record, question, options, wait)
+    if session.json:
+        print_json({"name": record.name, **answer})
+    else:
+        print_line(answer["answer"])
+    return EXIT_OK
+
+
+def mcp(session: Session, token_file: str | None) -> int:
+    """Run `the-loop mcp`."""
+    from core.clients import toolbridge
+
+    if not token_file:
+        raise InvalidValue("no session's token is named", "run it inside a session, or give --token-file")
+    return toolbridge.main([token_file])
+
+
+_LEAD = ("ts", "event", "level", "name", "actor", "reason", "detail")
+
+
+def events(session: Session, name: str | None, last: int | None, follow: bool) -> int:
+    """Run `the-loop events`."""
+    session.acting(session.system)
+    if name is not None:
+        _check_known(session.system, name)
+    for event in _chosen(session.system.events.read(follow=follow), name, last, follow):
+        print_line(json.dumps(event, ensure_ascii=False) if session.json else _line(event))
+        if follow:
+            sys.stdout.flush()  # a pipe would keep it until it is full
+    return EXIT_OK
+
+
+def _check_known(system: System, name: str) -> None:
+    """Raise UnknownSession for a name that no session has and no event names, InvalidValue for what is no name."""
+    from core.base.errors import UnknownSession
+    from core.session.sessions import definition_of
+
+    try:
+        definition_of(system.settings, system.records, name)
+    except UnknownSession:
+        if not any(event.get("name") == name for event in system.events.read()):
+            raise
+
+
+def _chosen(
+    events: Iterable[Mapping[str, Any]], name: str | None, last: int | None, follow: bool
+) -> Iterable[Mapping[str, Any]]:
+    if last is not None and follow:
+        raise click.UsageError("--last and --follow do not go together: --follow begins with all that is kept")
+    ours = (event for event in events if name is None or event.get("name") == name)
+    return ours if last is None else list(ours)[-last:]
+
+
+def _line(event: Mapping[str, Any]) -> str:
+    """Return the event in one line: what agents and their programs have put into it adds none of its own."""
+    lead = (str(event[key]) for key in _LEAD if event.get(key) is not None)
+    rest = (f"{key}={value}" for key, value in event.items() if key not in (*_LEAD, "ref", "text"))
+    return "  ".join(" ".join(part.split()) for part in chain(lead, rest))

@@ -1,1 +1,0 @@
-"""Between a chat's threads and sessions: replies, edits, orders and presses in; posts, reactions and status out."""

@@ -1,0 +1,284 @@
+"""Which messages a turn has taken, by the harness's own records: hook reports and the conversation's transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from core.base.values import replace
+from core.model.delivering import by_argument
+from core.model.framing import is_pasted, takes
+from core.model.gate import HoldState, hold_state
+from core.model.harness import (
+    HarnessEvent,
+    PromptReported,
+    TextQueued,
+    TextReturned,
+    TextTaken,
+    ToolStarted,
+    TurnEnded,
+    TurnFailed,
+)
+from core.model.message import IN_FLIGHT, MESSAGES, TRANSITIONS, WAITING, InboxRow, Kind, MessageState
+from core.model.observing import follow, is_of_running_turn, shown_by, without_queue
+from core.model.reasons import Because, Reason, Remedy
+from core.model.session import SessionRecord
+from core.model.texts import text
+from core.session.launching import context_of
+from core.session.notes import note_for
+from core.session.sessions import activity_of, resolve_record
+from core.session.system import System
+
+if TYPE_CHECKING:
+    from core.model.harness import Transcript
+
+
+_OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
+_ROUNDED = timedelta(milliseconds=10)  #: a harness tells the moment in whole milliseconds
+_LOOK_BACK = 50  #: attempted rows that a record may still prove, those settled as unknown and accepted among them
+
+
+def settle_by(
+    system: System, record: SessionRecord, events: Iterable[HarnessEvent], at: datetime | None = None
+) -> tuple[InboxRow, ...]:
+    """Move on every row of the session that one of the events concerns, and return those that moved.
+
+    A row is confirmed by the conversation's own record of its text, or by two reports of one turn: that it received the
+    text, and that it works or has ended. A text that is only reported, or stands in the harness's own queue, makes its
+    row accepted. One event may concern several, since harnesses join what was queued. `at`: when the events were
+    reported, None for what the conversation holds. Part of the open transaction, before the activity follows.
+    """
+    moved: list[InboxRow] = []
+    for event in events:
+        match event:
+            case PromptReported(internal=False, prompt=prompt, turn=turn, pasted=pasted):
+                activity = activity_of(system, record)
+                queued = activity is not None and is_of_running_turn(activity, turn)
+                moved += _accepted(system, record, prompt, at, at if queued else None, pasted)
+            case TextQueued(prompt=prompt, at=since, pasted=pasted):
+                moved += _accepted(system, record, prompt, since, since or system.clock.now(), pasted)
+            case TextTaken(internal=False, prompt=prompt, pasted=pasted):
+                moved += _confirmed(system, _holding(system, record.uid, prompt), pasted)
+            case ToolStarted(turn=turn) | TurnEnded(turn=turn) | TurnFailed(turn=turn) if turn:
+                moved += _confirmed(system, _reported_in(system, record, turn))
+            case TextReturned(prompt=prompt, at=since):
+                moved += _returned(system, record, prompt, since)
+    return tuple(moved)
+
+
+def _holding(system: System, uid: str, prompt: str) -> Iterator[InboxRow]:
+    return (row for row in candidates(system, uid) if takes(prompt, row.message))
+
+
+def _accepted(
+    system: System,
+    record: SessionRecord,
+    prompt: str,
+    at: datetime | None,
+    queued_at: datetime | None,
+    pasted: tuple[str, ...] = (),
+) -> list[InboxRow]:
+    """Note that the harness has the text; `queued_at`: since when its own queue is known to hold it."""
+    moved: list[InboxRow] = []
+    for row in _holding(system, record.uid, prompt):
+        if _before_attempt(at, row) or MessageState.ACCEPTED not in TRANSITIONS[row.state]:
+            continue
+        if row.state is MessageState.ACCEPTED and (row.queued_at is not None or queued_at is None):
+            continue  # that much is known
+        again = at if row.queued_at is not None else None  # it came back once: what is told of that is past by now
+        why = _told_as(row, pasted)
+        after = system.inbox.advance(row, MessageState.ACCEPTED, why, queued_at=queued_at or again)
+        moved += [after] if queued_at is not None else []  # a receipt alone is not told of: more is known in a moment
+        _touch(system, row)
+    return moved
+
+
+def _told_as(row: InboxRow, pasted: tuple[str, ...]) -> Because | None:
+    """Return what is to be said of a text that its model gets, or gets soon, as pasted; None for all others."""
+    pasted_now = row.reason is Reason.AS_PASTED or is_pasted(pasted, row.message)
+    return Because(Reason.AS_PASTED) if pasted_now else None
+
+
+def _confirmed(system: System, rows: Iterable[InboxRow], pasted: tuple[str, ...] = ()) -> list[InboxRow]:
+    moved: list[InboxRow] = []
+    for row in rows:
+        if MessageState.CONFIRMED in TRANSITIONS[row.state]:
+            moved.append(system.inbox.advance(row, MessageState.CONFIRMED, _told_as(row, pasted)))
+            _touch(system, row)
+    return moved
+
+
+def _touch(system: System, row: InboxRow) -> None:
+    if row.message.kind in MESSAGES:
+        system.activities.touch_message(row.message.uid, system.clock.now())
+
+
+def _reported_in(system: System, record: SessionRecord, turn: str) -> Iterator[InboxRow]:
+    """Yield what the harness reported to have received as the running turn began, where that is the turn's id."""
+    activity = activity_of(system, record)
+    if activity is None or activity.turn != turn or activity.turn_started_at is None:
+        return
+    for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED}):
+        since_then = row.updated_at >= activity.turn_started_at - _ROUNDED
+        if row.queued_at is None and row.instance == record.instance_id and since_then:
+            yield row
+
+
+def _returned(system: System, record: SessionRecord, prompt: str, at: datetime | None) -> list[InboxRow]:
+    """See to what the harness's own queue gave back: under a pause it waits in ours, else a person has it."""
+    paused = hold_state(system.records.read(record.name)) is HoldState.PAUSED
+    moved: list[InboxRow] = []
+    for row in _holding(system, record.uid, prompt):
+        if row.state is not MessageState.ACCEPTED or _before_attempt(at, row):
+            continue
+        if paused:
+            system.inbox.advance(row, MessageState.PENDING, Because(Reason.TAKEN_BACK))
+        else:
+            _give_up(system, row, Because(Reason.AT_TERMINAL), text(Remedy.SENT_THERE))
+    return moved
+
+
+def _before_attempt(at: datetime | None, row: InboxRow) -> bool:
+    """Return whether what was told at that moment is about an earlier stay in the harness: the text came back since.
+
+    A record may be read again from its start, and then tells once more what is long past.
+    """
+    if row.state in WAITING or (row.state is MessageState.UNKNOWN and row.queued_at is not None):
+        began = row.updated_at
+    else:
+        began = row.queued_at or row.pasted_at or row.updated_at
+    return at is not None and at < began - _ROUNDED
+
+
+def candidates(system: System, uid: str) -> tuple[InboxRow, ...]:
+    """Return the rows that evidence may still move: attempted ones that no turn is known to have taken.
+
+    However many wait behind them.
+    """
+    return system.inbox.attempted(uid, _OPEN, _LOOK_BACK)
+
+
+def tell(system: System, rows: Iterable[InboxRow]) -> None:
+    """Emit an event for each row that evidence has moved."""
+    for row in rows:
+        system.events.emit(
+            "standing.confirmed",
+            name=row.message.name,
+            actor=row.message.actor,
+            instance=row.instance,
+            generation=row.message.generation,
+            message=row.message.id,
+            reason=row.detail or None,
+            detail=row.state,
+        )
+
+
+def take_in(system: System, record: SessionRecord, events: Sequence[HarnessEvent]) -> None:
+    """Settle what the conversation shows, and with it what the session does: no hook tells of a turn that the harness's
+    own queue began. Raises StoreBroken."""
+    with system.database.transaction(durable=False):
+        moved = settle_by(system, record, events)
+        _follow(system, record, events)
+    tell(system, moved)
+
+
+def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent]) -> None:
+    before = activity_of(system, record)
+    if before is None:
+        return
+    now, after = system.clock.now(), before
+    begun = [event for event in events if isinstance(event, TextTaken) and event.begins]
+    if begun:  # the latest alone: of those before it the turns are over
+        after = follow(after, begun[-1], now)
+    for event in events:
+        after = replace(after, shown=shown_by(after, event, ""))
+    if not any(row.queued_at for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED})):
+        after = without_queue(after, now)
+    if after != before:
+        system.activities.put(after)
+
+
+class Transcripts:
+    """The conversations of the sessions with a message in flight, read forward.
+
+    Each is opened before the paste, so that a look costs what was added since. After a crash of ours it is read from
+    its start once. Belongs to one thread.
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._open: dict[str, tuple[str, Transcript | None]] = {}  #: by uid: of which instance, and its transcript
+
+    def open(self, record: SessionRecord) -> None:
+        """Begin to read the record's conversation where it ends now. Raises StoreBroken."""
+        if not self._has(record):
+            self._open[record.uid] = (record.instance_id or "", self._opened(record, from_start=False))
+        self.read(record)
+
+    def read(self, record: SessionRecord) -> bool:
+        """Settle what was added since; False where the harness keeps no record. Raises StoreBroken."""
+        if not self._has(record):
+            self._open[record.uid] = (record.instance_id or "", self._opened(record, from_start=True))
+        _, transcript = self._open[record.uid]
+        events = () if transcript is None else transcript.new_events()
+        if events:
+            take_in(self._system, record, events)
+        return transcript is not None
+
+    def forget(self, uid: str) -> None:
+        """Close the session's conversation: it has nothing in flight."""
+        self._open.pop(uid, None)
+
+    def _has(self, record: SessionRecord) -> bool:
+        return record.uid in self._open and self._open[record.uid][0] == record.instance_id
+
+    def knows_all_since(self, record: SessionRecord, row: InboxRow) -> bool:
+        """Tell whether the record's conversation is the one that the row was meant for.
+
+        A fresh start since the attempt began another conversation, which says nothing about the row.
+        """
+        boots = (
+            other
+            for other in self._system.inbox.with_states(record.uid, frozenset(MessageState))
+            if other.message.kind is Kind.BOOT
+        )
+        return all(other.message.created_at <= row.updated_at for other in boots if other.message.id != row.message.id)
+
+    def _opened(self, record: SessionRecord, *, from_start: bool) -> Transcript | None:
+        resolved = resolve_record(record, self._system.settings)
+        harness = self._system.harnesses.get(resolved.harness)
+        context = context_of(self._system.paths, record, resolved, record.instance_id or "")
+        return harness.transcript(context, from_start=from_start)
+
+
+def give_back(system: System, record: SessionRecord, instance: str | None) -> bool:
+    """Settle what an ended harness had in its own queue, and tell whether there was anything.
+
+    `instance` is the one that lives, if any; rows of another are looked up in the conversation. What it does not know
+    is tried again, and what nobody can tell is unknown, and said. Raises StoreBroken.
+    """
+    lost = [row for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED}) if row.instance != instance]
+    if not lost:
+        return False
+    transcripts = Transcripts(system)
+    kept = transcripts.read(record)
+    for earlier in lost:
+        row = system.inbox.get(earlier.message.id)
+        if row is None or row.state is not MessageState.ACCEPTED:
+            continue  # the conversation has it
+        if kept and not by_argument(row) and transcripts.knows_all_since(record, row):
+            system.inbox.advance(row, MessageState.PENDING, Because(Reason.HARNESS_ENDED))
+        else:
+            _give_up(system, row, Because(Reason.HARNESS_ENDED), text(Remedy.LOOK_FIRST))
+    return True
+
+
+def _give_up(system: System, row: InboxRow, because: Because, remedy: str) -> None:
+    """Nobody can tell what becomes of the row, which is said where it came from."""
+    with system.database.transaction(durable=False):
+        moved = system.inbox.advance(row, MessageState.UNKNOWN, because)
+        note = note_for(system, moved, MessageState.UNKNOWN, because, remedy)
+        if note is not None:
+            system.outbox.add([note])
+    system.events.emit("standing.unconfirmed", name=row.message.name, reason=because.text, message=row.message.id)

@@ -1,0 +1,542 @@
+"""Takes in what harnesses report: activity, evidence, answers. Once each, in order, in one transaction.
+
+Commands look whether there is anything; what one kind of event alone needs is imported where there is one.
+
+Turns that nobody typed: kept when the turn-start hook blocked them, and known again when the harness repeats them.
+
+A harness that was kept from taking a notification brings it again at each of its resumes, until one such turn was let
+through (Claude Code 2.1.197). So a notice is remembered by its background task: it waits once, and once it was
+delivered by us the harness's repeat is let through and posts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from core.base.errors import LockBusy, StoreBroken
+from core.base.names import new_marker, new_message_id
+from core.base.values import replace
+from core.delivery.evidence import settle_by, tell
+from core.delivery.snapshot import note_step, turn_over
+from core.harness.base import BadReport, Reports, discard, put_aside, read_reports
+from core.model.activity import Activity, ActivityState
+from core.model.framing import takes
+from core.model.harness import (
+    MAIN,
+    Ended,
+    HarnessEvent,
+    PromptReported,
+    Ready,
+    Report,
+    ToolEnded,
+    ToolStarted,
+    TurnBlocked,
+    TurnEnded,
+    TurnFailed,
+    stamped,
+)
+from core.model.message import DELIVERED, IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, MessageState, NewMessage
+from core.model.observing import WITH_ITS_SESSION, follow, hears, is_of_running_turn, shown_by
+from core.model.reasons import Because, Reason, because
+from core.model.session import HoldKind, Phase, SessionRecord, entered, had_turn
+from core.model.texts import text
+from core.session.sessions import Unforeseen, apart, resolve_record
+from core.session.system import System
+
+if TYPE_CHECKING:
+    from core.model.harness import Harness
+    from core.model.posts import NewPost
+
+
+_KEPT = WAITING | IN_FLIGHT | DELIVERED
+_PREFACE = "A background task of yours ended while you were paused. Its notification:\n"
+THE_LOOP = "the-loop"  #: who speaks in the frame of a notice
+
+
+def keep_blocked(
+    system: System, record: SessionRecord, report: Report, event: TurnBlocked, at: datetime, *, held: bool
+) -> str:
+    """Keep what the hook blocked, and return the words for the event log. Part of the open transaction.
+
+    A message of ours goes back to our queue. A notice waits until the session is resumed; where the session is stopped
+    (`held`), or the notice is one too many, it is recorded and wakes nobody: the harness brings it again.
+    """
+    if _given_back(system, record, event.prompt):
+        return "a message was held back: the session is paused or being stopped"
+    key, task = _key(record, event.task), event.task or ""
+    if event.task is not None and _waits_or_told(system.inbox.of_key(key)):
+        return "a notice that is kept already was blocked again"
+    refused = Because(Reason.RECORDED) if held else _overflow(system, record)
+    if refused or event.task is None or system.inbox.of_key(key) is not None:
+        key, task = f"notice:{record.instance_id}:{report.name}", ""
+    message = _notice(record, event.prompt, key, at, task)
+    system.inbox.add([message])
+    row = system.inbox.get(message.id)
+    if row is not None and refused:
+        system.inbox.advance(row, MessageState.CANCELLED if held else MessageState.REFUSED, refused)
+    return f"a turn that nobody asked for was blocked; {refused.text if refused else 'its notice waits for the resume'}"
+
+
+def note_repeat(system: System, record: SessionRecord, report: Report, event: PromptReported, at: datetime) -> None:
+    """Settle the notice that the harness now told itself, or remember that nobody waits for this turn's answer.
+
+    That is so where it repeats a notice that we delivered, or tells of a task that this instance never ran: such a turn
+    comes with a resume, is let through, and says nothing in the thread. A turn that a person's message began is another
+    matter. Part of the open transaction, before the activity follows.
+    """
+    kept = system.inbox.of_key(_key(record, event.task))
+    if kept is not None and kept.state in WAITING:
+        system.inbox.advance(kept, MessageState.CONFIRMED, Because(Reason.TOLD_BY_ITSELF))
+    elif not _in_turn(system, record):
+        if kept is not None and kept.state in DELIVERED:
+            _remember(system, record, event, at, Reason.REPEATED)
+        elif not _runs(system, record, event.task):
+            _remember(system, record, event, at, Reason.LEFT_OVER)
+
+
+def _remember(system: System, record: SessionRecord, event: PromptReported, at: datetime, why: Reason) -> None:
+    message = _notice(record, event.prompt, _repeat_key(record, at), at)
+    system.inbox.add([message])
+    row = system.inbox.get(message.id)
+    if row is not None and MessageState.CONFIRMED in TRANSITIONS[row.state]:
+        system.inbox.advance(row, MessageState.CONFIRMED, Because(why))
+
+
+def why_quiet(system: System, record: SessionRecord) -> str | None:
+    """Return why nobody waits for the running turn's answer; None where another text joined it since it began."""
+    activity = system.activities.get(record.uid)
+    if activity is None or activity.instance != record.instance_id or activity.turn_started_at is None:
+        return None
+    row = system.inbox.of_key(_repeat_key(record, activity.turn_started_at))
+    return row.detail if row is not None else None
+
+
+def _given_back(system: System, record: SessionRecord, prompt: str) -> bool:
+    """Make pending again what we had submitted and no turn may take now; tell whether it was ours at all."""
+    states = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN}
+    ours = [row for row in system.inbox.with_states(record.uid, states) if takes(prompt, row.message)]
+    for row in ours:
+        if MessageState.PENDING in TRANSITIONS[row.state]:
+            system.inbox.advance(row, MessageState.PENDING, Because(Reason.HELD_BACK))
+    return bool(ours)
+
+
+def _waits_or_told(row: InboxRow | None) -> bool:
+    return row is not None and row.state in _KEPT
+
+
+def _overflow(system: System, record: SessionRecord) -> Because | None:
+    """Return why a notice finds no place in the queue, None where it does."""
+    limit = system.settings.limits.queued_per_session
+    waiting = system.inbox.waiting(record.uid)
+    return Because(Reason.TOO_MANY_WAIT, {"waiting": waiting, "limit": limit}) if waiting >= limit else None
+
+
+def _in_turn(system: System, record: SessionRecord) -> bool:
+    activity = system.activities.get(record.uid)
+    return (
+        activity is not None
+        and activity.instance == record.instance_id
+        and activity.state.value == "busy"
+        and not activity.between_turns
+    )
+
+
+def _runs(system: System, record: SessionRecord, task: str | None) -> bool:
+    """Tell whether the background task is one that the live instance began."""
+    activity = system.activities.get(record.uid)
+    return activity is not None and activity.instance == record.instance_id and task in activity.pending_tasks
+
+
+def _key(record: SessionRecord, task: str | None) -> str:
+    return f"notice:{record.uid}:{task}"
+
+
+def _repeat_key(record: SessionRecord, at: datetime) -> str:
+    return f"repeat:{record.instance_id}:{at.isoformat()}"
+
+
+def _notice(record: SessionRecord, prompt: str, key: str, at: datetime, task: str = "") -> NewMessage:
+    return NewMessage(
+        id=new_message_id(),
+        key=key,
+        uid=record.uid,
+        name=record.name,
+        generation=record.generation,
+        kind=Kind.NOTICE,
+        actor=f"agent:{record.name}",
+        who=THE_LOOP,
+        via="",
+        marker=new_marker(),
+        text=_PREFACE + prompt,
+        raw=False,
+        order_us=int(at.timestamp() * 1_000_000),
+        created_at=at,
+        task=task,
+    )
+
+
+CHANNEL = "slack"
+_LOCK_SECONDS = 1.0  #: an id change waits this long for the session's lock, then for the next ingestion
+_GOES_ON = (ToolStarted, ToolEnded, PromptReported, TurnEnded, TurnFailed, Ended)  #: no dialog of that agent is open
+_MOST_PARTS = 64  #: of what lies there, at one look; each is some millions of bytes
+_PASSING = (OSError, MemoryError)  #: says nothing of a report
+_ENDING = frozenset({Phase.STOPPING, Phase.DELETING})
+
+
+class _Taken:
+    """What one ingestion came to, told once it is committed."""
+
+    def __init__(self) -> None:
+        self.rows: list[InboxRow] = []
+        self.suppressed: list[tuple[Report, str]] = []
+        self.failures: list[TurnFailed] = []
+        self.jobs: list[tuple[str, str, str]] = []  #: event, background task, and why it is over
+        self.heard = False  #: its hooks were silent, and report again
+        self.answers = 0
+
+
+Read = Sequence[tuple[Report, tuple[HarnessEvent, ...]]]
+
+
+def find_record(system: System, uid: str) -> SessionRecord | None:
+    """Return the record of that uid; one that cannot be read has none."""
+    found = (entry for entry in system.records.all() if isinstance(entry, SessionRecord) and entry.uid == uid)
+    return next(found, None)
+
+
+def ingest(system: System, uid: str) -> None:
+    """Take in the hook reports of the session of that uid. Raises StoreBroken."""
+    record = find_record(system, uid)
+    if record is not None:
+        ingest_record(system, record)
+
+
+def ingest_record(system: System, record: SessionRecord) -> bool:
+    """Take in the reports of the record's instance, and tell whether there were any. Raises StoreBroken.
+
+    A report of another conversation waits until the record could be given its id, which needs the session's lock.
+    """
+    taken = False
+    for _ in range(_MOST_PARTS if record.instance_id is not None else 0):
+        found = _found(system, record)
+        if found.reports and not _take_part(system, record, found.reports):
+            break
+        taken = taken or bool(found.reports)
+        if not found.more:
+            break
+    return taken
+
+
+def _found(system: System, record: SessionRecord) -> Reports:
+    """Return the reports that lie there, and tell of those that are none. Raises StoreBroken."""
+    folder = system.paths.spool_of(record.instance_id or "")
+    try:
+        found = read_reports(folder, record.instance_id or "", system.clock.now().timestamp())
+    except OSError as error:
+        raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
+    for bad in found.bad:
+        _tell_bad(system, record, bad)
+    return found
+
+
+def _tell_bad(system: System, record: SessionRecord, bad: BadReport) -> None:
+    system.events.emit(
+        "standing.suppressed", level="warning", name=record.name, instance=record.instance_id, reason=bad.reason,
+        detail=f"report moved to {bad.moved_to}",
+    )  # fmt: skip
+
+
+def _take_part(system: System, record: SessionRecord, reports: Sequence[Report]) -> bool:
+    """Take these reports in and remove them; False where the record cannot follow its conversation yet.
+
+    One on which that fails in a way that nobody foresaw is put aside: it would fail again, and hold up those behind it.
+    Raises StoreBroken, and Unforeseen where the machine itself is in trouble.
+    """
+    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
+    try:
+        with apart(system.events, record.name):
+            return _take_all(system, record, harness, reports)
+    except Unforeseen as error:
+        if isinstance(error.__cause__, _PASSING):
+            raise
+        if len(reports) > 1:
+            return all(_take_part(system, record, [report]) for report in reports)
+        [report] = reports
+        _put_aside(system, record, report, error)
+        return True
+
+
+def _put_aside(system: System, record: SessionRecord, report: Report, error: Unforeseen) -> None:
+    path = system.paths.spool_of(record.instance_id or "") / report.name
+    try:
+        _tell_bad(system, record, put_aside(path, f"it cannot be taken in: {error.message}"))
+    except OSError as trouble:
+        raise StoreBroken(f"{path} cannot be moved: {trouble.strerror}", "see its owner") from trouble
+
+
+def _take_all(system: System, record: SessionRecord, harness: Harness, reports: Sequence[Report]) -> bool:
+    folder = system.paths.spool_of(record.instance_id or "")
+    read = [(report, harness.interpret(report)) for report in reports]
+    current = _with_current_id(system, record, read)
+    if current is None:
+        return False
+    _commit(system, current, read)
+    if current.fresh is not None and any(_ends_turn(report, event) for report, events in read for event in events):
+        _note_turn(system, current)
+    for report, _ in read:
+        try:
+            discard(folder, report)
+        except OSError as error:
+            raise StoreBroken(f"{folder / report.name} cannot be removed: {error.strerror}", "see its owner") from error
+    return True
+
+
+def take_told(system: System, record: SessionRecord, read: Read) -> None:
+    """Take in what the conversation's own record tells in the place of hooks. Raises StoreBroken."""
+    _commit(system, record, read)
+    if record.fresh is not None and any(_ends_turn(report, event) for report, events in read for event in events):
+        _note_turn(system, record)
+
+
+def _ends_turn(report: Report, event: HarnessEvent) -> bool:
+    """Tell whether the event is the good end of a turn of the session's own agent: a subagent's end is no turn's."""
+    return isinstance(event, TurnEnded) and report.agent == MAIN
+
+
+def _with_current_id(system: System, record: SessionRecord, read: Read) -> SessionRecord | None:
+    """Return the record with the conversation that its harness is in now; None if it is locked or another's now."""
+    readies = [event for _, events in read for event in events if isinstance(event, Ready) and event.session_id]
+    if not readies or readies[-1].session_id == record.conversation:
+        return record
+    try:
+        with system.locks.hold(record.name, "follow the conversation's id", _LOCK_SECONDS):
+            latest = system.records.read(record.name)
+            if latest is None or latest.uid != record.uid or latest.instance_id != record.instance_id:
+                return record  # a later start has its own conversation; what is old is told as suppressed
+            changed = _following(system, latest, readies[-1])
+            system.records.write(changed)
+            return changed
+    except LockBusy:
+        return None
+
+
+def follow_conversation(system: System, record: SessionRecord, session_id: str) -> None:
+    """Let the record follow its harness into another conversation, of which no hook has told. Raises StoreBroken."""
+    report = Report(record.instance_id or "", "record-clear", {}, by_record=True)
+    _with_current_id(system, record, [(report, (Ready(session_id, "clear"),))])
+
+
+def _following(system: System, record: SessionRecord, ready: Ready) -> SessionRecord:
+    in_use = resolve_record(record, system.settings).harness
+    return entered(record, ready.session_id or "", in_use, system.clock.now(), old=ready.source == "resume")
+
+
+def _note_turn(system: System, record: SessionRecord) -> None:
+    """Make the conversation of the record's pane the session's, now that it has had a turn.
+
+    Whoever holds the lock may be about to end the session, and looks by itself; so does the next start.
+    """
+    try:
+        with system.locks.hold(record.name, "note a conversation's first turn", 0):
+            latest = system.records.read(record.name)
+            if latest is not None and (latest.instance_id, latest.fresh) == (record.instance_id, record.fresh):
+                system.records.write(had_turn(latest))
+    except LockBusy:
+        return
+
+
+# ---------------------------------------------------------------- the transaction
+
+
+def _commit(system: System, record: SessionRecord, read: Read) -> None:
+    taken = _Taken()
+    latest = system.records.read(record.name)
+    silenced = _why_silenced(record, latest)
+    with system.database.transaction(durable=False):
+        for report, events in read:
+            if not system.database.ingested(record.instance_id or "", report.name):
+                continue
+            for event in events:
+                _take(system, record, report, event, silenced, taken)
+    _tell(system, record, taken)
+
+
+def _tell(system: System, record: SessionRecord, taken: _Taken) -> None:
+    """Write the events of what was taken in."""
+    tell(system, taken.rows)
+    for report, reason in taken.suppressed:
+        system.events.emit(
+            "standing.suppressed", name=record.name, instance=record.instance_id, reason=reason, detail=report.name
+        )
+    for failure in taken.failures:
+        from core.delivery.hearing import words_of
+
+        reason, _ = words_of(system, record, failure)
+        system.events.emit(
+            "standing.turn_failed", level="warning", name=record.name, instance=record.instance_id, reason=reason,
+            detail=failure.failure.value,
+        )  # fmt: skip
+    if taken.heard:
+        system.events.emit("standing.hooks_back", name=record.name, instance=record.instance_id)
+    for job, task, reason in taken.jobs:
+        system.events.emit(job, name=record.name, instance=record.instance_id, detail=task, reason=reason or None)
+    if taken.answers:
+        system.poke()
+
+
+def _why_silenced(record: SessionRecord, latest: SessionRecord | None) -> Reason | None:
+    if latest is None or latest.uid != record.uid:
+        return Reason.DELETED
+    if latest.instance_id != record.instance_id:
+        return Reason.EARLIER_INSTANCE
+    if latest.phase in _ENDING:
+        return Reason.BEING_STOPPED
+    if latest.hold is None or latest.hold.kind is HoldKind.PAUSED:  # a paused one ends its turn, and says so
+        return None
+    return Reason.HELD
+
+
+def _take(
+    system: System,
+    record: SessionRecord,
+    report: Report,
+    event: HarnessEvent,
+    silenced: Reason | None,
+    taken: _Taken,
+) -> None:
+    at = reported_at(report, system.clock.now())
+    taken.rows += settle_by(system, record, (event,), at)
+    if isinstance(event, PromptReported) and event.task is not None:
+        note_repeat(system, record, report, event, at)
+    if isinstance(event, PromptReported) and silenced is None and _has_thread(system, record):
+        from core.delivery.permission_requests import asked_elsewhere
+
+        taken.answers += sum(system.outbox.add(asked_elsewhere(system, record, report, event, CHANNEL)))
+    if isinstance(event, TurnEnded | TurnFailed):
+        if event.turn and report.agent == MAIN:
+            system.database.end_told(record.instance_id or "", event.turn, at)
+        messages = turn_over(system, record, at, failed=isinstance(event, TurnFailed))
+        if isinstance(event, TurnFailed) and silenced is None and report.agent == MAIN:
+            from core.delivery.hearing import note_failure
+
+            taken.answers += note_failure(system, record, event, messages, has_thread=_has_thread(system, record))
+            taken.failures.append(event)
+    if isinstance(event, _GOES_ON):
+        from core.delivery.permission_requests import went_on
+
+        went_on(system, record, report.agent, at, everything=isinstance(event, Ended))
+    if silenced not in (Reason.DELETED, Reason.EARLIER_INSTANCE):
+        _tell_loops(system, record, report, event, at)
+        _put_activity(system, record, report, event, at, taken, ending=silenced is not None)
+    if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
+        note_step(system, record, event)
+    if isinstance(event, Ended) and event.by_person:
+        system.watchbook.leave(record.instance_id or "", record.uid)
+    if isinstance(event, TurnBlocked):
+        taken.suppressed.append((report, keep_blocked(system, record, report, event, at, held=silenced is not None)))
+    if isinstance(event, TurnEnded) and event.answer.strip():
+        quiet = text(silenced) if silenced is not None else why_quiet(system, record)
+        if quiet:
+            taken.suppressed.append((report, quiet))
+        elif _has_thread(system, record):
+            taken.answers += sum(system.outbox.add([_answer(record, report, event)]))
+
+
+def _tell_loops(system: System, record: SessionRecord, report: Report, event: HarnessEvent, at: datetime) -> None:
+    """Settle the runs of loops whose ticks began this turn, or whose turn this ends. A subagent's end is no turn's.
+
+    Called before the activity follows: of a tick that waits in the harness's own queue its row tells, once it is taken.
+    """
+    if isinstance(event, PromptReported) and not event.internal:
+        activity = system.activities.get(record.uid)
+        if activity is None or not is_of_running_turn(activity, event.turn):
+            from core.loops.outcomes import turn_began
+
+            turn_began(system, record, event.prompt, at)
+    elif isinstance(event, TurnEnded | TurnFailed) and report.agent == MAIN:
+        from core.loops.outcomes import turn_ended
+
+        turn_ended(system, record, event if isinstance(event, TurnFailed) else None, at)
+
+
+def _put_activity(
+    system: System,
+    record: SessionRecord,
+    report: Report,
+    event: HarnessEvent,
+    at: datetime,
+    taken: _Taken,
+    *,
+    ending: bool,
+) -> None:
+    """Store what the session does now; the background tasks that began and ended by it are to be told, as events.
+
+    `ending`: it is being stopped. A task that is ended with it counts as open until its program is gone.
+    """
+    instance = record.instance_id or ""
+    before = system.activities.get(record.uid)
+    if before is None or before.instance != instance:
+        before = Activity(record.uid, instance, ActivityState.STARTING, at)
+    coming = isinstance(event, Ready) and any(
+        row.message.kind is Kind.BOOT and row.state is MessageState.SUBMITTED and row.instance == instance
+        for row in system.inbox.unsettled(record.uid)
+    )
+    left = isinstance(event, TurnEnded | TurnFailed) and any(
+        row.instance == instance and row.queued_at is not None
+        for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED})
+    )
+    after = follow(before, event, at, boot_coming=coming, queue_left=left)
+    if isinstance(event, TurnBlocked) and event.cut_off and ending:
+        after = replace(after, pending_tasks=before.pending_tasks)
+    mode = report.mode if report.agent == MAIN else ""
+    shown = before.shown if report.by_record else shown_by(before, event, mode)
+    after = replace(after, mode=mode or before.mode, shown=shown)
+    if not report.by_record and report.agent == MAIN and hears(before, event):
+        from core.delivery.hearing import heard_again
+
+        after, taken.heard = heard_again(system, record, before, after), True
+    if isinstance(event, TurnFailed):
+        from core.delivery.hearing import words_of
+
+        reason, remedy = words_of(system, record, event)
+        failed = because(Reason.TURN_FAILED, why=reason, remedy=remedy)
+        after = replace(after, remarks=(*after.remarks, failed))
+    system.activities.put(after)
+    why = WITH_ITS_SESSION if isinstance(event, Ended) else ""
+    taken.jobs += [("job.started", task, "") for task in after.pending_tasks if task not in before.pending_tasks]
+    taken.jobs += [("job.finished", task, why) for task in before.pending_tasks if task not in after.pending_tasks]
+
+
+def _has_thread(system: System, record: SessionRecord) -> bool:
+    """Tell whether the session has a thread, or is about to: its root may still be on its way."""
+    if system.bindings.of_session(record.uid, CHANNEL) is not None:
+        return True
+    return record.definition.slack.enabled and system.settings.channel(CHANNEL).enabled
+
+
+def _answer(record: SessionRecord, report: Report, event: TurnEnded) -> NewPost:
+    from core.model.posts import NewPost, OutboundKind
+
+    stem, key = report.name.split(".", 1)[0], report.name
+    if event.turn:  # whoever tells it, a hook or the conversation's record: it is posted once
+        from hashlib import sha256
+
+        digest = sha256("".join(event.answer.split()).encode()).hexdigest()[:16]
+        key = f"{event.turn}:{digest}"
+    return NewPost(
+        id=f"p-answer-{record.instance_id}-{stem}",
+        key=f"answer:{record.instance_id}:{key}",
+        kind=OutboundKind.ANSWER,
+        uid=record.uid,
+        name=record.name,
+        channel_kind=CHANNEL,
+        text=event.answer,
+    )
+
+
+def reported_at(report: Report, fallback: datetime) -> datetime:
+    """Return when the report was written: its name begins with nanoseconds since the epoch."""
+    return stamped(report.name, fallback)

@@ -1,0 +1,502 @@
+"""Permissions and questions on their way to a thread, and the answers on their way back.
+
+A harness's hook, or an agent's command, asks on the service's socket and waits. The request is a row before anybody is
+shown it, and it moves once, by compare and set: whoever comes second is told so. An answer counts as handed over once
+it was written to whoever waits; until then, and over the service's death, the row is what both sides go by.
+
+What was asked elsewhere than in a session's thread is shown there, since the answer will be.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from core.base.clock import Deadline
+from core.base.errors import CoreError, TmuxMissing, TmuxSilent
+from core.base.files import read_token
+from core.base.names import new_request_id
+from core.base.redaction import redactor_of
+from core.base.values import replace
+from core.clients.askclient import NONCE
+from core.config.settings import secret_variables
+from core.delivery.snapshot import opinion_of
+from core.model.activity import ASKING_STATES
+from core.model.asking import (
+    Asked,
+    Request,
+    RequestKind,
+    RequestState,
+    Unseen,
+    asked_of,
+    buttons_of,
+    ended_text,
+    text_of,
+    view_of,
+)
+from core.model.framing import head, takes
+from core.model.harness import MAIN, PromptReported, Report, stamped
+from core.model.message import InboxRow, Kind, MessageState
+from core.model.posts import NewPost, OutboundKind, asked_text
+from core.model.reasons import Reason
+from core.model.session import CHANNEL, SessionRecord
+from core.model.texts import text
+from core.process.control import Listener
+from core.session.commands import exact_for
+from core.session.notes import attach_of
+from core.session.sessions import apart, chat_of, has_thread, record_of_instance
+from core.session.system import System
+
+if TYPE_CHECKING:
+    from core.model.posts import NewPost
+
+
+_LOG = logging.getLogger(__name__)
+_POLL_SECONDS = 0.25  #: how soon a hook that was ended is noticed
+_LOOK_SECONDS = 1.0
+_FRESH = timedelta(minutes=1)
+_GRACE = timedelta(seconds=20)  #: for a client to come back to a service that was restarted
+
+AT_THE_TERMINAL = "answered at the terminal"
+LEFT = "answered at the terminal, or its turn was ended there"
+EXPIRED = "nobody answered in time; the dialog stays in the terminal"
+ASK_EXPIRED = "nobody answered in time"
+LOST = "nobody waits for this answer any more; look at the terminal"
+ENDED = "the session has ended since"
+
+
+class _NotAsked(Exception):
+    """The request is not shown to anybody; the message says why."""
+
+
+class Requests:
+    """Answers the hooks and commands that ask. One a service; its methods may be called from any thread."""
+
+    def __init__(self, system: System, *, replies: bool = True) -> None:
+        """`replies` tells whether what people write in the threads is read."""
+        self._system = system
+        self._replies = replies
+        self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
+        self._changed = threading.Condition()
+        self._waiting: dict[str, int] = {}  #: request -> how many clients wait for it
+        self._opening = threading.Lock()  #: of two who ask at once under one key, the second finds the first's row
+        self._began = system.clock.now()
+        self._over = False  #: the service ends: whoever waits is hung up on, and comes back to the next one
+
+    # ------------------------------------------------------------ whoever asks
+
+    def talk(self, line: Mapping[str, Any], peer: Listener) -> None:
+        """Speak with a client: `{"wait": seconds}` when it is shown, then `{"answer": …}`, or `{"undecided": why}`."""
+        try:
+            asked, record = self._understood(line)
+            with self._opening:
+                request = self._joined(asked, record)
+            try:
+                gone = self._converse(request, peer)
+            finally:
+                last = self._leave(request.id)
+            if gone and last:
+                self._give_up(request.id)
+        except _NotAsked as refused:
+            peer.send({"undecided": str(refused)})
+        except CoreError as error:
+            _LOG.warning("a request was not taken", extra={"reason": str(error)})
+            peer.send({"undecided": str(error)})
+
+    def _understood(self, line: Mapping[str, Any]) -> tuple[Asked, SessionRecord]:
+        """Return what is asked, and the session whose present instance does. Raises _NotAsked, StoreBroken."""
+        asked = asked_of(line)
+        if asked is None:
+            raise _NotAsked("the request cannot be understood")
+        record = record_of_instance(self._system, asked.instance)
+        if record is None:
+            raise _NotAsked("no session's present instance asks")
+        if asked.kind is not RequestKind.ASK and not self._proven(asked, record):
+            self._refuse(asked, record, asked.instance, Reason.ASKER_UNPROVEN)
+        return asked, record
+
+    def _proven(self, asked: Asked, record: SessionRecord) -> bool:
+        """Tell whether the key ends in what only the instance knows: its hook's name is there for everybody to read."""
+        nonce = read_token(self._system.paths.session(record.uid) / NONCE)
+        given = asked.key.rpartition(".")[2]
+        return bool(nonce) and hmac.compare_digest(given.encode("utf-8", "replace"), (nonce or "").encode())
+
+    def _refuse(self, asked: Asked, record: SessionRecord, about: str, why: Reason) -> NoReturn:
+        """Say in the log, and once in the thread, that a request is not shown. Raises _NotAsked.
+
+        `about`: the id of the request, or of the instance, that is spoken of.
+        """
+        system = self._system
+        if has_thread(system, record):
+            with system.database.transaction(durable=True):
+                system.outbox.add([_refusal(record, about, lambda text: exact_for(system, text), why)])
+        system.events.emit(
+            "standing.ask_refused", level="warning", name=record.name, instance=asked.instance, reason=text(why),
+            message=about, detail=asked.tool or None,
+        )  # fmt: skip
+        system.poke()
+        raise _NotAsked(f"{text(why)}; answer it at the terminal")
+
+    def _joined(self, asked: Asked, record: SessionRecord) -> Request:
+        """Return the request that the client now waits for: a new one, or the same that was asked under its key before.
+
+        Raises _NotAsked, StoreBroken.
+        """
+        system = self._system
+        known = system.requests.of_key(asked.instance, asked.key)
+        if known is not None:
+            if known.digest != asked.digest:
+                self._refuse(asked, record, known.id, Reason.ASKED_OTHERWISE)
+            self._enter(known.id)
+            return known
+        if not has_thread(system, record):
+            raise _NotAsked(f"{record.name} has no thread in which somebody could answer")
+        if asked.kind is RequestKind.ASK and not self._replies:
+            raise _NotAsked(f"replies in the thread of {record.name} are not read (read.mode), so nobody could answer")
+        request = self._request(asked, record)
+        self._enter(request.id)  # whoever is shown it finds that somebody waits
+        try:
+            self._open(request)
+        except BaseException:
+            self._leave(request.id)
+            raise
+        return request
+
+    def _open(self, request: Request) -> None:
+        """Store a new request, and let it be shown. Raises StoreBroken."""
+        system = self._system
+        with system.database.transaction(durable=True):
+            system.requests.add(request)
+            system.outbox.add([post_of(request, self._terminal(request))])
+        system.events.emit(
+            "standing.asked", name=request.name, instance=request.instance, reason=request.kind.value,
+            message=request.id, detail=request.tool or None, actor=f"agent:{request.name}",
+        )  # fmt: skip
+        system.poke()
+
+    def _request(self, asked: Asked, record: SessionRecord) -> Request:
+        now, limit = self._system.clock.now(), self._system.settings.limits.approval_wait_seconds
+        told = stamped(asked.key, now)  # an answer at the terminal may be quicker than the client
+        permission = asked.kind is RequestKind.PERMISSION
+        detail, unseen = view_of(asked.tool, asked.given, self._hide, asked.missing) if permission else ("", Unseen())
+        return Request(
+            id=new_request_id(),
+            key=asked.key,
+            uid=record.uid,
+            name=record.name,
+            instance=asked.instance,
+            agent=asked.agent,
+            kind=asked.kind,
+            asked_at=told if now - _FRESH < told < now else now,
+            expires_at=now + timedelta(seconds=min(asked.wait or limit, limit)),
+            tool=asked.tool,
+            detail=detail,
+            unseen=unseen,
+            questions=asked.questions,
+            digest=asked.digest,
+        )
+
+    def _hide(self, text: str) -> tuple[str, int, int]:
+        redacted = self._redactor.counted(text)
+        return redacted.text, redacted.count, redacted.characters
+
+    def _terminal(self, request: Request) -> str:
+        """Return the command by which a question is answered where no reply is read, "" elsewhere."""
+        return "" if self._replies else exact_for(self._system, attach_of(request.name))
+
+    def _converse(self, request: Request, peer: Listener) -> bool:
+        """Wait with the client for the end of the request and tell it; True where it has gone without an answer."""
+        left = (request.expires_at - self._system.clock.now()).total_seconds()
+        if request.state is RequestState.OPEN and (left <= 0 or not peer.send({"wait": left})):
+            return left > 0
+        settled = self._settled(request, peer)
+        if settled is None:
+            return not self._over
+        if settled.state is not RequestState.ANSWERED:
+            peer.send({"undecided": settled.reason})
+            return False
+        if not peer.send({"answer": answer_of(settled)}):
+            return True
+        self.hand_over(settled)
+        return False
+
+    def _give_up(self, request_id: str) -> None:
+        """End a request whose last client has gone: it decides nothing any more. Raises StoreBroken."""
+        request = self._system.requests.get(request_id)
+        if request is None or self.waits(request) or request.told:
+            return
+        if request.state is RequestState.OPEN:
+            self.end(request, RequestState.GONE, LEFT if request.kind is not RequestKind.ASK else LOST)
+        elif request.state is RequestState.ANSWERED:
+            self.end(request, RequestState.GONE, LOST)
+
+    def _settled(self, request: Request, peer: Listener) -> Request | None:
+        """Wait until the request is over, at the latest when its time is up.
+
+        None where its client hangs up, or the service ends, before that.
+        """
+        look = Deadline(self._system.clock, 0.0)
+        while not self._over:
+            if look.passed():
+                request = self._system.requests.get(request.id) or replace(request, state=RequestState.GONE)
+                look = Deadline(self._system.clock, _LOOK_SECONDS)
+            if request.state is not RequestState.OPEN:
+                return request
+            if peer.gone():
+                return None
+            if self._system.clock.now() >= request.expires_at:
+                return self.end(request, RequestState.EXPIRED, _expired(request)) or request
+            with self._changed:
+                if self._changed.wait(_POLL_SECONDS):
+                    look = Deadline(self._system.clock, 0.0)
+        return None
+
+    def hand_over(self, settled: Request) -> None:
+        """Note that the answer arrived, and say so in the thread."""
+        with self._system.database.transaction(durable=True):
+            told = self._system.requests.move(settled, told=True)
+            if told is not None:
+                self._system.outbox.add([edit_of(told)])
+        self._system.poke()
+
+    # ------------------------------------------------------------ whoever answers
+
+    def waits(self, request: Request) -> bool:
+        """Tell whether somebody would get an answer now."""
+        with self._changed:
+            return self._waiting.get(request.id, 0) > 0
+
+    def answer(self, request: Request, by: str, actor: str, *, allowed: bool = False, text: str = "") -> Request | None:
+        """Answer the request, or its next question, and return how it stands; None if somebody was first.
+
+        Part of the caller's open transaction, if there is one; then `wake` follows its commit.
+        """
+        now = self._system.clock.now()
+        answers = request.answers if request.kind is RequestKind.PERMISSION else (*request.answers, text)
+        over = len(answers) == len(request.questions)
+        state = RequestState.ANSWERED if over else RequestState.OPEN
+        with self._system.database.transaction(durable=True):
+            moved = self._system.requests.move(
+                request, state=state, allowed=allowed, answers=answers, by=by, settled_at=now if over else None
+            )
+            if moved is not None and not over:
+                self._system.outbox.add([edit_of(moved, self._terminal(moved))])
+        if moved is not None and over:
+            word = {True: "allowed", False: "denied"}[allowed] if request.kind is RequestKind.PERMISSION else "answered"
+            self._system.events.emit(
+                "standing.answered", name=request.name, actor=actor, reason=word, instance=request.instance,
+                message=request.id,
+            )  # fmt: skip
+        return moved
+
+    def wake(self) -> None:
+        """Let whoever waits look at the rows."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def overtaken(self, request: Request) -> str:
+        """Return why no answer counts any more, "" where one does.
+
+        The harness's other source is asked, since no hook tells of an Enter in its dialog. One that cannot be asked, or
+        says nothing, leaves the answer to whoever is first.
+        """
+        record = record_of_instance(self._system, request.instance)
+        if record is None:
+            return ENDED
+        try:
+            pane = self._system.runner.survey().of_instance(request.instance)
+        except (TmuxSilent, TmuxMissing):
+            return ""
+        if pane is None or pane.dead:
+            return ENDED
+        opinion = opinion_of(self._system, record, pane.pid) if request.kind is not RequestKind.ASK else None
+        if opinion is None or opinion.state in ASKING_STATES or opinion.written_at is None:
+            return ""
+        return AT_THE_TERMINAL if opinion.written_at > request.asked_at else ""
+
+    def end(self, request: Request, state: RequestState, reason: str) -> Request | None:
+        """Settle an open request, or one whose answer did not arrive; see `settle`."""
+        ended = settle(self._system, request, state, reason)
+        self.wake()
+        return ended
+
+    # ------------------------------------------------------------ what nobody waits for
+
+    def run(self, stopping: threading.Event) -> None:
+        """Settle requests whose time is up, and those that nobody came back for after a restart."""
+        while not stopping.wait(_LOOK_SECONDS):
+            try:
+                self.turn()
+            except CoreError as error:
+                _LOG.warning("requests cannot be looked at", extra={"reason": str(error)})
+        self._over = True
+        self.wake()
+
+    def turn(self) -> None:
+        """Look once at what is open or was not handed over."""
+        for request in (*self._system.requests.open(), *self._system.requests.untold()):
+            if self.waits(request):
+                continue
+            on_screen = request.kind is RequestKind.DIALOG and request.state is RequestState.OPEN
+            if on_screen and record_of_instance(self._system, request.instance) is not None:
+                continue
+            try:
+                with apart(self._system.events, request.name):
+                    self._look(request)
+            except CoreError as error:
+                _LOG.warning("request passed over", extra={"session": request.name, "reason": str(error)})
+
+    def _look(self, request: Request) -> None:
+        now = self._system.clock.now()
+        if request.state is RequestState.OPEN and now >= request.expires_at:
+            self.end(request, RequestState.EXPIRED, _expired(request))
+        elif record_of_instance(self._system, request.instance) is None:
+            self.end(request, RequestState.GONE, ENDED)
+        elif now >= max(request.settled_at or request.asked_at, self._began) + _GRACE:
+            self.end(request, RequestState.GONE, LOST)
+
+    def _enter(self, request_id: str) -> None:
+        with self._changed:
+            self._waiting[request_id] = self._waiting.get(request_id, 0) + 1
+
+    def _leave(self, request_id: str) -> bool:
+        """Wait no more, and tell whether nobody else does."""
+        with self._changed:
+            self._waiting[request_id] -= 1
+            if self._waiting[request_id]:
+                return False
+            del self._waiting[request_id]
+            return True
+
+
+def _expired(request: Request) -> str:
+    return ASK_EXPIRED if request.kind is RequestKind.ASK else EXPIRED
+
+
+def answer_of(request: Request) -> Mapping[str, Any]:
+    """Return the answer in the words of the socket."""
+    if request.kind is RequestKind.PERMISSION:
+        message = f"{request.by} denied this in {CHANNEL.capitalize()}"
+        return {"allowed": request.allowed, **({} if request.allowed else {"message": message})}
+    pairs = zip(request.questions, request.answers, strict=True)
+    return {"answers": {question.text: answer for question, answer in pairs}, "by": request.by}
+
+
+def post_of(request: Request, terminal: str = "") -> NewPost:
+    """Return the post that shows an open request; see `text_of`."""
+    return _post(request, request.id, text_of(request, terminal))
+
+
+def edit_of(request: Request, terminal: str = "") -> NewPost:
+    """Return what that post becomes: the next question, or how the request ended."""
+    suffix = f"{len(request.answers)}-{request.state.value}"
+    text = text_of(request, terminal) if request.state is RequestState.OPEN else ended_text(request)
+    return replace_post(_post(request, f"{request.id}-{suffix}", text), edits=f"p-{request.id}")
+
+
+def replace_post(post: NewPost, **changes: Any) -> NewPost:
+    """Return the post with other fields."""
+    return NewPost(**{**post.__dict__, **changes})
+
+
+def _post(request: Request, suffix: str, text: str) -> NewPost:
+    return NewPost(
+        id=f"p-{suffix}",
+        key=f"request:{suffix}",
+        kind=OutboundKind.REQUEST,
+        uid=request.uid,
+        name=request.name,
+        channel_kind=CHANNEL,
+        text=text,
+        buttons=buttons_of(request),
+    )
+
+
+def _refusal(record: SessionRecord, about: str, exact: Callable[[str], str], why: Reason) -> NewPost:
+    said = f"A request of `{record.name}` is not shown here: {text(why)}. To do: answer it at its terminal"
+    said += f", {exact(attach_of(record.name))}"
+    if why is Reason.ASKER_UNPROVEN:
+        restart = f"`the-loop standing restart {record.name}`"
+        said += f"; if an earlier version of the-loop has started it, {exact(restart)} lets it prove that"
+    return NewPost(
+        f"p-unasked-{about}", f"unasked:{about}", OutboundKind.NOTE, record.uid, record.name, CHANNEL, f"{said}."
+    )
+
+
+def settle(system: System, request: Request, state: RequestState, reason: str) -> Request | None:
+    """End a request without an answer, and say so in its thread; None if it was over already.
+
+    Part of the caller's open transaction, if there is one.
+    """
+    now = system.clock.now()
+    with system.database.transaction(durable=True):
+        moved = system.requests.move(request, state=state, reason=reason, settled_at=now, told=True)
+        if moved is not None:
+            system.outbox.add([edit_of(moved)])
+    if moved is not None:
+        system.poke()
+    return moved
+
+
+def went_on(system: System, record: SessionRecord, agent: str, at: datetime, *, everything: bool) -> None:
+    """End the requests of an agent that has gone on since: they were answered at the terminal.
+
+    Part of the observer's open transaction. `everything`: the harness has ended, and nobody in it waits.
+    """
+    for request in system.requests.open(record.uid):
+        if request.instance != record.instance_id or request.kind is RequestKind.ASK:
+            continue
+        if request.kind is RequestKind.DIALOG and not everything:
+            continue  # its screen tells
+        if everything or (request.agent == agent and request.asked_at < at):
+            settle(system, request, RequestState.GONE, ENDED if everything else AT_THE_TERMINAL)
+
+
+_LOOK_BACK = 50  #: messages of the session
+AT_TERMINAL = "at the terminal"
+
+
+def asked_elsewhere(
+    system: System, record: SessionRecord, report: Report, event: PromptReported, channel_kind: str
+) -> tuple[NewPost, ...]:
+    """Return a post for each question in a prompt that came by a command, by another agent, or from the keyboard.
+
+    What stands in the thread already, what a loop asked, and what our own start asked, is none. Nor is what somebody
+    sent from the chat by a command: they have chosen to be its only reader there.
+    """
+    if event.internal or report.agent != MAIN or not event.prompt.strip():
+        return ()
+    rows = system.inbox.with_states(record.uid, frozenset(MessageState), _LOOK_BACK)
+    held = [row for row in rows if takes(event.prompt, row.message)]
+    if not held:
+        key = f"{record.instance_id}:{report.name}"
+        return (_prompt_post(record, channel_kind, key, "", asked_text(AT_TERMINAL, event.prompt)),)
+    return tuple(
+        _prompt_post(record, channel_kind, row.message.id, row.message.id, asked_text(_who(row), row.message.text))
+        for row in reversed(held)
+        if row.message.kind is Kind.SAY and chat_of(system.settings, row) is None
+    )
+
+
+def _who(row: InboxRow) -> str:
+    """Return who speaks, as the frame tells the agent: `alice via cli`, `agent builder`."""
+    return head(row.message).strip("[]").rpartition(" #")[0]
+
+
+def _prompt_post(record: SessionRecord, channel_kind: str, key: str, about: str, text: str) -> NewPost:
+    from core.model.posts import NewPost, OutboundKind
+
+    return NewPost(
+        id=f"p-asked-{key}".replace(".", "-"),
+        key=f"asked:{key}",
+        kind=OutboundKind.ASKED,
+        uid=record.uid,
+        name=record.name,
+        channel_kind=channel_kind,
+        text=text,
+        about=about,
+    )

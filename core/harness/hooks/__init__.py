@@ -1,1 +1,0 @@
-"""The reporter that harnesses run as their hook, and the settings that name it."""

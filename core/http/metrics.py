@@ -1,0 +1,131 @@
+"""GET /metrics in Prometheus' text format. Everything is read when it is asked for; nothing is guessed.
+
+What could not be asked is left out, and `the_loop_scrape_ok` says which part that was.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+from fastapi import APIRouter, Response
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from core.base.errors import CoreError, TmuxMissing, TmuxSilent
+from core.base.names import target_for
+from core.http.facts import Facts
+from core.model.loop import OPEN, Held, Loop, LoopStatus
+from core.model.message import MessageState
+from core.model.posts import PostState
+from core.model.session import Live
+from core.session.sessions import Known, every_session
+
+_LOG = logging.getLogger(__name__)
+
+
+def metrics_router(facts: Facts) -> APIRouter:
+    """Return the route."""
+    router = APIRouter()
+    registry = CollectorRegistry()
+    registry.register(ServiceCollector(facts))
+    ProcessCollector(registry=registry)
+
+    def metrics() -> Response:
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+    router.add_api_route("/metrics", metrics, methods=["GET"])
+    return router
+
+
+class ServiceCollector(Collector):
+    """The product's own metrics."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def describe(self) -> Iterator[Metric]:
+        """Name nothing beforehand: registering must ask nobody."""
+        yield from ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every family."""
+        facts = self._facts
+        yield GaugeMetricFamily("the_loop_subscriptions", "Watches held on the ends of panes", value=facts.watches())
+        yield GaugeMetricFamily(
+            "the_loop_tmux_up", "Whether tmux answered when last asked", value=int(facts.tmux() == "ok")
+        )
+        yield GaugeMetricFamily("the_loop_uptime_seconds", "Age of the service", value=facts.uptime())
+        yield _labelled("the_loop_channel_up", "Whether a channel is connected", "channel", facts.channels())
+        yield _counter("the_loop_events", "Events that this service emitted since it began", "event", facts.events())
+        yield _counter("the_loop_dropped", "Replies that went no further, since it began", "reason", facts.dropped())
+        yield from self._asked()
+
+    def _asked(self) -> Iterator[Metric]:
+        parts: Mapping[str, Callable[[], Metric]] = {
+            "sessions": self._sessions,
+            "inbox": self._inbox,
+            "outbox": self._outbox,
+            "loops": self._loops,
+        }
+        answered = dict.fromkeys(parts, True)
+        for part, ask in parts.items():
+            try:
+                yield ask()
+            except CoreError as error:
+                _LOG.warning("metrics incomplete", extra={"part": part, "reason": str(error)})
+                answered[part] = False
+        yield _labelled("the_loop_scrape_ok", "Whether a part of this answer could be asked", "part", answered)
+
+    def _sessions(self) -> Metric:
+        system = self._facts.system
+        sessions = every_session(system.settings, system.records)
+        counts = Counter(live.value for live in self._lives(sessions))
+        values = {live.value: counts[live.value] for live in Live}
+        return _labelled("the_loop_sessions", "Declared and recorded sessions, by what lives", "live", values)
+
+    def _lives(self, sessions: tuple[Known, ...]) -> Iterator[Live]:
+        try:
+            survey = self._facts.system.runner.survey()
+        except (TmuxSilent, TmuxMissing):
+            yield from (Live.UNKNOWN for _ in sessions)
+            return
+        for known in sessions:
+            yield survey.live(target_for(known.name), known.record.instance_id if known.record else None)
+
+    def _inbox(self) -> Metric:
+        counts = self._facts.system.inbox.tally()
+        values = {state.value: counts.get(state.value, 0) for state in MessageState}
+        return _labelled("the_loop_inbox", "Messages on their way in and settled ones, by state", "state", values)
+
+    def _loops(self) -> Metric:
+        counts = Counter(_state(loop) for loop in self._facts.system.loops.all_open())
+        states = [*(status.value for status in LoopStatus if status in OPEN), *(f"held-{held.value}" for held in Held)]
+        values = {state: counts[state] for state in states}
+        return _labelled("the_loop_loops", "Loops that have not ended, by what they do", "state", values)
+
+    def _outbox(self) -> Metric:
+        counts = self._facts.system.outbox.tally()
+        values = {state.value: counts.get(state.value, 0) for state in PostState}
+        return _labelled("the_loop_outbox", "Posts on their way out and settled ones, by state", "state", values)
+
+
+def _state(loop: Loop) -> str:
+    return (
+        f"held-{loop.held.value}" if loop.status is LoopStatus.ACTIVE and loop.held is not None else loop.status.value
+    )
+
+
+def _labelled(name: str, told: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(name, told, labels=[label])
+    for value, number in values.items():
+        family.add_metric([value], number)
+    return family
+
+
+def _counter(name: str, told: str, label: str, values: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily(name, told, labels=[label])
+    for value, number in sorted(values.items()):
+        family.add_metric([value], number)
+    return family

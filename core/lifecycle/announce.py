@@ -1,0 +1,293 @@
+"""Commits the announcements that a start or an end causes. Posting them is the service's work, or the next one's.
+
+announce: a session's announcement brought up to date, or made anew where there is none any more.
+
+Parts a session from a thread that stands in another channel than the one that the configuration names.
+"""
+
+from datetime import UTC, datetime
+
+from core.base.clock import Deadline
+from core.base.errors import BeingDeleted, CoreError, InvalidValue, Refused, StoreBroken
+from core.base.failpoints import Effect, effect
+from core.base.values import replace
+from core.lifecycle.common import Told, lock, told_of, write_record
+from core.lifecycle.look import get_standing, rows_told
+from core.model.asking import Button, Press
+from core.model.posts import NewPost, OutboundKind, OutboxRow, PostState, boot_text, down_text, moved_text, root_text
+from core.model.rows import Answer
+from core.model.session import CHANNEL, Binding, Definition, Outcome, Phase, SessionRecord, Status
+from core.process.presence import running_service
+from core.session.sessions import Known, definition_of, home_of, resolve_record
+from core.session.system import System
+
+MOVED = "channel-changed"
+
+
+def part_from_moved(system: System, record: SessionRecord, definition: Definition) -> Binding | None:
+    """Unbind a thread that stands in another channel than the configured one, and return what it was.
+
+    Its last word is committed; where nobody can post there any more that fails, and is told. Part of the open
+    transaction. Raises StoreBroken.
+    """
+    home, binding = home_of(system.settings, definition), system.bindings.of_session(record.uid, CHANNEL)
+    if not home or binding is None or binding.channel == home:
+        return None
+    system.bindings.unbind(record.uid, CHANNEL)
+    system.outbox.add([_closing(record, binding, home)])
+    system.events.emit(
+        "channel.unbound",
+        name=record.name,
+        channel=binding.channel,
+        thread=binding.thread,
+        reason=MOVED,
+        detail=f"it is announced in {home} from now on",
+    )
+    return binding
+
+
+def _closing(record: SessionRecord, binding: Binding, home: str) -> NewPost:
+    return NewPost(
+        id=f"p-moved-{record.uid}-{binding.thread}",
+        key=f"moved:{record.uid}:{binding.channel}:{binding.thread}",
+        kind=OutboundKind.CLOSING,
+        uid=record.uid,
+        name=record.name,
+        channel_kind=CHANNEL,
+        text=moved_text(record.name, home),
+        channel=binding.channel,
+        thread=binding.thread,
+    )
+
+
+_EVER = datetime.max.replace(tzinfo=UTC)
+
+
+def announce_start(
+    system: System, record: SessionRecord, definition: Definition, how: str, *, moving: bool = False
+) -> None:
+    """Commit the root, or a reply and the root's update; once an instance, however often it is asked.
+
+    `how` is "with a new conversation (why)" or "resumed, …". `moving`: a thread in another channel than the configured
+    one is left for a new one.
+
+    A session without a thread of its own, or a broken database, costs nobody the session: the latter is told as
+    `standing.announce_failed`.
+    """
+    if not (definition.slack.enabled and system.settings.channel(CHANNEL).enabled):
+        return
+    try:
+        with effect(Effect.START_ANNOUNCE), system.database.transaction(durable=True):
+            if moving:
+                part_from_moved(system, record, definition)
+            system.outbox.add(_posts(system, record, definition, how))
+    except StoreBroken as error:
+        _say_failed(system, record, error)
+        return
+    system.poke()
+
+
+def announce_stop(system: System, record: SessionRecord) -> None:
+    """Let the root say that the session was stopped, once a stop. A broken database is told as above."""
+    try:
+        with effect(Effect.STOP_ANNOUNCE), system.database.transaction(durable=True):
+            edit_root(system, record)
+    except StoreBroken as error:
+        _say_failed(system, record, error)
+        return
+    system.poke()
+
+
+def edit_root(system: System, record: SessionRecord) -> None:
+    """Commit the edit of the root, if there is one, of a session that is down; one a state. Raises StoreBroken."""
+    if system.bindings.of_session(record.uid, CHANNEL) is None and not root_waits(system, record.uid):
+        return
+    state = record.hold.kind.value if record.hold else "down"
+    text = down_text(record.name, record.definition.description, record.hold)
+    post = _post(record, OutboundKind.ROOT_UPDATE, f"root-{state}", text)
+    once = f"{record.generation}"
+    system.outbox.add([replace(post, id=f"{post.id}-{once}", key=f"{post.key}:{once}")])
+
+
+def _say_failed(system: System, record: SessionRecord, error: StoreBroken) -> None:
+    system.events.emit(
+        "standing.announce_failed", level="warning", name=record.name, instance=record.instance_id, reason=str(error)
+    )
+
+
+def lacks_thread(system: System, definition: Definition) -> str:
+    """Return why a session that shall have a thread gets none, with the remedy; "" where nothing is amiss."""
+    if not definition.slack.enabled or system.settings.channel(CHANNEL).enabled:
+        return ""
+    return f"it has no thread, for channels.{CHANNEL} is disabled: enable it, then `the-loop restart`"
+
+
+def _posts(system: System, record: SessionRecord, definition: Definition, how: str) -> list[NewPost]:
+    blind = blind_program(system, record)
+    root, buttons = root_text(record.name, definition.description, how, blind), screen_buttons(record, blind)
+    if system.bindings.of_session(record.uid, CHANNEL) is None and not root_waits(system, record.uid):
+        first = _post(record, OutboundKind.ROOT, "up", root, home_of(system.settings, definition))
+        return [replace(first, buttons=buttons)]
+    return [
+        _post(record, OutboundKind.BOOT, "up", boot_text(record.name, how)),
+        replace(_post(record, OutboundKind.ROOT_UPDATE, "root", root), buttons=buttons),
+    ]
+
+
+def blind_program(system: System, record: SessionRecord) -> str:
+    """Return the harness that a session runs if it reports nothing, "" if it does: its terminal shows what it does."""
+    harness = resolve_record(record, system.settings).harness
+    return "" if system.harnesses.get(harness).traits.evidence else harness
+
+
+def screen_buttons(record: SessionRecord, blind: str) -> tuple[Button, ...]:
+    """Return what an announcement offers of a program that reports nothing."""
+    return (Button(Press.SCREEN, record.uid, "Show the terminal"),) if blind else ()
+
+
+def root_waits(system: System, uid: str) -> bool:
+    """Tell whether a root of an earlier start is still to be posted: one session has one thread."""
+    first = (row.post for row in system.outbox.due(CHANNEL, _EVER) if row.post.uid == uid)
+    return any(post.kind is OutboundKind.ROOT for post in first)
+
+
+def _post(record: SessionRecord, kind: OutboundKind, role: str, text: str, channel: str = "") -> NewPost:
+    """Return a post of this instance's start. Root and boot reply share one role: a start is told once."""
+    return NewPost(
+        id=f"p-{role}-{record.instance_id}",
+        key=f"{role}:{record.instance_id}",
+        kind=kind,
+        uid=record.uid,
+        name=record.name,
+        channel_kind=CHANNEL,
+        text=text,
+        channel=channel,
+        starts=record.instance_id or "",
+    )
+
+
+NO_SERVICE = "no service is running, so it waits for the next one: `the-loop start`"
+_POSTED_SECONDS, _POLL_SECONDS = 10.0, 0.05
+_OVER = frozenset({PostState.SENT, PostState.FAILED, PostState.SKIPPED})
+
+
+def announce_standing(system: System, name: str, actor: str, wait: float = _POSTED_SECONDS) -> Answer:
+    """Announce the session as it is now, and wait up to `wait` seconds for the service to post that.
+
+    Bound: its announcement is edited, and where that turns out to be gone a new one is made. Not bound, or bound in
+    another channel than the configured one: a new one. Raises UnknownSession, InvalidValue, RecordUnreadable, and
+    Refused where it has no thread to be announced in.
+    """
+    _announceable(system, name)
+    try:
+        with lock(system, name, "announce"):
+            known, record = _announceable(system, name)
+            post = _commit(system, known, record)
+        system.poke()
+        told = _told(system, post, wait)
+    except (Refused, LookupError, InvalidValue):
+        raise
+    except CoreError as error:
+        told = told_of(error)
+    return Answer(rows_told(system, {name: told}))
+
+
+def _announceable(system: System, name: str) -> tuple[Known, SessionRecord]:
+    """Return the session that has, or shall have, a thread. Raises what `announce_standing` does."""
+    known = definition_of(system.settings, system.records, name)
+    if known.unreadable is not None:
+        raise known.unreadable
+    if known.record is None:
+        raise Refused(f"{name} was never started", f"its start announces it: `the-loop standing start {name}`")
+    if known.record.phase is Phase.DELETING:
+        raise BeingDeleted(f"{name} cannot be announced: it is being deleted", name)
+    if not known.definition.slack.enabled:
+        where = f"standingSessions.sessions, {name}: slack.enabled: true" if known.declared else ""
+        remedy = f"set it in the configuration ({where})" if where else "make it anew with --slack"
+        raise Refused(f"{name} has no thread, for its definition does not ask for one", remedy)
+    if not system.settings.channel(CHANNEL).enabled:
+        raise Refused(
+            f"{name} has no thread, for channels.{CHANNEL} is disabled",
+            f"set channels.{CHANNEL}.enabled: true, then `the-loop restart`",
+        )
+    if not home_of(system.settings, known.definition):
+        raise Refused(
+            f"no channel is configured in which {name} could be announced",
+            f"set channels.{CHANNEL}.channel, or the session's slack.channel, to the channel's id",
+        )
+    return known, known.record
+
+
+def _commit(system: System, known: Known, record: SessionRecord) -> NewPost:
+    """Commit what brings the announcement up to date, and take the definition's channel over. Raises StoreBroken."""
+    (text, buttons), home = _present(system, record), home_of(system.settings, known.definition)
+    with effect(Effect.ANNOUNCE), system.database.transaction(durable=True):
+        part_from_moved(system, record, known.definition)
+        bound = system.bindings.of_session(record.uid, CHANNEL) is not None
+        kind = OutboundKind.REFRESH if bound or root_waits(system, record.uid) else OutboundKind.ROOT
+        post = replace(_renewed_post(system, record, kind, text, home), buttons=buttons)
+        system.outbox.add([post])
+    with effect(Effect.ANNOUNCE_RECORD):
+        write_record(system, replace(record, definition=_with_slack(record, known.definition)))
+    return post
+
+
+def _with_slack(record: SessionRecord, definition: Definition) -> Definition:
+    return replace(record.definition, slack=definition.slack)
+
+
+def _present(system: System, record: SessionRecord) -> tuple[str, tuple[Button, ...]]:
+    """Return the announcement of the session as it is now, and its buttons."""
+    row, about = get_standing(system, record.name), record.definition.description
+    lives = record.status is Status.RUNNING if row.running is None else row.running
+    if not lives:
+        return down_text(record.name, about, record.hold), ()
+    since = f"since {record.started_at:%Y-%m-%d %H:%M} UTC" if record.started_at else "still"
+    blind = blind_program(system, record)
+    how = f"{since}, paused by {record.hold.by}" if record.hold else since
+    return root_text(record.name, about, how, blind), screen_buttons(record, blind)
+
+
+def _renewed_post(system: System, record: SessionRecord, kind: OutboundKind, text: str, home: str) -> NewPost:
+    moment = int(system.clock.now().timestamp() * 1_000_000)
+    return NewPost(
+        id=f"p-announce-{record.uid}-{moment}",
+        key=f"announce:{record.uid}:{moment}",
+        kind=kind,
+        uid=record.uid,
+        name=record.name,
+        channel_kind=CHANNEL,
+        text=text,
+        channel=home,
+    )
+
+
+# ---------------------------------------------------------------- what became of it
+
+
+def _told(system: System, post: NewPost, wait: float) -> Told:
+    """Wait for the service, and return what is known of the post then."""
+    last = _awaited(system, post.id, wait)
+    if last is not None and last.state is PostState.FAILED:
+        last = _awaited(system, post.anew().id, wait) or last
+    if last is None:
+        return Told(Outcome.FAILED, "the announcement is gone from the database")
+    if last.state is PostState.SENT:
+        edited = last.post.kind is OutboundKind.REFRESH
+        return Told(Outcome.ANNOUNCED, "its announcement is up to date" if edited else "it has a new thread")
+    if last.state is PostState.FAILED:
+        return Told(Outcome.FAILED, f"it could not be announced: {last.detail}")
+    if running_service(system.paths.service_lock) is None:
+        return Told(Outcome.WAITING, NO_SERVICE)
+    return Told(Outcome.WAITING, f"it waits to be posted{f': {last.detail}' if last.detail else ''}")
+
+
+def _awaited(system: System, post_id: str, wait: float) -> OutboxRow | None:
+    """Return the post's row once it is over, no service runs, or the time is up; None where there is no such post."""
+    deadline = Deadline(system.clock, wait)
+    while True:
+        row = system.outbox.get(post_id)
+        served = running_service(system.paths.service_lock) is not None
+        if row is None or row.state in _OVER or not served or deadline.passed():
+            return row
+        system.clock.pause(_POLL_SECONDS)

@@ -1,0 +1,247 @@
+"""interrupt: the harness's own key ends the running turn, and the harness's own word tells whether it did.
+
+Escape fires no hook (Claude Code 2.1.197), so its other records are asked: the status file, and the conversation, which
+says nothing where no token had come yet. Such a prompt stands in the input line again; the receipt of the key tells
+deliveries to empty that line before the next paste.
+"""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from core.base.clock import Deadline
+from core.base.errors import CoreError, InvalidValue, LockBusy, NotRunning, Refused, StoreBroken, TmuxSilent
+from core.base.failpoints import Effect, effect
+from core.base.names import target_for
+from core.base.values import dataclass
+from core.delivery.snapshot import turn_over
+from core.lifecycle.common import Told, foreign, lock, running_record, take_reports, told_of
+from core.lifecycle.look import rows_told
+from core.model.activity import Activity, ActivityState
+from core.model.harness import Harness, Opinion, SessionContext, Transcript, TurnEnded
+from core.model.observing import second_guess
+from core.model.pane import Pane, Receipt, Written, interrupt_token
+from core.model.rows import Answer
+from core.model.session import Live, Outcome, SessionRecord
+from core.session.dialogs import drop_marker
+from core.session.launching import ASKING, context_of
+from core.session.sessions import activity_of, resolve_record
+from core.session.system import System
+
+_SETTLE_SECONDS = 3.0  #: Claude Code 2.1.197 tells of an Escape within 0.7 s; a busy machine needs more
+_STATUS_SECONDS = 1.0  #: its status file follows its conversation; with a next turn at once it never calls it over
+_POLL_SECONDS = 0.05
+_RECORD_SECONDS = 2.0
+_DIALOGS = frozenset({ActivityState.PERMISSION, ActivityState.QUESTION})
+
+
+class NoTurn(Refused):
+    """There is nothing to interrupt."""
+
+    code = "no_turn"
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """The key was written into the pane; nobody knows yet what it did."""
+
+    record: SessionRecord
+    pane: Pane
+    harness: Harness
+    context: SessionContext
+    transcript: Transcript | None
+    at: datetime
+    began: datetime | None  #: the turn, as far as its hook told
+    dialog: bool  #: it rejected an open dialog, which ends the turn as well
+
+
+def interrupt_standing(system: System, name: str, actor: str) -> Answer:
+    """End the session's turn, or reject its open dialog. Only what its harness confirms is called interrupted.
+
+    Raises UnknownSession, InvalidValue, NotRunning, RecordUnreadable, and Refused where no turn runs or the harness has
+    no such key.
+    """
+    try:
+        running_record(system, name, "interrupted")
+        take_last_reports(system, name)
+        with lock(system, name, "interrupt"):
+            pressed = press(system, running_record(system, name, "interrupted"))
+        told = settle(system, pressed, actor)
+    except (Refused, LookupError, InvalidValue):
+        raise
+    except CoreError as error:
+        told = told_of(error)
+    return Answer(rows_told(system, {name: told}))
+
+
+def take_last_reports(system: System, name: str) -> None:
+    """Take in what the harness has told so far: not under the lock, which following its conversation's id needs."""
+    record = system.records.read(name)
+    if record is not None:
+        take_reports(system, record)
+
+
+def interruptible(system: System, record: SessionRecord) -> Harness:
+    """Return the record's harness. Raises Refused if it has no key that ends a turn."""
+    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
+    if harness.traits.interrupt is None:
+        raise Refused(
+            f"{record.name}: no key is known that ends a turn of {harness.name}",
+            f"do it in its terminal: `the-loop standing attach {record.name} --write`",
+        )
+    return harness
+
+
+def press(system: System, record: SessionRecord) -> Pressed:
+    """Write the key into the pane, guarded like any text. Needs the lock.
+
+    Raises NoTurn, NotRunning, Refused, ForeignPane; TmuxSilent where it is not known whether the key was written.
+    """
+    harness = interruptible(system, record)
+    pane = _live_pane(system, record)
+    context = context_of(system.paths, record, resolve_record(record, system.settings), pane.tag)
+    activity = _activity(system, record)
+    opinion = harness.second_opinion(context, pane.pid)
+    if not _in_turn(activity, opinion):
+        raise NoTurn(
+            f"{record.name}: no turn is running that could be interrupted",
+            f"look at it: `the-loop standing screen {record.name}`",
+        )
+    transcript = harness.transcript(context, from_start=False)
+    at = system.clock.now()
+    deadline = at + timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds)
+    with effect(Effect.INTERRUPT_KEY):
+        written = system.runner.write(
+            pane.tag, harness.traits.interrupt or b"", Receipt.INTERRUPTED, interrupt_token(at), deadline
+        )
+    _check_written(record.name, written)
+    dialog = activity is not None and activity.state in _DIALOGS
+    began = activity.turn_started_at if activity is not None else None
+    return Pressed(record, pane, harness, context, transcript, at, began, dialog)
+
+
+def settle(system: System, pressed: Pressed, actor: str) -> Told:
+    """Wait for the harness's own word that the turn is over, and take it down. No lock is held while it waits."""
+    known = _wait(system, pressed, _turn_over, _SETTLE_SECONDS)
+    if known:
+        _mark_cut_off(system, pressed)
+        _wait(system, pressed, _status_agrees, _STATUS_SECONDS)
+        _take_down(system, pressed)
+    what = "its dialog was rejected, and the turn ended" if pressed.dialog else "its turn ended"
+    detail = what if known else "the key is in its terminal, and nothing shows yet that the turn has ended"
+    system.events.emit(
+        "standing.interrupted",
+        level="info" if known else "warning",
+        name=pressed.record.name,
+        actor=actor,
+        instance=pressed.record.instance_id,
+        detail=detail,
+    )
+    system.poke()
+    return Told(Outcome.INTERRUPTED if known else Outcome.UNCONFIRMED, detail)
+
+
+# ---------------------------------------------------------------- before the key
+
+
+def _live_pane(system: System, record: SessionRecord) -> Pane:
+    survey = system.runner.survey()
+    live = survey.live(target_for(record.name), record.instance_id)
+    if live is Live.FOREIGN:
+        raise foreign(system, survey, record.name)
+    pane = survey.of_instance(record.instance_id or "")
+    if pane is None or pane.dead:
+        raise _ended(record.name)
+    return pane
+
+
+def _ended(name: str) -> NotRunning:
+    return NotRunning(f"{name}: its program has ended", f"start it: `the-loop standing start {name}`")
+
+
+def _activity(system: System, record: SessionRecord) -> Activity | None:
+    try:
+        return activity_of(system, record)
+    except StoreBroken:
+        return None  # the other source is asked as well
+
+
+def _in_turn(activity: Activity | None, opinion: Opinion | None) -> bool:
+    """Tell whether a turn runs or a dialog is open: by the harness's status, else by its reports."""
+    began = activity.turn_started_at if activity is not None else None
+    if opinion is not None and not _said_before(opinion, began):
+        return not opinion.turn_over
+    if activity is None or activity.between_turns:
+        return False
+    return activity.state is ActivityState.BUSY or activity.state in _DIALOGS
+
+
+def _said_before(opinion: Opinion, began: datetime | None) -> bool:
+    """Tell whether a status is of before the turn: a hook tells that it began, and the status file may follow that."""
+    return began is not None and opinion.written_at is not None and opinion.written_at < began
+
+
+def _check_written(name: str, written: Written) -> None:
+    if written in (Written.DEAD, Written.ABSENT):
+        raise _ended(name)
+    if written is Written.CLOSED:
+        raise Refused(f"{name}: its pane's input is switched off", "switch it on in tmux: `select-pane -e`")
+    if written is Written.LATE:
+        raise TmuxSilent(f"{name}: tmux came to it after the deadline, and no key was written", "interrupt it again")
+
+
+# ---------------------------------------------------------------- after it
+
+
+def _wait(system: System, pressed: Pressed, condition: Callable[[Pressed], bool], seconds: float) -> bool:
+    deadline = Deadline(system.clock, seconds)
+    while not condition(pressed):
+        if deadline.passed():
+            return False
+        system.clock.pause(_POLL_SECONDS)
+    return True
+
+
+def _turn_over(pressed: Pressed) -> bool:
+    opinion = pressed.harness.second_opinion(pressed.context, pressed.pane.pid)
+    if opinion is not None and opinion.turn_over and not _said_before(opinion, pressed.began):
+        return True
+    try:
+        events = pressed.transcript.new_events() if pressed.transcript else ()
+    except OSError:
+        return False  # the status file is asked again
+    return any(isinstance(event, TurnEnded) for event in events)
+
+
+def _status_agrees(pressed: Pressed) -> bool:
+    opinion = pressed.harness.second_opinion(pressed.context, pressed.pane.pid)
+    return opinion is None or opinion.turn_over
+
+
+def _mark_cut_off(system: System, pressed: Pressed) -> None:
+    """Note that the turn did not end by itself, before anybody takes its messages for done."""
+    activity = _activity(system, pressed.record)
+    if activity is None or activity.turn_started_at is None:
+        return
+    try:
+        turn_over(system, pressed.record, pressed.at, failed=True)
+    except StoreBroken:
+        return  # only a reaction depends on it
+
+
+def _take_down(system: System, pressed: Pressed) -> None:
+    """Store what the harness does now, and remove the marker of the dialog that it has left. If that cannot be done
+    now, the observer does it after a silence."""
+    record = pressed.record
+    take_reports(system, record)
+    try:
+        with system.locks.hold(record.name, "interrupt", _RECORD_SECONDS), effect(Effect.INTERRUPT_SETTLE):
+            opinion = pressed.harness.second_opinion(pressed.context, pressed.pane.pid)
+            if opinion is not None and opinion.turn_over:
+                drop_marker(system.paths.session(record.uid) / ASKING, pressed.at)
+            before = _activity(system, record)
+            if before is not None:
+                with system.database.transaction(durable=False):
+                    if system.activities.get(record.uid) == before:
+                        system.activities.put(second_guess(before, opinion, system.clock.now()))
+    except (LockBusy, StoreBroken):
+        return

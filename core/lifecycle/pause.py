@@ -1,0 +1,314 @@
+"""pause: a durable mark under which nothing of ours starts a turn. What comes in waits; background jobs go on.
+
+What the harness holds in a queue of its own would start a turn as soon as the running one is over: it is taken back.
+
+resume: clears the mark of a pause; what waited goes in, in order.
+
+restart: a graceful end, then the same conversation again. Queue, generation and a pause are kept.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from core.base.clock import Deadline
+from core.base.errors import CoreError, InvalidValue, NotRunning, Refused, TmuxMissing, TmuxSilent
+from core.base.failpoints import Effect, effect
+from core.base.names import target_for
+from core.base.text import reason_of
+from core.base.values import replace
+from core.delivery.deliverer import Deliverer, is_soon
+from core.delivery.evidence import give_back
+from core.delivery.recording import Left, held_by_harness, take_back
+from core.lifecycle.common import Tmux, Told, foreign, lock, running_record, take_reports, told_of, write_record
+from core.lifecycle.ending import end_recorded
+from core.lifecycle.interrupt import NoTurn, Pressed, interruptible, press, settle, take_last_reports
+from core.lifecycle.look import rows_told
+from core.lifecycle.recover import finish_stop
+from core.lifecycle.spawn import StartOrder
+from core.lifecycle.start import refuse_foreign, start_each
+from core.model.delivering import PASSING, awaits_confirmation
+from core.model.gate import HoldState, hold_state
+from core.model.message import IN_FLIGHT, InboxRow, MessageState
+from core.model.rows import Answer
+from core.model.session import Hold, HoldKind, Live, Outcome, Phase, SessionEvent, SessionRecord
+from core.process.presence import running_service
+from core.session.launching import clear_hold_file, set_hold_file
+from core.session.sessions import Known, definition_of
+from core.session.system import System
+
+SOFT, HARD = "soft", "hard"
+_BEGINS_WITHIN = timedelta(seconds=10)  #: from the Enter of a message to its turn: 0.1 s, on a busy machine more
+_ARRIVES_SECONDS = 3.0  #: for a turn that such a message may begin
+_POLL_SECONDS = 0.05
+
+
+def pause_standing(system: System, name: str, actor: str, reason: str = "", *, hard: bool = False) -> Answer:
+    """Pause the session: its turn ends by itself (soft) or is interrupted (hard), and no other begins until it is
+    resumed.
+
+    A second pause changes nothing, but that a hard one follows a soft one; a mark is never weakened. Raises
+    UnknownSession, InvalidValue, RecordUnreadable, NotRunning with the start command, and Refused for a hard pause of a
+    harness without a key that ends a turn.
+    """
+    try:
+        running_record(system, name, "paused")
+        take_last_reports(system, name)
+        with lock(system, name, "pause"):
+            record = running_record(system, name, "paused")
+            if hard:
+                interruptible(system, record)
+            _mark(system, record, actor, reason_of(reason), HARD if hard else SOFT)
+            left = _take_back(system, record)
+            pressed = _press(system, record) if hard else None
+        told = _told(system, record, pressed, left, actor)
+    except (Refused, LookupError, InvalidValue):
+        raise
+    except CoreError as error:
+        told = told_of(error)
+    return Answer(rows_told(system, {name: told}))
+
+
+def _mark(system: System, record: SessionRecord, actor: str, reason: str, policy: str) -> None:
+    """Block turns that nobody types, then commit the mark: the file is there for as long as the mark is."""
+    before = record.hold
+    if hold_state(record) is HoldState.PAUSED and before is not None and (policy == SOFT or before.policy == HARD):
+        return
+    with effect(Effect.PAUSE_HOLD):
+        set_hold_file(system.paths, record.uid)
+    hold = Hold(HoldKind.PAUSED, actor, reason, system.clock.now(), policy)
+    with effect(Effect.PAUSE_MARK):
+        write_record(system, replace(record, hold=hold))
+    system.events.emit(
+        "standing.paused",
+        name=record.name,
+        actor=actor,
+        reason=reason or None,
+        detail=policy,
+        instance=record.instance_id,
+        generation=record.generation,
+    )
+    system.poke()
+
+
+def _take_back(system: System, record: SessionRecord) -> Left:
+    """Take back what the harness's own queue holds. The mark stands: what cannot be taken back is only said, and the
+    service tries it again."""
+    if not held_by_harness(system, record):
+        return Left(0)
+    try:
+        return take_back(system, record, system.runner.survey())
+    except (TmuxSilent, TmuxMissing) as error:
+        return Left(len(held_by_harness(system, record)), error.message)
+
+
+def _press(system: System, record: SessionRecord) -> Pressed | Told:
+    """Interrupt the turn; the mark stands, so that what cannot be interrupted is only said.
+
+    One that a message on its way is about to begin is waited for: where no hook holds it up it begins all the same.
+    """
+    deadline = Deadline(system.clock, _ARRIVES_SECONDS)
+    while True:
+        try:
+            return press(system, record)
+        except NotRunning as error:
+            return Told(Outcome.PAUSED, error.message)
+        except NoTurn:
+            if not _is_on_its_way(system, record):
+                return Told(Outcome.PAUSED, "no turn was running")
+        if deadline.passed():
+            return Told(Outcome.UNCONFIRMED, "a message was on its way to its program, and may begin a turn yet")
+        system.clock.pause(_POLL_SECONDS)
+        take_reports(system, record)
+
+
+def _is_on_its_way(system: System, record: SessionRecord) -> bool:
+    """Return whether the Enter of a message was written a moment ago, and nothing tells yet what became of it."""
+    now = system.clock.now()
+    return any(
+        row.instance == record.instance_id
+        and not row.final
+        and row.submitted_at is not None
+        and row.submitted_at <= now < row.submitted_at + _BEGINS_WITHIN
+        for row in system.inbox.with_states(record.uid, frozenset({MessageState.SUBMITTED}))
+    )
+
+
+def _told(system: System, record: SessionRecord, pressed: Pressed | Told | None, left: Left, actor: str) -> Told:
+    told = settle(system, pressed, actor) if isinstance(pressed, Pressed) else pressed or Told(Outcome.PAUSED, "")
+    if isinstance(pressed, Pressed) and left.count:
+        told = _end_next(system, record, actor) or told
+    if told.outcome not in (Outcome.INTERRUPTED, Outcome.PAUSED):
+        return Told(Outcome.UNCONFIRMED, f"it is paused, but {told.detail}")
+    left = left if not left.count else Left(len(held_by_harness(system, record)), left.why)
+    if left.count:
+        messages = "1 message" if left.count == 1 else f"{left.count} messages"
+        return Told(
+            Outcome.UNCONFIRMED,
+            f"it is paused, but its harness has {messages} in a queue of its own, which begins another turn once this "
+            f"one is over, and which could not be taken back: {left.why}",
+        )
+    return Told(Outcome.PAUSED, told.detail)
+
+
+def _end_next(system: System, record: SessionRecord, actor: str) -> Told | None:
+    """End the turn that the harness's own queue began as ours was ended; None where none did."""
+    try:
+        with lock(system, record.name, "pause"):
+            return settle(system, press(system, running_record(system, record.name, "paused")), actor)
+    except (NoTurn, NotRunning):
+        return None
+
+
+_DRAIN_SECONDS = 30.0
+
+
+def resume_standing(system: System, name: str, actor: str) -> Answer:
+    """Clear the pause; the service, or without one this process, takes in what waited, oldest first.
+
+    A session whose program has ended keeps its pause and its queue: it is started first. Raises UnknownSession,
+    InvalidValue, RecordUnreadable, NotRunning with the start command, ForeignPane.
+    """
+    try:
+        running_record(system, name, "resumed")
+        take_last_reports(system, name)
+        with lock(system, name, "resume"):
+            record = running_record(system, name, "resumed")
+            if hold_state(record) is not HoldState.PAUSED:
+                return Answer(rows_told(system, {name: Told(Outcome.NOT_PAUSED)}))
+            _check_lives(system, record)
+            with effect(Effect.DELIVERY_SETTLE):
+                give_back(system, record, record.instance_id)  # what an ended harness had queued came first
+            _clear(system, record, actor)
+        told = Told(Outcome.UNPAUSED, _drained(system, record))
+    except (Refused, LookupError, InvalidValue):
+        raise
+    except CoreError as error:
+        told = told_of(error)
+    return Answer(rows_told(system, {name: told}))
+
+
+def _check_lives(system: System, record: SessionRecord) -> None:
+    """Refuse where nothing lives that could take what waits: without the pause it would be refused, and lost.
+
+    Raises TmuxSilent where that cannot be told; the mark then stays.
+    """
+    survey = system.runner.survey()
+    live = survey.live(target_for(record.name), record.instance_id)
+    if live is Live.FOREIGN:
+        raise foreign(system, survey, record.name)
+    starting = record.phase is Phase.STARTING
+    if live is not Live.LIVE and not (starting and live is Live.ABSENT):
+        raise NotRunning(
+            f"{record.name} stays paused, with what waits for it: its program has ended",
+            f"start it: `the-loop standing start {record.name}`, then resume it",
+        )
+
+
+def _clear(system: System, record: SessionRecord, actor: str) -> None:
+    with effect(Effect.RESUME_MARK):
+        cleared = write_record(system, replace(record, hold=None))
+    if cleared.phase is not Phase.STOPPING:  # a restart that was cut short goes on to hold back the dying one's turns
+        with effect(Effect.RESUME_UNBLOCK):
+            clear_hold_file(system.paths, record.uid)
+    system.events.emit(
+        "standing.unpaused",
+        name=record.name,
+        actor=actor,
+        instance=record.instance_id,
+        generation=record.generation,
+    )
+    system.poke()
+
+
+def _drained(system: System, record: SessionRecord) -> str:
+    """See to what waited, and return how much there is of it."""
+    waiting = len(system.inbox.unsettled(record.uid))
+    if not waiting:
+        return ""
+    words = f"{waiting} {'message' if waiting == 1 else 'messages'} waited"
+    if running_service(system.paths.service_lock) is not None:
+        return f"{words}; the service takes them in"
+    left = _drain(system, record.uid)
+    return f"{words}; no service is running, and {left} wait still" if left else f"{words} and went in"
+
+
+def _drain(system: System, uid: str) -> int:
+    """Deliver what can be delivered now, in order, and return how many are left.
+
+    What only a turn's end, a person or the service lets in is left: the latest step says so, not the row, which may
+    have waited for the same before.
+    """
+    until = system.clock.now() + timedelta(seconds=_DRAIN_SECONDS)
+    deliverer = Deliverer(system)
+    while True:
+        following = deliverer.advance(uid)
+        rows, now = system.inbox.unsettled(uid), system.clock.now()
+        if now >= until or not (is_soon(following, now) or _under_way(rows)):
+            return len(rows)
+        _pause(system, following, now)
+
+
+def _under_way(rows: Sequence[InboxRow]) -> bool:
+    """Tell whether what comes first is on its way, or waits for what is over in a moment."""
+    first = next((row for row in rows if not awaits_confirmation(row)), None)
+    return first is not None and (first.state in IN_FLIGHT or first.reason in PASSING)
+
+
+def _pause(system: System, following: datetime | None, now: datetime) -> None:
+    if following is not None and following > now:
+        system.clock.pause(min((following - now).total_seconds(), _POLL_SECONDS))
+
+
+def restart_standing(system: System, name: str, actor: str) -> Answer:
+    """End the session and resume its conversation. Raises UnknownSession, InvalidValue, and Refused for a held one."""
+    _refuse_held(definition_of(system.settings, system.records, name))
+    tmux = Tmux(system)
+    told = _end(system, name, actor, tmux)
+    if told is not None:
+        return Answer(rows_told(system, {name: told}, tmux.survey))
+    answer = start_each(system, [name], StartOrder(actor, f"restarted by {actor}"))
+    if answer.ok:
+        system.events.emit("standing.restarted", name=name, actor=actor)
+    return answer
+
+
+def _refuse_held(known: Known) -> None:
+    hold = known.record.hold if known.record else None
+    if hold is not None and hold.kind is not HoldKind.PAUSED:
+        raise Refused(
+            f"{known.name} is held: {hold.kind.value} by {hold.by}", f"use `the-loop standing start {known.name}`"
+        )
+
+
+def _end(system: System, name: str, actor: str, tmux: Tmux) -> Told | None:
+    """End the instance if there is one; return what stands against the start that follows, None if nothing does."""
+    try:
+        with lock(system, name, "restart"):
+            known = definition_of(system.settings, system.records, name)
+            if known.unreadable is not None:
+                raise known.unreadable
+            _refuse_held(known)
+            record = known.record
+            if record is None or record.instance_id is None or record.phase is Phase.DELETING:
+                return None
+            survey = tmux.survey()
+            refuse_foreign(system, name, survey, survey.live(target_for(name), record.instance_id))
+            return _end_recorded(system, record, actor, tmux)
+    except CoreError as error:
+        system.events.emit("standing.stop_failed", level="error", name=name, actor=actor, reason=str(error))
+        return told_of(error)
+
+
+def _end_recorded(system: System, record: SessionRecord, actor: str, tmux: Tmux) -> Told | None:
+    with effect(Effect.STOP_HOLD):
+        set_hold_file(system.paths, record.uid)
+    with effect(Effect.STOP_MARK):
+        marked = write_record(system, record.moved(SessionEvent.STOP))
+    ended = end_recorded(system, record, tmux)
+    if ended.silent:
+        raise TmuxSilent(f"{record.name}: {ended.trouble()}", "restart it again once tmux answers")
+    if ended.survivors:
+        return Told(Outcome.FAILED, ended.trouble())
+    finish_stop(system, marked, ended)
+    system.events.emit("standing.stopped", name=record.name, actor=actor, reason="restart", instance=record.instance_id)
+    return None

@@ -1,0 +1,337 @@
+"""Chats: what a channel hands to core, what it asks of core, and what core asks of it."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any, Protocol
+
+from core.base.redaction import Redactor
+from core.base.values import dataclass
+from core.model.asking import Role
+from core.model.message import Attachment, Fetch, Fetched
+from core.model.posts import Mark, NewPost, OutboundKind, ThreadSeen
+
+
+@dataclass(frozen=True)
+class Posted:
+    """Where a post ended up."""
+
+    team: str
+    channel: str
+    ts: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of a check: what was looked at, whether it is well, and the remedy if not."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class IncomingReply:
+    """What a channel hands to core: a message in some thread, already in plain text, ids only."""
+
+    channel_kind: str
+    team: str  #: the team that the bot is installed in
+    channel: str
+    thread: str
+    ts: str
+    author: str  #: a member id
+    author_name: str
+    author_team: str
+    is_bot: bool
+    is_self: bool
+    shape: str  #: plain | file_share | thread_broadcast | me_message, or the subtype that was refused
+    text: str  #: the author's own words
+    quoted: str = ""  #: what it quotes of others, each line marked as theirs, with its origin; "": nothing
+    files: tuple[Attachment, ...] = ()
+    shared: bool | None = None  #: whether the channel is shared with other organizations; None: not told
+    confirm: str = ""  #: why a person must confirm it before it goes in ("sent 3 h ago"); "": it goes in by itself
+    unlisted: bool = False  #: no list of the channel names the author in any form, whoever they are
+    piece: str = ""  #: which part of the message this is, where it comes in several; "": the message
+
+
+@dataclass(frozen=True)
+class IncomingChange:
+    """What a channel hands to core of an edit or a deletion: the message as it is now, without text if deleted."""
+
+    reply: IncomingReply
+    deleted: bool
+    only_quotes: bool = False  #: its author changed nothing: the chat itself has added what the message quotes
+
+
+@dataclass(frozen=True)
+class IncomingPress:
+    """What a channel hands to core of a pressed button: who, on which message, which button of it."""
+
+    channel_kind: str
+    team: str  #: the team that the bot is installed in
+    channel: str
+    thread: str
+    ts: str  #: the message that the button belongs to
+    author: str  #: as the allow-list names people
+    author_name: str
+    author_team: str
+    is_bot: bool
+    action: str  #: Button.action
+    target: str  #: Button.target
+
+
+@dataclass(frozen=True)
+class IncomingOrder:
+    """What a channel hands to core of a command: a verb, a session and the rest of the words."""
+
+    channel_kind: str
+    author: str
+    author_name: str
+    verb: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Told:
+    """What somebody gets to see alone. `code` is shown as it is, in a fixed-width font."""
+
+    text: str
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class BoundThread:
+    """A thread that may have been written in while nobody listened."""
+
+    name: str
+    channel: str
+    thread: str
+    cursor: str  #: the last message of the last complete sweep
+    shared: bool | None  #: None: nobody has looked yet whether the channel is shared
+    waiting: tuple[str, ...] = ()  #: its replies that wait: an edit or a deletion still counts for them
+    fresh: bool = False  #: no sweep has read it to its end yet
+    taken: tuple[str, ...] = ()  #: its latest replies that wait no more
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A thread that was read to its end."""
+
+    channel: str
+    thread: str
+    cursor: str  #: the last message that was seen
+    forget_before: str  #: no sweep comes past what is older
+    caught_up: int  #: replies that became messages by it
+    oldest: str  #: how old the oldest of them was, such as "14 min"; "" without one
+    shared: bool | None = None  #: whether the channel is shared with other organizations
+
+
+class Verdict(Enum):
+    """What the inbound pipeline did with a reply."""
+
+    COMMITTED = "committed"
+    DUPLICATE = "duplicate"
+    DROPPED = "dropped"
+
+
+class CoreDoor(Protocol):
+    """What a channel may ask of core, from any thread."""
+
+    def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict | None, ...]], None]) -> None:
+        """Run the inbound pipeline; once this returns, what passed is on the disk. Raises StoreBroken.
+
+        `taken` is called with its words, None for what has to come again, as soon as that is committed. What follows,
+        in this thread, is the way into the terminal, which may take seconds: who cannot wait for it calls `sync`, in
+        another thread.
+        """
+        ...
+
+    def sync(self) -> None:
+        """Return once all that was taken is on the disk. Raises StoreBroken."""
+        ...
+
+    def heard(self, channel_kind: str, mark: str, until: datetime, *, durable: bool) -> bool:
+        """Take note of a request that is about to be taken; False if it was before, by this or an earlier service.
+
+        `mark` tells it from all others; it is known until that time. `durable`: a power cut does not undo it. Raises
+        StoreBroken.
+        """
+        ...
+
+    def unheard(self, channel_kind: str, mark: str) -> None:
+        """Let a request that was not taken come again. Raises StoreBroken."""
+        ...
+
+    def change(self, changes: Sequence[IncomingChange]) -> None:
+        """Apply edits and deletions to what still waits, and tell of those that came too late. Raises StoreBroken."""
+        ...
+
+    def threads(self, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
+        """Return the bound threads, those of the session that was spoken with last first. Raises StoreBroken."""
+        ...
+
+    def behind(self, channel_kind: str) -> None:
+        """Replies may have been missed: what comes from now on waits for the next sweep of its thread, for a while."""
+        ...
+
+    def swept(self, channel_kind: str, team: str, swept: Swept) -> None:
+        """Move the thread's cursor, and tell in the thread what was caught up. Raises StoreBroken."""
+        ...
+
+    def to_fetch(self, channel_kind: str) -> tuple[Fetch, ...]:
+        """Return the messages that wait for their files. Raises StoreBroken."""
+        ...
+
+    def keep_file(self, message_id: str, position: int, name: str, data: bytes) -> str:
+        """Write a file into the session's folder under a harmless name, and return its path. Raises StoreBroken."""
+        ...
+
+    def fetched(self, message_id: str, files: Sequence[Fetched]) -> None:
+        """Let the message go on, its text naming the files. Raises StoreBroken."""
+        ...
+
+    def rows(self, author: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the rows of `list` that the author may see: those of the sessions that they may steer."""
+        ...
+
+    def press(self, press: IncomingPress) -> Told:
+        """Do what a button is for, if whoever pressed it may, and return what to tell them. Raises CoreError."""
+        ...
+
+    def order(self, order: IncomingOrder) -> Told:
+        """Do what a command says, if its author may, and return what to tell them. Raises CoreError."""
+        ...
+
+    def refuse(
+        self, channel_kind: str, author: str, what: str, *, name: str = "", press: IncomingPress | None = None
+    ) -> None:
+        """Tell, once, that the channel refused somebody for want of rights: an order's verb or a button's action.
+
+        `name` is the session as they typed it; `press` tells the message that the button belongs to.
+        """
+        ...
+
+    def shown(self, text: str, *, verbatim: bool = False) -> str:
+        """Return a text as it may be shown in a chat: without secrets, its commands such that they can be typed.
+
+        Every text that a channel shows besides what it is given to post passes here. `verbatim`: no command is changed.
+        """
+        ...
+
+    def connected(self, channel_kind: str, up: bool, detail: str) -> None:
+        """Tell the service how the channel's connection stands."""
+        ...
+
+
+@dataclass(frozen=True)
+class WebAnswer:
+    """What a chat's request over HTTP is answered with."""
+
+    status: int
+    kind: str  #: the content type
+    body: bytes
+
+
+#: Answers a request of a chat: its path below /channels/<kind>, its headers by names in small letters, its raw body.
+#: It proves by itself who asks: nothing else has.
+WebHook = Callable[[str, Mapping[str, str], bytes], WebAnswer]
+
+
+class Channel(Protocol):
+    """A chat, found by the entry point group `the_loop.channels` and made with its raw configuration block."""
+
+    kind: str
+
+    def serve(self, door: CoreDoor, stopping: Callable[[], bool]) -> None:
+        """Listen until `stopping` says so; reconnects by itself, raises only on faults that waiting cannot mend."""
+        ...
+
+    def sweeps(self) -> bool:
+        """Tell whether replies are read, and those missed before it serves: what stands in the inbox waits for that."""
+        ...
+
+    def presses(self) -> bool:
+        """Tell whether presses of buttons arrive; where they do not, posts have none."""
+        ...
+
+    def default_channel(self) -> str:
+        """Return the configured channel's id."""
+        ...
+
+    def authorized(self, author: str) -> bool:
+        """Tell whether the member is on the allow-list now; asked again at delivery."""
+        ...
+
+    def holds(self, author: str, role: Role) -> bool:
+        """Tell whether somebody has that role now; MEMBER is what `authorized` tells."""
+        ...
+
+    def redact_with(self, redactor: Redactor) -> None:
+        """Take secrets out of all that goes out by this redactor; called once, before anything is posted."""
+        ...
+
+    def post(self, post: NewPost, channel: str, thread: str) -> Posted:
+        """Post the text (into the thread unless it is ""). Raises ChannelError."""
+        ...
+
+    def update(self, post: NewPost, channel: str, ts: str) -> Posted:
+        """Replace an earlier post's text. Raises ChannelError."""
+        ...
+
+    def find(self, post_id: str, channel: str, thread: str) -> Posted | None:
+        """Look for a post of ours by its id, after an unclear failure. Raises ChannelError."""
+        ...
+
+    def read_thread(self, channel: str, thread: str) -> ThreadSeen:
+        """Read a thread to its end: which posts there are ours, by who posted them. Raises ChannelError."""
+        ...
+
+    def wants(self, kind: OutboundKind) -> bool:
+        """Tell whether posts of that kind are shown here, by the channel's verbosity."""
+        ...
+
+    def parts(self, post: NewPost) -> tuple[NewPost, ...]:
+        """Return what the post is sent as, in order: itself, several, or a summary and a FILE. Pure."""
+        ...
+
+    def react(self, channel: str, ts: str, mark: Mark, instead_of: Collection[Mark]) -> None:
+        """Show the mark on a message and take the others back; what is so already is well. Raises ChannelError."""
+        ...
+
+    def status(self, channel: str, thread: str, text: str) -> None:
+        """Show below the thread what the session is doing, for a while; "": nothing. Best effort, raises nothing."""
+        ...
+
+    def webhook(self) -> WebHook | None:
+        """Return what answers the chat's requests over HTTP; None where it sends none. Called from any thread."""
+        ...
+
+    def check(self) -> tuple[Finding, ...]:
+        """Ask the other side whether everything is in place."""
+        ...
+
+    def manifest(self, url: str = "") -> str:
+        """Return the app manifest as YAML. `url`: the public address at which the chat calls us, where it does.
+
+        Raises InvalidValue for an address that cannot be one.
+        """
+        ...
+
+
+class Mirror(Protocol):
+    """Keeps a copy of a reply on its ticket."""
+
+    def copy(self, ref: str, text: str) -> bool:
+        """Copy the reply; False where the ref has no ticket."""
+        ...
+
+
+class ChannelFactory(Protocol):
+    """What the entry point of a channel names."""
+
+    def __call__(self, block: Mapping[str, Any], environ: Mapping[str, str], source: Path | None) -> Channel:
+        """Make the channel. Raises ConfigError for a malformed block; no network yet."""
+        ...

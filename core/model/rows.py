@@ -1,0 +1,180 @@
+"""What every verb answers with: one row a session. No I/O.
+
+The rows of `status` that are not sessions. No I/O.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from core.base.clock import iso
+from core.base.values import dataclass, field_names, replace
+from core.model.activity import ActivityState
+from core.model.session import FAILURES, Definition, Hold, Live, Outcome, Phase, Status
+
+
+@dataclass(frozen=True)
+class ServiceRow:
+    """The service itself, or one channel's connection. `running` None: it could not be asked, which is no "no"."""
+
+    name: str
+    running: bool | None
+    pid: int | None
+    detail: str
+    reason: str = ""  #: the code of the detail, where it has one
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `{name, running, pid, detail, reason}`."""
+        told = {"name": self.name, "running": self.running, "pid": self.pid}
+        return {**told, "detail": self.detail, "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class HarnessRow:
+    """A program that sessions run, and whether its version was ever tried. `version` is "" where it does not tell."""
+
+    name: str
+    version: str
+    tried: tuple[str, ...]  #: oldest first
+    detail: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `{name, version, tried, detail}`; version is null where it is not known."""
+        return {"name": self.name, "version": self.version or None, "tried": list(self.tried), "detail": self.detail}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One session as every surface shows it. None means that there is none, or that it could not be asked."""
+
+    name: str
+    uid: str | None = None
+    declared: bool = False
+    description: str = ""
+    auto_start: bool = False
+    harness: str = ""
+    cwd: str = ""
+    tmux_target: str = ""
+    attach: str = ""
+    ref: str = ""
+    status: Status | None = None
+    running: bool | None = None
+    live: Live = Live.UNKNOWN
+    phase: Phase | None = None
+    hold: Hold | None = None
+    activity: ActivityState | None = None
+    hooks: str | None = None  #: "reporting" or "silent"; None: nothing shows it yet
+    permission_mode: str | None = None
+    harness_version: str | None = None
+    capabilities: Mapping[str, str] | None = None
+    pending_tasks: tuple[str, ...] = ()
+    queued: int | None = None
+    loops: int | None = 0
+    harness_session_id: str | None = None
+    slack_channel: str | None = None
+    slack_thread: str | None = None
+    started_at: datetime | None = None
+    last_message_at: datetime | None = None
+    drift: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    detail: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row with its fixed camelCase keys, times as ISO 8601 in UTC."""
+        return {_camel(name): _plain(getattr(self, name)) for name in field_names(self)}
+
+    def told(self, outcome: Outcome, detail: str) -> "Row":
+        """Return the row with what a verb did; what the row itself had to say stays. Nothing is said twice."""
+        said = "; ".join(text for text in (detail, self.detail) if text)
+        return replace(self, outcome=outcome, detail="; ".join(dict.fromkeys(said.split("; "))))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What start, stop, restart, create and delete answer: a session's failure is a row, never an exception."""
+
+    sessions: tuple[Row, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether every session came to a good end."""
+        return not any(row.outcome in FAILURES for row in self.sessions)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `{"sessions": [row…], "ok": bool}`."""
+        return {"sessions": [row.to_json() for row in self.sessions], "ok": self.ok}
+
+
+@dataclass(frozen=True)
+class StatusReport:
+    """The one health answer: services, sessions, and whether all is as a boot would have it."""
+
+    services: tuple[ServiceRow, ...]
+    harnesses: tuple[HarnessRow, ...]
+    sessions: tuple[Row, ...]
+    ok: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `{"services", "harnesses", "standingSessions", "ok"}`."""
+        return {
+            "services": [row.to_json() for row in self.services],
+            "harnesses": [row.to_json() for row in self.harnesses],
+            "standingSessions": [row.to_json() for row in self.sessions],
+            "ok": self.ok,
+        }
+
+
+def misconfigured_row(detail: str) -> Row:
+    """Return the one row that stands for all sessions where the configuration cannot be understood."""
+    return Row(name="standingSessions", outcome=Outcome.MISCONFIGURED, detail=detail)
+
+
+_KEYS = {
+    "description": "description",
+    "harness": "harness",
+    "harnessArgs": "harness_args",
+    "cwd": "cwd",
+    "prompt": "prompt",
+    "promptFile": "prompt_file",
+    "autoStart": "auto_start",
+    "restart": "restart",
+    "idle": "idle",
+    "slack": "slack",
+}
+
+
+def drift(recorded: Definition, declared: Definition) -> tuple[str, ...]:
+    """Return the configuration's keys whose value has changed since the session was last started."""
+    return tuple(key for key, field in _KEYS.items() if getattr(recorded, field) != getattr(declared, field))
+
+
+@cache
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Hold):
+        return _hold_json(value)
+    return value
+
+
+def _hold_json(hold: Hold) -> Mapping[str, Any]:
+    return {
+        "kind": hold.kind.value,
+        "policy": hold.policy,
+        "by": hold.by,
+        "reason": hold.reason,
+        "at": iso(hold.at),
+    }

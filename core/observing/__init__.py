@@ -1,1 +1,0 @@
-"""What harnesses report: turns, questions, readiness; once each, in order."""

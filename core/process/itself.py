@@ -1,0 +1,79 @@
+"""How much memory the C library keeps for itself. glibc's alone is told; another one is left as it is.
+
+glibc gives each thread a heap of its own, and the service has more than a dozen, nearly all of which wait. Python asks
+the C library under its own lock as a rule, so one heap for all of them keeps nobody waiting.
+
+What a process keeps to itself: its environment, its memory, and what would be left of it in a core file.
+
+Every process of the same user may read another's `/proc/PID/environ` and memory, agents those of the service, and with
+them its tokens. The kernel refuses that for a process that is not dumpable (prctl(2), PR_SET_DUMPABLE), and writes no
+core of it; only who holds CAP_SYS_PTRACE, root as a rule, may look all the same. Programs that it starts are as others.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ctypes
+
+
+_ARENA_MAX = -8  # <malloc.h>
+
+
+def share_one_heap() -> None:
+    """Let all threads that are started from now on use one heap."""
+    library = _glibc()
+    if library is not None:
+        library.mallopt(_ARENA_MAX, 1)
+
+
+def give_back() -> None:
+    """Give the system the memory that is free now: what a start needs once, nothing needs for days."""
+    library = _glibc()
+    if library is not None:
+        library.malloc_trim(0)
+
+
+def _glibc() -> ctypes.CDLL | None:
+    """Return this process's C library, None where it is another one."""
+    if sys.platform != "linux" or "CS_GNU_LIBC_VERSION" not in os.confstr_names:
+        return None
+    try:
+        if not os.confstr("CS_GNU_LIBC_VERSION"):
+            return None
+    except (OSError, ValueError):  # a C library that does not know the name
+        return None
+    import ctypes
+
+    return ctypes.CDLL(None)
+
+
+_LOG = logging.getLogger(__name__)
+_SET_DUMPABLE = 4  # <linux/prctl.h>
+OPEN = "THE_LOOP_DEBUGGABLE"  #: a variable; set, it leaves the service open to debuggers, and so to agents
+
+
+def close_process() -> None:
+    """Keep this process to itself from now on; where the system cannot do that, at least write no core."""
+    if os.environ.get(OPEN):
+        return
+    if not (sys.platform == "linux" and _made_undumpable()):
+        _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+
+
+def _made_undumpable() -> bool:
+    import ctypes
+
+    try:
+        done = bool(ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) == 0)
+    except (OSError, AttributeError):  # a C library without it
+        done = False
+    if not done:
+        _LOG.warning("other processes of this user can read the service's tokens", extra={"reason": "prctl failed"})
+    return done

@@ -1,0 +1,184 @@
+"""Puts the service together from what wiring picks: channels, workers, and who wakes whom."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from core.base.redaction import redactor_of
+from core.chat.api import Door
+from core.chat.backfill import CatchingUp
+from core.chat.commands import Orders
+from core.chat.inbound import Changes, Inbound, NullMirror, TypedAnswers
+from core.chat.outbound import OutboundWorker
+from core.chat.presses import Presses
+from core.chat.signals import SignalWorker
+from core.config.loading import load
+from core.config.settings import Settings, secret_variables
+from core.delivery.deliverer import Deliverer, DeliveryWorker
+from core.delivery.permission_requests import Requests
+from core.http.facts import HTTP_ROW, Facts
+from core.http.host import HttpHost
+from core.lifecycle.everything import start_all
+from core.lifecycle.supervise import Supervisor
+from core.loops.scheduler import Scheduler
+from core.model.channel import Channel, WebHook
+from core.model.message import InboxRow
+from core.process.presence import Connections
+from core.service.housekeeping import Finisher
+from core.service.service import Service, Worker, import_ahead
+from core.service.watching import ObserverWorker
+from core.service.wiring import build_system, load_channel
+from core.session.sessions import authorized_rows, chat_of
+from core.session.system import System
+
+if TYPE_CHECKING:
+    from core.process.control import Listener, Peer, Talk
+    from core.tools.toolbox import Toolbox
+
+
+def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
+    """Put the service together: control client, channels, workers. Raises ConfigError, ChannelMissing.
+
+    What the workers use is imported now, but for what answers over HTTP (docs/adr/0007).
+    """
+    import_ahead()
+    system = build_system(settings, environ, persistent=True)
+    channels = _enabled_channels(settings, environ)
+    for channel in channels:
+        channel.redact_with(redactor_of(environ, secret_variables(settings, environ)))
+    requests = Requests(system, replies=any(channel.sweeps() for channel in channels))
+    typed = {channel.kind: TypedAnswers(system, channel.holds, requests) for channel in channels}
+    catching_up = CatchingUp(system.clock, system.bindings, *(channel.kind for channel in channels if channel.sweeps()))
+    deliverer = Deliverer(system, _authorized(system, channels), _answering(typed), catching_up.holds)
+    delivery = DeliveryWorker(system, deliverer)
+    signals = {channel.kind: SignalWorker(system, channel) for channel in channels}
+    connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
+    outbound = {
+        channel.kind: OutboundWorker(system, channel, signals[channel.kind].posted, connections.shut_out)
+        for channel in channels
+    }
+
+    swept = threading.Event()
+    supervisor = Supervisor(system, lambda: load(settings.source, environ), swept.is_set)
+
+    scheduler = Scheduler(system, delivery.wake, swept.is_set)
+
+    def wake(uid: str | None) -> None:
+        delivery.wake(uid)
+        scheduler.wake()
+        supervisor.wake()
+        for kind, worker in outbound.items():
+            worker.wake()
+            signals[kind].wake()
+
+    inbounds = {channel.kind: Inbound(system, channel.authorized, NullMirror()) for channel in channels}
+    observer = ObserverWorker(system, wake, ended=supervisor.wake, swept=swept.is_set)
+    toolbox = _toolbox(system, requests.talk)
+    facts = Facts(
+        system,
+        connections.rows,
+        observer.tmux,
+        observer.watching,
+        system.events.counts,
+        _dropped(inbounds),
+        toolbox,
+        _hooks(channels),
+    )
+    workers = [Worker(HTTP_ROW, 0, HttpHost(facts, connections.set).run)]
+    for channel in channels:
+        changes = Changes(system, channel.authorized)
+        presses, orders = Presses(system, channel.holds, requests), Orders(system, channel.holds)
+        inbound = inbounds[channel.kind]
+        door = Door(
+            system, connections, inbound, changes, delivery.wake, presses, orders, catching_up, delivery.at_once
+        )
+        workers.append(Worker(channel.kind, 0, _serving(channel, door)))
+    workers.append(Worker("scheduler", 0, scheduler.run))
+    workers.append(Worker("delivery", 1, delivery.run))
+    workers += [Worker(f"outbound-{kind}", 2, worker.run) for kind, worker in outbound.items()]
+    workers += [Worker(f"signals-{kind}", 2, worker.run) for kind, worker in signals.items()]
+    workers.append(Worker("observer", 2, observer.run))
+    workers.append(Worker("requests", 2, requests.run))
+    workers.append(Worker("finisher", 0, Finisher(system).run))
+    workers.append(Worker("supervisor", 0, supervisor.run))
+    talks = {"request": requests.talk, "ask": requests.talk, "tool": _calls(system, toolbox)}
+    return Service(system, workers, _sweeping(system, swept), connections, talks)
+
+
+def _toolbox(system: System, ask: Callable[[Mapping[str, Any], Listener], None]) -> Callable[[], Toolbox]:
+    """Return what makes the agents' tools at the first call of one, and imports what they need."""
+
+    @cache
+    def made() -> Toolbox:
+        from core.tools.toolbox import Toolbox, loop_tools, standard_tools
+
+        return Toolbox(system, (*standard_tools(system, ask), *loop_tools(system)))
+
+    return made
+
+
+def _calls(system: System, toolbox: Callable[[], Toolbox]) -> Talk:
+    def talk(line: Mapping[str, Any], peer: Peer) -> None:
+        from core.tools.toolbox import ToolSocket
+
+        ToolSocket(system, toolbox()).talk(line, peer)
+
+    return talk
+
+
+def _sweeping(system: System, swept: threading.Event) -> Callable[[], Mapping[str, Any]]:
+    """Return the boot's sweep, after which the observer and the supervisor see to what it has left."""
+
+    def sweep() -> Mapping[str, Any]:
+        try:
+            return start_all(system, "supervisor").to_json()
+        finally:
+            swept.set()
+
+    return sweep
+
+
+def _dropped(inbounds: Mapping[str, Inbound]) -> Callable[[], Mapping[str, int]]:
+    return lambda: sum((inbound.counters for inbound in inbounds.values()), Counter[str]())
+
+
+def _hooks(channels: Sequence[Channel]) -> Mapping[str, WebHook]:
+    found = {channel.kind: channel.webhook() for channel in channels}
+    return {kind: hook for kind, hook in found.items() if hook is not None}
+
+
+def _serving(channel: Channel, door: Door) -> Callable[[threading.Event], None]:
+    def run(stopping: threading.Event) -> None:
+        channel.serve(door, stopping.is_set)
+        stopping.wait()  # a channel that gave up has said so; the sessions go on without it
+
+    return run
+
+
+def _enabled_channels(settings: Settings, environ: Mapping[str, str]) -> tuple[Channel, ...]:
+    return tuple(load_channel(name, settings, environ) for name, block in settings.channels.items() if block.enabled)
+
+
+def _authorized(system: System, channels: Sequence[Channel]) -> Callable[[InboxRow], bool]:
+    """Return the question that delivery asks of a row right before the pane is written to: may its author, still?"""
+    questions = {channel.kind: authorized_rows(system, channel.authorized) for channel in channels}
+
+    def ask(row: InboxRow) -> bool:
+        kind = chat_of(system.settings, row)
+        return kind is None or (kind in questions and questions[kind](row))
+
+    return ask
+
+
+def _answering(typed: Mapping[str, TypedAnswers]) -> Callable[[Sequence[InboxRow]], InboxRow | None]:
+    """Return what settles a reply that answers an open question, whichever chat it came from."""
+
+    def settle(rows: Sequence[InboxRow]) -> InboxRow | None:
+        taken = (answers.take(rows) for answers in typed.values())
+        return next((row for row in taken if row is not None), None)
+
+    return settle

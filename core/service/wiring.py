@@ -1,0 +1,263 @@
+"""The only place that picks adapters, loads channels and puts the service together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.base.clock import SystemClock
+from core.base.environment import chosen
+from core.base.errors import CoreError
+from core.base.paths import StatePaths, is_default
+from core.base.values import deferred
+from core.config.settings import secret_variables
+from core.session.commands import exact_for
+from core.session.system import System
+from core.store.database import Database
+from core.store.messages import Inbox
+from core.store.records import Records
+from core.store.sessions import Activities, Bindings
+from core.tmux.runner import Runner
+from core.tmux.server import UNIT, TmuxServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from core.base.clock import Clock
+    from core.base.locks import Locks
+    from core.base.redaction import Redactor
+    from core.config.settings import Settings
+    from core.harness.catalogue import Harnesses
+    from core.model.channel import Channel, ChannelFactory
+    from core.model.session import SessionRecord
+    from core.store.eventlog import EventLog
+    from core.store.messages import Marks, Outbox, Progress
+    from core.store.retention import Retention
+    from core.store.sessions import Loops, RequestBook, Watchbook
+    from core.tmux.processes import Processes
+    from core.tmux.transport import Transport
+
+
+def build_system(
+    settings: Settings, environ: Mapping[str, str], *, persistent: bool = False, clock: Clock | None = None
+) -> System:
+    """Return the ports for this process; each tmux call is a process, or goes through one `persistent` client.
+
+    What a mere listing does not use is made, and imported, at its first use. Without a `clock` it is the machine's.
+    """
+    clock, paths = clock or SystemClock(), StatePaths(settings.state_root)
+
+    def begun() -> None:
+        from core.session.sessions import tell_database_begun
+
+        tell_database_begun(system)
+
+    database = Database(paths, clock, begun=begun)
+    tmux = settings.routing.tmux
+    server = _tmux_server(settings, environ)
+    clean = server.environ
+
+    def ingest(uid: str) -> None:
+        from core.delivery.hook_ingest import ingest as take_in
+
+        take_in(system, uid)
+
+    def bring_back(record: SessionRecord) -> bool:
+        from core.lifecycle.exits import plan_for_keep_alive
+
+        return plan_for_keep_alive(system, record)
+
+    def poke() -> None:
+        from core.process.presence import Poke
+
+        Poke(paths.poke).send()
+
+    def close() -> None:
+        runner.close()
+        processes.close()
+        database.close()
+
+    runner = Runner(
+        server,
+        _transport(server, persistent=persistent),
+        timeout=tmux.command_timeout_seconds,
+        remain_on_exit=tmux.remain_on_exit,
+        clock=clock,
+    )
+    processes = deferred(_processes)
+    system = System(
+        settings=settings,
+        paths=paths,
+        clock=clock,
+        records=Records(paths),
+        locks=deferred(lambda: _locks(paths)),
+        database=database,
+        inbox=Inbox(database, clock),
+        outbox=deferred(lambda: _outbox(database, clock, system)),
+        marks=deferred(lambda: _marks(database, clock)),
+        progress=deferred(lambda: _progress(database)),
+        bindings=Bindings(database),
+        activities=Activities(database),
+        watchbook=deferred(lambda: _watchbook(database)),
+        requests=deferred(lambda: _requests(database)),
+        loops=deferred(lambda: _loops(database, clock)),
+        retention=deferred(lambda: _retention(database)),
+        events=deferred(lambda: _events(settings, paths, clock, environ)),
+        runner=runner,
+        processes=processes,
+        harnesses=deferred(lambda: _harnesses(settings, chosen(clean), clock)),
+        environ=environ,
+        ingest=ingest,
+        bring_back=bring_back,
+        poke=poke,
+        close=close,
+    )
+    return system
+
+
+def _tmux_server(settings: Settings, environ: Mapping[str, str]) -> TmuxServer:
+    secrets = frozenset(secret_variables(settings, environ))
+    clean = {name: value for name, value in environ.items() if name not in secrets}
+    unit = UNIT if is_default(settings.source, settings.state_root, environ) else ""
+    name, conf = settings.routing.tmux.socket_name, StatePaths(settings.state_root).tmux_conf
+    return TmuxServer(name, conf, secrets, unit=unit, environ=clean)
+
+
+def become_tmux(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Become the tmux server in the foreground, as its own systemd unit does. Returns never.
+
+    Raises Refused where one lives already, or where the configuration uses the user's own server.
+    """
+    from core.tmux.server import be_the_server
+
+    be_the_server(_tmux_server(settings, environ))
+
+
+def _locks(paths: StatePaths) -> Locks:
+    from core.base.locks import Locks
+
+    return Locks(paths)
+
+
+def _outbox(database: Database, clock: Clock, system: System) -> Outbox:
+    from core.store.messages import Outbox
+
+    return Outbox(database, clock, lambda text: exact_for(system, text))
+
+
+def _marks(database: Database, clock: Clock) -> Marks:
+    from core.store.messages import Marks
+
+    return Marks(database, clock)
+
+
+def _progress(database: Database) -> Progress:
+    from core.store.messages import Progress
+
+    return Progress(database)
+
+
+def _watchbook(database: Database) -> Watchbook:
+    from core.store.sessions import Watchbook
+
+    return Watchbook(database)
+
+
+def _requests(database: Database) -> RequestBook:
+    from core.store.sessions import RequestBook
+
+    return RequestBook(database)
+
+
+def _loops(database: Database, clock: Clock) -> Loops:
+    from core.store.sessions import Loops
+
+    return Loops(database, clock)
+
+
+def _retention(database: Database) -> Retention:
+    from core.store.retention import Retention
+
+    return Retention(database)
+
+
+def _events(settings: Settings, paths: StatePaths, clock: Clock, environ: Mapping[str, str]) -> EventLog:
+    from core.store.eventlog import EventLog
+
+    def redactor() -> Redactor:
+        from core.base.redaction import redactor_of
+
+        return redactor_of(environ, secret_variables(settings, environ))
+
+    log = settings.event_log
+    return EventLog(
+        paths.events,
+        clock,
+        max_bytes=log.max_bytes,
+        keep=log.keep,
+        include_text=log.include_text,
+        redactor=redactor,
+    )
+
+
+def _processes() -> Processes:
+    from core.tmux.processes import Processes
+
+    return Processes()
+
+
+def _harnesses(settings: Settings, environ: Mapping[str, str], clock: Clock) -> Harnesses:
+    from core.harness.catalogue import catalogue
+
+    trust = settings.routing.harness_trust
+    return catalogue(
+        clock,
+        environ,
+        settings.harnesses,
+        trust_enabled=trust.enabled,
+        accept_bypass=trust.accept_bypass_permissions,
+        permission_mode=trust.permission_mode,
+    )
+
+
+def build_rescue_system(config: Path | None, environ: Mapping[str, str], warn: Callable[[str], None]) -> System:
+    """Return the ports for `stop`, which must work with a configuration that does not: what is wrong is warned of."""
+    from core.config.loading import load_tolerant
+
+    settings, problem = load_tolerant(config, environ)
+    if problem is not None:
+        warn(f"the-loop: {problem}\nthe-loop: stopping all the same, by what could be read of it")
+    return build_system(settings, environ)
+
+
+def _transport(server: TmuxServer, *, persistent: bool) -> Transport:
+    if not persistent:
+        return server.process()
+    from core.tmux.control import ControlTransport
+
+    return ControlTransport(server)
+
+
+class ChannelMissing(CoreError):
+    """The configuration enables a channel that is not installed."""
+
+    code = "channel_missing"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the channel {name!r} is not installed: no package names it in the entry point group the_loop.channels",
+            f"install the package that brings it, or disable channels.{name}",
+        )
+
+
+def load_channel(name: str, settings: Settings, environ: Mapping[str, str]) -> Channel:
+    """Make the channel from its block. Raises ChannelMissing, ConfigError; asks nobody anything yet."""
+    from importlib.metadata import entry_points
+
+    from core.config.channels import GROUP
+
+    found = next(iter(entry_points(group=GROUP, name=name)), None)
+    if found is None:
+        raise ChannelMissing(name)
+    factory: ChannelFactory = found.load()
+    return factory(settings.channel(name).raw, environ, settings.source)

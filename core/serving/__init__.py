@@ -1,1 +1,0 @@
-"""The service: its parts put together, its workers, and how it is started, found and ended."""

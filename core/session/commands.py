@@ -1,0 +1,64 @@
+"""Commands as they can be typed: what is printed as a remedy works here, with the configuration that is in use.
+
+Texts name a command as `the-loop …`, in backticks. Where one leaves the product for a person (a row, an error, a note)
+`exact` puts this installation's program and its configuration in the place of the bare name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from core.base.paths import VARIABLE, locate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from core.session.system import System
+
+
+_PROGRAM = "the-loop"
+_NAMED = f"`{_PROGRAM} "
+
+
+def command_line(source: Path | None, environ: Mapping[str, str], *words: str) -> str:
+    """Return the command of these words as a shell takes it.
+
+    The program is `the-loop` where PATH leads to this installation, else its absolute path. `source` is the
+    configuration in use (None: there is no file), which is named unless it is the one that is read by default.
+    """
+    import shlex
+
+    argv = [_program(environ)]
+    if source is not None and source != locate(None, {**environ, VARIABLE: ""}).path:
+        argv += ["--config", str(source)]
+    return shlex.join([*argv, *words])
+
+
+def exact(text: str, source: Path | None, environ: Mapping[str, str]) -> str:
+    """Return the text with each command that it names as it can be typed; see `command_line`.
+
+    A text that has passed here before comes out as it is.
+    """
+    if _NAMED not in text:
+        return text
+    typed = f"`{command_line(source, environ)} "
+    return text.replace(typed, _NAMED).replace(_NAMED, typed)
+
+
+def exact_for(system: System, text: str) -> str:
+    """Return the text with each command that it names as this system's configuration needs it."""
+    return exact(text, system.settings.source, system.environ)
+
+
+def _program(environ: Mapping[str, str]) -> str:
+    own = os.path.join(os.path.dirname(sys.executable), _PROGRAM)
+    if not os.path.exists(own):
+        return _PROGRAM  # installed elsewhere than beside its interpreter: then a shell must know where
+    for folder in environ.get("PATH", "").split(os.pathsep):
+        found = os.path.join(folder, _PROGRAM)
+        if os.access(found, os.X_OK):
+            return _PROGRAM if os.path.samefile(found, own) else own
+    return own

@@ -1,0 +1,738 @@
+"""Messages on their way in, as rows of the database.
+
+Posts on their way out, as rows of the database.
+
+Which reaction stands at which message, as rows of the database.
+
+What the sessions' running turns have done, as rows of the database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from core.base.clock import Clock, from_iso, iso
+from core.base.errors import Refused
+from core.base.values import replace
+from core.model.asking import Button, Press
+from core.model.message import (
+    TRANSITIONS,
+    Attachment,
+    Fetch,
+    InboxRow,
+    Kind,
+    MessageState,
+    NewMessage,
+    ReplyAddress,
+    decoded,
+    encoded,
+)
+from core.model.posts import (
+    ENDED,
+    FAILED,
+    MOVED,
+    SHOWN_STEPS,
+    Mark,
+    MarkRow,
+    NewPost,
+    NoteStand,
+    NoteWait,
+    OutboundKind,
+    OutboxRow,
+    PostState,
+    ProgressRow,
+)
+from core.model.reasons import Because, Reason, said
+from core.model.session import Binding
+from core.store import queries
+from core.store.columns import Rows, column, from_column, reason_from, reason_to, to_column
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Mapping
+    from typing import Any
+
+    from core.base.clock import Clock
+    from core.model.reasons import Because
+    from core.store.database import Database
+
+
+_LATEST = 200  #: messages of a session among which a thread's latest ones are looked for
+_FIXED = {"message", "seq", "state", "because", "updated_at"}
+_CHANGEABLE = frozenset(InboxRow.__match_args__) - _FIXED
+
+
+class Inbox:
+    """Implements Inbox. A call inside an open transaction of this thread is part of it."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._rows = Rows(database, "inbox", "id", _inbox_row)
+        self._fetches = Rows(database, "attachments", "message", _fetch)
+
+    def add(self, messages: Sequence[NewMessage]) -> tuple[bool, ...]:
+        """Commit all in one durable transaction; each answer tells whether it was new. Raises StoreBroken."""
+        now = iso(self._clock.now())
+        rows = [{**_inbox_columns(message), "updated_at": now} for message in messages]
+        if len(rows) == 1:
+            return (self._database.write_alone(queries.ADD_MESSAGE, rows[0], durable=True) == 1,)
+        with self._database.transaction(durable=True):
+            return tuple(self._database.write(queries.ADD_MESSAGE, row) == 1 for row in rows)
+
+    def get(self, message_id: str) -> InboxRow | None:
+        """Return one row. Raises StoreBroken."""
+        return self._rows.one(queries.MESSAGE, (message_id,))
+
+    def of_key(self, key: str) -> InboxRow | None:
+        """Return the row of that key. Raises StoreBroken."""
+        return self._rows.one(queries.MESSAGE_OF_KEY, (key,))
+
+    def unsettled(self, uid: str, limit: int = -1) -> tuple[InboxRow, ...]:
+        """Return the session's rows that are waiting or in flight: in flight first, ticks last, by order_us and seq.
+
+        The first `limit` of them; -1: all.
+        """
+        return self._rows.all(queries.UNSETTLED, (uid, limit))
+
+    def still(self, message_ids: Sequence[str], state: MessageState) -> tuple[str, ...]:
+        """Return those of the messages that are in the state, in their order. Raises StoreBroken."""
+        found = {row["id"] for row in self._database.read(queries.STILL, (json.dumps(list(message_ids)), state.value))}
+        return tuple(message_id for message_id in message_ids if message_id in found)
+
+    def with_states(self, uid: str, states: Collection[MessageState], limit: int = 200) -> tuple[InboxRow, ...]:
+        """Return the session's rows in these states, newest first."""
+        query = queries.WITH_STATES.format(states=", ".join("?" * len(states)))
+        return self._rows.all(query, (uid, *(state.value for state in states), limit))
+
+    def attempted(self, uid: str, states: Collection[MessageState], limit: int) -> tuple[InboxRow, ...]:
+        """Return the session's rows in these states that were attempted and are not final, newest first."""
+        query = queries.ATTEMPTED.format(states=", ".join("?" * len(states)))
+        return self._rows.all(query, (uid, *(state.value for state in states), limit))
+
+    def last_taken(self, uid: str, before: datetime) -> InboxRow | None:
+        """Return the latest message written before that moment that reached the session's agent; notices aside."""
+        found = self._database.read(queries.LAST_TAKEN, (uid, iso(before)))
+        return _inbox_row(found[0]) if found else None
+
+    def busy_uids(self) -> tuple[str, ...]:
+        """Return the uids that have waiting or in-flight rows."""
+        return tuple(found["uid"] for found in self._database.read(queries.BUSY_UIDS))
+
+    def accepted_uids(self) -> tuple[str, ...]:
+        """Return the uids with rows in a harness's own queue."""
+        return tuple(found["uid"] for found in self._database.read(queries.ACCEPTED_UIDS))
+
+    def waiting(self, uid: str) -> int:
+        """Return how many of the session's rows wait. Raises StoreBroken."""
+        found = self._database.read(queries.WAITING_COUNT, (uid,))
+        return int(found[0]["waiting"]) if found else 0
+
+    def is_closed(self, uid: str, address: ReplyAddress) -> bool:
+        """Tell whether a message of that thread was refused for want of room, and older ones wait still.
+
+        Those that wait for a person's word hold up nobody. Raises StoreBroken.
+        """
+        from core.model.reasons import Reason  # what lists sessions asks for no message
+
+        of = {
+            "uid": uid,
+            "kind": address.channel_kind,
+            "team": address.team,
+            "channel": address.channel,
+            "thread": address.thread,
+            "full": Reason.QUEUE_FULL.value,
+            "confirm": Reason.CONFIRM.value,
+        }
+        return bool(self._database.read(queries.CLOSED, of)[0]["closed"])
+
+    def counts(self) -> Mapping[str, int]:
+        """Return waiting rows by uid, in one query."""
+        return {found["uid"]: found["waiting"] for found in self._database.read(queries.WAITING_COUNTS)}
+
+    def tally(self) -> Mapping[str, int]:
+        """Return how many rows are in each state, by the state's value; one that no row is in is missing."""
+        return {found["state"]: found["rows"] for found in self._database.read(queries.MESSAGE_TALLY)}
+
+    def advance(self, row: InboxRow, state: MessageState, because: Because | None = None, **changes: Any) -> InboxRow:
+        """Move a row on and return it as stored. `changes` name further columns of InboxRow.
+
+        A cancelled row is committed durably: a person was told. Raises Refused if the row is no longer in the state and
+        attempt that `row` shows, ValueError for a step the table lacks or a column that may not change.
+        """
+        if state not in TRANSITIONS[row.state]:
+            raise ValueError(f"message {row.message.id}: no step from {row.state.value} to {state.value}")
+        if foreign := changes.keys() - _CHANGEABLE:
+            raise ValueError(f"message {row.message.id}: {', '.join(sorted(foreign))} cannot be changed")
+        moved = replace(row, state=state, because=because, updated_at=self._clock.now(), **changes)
+        durable = state is MessageState.CANCELLED
+        if not self._database.write_alone(queries.ADVANCE_MESSAGE, _step(row, moved), durable=durable):
+            raise _overtaken(row, self.get(row.message.id))
+        return moved  # as stored: what else may change in a row, its text, counts as another attempt
+
+    def edit(self, row: InboxRow, text: str) -> InboxRow:
+        """Replace the text of a waiting row, durably, and return it as stored.
+
+        It counts as another attempt, so that whoever has read the old text can no longer claim the row. Raises Refused
+        if the row has moved on.
+        """
+        values = (text, iso(self._clock.now()), row.message.id, row.state.value, row.attempt)
+        with self._database.transaction(durable=True):
+            if not self._database.write(queries.EDIT_TEXT, values):
+                raise _overtaken(row, self.get(row.message.id))
+            return self._rows.decoded(self._database.read(queries.MESSAGE, (row.message.id,))[0])
+
+    def of_thread(self, binding: Binding) -> tuple[tuple[str, bool], ...]:
+        """Return the time stamps of the thread's replies that wait (True), and of its latest others (False)."""
+        of = {
+            "uid": binding.uid,
+            "kind": binding.channel_kind,
+            "team": binding.team,
+            "channel": binding.channel,
+            "thread": binding.thread,
+            "latest": _LATEST,
+        }
+        return tuple((found["from_ts"], bool(found["waits"])) for found in self._database.read(queries.OF_THREAD, of))
+
+    def add_files(self, message_id: str, files: Sequence[Attachment]) -> None:
+        """Note which files came with a message. Part of the open transaction."""
+        self._database.write(queries.ADD_FILES, (message_id, encoded(files)))
+
+    def told_files(self, message_id: str) -> str | None:
+        """Return the lines about its files that a message's text ends with: "" without files, None before they came."""
+        found = self._database.read(queries.FILES_OF, (message_id,))
+        if not found:
+            return ""
+        return None if found[0]["told"] is None else str(found[0]["told"])
+
+    def tell_files(self, message_id: str, told: str) -> bool:
+        """Keep those lines, once; False if they were told before. Part of the open transaction."""
+        return self._database.write(queries.TELL_FILES, (told, message_id)) == 1
+
+    def to_fetch(self, channel_kind: str) -> tuple[Fetch, ...]:
+        """Return the messages of a chat that still wait for their files. Raises StoreBroken."""
+        return self._fetches.all(queries.FILES_TO_FETCH, (channel_kind,))
+
+    def cancel_waiting(self, uid: str, because: Because) -> tuple[InboxRow, ...]:
+        """Cancel every waiting row of the session, durably, and return them as stored."""
+        with self._database.transaction(durable=True):
+            ids = [found["id"] for found in self._database.read(queries.WAITING_IDS, (uid,))]
+            self._database.write(queries.CANCEL_WAITING, (because.code, because.given, iso(self._clock.now()), uid))
+            found = (self._database.read(queries.MESSAGE, (message_id,))[0] for message_id in ids)
+            return self._rows.understood(found)[0]
+
+    def check(self) -> None:
+        """Look at all that is not over, for rows that nobody can understand. Raises StoreBroken."""
+        self._rows.all(queries.CHECK_MESSAGES, (json.dumps([state.value for state in MessageState]),))
+
+
+def _overtaken(row: InboxRow, now: InboxRow | None) -> Refused:
+    stands = f"it is {now.state.value} (attempt {now.attempt})" if now else "it is gone"
+    return Refused(
+        f"message {row.message.id} is no longer {row.state.value} (attempt {row.attempt}): {stands}",
+        "somebody else has moved it on; read it again",
+    )
+
+
+def _inbox_columns(message: NewMessage) -> dict[str, Any]:
+    address = message.address
+    return {
+        "id": message.id,
+        "key": message.key,
+        "uid": message.uid,
+        "name": message.name,
+        "generation": message.generation,
+        "kind": message.kind.value,
+        "actor": message.actor,
+        "who": message.who,
+        "via": message.via,
+        "marker": message.marker,
+        "text": message.text,
+        "raw": int(message.raw),
+        "order_us": message.order_us,
+        "created_at": iso(message.created_at),
+        "from_kind": address and address.channel_kind,
+        "from_team": address and address.team,
+        "from_channel": address and address.channel,
+        "from_thread": address and address.thread,
+        "from_ts": address and address.ts,
+        "again_of": message.again_of,
+        "run": message.run,
+        "task": message.task,
+    }
+
+
+def _step(row: InboxRow, moved: InboxRow) -> dict[str, Any]:
+    return {
+        "id": row.message.id,
+        "was_state": row.state.value,
+        "was_attempt": row.attempt,
+        "state": moved.state.value,
+        **reason_to(moved.because),
+        "updated_at": iso(moved.updated_at),
+        "instance": moved.instance,
+        "attempt": moved.attempt,
+        "attempt_deadline": to_column(moved.attempt_deadline),
+        "pasted_at": to_column(moved.pasted_at),
+        "submitted_at": to_column(moved.submitted_at),
+        "submits": moved.submits,
+        "stashed": int(moved.stashed),
+        "final": int(moved.final),
+        "queued_at": to_column(moved.queued_at),
+    }
+
+
+def _inbox_row(found: sqlite3.Row) -> InboxRow:
+    return InboxRow(
+        message=_message(found),
+        seq=found["seq"],
+        state=column(found, "state", MessageState),
+        because=reason_from(found),
+        updated_at=column(found, "updated_at", from_iso),
+        instance=found["instance"],
+        attempt=found["attempt"],
+        attempt_deadline=column(found, "attempt_deadline", from_column),
+        pasted_at=column(found, "pasted_at", from_column),
+        submitted_at=column(found, "submitted_at", from_column),
+        submits=found["submits"],
+        stashed=bool(found["stashed"]),
+        final=bool(found["final"]),
+        queued_at=column(found, "queued_at", from_column),
+    )
+
+
+def _message(found: sqlite3.Row) -> NewMessage:
+    return NewMessage(
+        id=found["id"],
+        key=found["key"],
+        uid=found["uid"],
+        name=found["name"],
+        generation=found["generation"],
+        kind=column(found, "kind", Kind),
+        actor=found["actor"],
+        who=found["who"],
+        via=found["via"],
+        marker=found["marker"],
+        text=found["text"],
+        raw=bool(found["raw"]),
+        order_us=found["order_us"],
+        created_at=column(found, "created_at", from_iso),
+        address=_address(found),
+        again_of=found["again_of"],
+        run=found["run"],
+        task=found["task"],
+    )
+
+
+def _fetch(found: sqlite3.Row) -> Fetch:
+    return Fetch(found["message"], found["name"], column(found, "files", decoded))
+
+
+def _address(found: sqlite3.Row) -> ReplyAddress | None:
+    if found["from_kind"] is None:
+        return None
+    return ReplyAddress(
+        channel_kind=found["from_kind"],
+        team=found["from_team"],
+        channel=found["from_channel"],
+        thread=found["from_thread"],
+        ts=found["from_ts"],
+    )
+
+
+_NO_NOTE = NoteStand("", 0, 0, 0)
+_OPEN = frozenset({PostState.PENDING, PostState.SENDING})
+_OURS = frozenset(  #: what we say ourselves; the rest are an agent's words, in which nothing is changed
+    {
+        OutboundKind.ROOT,
+        OutboundKind.ROOT_UPDATE,
+        OutboundKind.REFRESH,
+        OutboundKind.BOOT,
+        OutboundKind.NOTE,
+        OutboundKind.WHISPER,
+        OutboundKind.CLOSING,
+    }
+)
+
+
+class Outbox:
+    """Implements Outbox. A call inside an open transaction of this thread is part of it."""
+
+    def __init__(self, database: Database, clock: Clock, exact: Callable[[str], str] = str) -> None:
+        """`exact` makes the commands that a text of ours names such that they can be typed."""
+        self._database = database
+        self._clock = clock
+        self._exact = exact
+        self._rows = Rows(database, "outbox", "id", _outbox_row)
+
+    def add(self, posts: Sequence[NewPost]) -> tuple[bool, ...]:
+        """Commit all durably; each answer tells whether it was new. Raises StoreBroken."""
+        with self._database.transaction(durable=True):
+            return tuple(self._database.write(queries.ADD_POST, self._row_of(post)) == 1 for post in posts)
+
+    def _row_of(self, post: NewPost) -> dict[str, str | int]:
+        exact = replace(post, text=self._exact(post.text)) if post.kind in _OURS else post
+        return {**_outbox_columns(exact), "now": iso(self._clock.now())}
+
+    def due(self, channel_kind: str, now: datetime) -> tuple[OutboxRow, ...]:
+        """Return the first open row of each session (uid) whose not_before has passed, by rank (RANKS) and seq.
+
+        Where the first one still has to wait, the session's later ones wait with it.
+        """
+        passed_over: list[int] = []
+        while True:
+            found = self._database.read(queries.DUE_POSTS, (channel_kind, json.dumps(passed_over), iso(now)))
+            rows, odd = self._rows.understood(found)
+            if not odd:
+                return rows
+            passed_over += [row["seq"] for row in odd]
+
+    def get(self, post_id: str) -> OutboxRow | None:
+        """Return the row of a post. Raises StoreBroken."""
+        return self._rows.one(queries.POST_OF_ID, (post_id,))
+
+    def whole(self, row: OutboxRow) -> OutboxRow:
+        """Return the row that a part was made from, and any other row as it is. Raises StoreBroken."""
+        found = [] if row.part_of is None else self._database.read(queries.POST, (row.part_of,))
+        return _outbox_row(found[0]) if found else row
+
+    def latest_note(self, group: str) -> NewPost | None:
+        """Return the group's latest note as it stands: what made it, or its latest edit. Raises StoreBroken."""
+        found = self._rows.all(queries.LATEST_NOTE, (group,))
+        return found[0].post if found else None
+
+    def is_overtaken(self, row: OutboxRow) -> bool:
+        """Tell whether a later edit of the same message waits behind this one. Raises StoreBroken."""
+        post = row.post
+        values = (post.channel_kind, post.uid, row.seq, post.edits)
+        return bool(post.edits) and bool(self._database.read(queries.OVERTAKEN, values))
+
+    def is_said_again(self, row: OutboxRow) -> bool:
+        """Tell whether a later post of its kind and session waits that says the very same. Raises StoreBroken."""
+        post = row.post
+        values = (post.channel_kind, post.uid, row.seq, post.kind.value, post.text)
+        return bool(self._database.read(queries.SAID_AGAIN, values))
+
+    def note_wait(self, note: str, wait: NoteWait) -> None:
+        """Note that a message waits, or is in doubt, as that note tells; an earlier note that it waits is out of date.
+
+        Raises StoreBroken.
+        """
+        with self._database.transaction(durable=False):
+            if not wait.doubtful:
+                self._database.write(queries.MOVE_WAIT, (MOVED, wait.message, note))
+            why = wait.because
+            values = (note, wait.message, why.code, why.given, wait.remedy, wait.doubtful)
+            self._database.write(queries.NOTE_WAIT, values)
+
+    def waits_in(self, note: str) -> tuple[NoteWait, ...]:
+        """Return the messages that a note tells of, in the order in which they go in. Raises StoreBroken."""
+        return tuple(_wait(row) for row in self._database.read(queries.WAITS_IN, (note,)))
+
+    def end_wait(self, note: str, message: str, ended: str) -> None:
+        """Note how a message's waiting ended, as its note is told to say. Raises StoreBroken."""
+        with self._database.transaction(durable=False):
+            self._database.write(queries.END_WAIT, (ended, note, message))
+
+    def forget_waits(self, note: str, messages: Collection[str]) -> None:
+        """Forget that the note tells of these. Raises StoreBroken."""
+        with self._database.transaction(durable=False):
+            for message in messages:
+                self._database.write(queries.FORGET_WAIT, (note, message))
+
+    def outdated_notes(self, channel_kind: str) -> tuple[str, ...]:
+        """Return the notes with a message that no longer waits as they tell. Raises StoreBroken."""
+        return tuple(row["note"] for row in self._database.read(queries.OUTDATED_NOTES, (channel_kind, MOVED)))
+
+    def with_buttons(self, channel_kind: str, ts: str) -> tuple[OutboxRow, ...]:
+        """Return the posts with buttons that stand in the message of that time stamp. Raises StoreBroken."""
+        return self._rows.all(queries.POST_WITH_BUTTONS, (ts, channel_kind))
+
+    def tally(self) -> Mapping[str, int]:
+        """Return how many rows are in each state, by the state's value; one that no row is in is missing."""
+        return {found["state"]: found["rows"] for found in self._database.read(queries.POST_TALLY)}
+
+    def advance(
+        self,
+        row: OutboxRow,
+        state: PostState,
+        *,
+        ts: str | None = None,
+        because: Because | None = None,
+        not_before: datetime | None = None,
+        attempts: int | None = None,
+    ) -> OutboxRow:
+        """Move a row on and return it as stored; SENDING counts an attempt, unless `attempts` says how many there were.
+
+        `ts` None keeps the one it has.
+
+        SENDING is durable, for the post that follows cannot be taken back. Raises Refused if the row is no longer as
+        `row` shows it, ValueError for one that is sent or failed: both are final.
+        """
+        if row.state not in _OPEN:
+            raise ValueError(f"post {row.post.id} is {row.state.value}, which is final")
+        step = {
+            "seq": row.seq,
+            "was_state": row.state.value,
+            "was_attempts": row.attempts,
+            "state": state.value,
+            "ts": ts or row.ts,
+            **reason_to(because),
+            "not_before": to_column(not_before),
+            "attempts": row.attempts + (state is PostState.SENDING) if attempts is None else attempts,
+            "now": iso(self._clock.now()),
+        }
+        with self._database.transaction(durable=state is PostState.SENDING):
+            if not self._database.write(queries.ADVANCE_POST, step):
+                raise Refused(
+                    f"post {row.post.id} is no longer {row.state.value} (attempt {row.attempts})",
+                    "somebody else has moved it on; read what is due again",
+                )
+            return self._rows.decoded(self._database.read(queries.POST, (row.seq,))[0])
+
+    def split(self, row: OutboxRow, parts: Sequence[NewPost]) -> None:
+        """Put the parts in the place of a pending row, all or none, durably.
+
+        They come before whatever was committed after the row. Raises Refused if the row has moved on.
+        """
+        with self._database.transaction(durable=True):
+            self.advance(row, PostState.SPLIT, because=Because(Reason.IN_PARTS, {"count": len(parts)}))
+            for number, part in enumerate(parts, start=1):
+                place = {"part_of": row.seq, "part": number, "now": iso(self._clock.now())}
+                self._database.write(queries.ADD_PART, {**_outbox_columns(part), **place})
+
+    def edit_instead(self, uid: str, channel_kind: str) -> None:
+        """Let the session's roots that wait bring the announcement up to date that is there, durably."""
+        with self._database.transaction(durable=True):
+            self._database.write(queries.EDIT_INSTEAD, (iso(self._clock.now()), channel_kind, uid))
+
+    def drop(self, uid: str, because: Because) -> int:
+        """Fail the session's open rows that are not CLOSING, durably, and return how many."""
+        with self._database.transaction(durable=True):
+            return self._database.write(queries.DROP_POSTS, (because.code, because.given, iso(self._clock.now()), uid))
+
+    def check(self) -> None:
+        """Look at all that is not over, for rows that nobody can understand. Raises StoreBroken."""
+        self._rows.all(queries.CHECK_POSTS, (json.dumps([state.value for state in PostState]),))
+
+
+def _outbox_columns(post: NewPost) -> dict[str, str | int]:
+    note = post.note or _NO_NOTE
+    return {
+        "id": post.id,
+        "key": post.key,
+        "kind": post.kind.value,
+        "uid": post.uid,
+        "name": post.name,
+        "channel_kind": post.channel_kind,
+        "text": post.text,
+        "channel": post.channel,
+        "thread": post.thread,
+        "buttons": _buttons_column(post.buttons),
+        "edits": post.edits,
+        "path": post.path,
+        "only_for": post.only_for,
+        "about": post.about,
+        "starts": post.starts,
+        "note_group": note.group,
+        "note_start": note.start,
+        "note_edits": note.edits,
+        "note_count": note.count,
+    }
+
+
+def _note(found: sqlite3.Row) -> NoteStand | None:
+    if not found["note_group"]:
+        return None
+    return NoteStand(found["note_group"], found["note_start"], found["note_edits"], found["note_count"])
+
+
+def _buttons_column(buttons: Sequence[Button]) -> str:
+    if not buttons:
+        return ""
+    return json.dumps([[one.press.value, one.target, one.label, *one.place, one.style] for one in buttons])
+
+
+def _buttons(column: str) -> tuple[Button, ...]:
+    if not column:
+        return ()
+    found = json.loads(column)
+    return tuple(
+        Button(Press(press), target, label, (question, option), style)
+        for press, target, label, question, option, style in found
+    )
+
+
+def _wait(found: sqlite3.Row) -> NoteWait:
+    why = reason_from(found) or said("")
+    return NoteWait(found["message"], why, found["remedy"], found["ended"], bool(found["doubtful"]))
+
+
+def _outbox_row(found: sqlite3.Row) -> OutboxRow:
+    post = NewPost(
+        id=found["id"],
+        key=found["key"],
+        kind=column(found, "kind", OutboundKind),
+        uid=found["uid"],
+        name=found["name"],
+        channel_kind=found["channel_kind"],
+        text=found["text"],
+        channel=found["channel"],
+        thread=found["thread"],
+        buttons=column(found, "buttons", _buttons),
+        edits=found["edits"],
+        path=found["path"],
+        only_for=found["only_for"],
+        about=found["about"],
+        starts=found["starts"],
+        note=_note(found),
+    )
+    return OutboxRow(
+        post=post,
+        seq=found["seq"],
+        state=column(found, "state", PostState),
+        attempts=found["attempts"],
+        not_before=column(found, "not_before", from_column),
+        ts=found["ts"],
+        because=reason_from(found),
+        part_of=found["part_of"],
+    )
+
+
+class Marks:
+    """Implements Marks. What a row should show follows from the inbox, so that no change of it can be missed."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._rows = Rows(database, "inbox", "id", _mark_row)
+
+    def changed(self, channel_kind: str, since: datetime) -> tuple[MarkRow, ...]:
+        """Return what has changed at or after that time, oldest first. Raises StoreBroken."""
+        return self._rows.all(queries.MARKS_CHANGED, {"kind": channel_kind, "since": iso(since)})
+
+    def over(
+        self, uid: str, instance: str, since: datetime, until: datetime | None = None, *, failed: bool
+    ) -> tuple[str, ...]:
+        """See Marks."""
+        end = iso(until or self._clock.now())
+        values = {"uid": uid, "instance": instance, "since": iso(since), "until": end}
+        with self._database.transaction(durable=False):
+            taken = tuple(str(row["id"]) for row in self._database.read(queries.MARKS_TAKEN, values))
+            self.end(dict.fromkeys(taken, failed))
+        return taken
+
+    def left(self, since: datetime) -> Mapping[str, bool]:
+        """See Marks. Raises StoreBroken."""
+        found = self._database.read(queries.MARKS_LEFT, {"since": iso(since), "cut_off": Reason.CUT_OFF.value})
+        return {row["id"]: bool(row["failed"]) for row in found}
+
+    def end(self, left: Mapping[str, bool]) -> None:
+        """See Marks. Raises StoreBroken."""
+        now = iso(self._clock.now())
+        with self._database.transaction(durable=False):
+            for message_id, failed in left.items():
+                self._database.write(queries.MARK_OVER, (message_id, FAILED if failed else ENDED, now))
+
+    def asked(self, row: MarkRow, mark: Mark) -> None:
+        """Note that the reaction may stand there from now on. Raises StoreBroken."""
+        with self._database.transaction(durable=False):
+            self._database.write(queries.MARK_ASKED, {"message": row.message, "asked": mark.value, "at": iso(row.at)})
+
+    def failed(self, message_id: str) -> bool:
+        """See Marks. Raises StoreBroken."""
+        return bool(self._database.read(queries.MARK_FAILED, (message_id, FAILED)))
+
+    def shown(self, message_id: str, mark: Mark) -> None:
+        """Note which reaction stands there now. Raises StoreBroken."""
+        values = {"message": message_id, "shown": mark.value, "at": iso(self._clock.now())}
+        with self._database.transaction(durable=False):
+            self._database.write(queries.MARK_SHOWN, values)
+
+
+def _mark(text: str) -> Mark | None:
+    return Mark(text) if text else None
+
+
+def _marks(text: str | None) -> frozenset[Mark]:
+    return frozenset(Mark(word) for word in (text or "").split(",") if word)
+
+
+def _mark_row(found: sqlite3.Row) -> MarkRow:
+    return MarkRow(
+        message=found["id"],
+        channel=found["from_channel"],
+        ts=found["from_ts"],
+        state=column(found, "state", MessageState),
+        over=found["over"],
+        shown=column(found, "shown", _mark),
+        at=column(found, "at", from_iso),
+        final=bool(found["final"]),
+        may_stand=column(found, "asked", _marks) | column(found, "earlier", _marks),
+    )
+
+
+class Progress:
+    """Implements Progress: one row a session, whose latest turn it is."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._rows = Rows(database, "progress", "uid", _progress_row)
+
+    def note(self, uid: str, turn: str, line: str) -> None:
+        """Add a line; another turn begins with none. Raises StoreBroken."""
+        with self._database.transaction(durable=False):
+            found = self._database.read(queries.PROGRESS, (uid,))
+            before = self._rows.decoded(found[0]) if found and found[0]["turn"] == turn else ProgressRow(uid, turn)
+            lines = (*before.lines, " ".join(line.splitlines()))[-SHOWN_STEPS:]
+            self._database.write(
+                queries.PUT_PROGRESS, _progress_columns(replace(before, lines=lines, steps=before.steps + 1))
+            )
+
+    def due(self) -> tuple[ProgressRow, ...]:
+        """Return the turns with lines that were not told. Raises StoreBroken."""
+        return self._rows.all(queries.PROGRESS_DUE)
+
+    def asked(self, row: ProgressRow) -> None:
+        """Note durably that its message may stand in the thread. Raises StoreBroken."""
+        with self._database.transaction(durable=True):
+            self._database.write(queries.PROGRESS_ASKED, (row.uid, row.turn))
+
+    def told(self, row: ProgressRow, channel: str, ts: str) -> None:
+        """Note that the row's lines stand in that message; nothing where another turn has begun."""
+        with self._database.transaction(durable=False):
+            self._database.write(queries.PROGRESS_TOLD, (row.steps, channel, ts, row.uid, row.turn))
+
+    def forget(self, uid: str) -> None:
+        """Remove what is known of a session. Raises StoreBroken."""
+        with self._database.transaction(durable=False):
+            self._database.write(queries.FORGET_PROGRESS, (uid,))
+
+
+def _progress_row(found: sqlite3.Row) -> ProgressRow:
+    return ProgressRow(
+        uid=found["uid"],
+        turn=found["turn"],
+        lines=tuple(found["lines"].split("\n")),
+        steps=found["steps"],
+        told=found["told"],
+        asked=bool(found["asked"]),
+        channel=found["channel"],
+        ts=found["ts"],
+    )
+
+
+def _progress_columns(row: ProgressRow) -> Mapping[str, Any]:
+    return {
+        "uid": row.uid,
+        "turn": row.turn,
+        "lines": "\n".join(row.lines),
+        "steps": row.steps,
+        "told": row.told,
+        "asked": int(row.asked),
+        "channel": row.channel,
+        "ts": row.ts,
+    }

@@ -1,0 +1,429 @@
+"""Runs the whole product in one folder: a Slack-compatible workspace on loopback, the service, one session.
+
+The demo's configuration file.
+
+Which folders are demos of this user's: noted where no repository can bring a note along.
+
+A demo starts what lies in its folder. One that came with somebody else's files could hold sessions, and so words for an
+agent that runs with the rights of whoever types `the-loop demo` beside it.
+"""
+
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+from binascii import crc32
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from http import HTTPStatus
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, build_opener
+
+import yaml
+
+from core.base.clock import Deadline, SystemClock
+from core.base.errors import CoreError, Refused
+from core.base.files import broken, private_folder, read_plain, secure_root, write_private
+from core.base.names import target_for
+from core.base.paths import StatePaths, default_state_root
+from core.config.loading import FILE, HEADER, state_root
+from core.lifecycle.look import get_standing
+from core.model.rows import Row
+from core.model.session import Hold, HoldKind, Live
+from core.process.itself import close_process
+from core.process.presence import running_service
+from core.session.commands import command_line
+
+DEMO_SESSION = "guide"
+DEMO_PERSON = "you"
+DEMO_CHANNEL = "agents"
+DEMO_SOCKET = "the-loop-demo"
+
+
+def last_socket(folder: Path) -> str:
+    """Return the name of the tmux server that the folder's demo used last, or the usual one."""
+    try:
+        last = yaml.safe_load((folder / FILE).read_text())["routing"]["tmux"]["socketName"]
+    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
+        return DEMO_SOCKET  # there was no demo here, or its file is no longer ours
+    return last if isinstance(last, str) and last.startswith(DEMO_SOCKET) else DEMO_SOCKET
+
+
+def own_socket(folder: Path) -> str:
+    """Return a name that the demo of no other folder uses."""
+    return f"{DEMO_SOCKET}-{crc32(os.fsencode(folder)):08x}"
+
+
+def write_configuration(folder: Path, facts: Mapping[str, Any], socket: str) -> Path:
+    """Write the demo's configuration for a workspace with these facts, and return its path."""
+    work = folder / "work"
+    work.mkdir(mode=0o700, exist_ok=True)
+    document = {
+        "state": {"root": str(state_root(folder))},
+        "routing": {
+            "defaultHarness": "bundled",
+            "spawnWorkdir": str(work),
+            "tmux": {"socketName": socket},
+        },
+        "service": {"port": 0},
+        "channels": {
+            "slack": {
+                "enabled": True,
+                "apiUrl": facts["api_url"],
+                "channel": facts["channels"][DEMO_CHANNEL],
+                "authorizedUsers": [facts["users"][DEMO_PERSON]],
+                "operators": [facts["users"][DEMO_PERSON]],
+            }
+        },
+        "standingSessions": {
+            "enabled": True,
+            "sessions": [
+                {
+                    "name": DEMO_SESSION,
+                    "description": "the bundled agent",
+                    "prompt": "Say that you are ready, and how to learn what you can do.",
+                    "slack": {"enabled": True},
+                }
+            ],
+        },
+    }
+    config = folder / FILE
+    write_private(config, (HEADER + yaml.safe_dump(document, sort_keys=False)).encode())
+    return config
+
+
+_NOTES = "demos"
+_LONGEST = 1 << 16  #: bytes of a note
+
+
+class NotOurDemo(Refused):
+    """The folder is there, and no demo of this user's made it."""
+
+    code = "not_our_demo"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"{folder} was not made there by a demo of yours; what lies in it would be run",
+            f"look into it; then remove it, or give another folder with --folder (`rm -r {folder}`)",
+        )
+
+
+def claim(folder: Path, environ: Mapping[str, str]) -> None:
+    """Make the folder, or take the one that an earlier demo of this user's made there.
+
+    Raises NotOurDemo for any other that holds something, StoreBroken where it cannot be made or noted.
+    """
+    note = _note_of(folder, environ)
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            if _read(note) != _seen(folder):
+                raise NotOurDemo(folder)
+        else:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private_folder(note.parent)
+            write_private(note, json.dumps(_seen(folder)).encode())
+        secure_root(folder)
+    except OSError as error:
+        raise broken(error, folder, "use the folder for a demo") from error
+
+
+def _note_of(folder: Path, environ: Mapping[str, str]) -> Path:
+    name = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:16]
+    return default_state_root(environ) / _NOTES / f"{name}.json"
+
+
+def _seen(folder: Path) -> dict[str, Any]:
+    """Return what tells the folder from another that is put in its place."""
+    return {"folder": os.path.realpath(folder), "inode": folder.stat().st_ino}
+
+
+def _read(note: Path) -> Any:
+    try:
+        return json.loads(read_plain(note, _LONGEST))
+    except (OSError, ValueError):  # none, or nothing of ours
+        return None
+
+
+_LOG = logging.getLogger(__name__)
+_FACTS = "workspace.json"
+_OURS = "THE_LOOP_"  #: begins the names of what is none of a chat's business
+_WORKSPACE_SECONDS = 20.0
+_END_SECONDS = 5.0
+_PAGE_SECONDS = 5.0
+
+
+class WorkspaceNotStarted(CoreError):
+    """The loopback workspace did not come up."""
+
+    code = "workspace_not_started"
+
+
+def run_demo(
+    folder: Path,
+    port: int,
+    environ: Mapping[str, str],
+    tell: Callable[[Mapping[str, Any]], None],
+    tell_end: Callable[[str], None],
+) -> int:
+    """Bring everything up in `folder`, tell how to address it (see `addressed`), and serve until interrupted.
+
+    At the end it tells what ended it, and what lives on; before, that a service without a page gave way to it. Raises
+    Refused if a demo runs there already, NotOurDemo, WorkspaceNotStarted.
+    """
+    from core.config.loading import load
+    from core.service.assembly import build_service
+
+    close_process()
+    claim(folder, environ)
+    _make_way(folder, environ, tell_end)
+    with _workspace(folder, port) as facts:
+        tokens = {"THE_LOOP_SLACK_BOT_TOKEN": facts["bot_token"], "THE_LOOP_SLACK_APP_TOKEN": facts["app_token"]}
+        demo_environ = {**_without_proxies(environ), **tokens}
+        config = _configured(folder, facts, demo_environ)
+        hold = _guide(config, demo_environ).hold
+        service = build_service(load(config, demo_environ), demo_environ)
+        code = service.run(ready=lambda: tell(addressed(config, facts, environ, hold)))
+    tell_end(farewell(service.signal, command_line(config, environ, "stop"), _left(config, demo_environ)))
+    return code
+
+
+def _left(config: Path, environ: Mapping[str, str]) -> Live:
+    """Return what is left of the demo's session; where its folder is gone nobody can tell."""
+    try:
+        return _guide(config, environ).live
+    except CoreError as error:
+        _LOG.warning("not known what is left of the demo", extra={"reason": str(error)})
+        return Live.UNKNOWN
+
+
+def _make_way(folder: Path, environ: Mapping[str, str], tell: Callable[[str], None]) -> None:
+    """End a service of this folder that has no page. Raises Refused where a demo runs, or the service stays."""
+    pid = running_service(StatePaths(state_root(folder)).service_lock)
+    if pid is None:
+        return
+    page = _fact(folder / _FACTS, "page_url")
+    if _answers(page):
+        raise Refused(
+            f"a demo runs in {folder} already (pid {pid}): {page}",
+            "open its page, or end it with Ctrl-C, or give another folder with --folder",
+        )
+    from core.config.loading import load_tolerant
+    from core.service.hosting import end_service
+    from core.service.wiring import build_system
+
+    settings, _ = load_tolerant(folder / FILE, environ)
+    system = build_system(settings._replace(state_root=state_root(folder)), environ)
+    try:
+        end_service(system)
+    finally:
+        system.close()
+    if running_service(StatePaths(state_root(folder)).service_lock) is not None:
+        raise Refused(
+            f"a service without a page runs in {folder} (pid {pid}), and does not end",
+            f"end it with `kill -KILL {pid}`, then try again; the session lives on in tmux",
+        )
+    tell(f"In {folder} ran a service without a page (pid {pid}). It is ended; its session lives on, and goes on here.")
+
+
+def _answers(page: str) -> bool:
+    """Tell whether the page is served: by this folder's workspace, which alone knows the key in its address."""
+    if not page:
+        return False
+    direct = build_opener(ProxyHandler({}))
+    try:
+        with direct.open(page, timeout=_PAGE_SECONDS) as answer:
+            return bool(answer.status == HTTPStatus.OK)
+    except (OSError, ValueError, HTTPException):  # refused, silent, another program on that port, or no address
+        return False
+
+
+def _configured(folder: Path, facts: Mapping[str, Any], environ: Mapping[str, str]) -> Path:
+    """Write the configuration; where another folder's demo has our tmux session's name, with a server of our own."""
+    config = write_configuration(folder, facts, last_socket(folder))
+    if _guide(config, environ).live is Live.FOREIGN:
+        config = write_configuration(folder, facts, own_socket(folder))
+    return config
+
+
+def _guide(config: Path, environ: Mapping[str, str]) -> Row:
+    """Return how the demo's session stands."""
+    from core.config.loading import load
+    from core.service.wiring import build_system
+
+    system = build_system(load(config, environ), environ)
+    try:
+        return get_standing(system, DEMO_SESSION)
+    finally:
+        system.close()
+
+
+def _without_proxies(environ: Mapping[str, str]) -> dict[str, str]:
+    """Slack's client takes a proxy from the environment even for loopback; the demo has no network to reach it by."""
+    return {key: value for key, value in environ.items() if key.lower() not in {"http_proxy", "https_proxy"}}
+
+
+def addressed(
+    config: Path, facts: Mapping[str, Any], environ: Mapping[str, str], hold: Hold | None = None
+) -> dict[str, Any]:
+    """Return where everything is, and the commands that address it, each as it can be typed.
+
+    `hold` is what keeps the session down, or its turns back.
+    """
+    program = command_line(config, environ)
+    return {
+        "folder": str(config.parent),
+        "page": facts["page_url"],
+        "channel": DEMO_CHANNEL,
+        "session": DEMO_SESSION,
+        "tmuxTarget": target_for(DEMO_SESSION),
+        "held": f"{hold.kind.value} by {hold.by}" if hold else "",
+        "commands": {
+            "attach": f"{program} standing attach {DEMO_SESSION}",
+            "say": f"{program} standing say {DEMO_SESSION} --text 'hello'",
+            "status": f"{program} status",
+            "events": f"{program} events",
+            "stop": f"{program} stop",
+            "start": f"{program} standing {_release(hold)} {DEMO_SESSION}",
+        },
+    }
+
+
+def _release(hold: Hold | None) -> str:
+    return "resume" if hold is not None and hold.kind is HoldKind.PAUSED else "start"
+
+
+def explained(address: Mapping[str, Any]) -> str:
+    """Return the same for people."""
+    commands = address["commands"]
+    held = f"\n  {address['session']} is {address['held']}; let it go on:\n                 {commands['start']}\n"
+    return f"""
+the-loop runs, with everything it has in {address["folder"]}
+
+  the thread     {address["page"]}
+                 (channel #{address["channel"]}: open the announcement and reply to it)
+  the pane       {commands["attach"]}
+  speak to it    {commands["say"]}
+  is it up?      {commands["status"]}
+  what happened  {commands["events"]}
+  end it all     {commands["stop"]}   (the next `make run` resumes the conversation)
+{held if address["held"] else ""}
+Ctrl-C ends the service and the page; the session lives on in tmux ({address["tmuxTarget"]}) until it is stopped.
+"""
+
+
+def farewell(ended_by: str | None, stop: str, live: Live) -> str:
+    """Return what ended the demo, the signal's name or None for a failure, and what is left of it."""
+    why = {"SIGINT": "Ctrl-C was pressed", "SIGTERM": "it was told to stop"}.get(ended_by or "", "a part of it failed")
+    if live is Live.UNKNOWN:
+        left = f"Whether the session `{DEMO_SESSION}` lives on in tmux ({target_for(DEMO_SESSION)}) could not be asked."
+    elif live is Live.LIVE:
+        left = (
+            f"The session `{DEMO_SESSION}` lives on in tmux ({target_for(DEMO_SESSION)}): the next `make run` goes on "
+            f"with it, and `{stop}` ends it."
+        )
+    else:
+        left = f"The session `{DEMO_SESSION}` does not run any more; its conversation is kept for the next `make run`."
+    return f"The demo has ended, page and service: {why}. {left}"
+
+
+@contextmanager
+def _workspace(folder: Path, port: int) -> Iterator[Mapping[str, Any]]:
+    """Run the workspace as a process of its own and give its facts: url, api_url, tokens, channel, user ids.
+
+    It ends with us, however we end: it reads a pipe that nobody else holds open.
+    """
+    facts_file, log = folder / _FACTS, folder / "workspace.log"
+    parent, ours = os.pipe()
+    try:
+        process = _started(folder, facts_file, log, _freed(port or _last_port(facts_file)), parent)
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(parent)
+    try:
+        yield _facts(process, facts_file, log)
+    finally:
+        os.close(ours)
+        process.terminate()
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _started(folder: Path, facts_file: Path, log: Path, port: int, parent: int) -> "subprocess.Popen[bytes]":
+    facts_file.unlink(missing_ok=True)
+    argv = [sys.executable, "-I", "-m", "embedded.workspace", "--db", str(folder / "workspace.db"), "--port", str(port)]
+    argv += ["--tokens-file", str(facts_file), "--parent-fd", str(parent)]
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "ab") as output:
+        os.fchmod(descriptor, 0o600)  # one that an earlier version made may be open to others
+        return subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={name: value for name, value in os.environ.items() if not name.startswith(_OURS)},
+            cwd="/",
+            start_new_session=True,
+            pass_fds=(parent,),
+        )
+
+
+def _last_port(facts_file: Path) -> int:
+    """Return the port of the last run, so that an open page finds its way back; 0 (any) where there was none."""
+    try:
+        return urlsplit(_fact(facts_file, "url")).port or 0
+    except ValueError:
+        return 0
+
+
+def _fact(facts_file: Path, key: str) -> str:
+    """Return what the last workspace, or the one that runs, has told of itself; "" where it has told nothing."""
+    try:
+        return str(json.loads(facts_file.read_text())[key])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _freed(port: int) -> int:
+    """Return the port if nobody listens on it, else 0: another demo has it.
+
+    The page of a demo that was killed leaves it in a moment, which is waited for.
+    """
+    clock = SystemClock()
+    deadline = Deadline(clock, _END_SECONDS)
+    while not _is_free(port):
+        if deadline.passed():
+            return 0
+        clock.pause(0.1)
+    return port
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _facts(process: "subprocess.Popen[bytes]", file: Path, log: Path) -> Mapping[str, Any]:
+    clock = SystemClock()
+    deadline = Deadline(clock, _WORKSPACE_SECONDS)
+    while not deadline.passed() and process.poll() is None:
+        if file.exists():
+            facts: Mapping[str, Any] = json.loads(file.read_text())
+            return facts
+        clock.pause(0.05)
+    raise WorkspaceNotStarted("the demo's workspace did not come up", f"its last words are in {log}")
