@@ -53,7 +53,8 @@ def test_a_stop_is_graceful_and_the_next_start_resumes_the_conversation(talking:
 
     assert (up.code, up.json["ok"]) == (0, True)
     assert (stopped.code, stopped.json["standingSessions"][0]["outcome"]) == (0, "stopped")
-    assert stopped.json["services"] == [{"name": "service", "running": False, "pid": None, "detail": "stopped", "reason": ""}]
+    [service] = stopped.json["services"]
+    assert service == {"name": "service", "running": False, "pid": None, "detail": "stopped", "reason": ""}
     assert (down.code, down.json["ok"]) == (1, False)
     assert (again.code, again.json["standingSessions"][0]["outcome"]) == (0, "resumed")
     assert talking.record()["harnessSessionId"] == conversation
