@@ -13,7 +13,7 @@ after all that takes time was done.
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import NoReturn
+from typing import NoReturn, assert_never
 
 from core.base.clock import Deadline
 from core.base.errors import NotRunning, Refused, TmuxSilent, UnknownMessage
@@ -325,24 +325,33 @@ class Presses:
     def _of_messages(self, press: IncomingPress, what: Press, rows: Sequence[InboxRow]) -> str:
         """Do it, and return what the note is to say of it."""
         actor, name = _actor(press), rows[0].message.name
-        if what is Press.CANCEL:
-            return self._each(
-                rows, "cancelled", lambda row: cancel_message(self._system, row.message.id, actor, told=False)
-            )
-        if what is Press.CONFIRM:
-            return self._each(rows, "confirmed", lambda row: confirm_message(self._system, row.message.id, actor))
-        if what is Press.INTERRUPT:
-            [told] = interrupt_standing(self._system, name, actor).sessions
-            done = told.outcome is Outcome.INTERRUPTED
-            return "the turn was interrupted" if done else f"an interrupt was tried ({told.detail})"
-        if what in (Press.START, Press.START_AND_SEND):
-            answer = start_standing(self._system, name, actor)
-            if not answer.ok:
-                raise Refused(f"{name} could not be started: {answer.sessions[0].detail}")
-            if what is Press.START:
-                return "started"
-        sent = "started, and sent again" if what is Press.START_AND_SEND else "sent again"
-        return self._each(rows, sent, self._send_again)
+        match what:
+            case Press.CANCEL:
+                return self._each(
+                    rows, "cancelled", lambda row: cancel_message(self._system, row.message.id, actor, told=False)
+                )
+            case Press.CONFIRM:
+                return self._each(rows, "confirmed", lambda row: confirm_message(self._system, row.message.id, actor))
+            case Press.INTERRUPT:
+                [told] = interrupt_standing(self._system, name, actor).sessions
+                done = told.outcome is Outcome.INTERRUPTED
+                return "the turn was interrupted" if done else f"an interrupt was tried ({told.detail})"
+            case Press.START:
+                return self._started(name, actor)
+            case Press.START_AND_SEND:
+                return self._each(rows, f"{self._started(name, actor)}, and sent again", self._send_again)
+            case Press.SEND_AGAIN:
+                return self._each(rows, "sent again", self._send_again)
+            case Press.ALLOW | Press.DENY | Press.OPTION | Press.CHOOSE | Press.SCREEN:
+                raise _No(UNKNOWN_BUTTON)  # they are about no message
+            case _:
+                assert_never(what)
+
+    def _started(self, name: str, actor: str) -> str:
+        answer = start_standing(self._system, name, actor)
+        if not answer.ok:
+            raise Refused(f"{name} could not be started: {answer.sessions[0].detail}")
+        return "started"
 
     @staticmethod
     def _each(rows: Sequence[InboxRow], done: str, act: Callable[[InboxRow], object]) -> str:

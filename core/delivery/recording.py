@@ -327,8 +327,10 @@ class Gatekeeper:
             case Action.FAIL | Action.REARM:
                 keeps = decision.action is Action.REARM
                 self._not_there(row, run, record, _exit(record, sight), decision.because, keeps=keeps)
-            case _:
+            case Action.DROP:
                 self._drop(row, run, decision.because)
+            case other:
+                raise ValueError(f"the gate has no {other} for a tick")
         return False
 
     # ------------------------------------------------------------ one after the other
