@@ -109,7 +109,7 @@ def test_a_row_has_the_keys_that_people_script_against(terminal: Terminal) -> No
 
 
 def test_the_lifecycle_has_its_keys(terminal: Terminal) -> None:
-    """services, harnesses, standingSessions and ok; a service row is name, running, pid and detail."""
+    """services, harnesses, standingSessions and ok; a service row is name, running, pid, detail and its code."""
     terminal.run("status", "--json")
 
     assert sorted(terminal.json) == ["harnesses", "ok", "services", "standingSessions"]
