@@ -24,7 +24,6 @@ Sees that a harness reads which cannot say so itself: its screen tells, also aft
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -62,7 +61,7 @@ from core.model.message import MessageState
 from core.model.observing import second_guess
 from core.model.pane import Pane, Survey
 from core.model.posts import NewPost, NoteStand, OutboundKind
-from core.model.reasons import Because, Reason, Remedy, said
+from core.model.reasons import Because, Reason, Remedy, because, said
 from core.model.session import CHANNEL, Phase, SessionRecord
 from core.model.texts import text
 from core.session.launching import REPORTER, context_of
@@ -74,11 +73,6 @@ if TYPE_CHECKING:
     from core.model.posts import NewPost
 
 
-_WHAT = {
-    Silence.START: "its program runs, and its hooks have not said so",
-    Silence.UNTOLD: "its hooks have not said that it reads, and no other source tells",
-    Silence.TURNS: "its hooks told nothing of the end of a turn",
-}
 _MEANWHILE = (
     "What it does is read from its program's own files meanwhile: answers come some seconds later, a message waits for "
     "the end of the running turn, and a dialog is known by its screen alone."
@@ -86,7 +80,7 @@ _MEANWHILE = (
 _UNTOLD = "Messages wait until it reads."
 
 
-def why_silent(system: System, record: SessionRecord, silence: Silence, trouble: str = "") -> str:
+def why_silent(system: System, record: SessionRecord, silence: Silence, trouble: str = "") -> Because:
     """Return why the session's hooks are silent, as far as that can be found out, and what a person can do.
 
     `trouble`: what the program itself has written down of a hook that could not run.
@@ -94,20 +88,22 @@ def why_silent(system: System, record: SessionRecord, silence: Silence, trouble:
     resolved = resolve_record(record, system.settings)
     settings = system.harnesses.get(resolved.harness).silence_ahead(resolved.cwd, resolved.args)
     reporter = system.paths.session(record.uid) / REPORTER
-    look = f"look at its terminal, {attach_of(record.name)}"
     if settings:
-        return settings
+        return because(Reason.HOOKS_OFF, words=settings)
     if not resolved.cwd.is_dir():
-        return f"its folder {resolved.cwd} is gone, and no hook can start there: make the folder again"
+        return because(Reason.FOLDER_GONE, folder=str(resolved.cwd))
     if not os.access(reporter, os.X_OK):
-        return (
-            f"{reporter}, which its hooks run, is not there: `the-loop standing restart {record.name}` writes it again"
-        )
+        return because(Reason.REPORTER_GONE, path=str(reporter), name=record.name)
     if trouble:
-        return f"its hooks cannot run ({trouble}): {look}"
-    seconds = system.settings.routing.tmux.start_timeout_seconds
-    within = f" within {seconds:g} s" if silence is Silence.UNTOLD else ""
-    return f"{_WHAT[silence]}{within}: {look}; `/hooks` lists them there"
+        return because(Reason.HOOKS_FAIL, trouble=trouble, name=record.name)
+    match silence:
+        case Silence.START:
+            return because(Reason.START_UNTOLD, name=record.name)
+        case Silence.UNTOLD:
+            seconds = f"{system.settings.routing.tmux.start_timeout_seconds:g}"
+            return because(Reason.READING_UNTOLD, seconds=seconds, name=record.name)
+        case Silence.TURNS:
+            return because(Reason.END_UNTOLD, name=record.name)
 
 
 def mark_silent(system: System, record: SessionRecord, silence: Silence, trouble: str = "") -> None:
@@ -133,7 +129,7 @@ def mark_silent(system: System, record: SessionRecord, silence: Silence, trouble
         if has_thread(system, record):
             system.outbox.add([_note(system, record, why, silence)])
     system.events.emit(
-        "standing.hooks_silent", level="warning", name=record.name, instance=record.instance_id, reason=why,
+        "standing.hooks_silent", level="warning", name=record.name, instance=record.instance_id, reason=why.text,
         detail=silence.value,
     )  # fmt: skip
     system.poke()
@@ -144,31 +140,38 @@ def heard_again(system: System, record: SessionRecord, before: Activity, after: 
 
     Part of the open transaction.
     """
-    if has_thread(system, record) and before.silence is not None:
+    if has_thread(system, record) and before.silence is not None and before.silent_why is not None:
         system.outbox.add([_note(system, record, before.silent_why, before.silence, back=system.clock.now())])
-    return replace(after, silence=None, silent_since=None, silent_why="")
+    return replace(after, silence=None, silent_since=None, silent_why=None)
 
 
-def _note(system: System, record: SessionRecord, why: str, silence: Silence, back: datetime | None = None) -> NewPost:
+def _note(
+    system: System, record: SessionRecord, why: Because, silence: Silence, back: datetime | None = None
+) -> NewPost:
     """Return the note, one for each reason of an instance, or its next edit."""
-    short = hashlib.sha256(why.encode()).hexdigest()[:8]
-    first = f"p-silent-{record.instance_id}-{short}"
-    told = system.outbox.get(first) is not None
+    group = f"silent {record.instance_id} {why.code} {why.given}"
+    told = system.outbox.latest_note(group)
+    first = (told.edits or told.id) if told is not None else ""
     moment = int(system.clock.now().timestamp() * 1_000_000)
-    text = f"The hooks of `{record.name}` are silent: {why}."
+    stand = NoteStand(group, moment, 0, 0)
+    if told is not None and told.note is not None:
+        stand = replace(told.note, edits=told.note.edits + 1)
+    post_id = f"{first or f'p-silent-{record.instance_id}'}-{moment}"
+    text = f"The hooks of `{record.name}` are silent: {why.text}."
     if back is None:
         text = f"{text} {_UNTOLD if silence is Silence.UNTOLD else _MEANWHILE}"
     else:
         text = f"{text} They report again since {back:%H:%M:%S} UTC."
     return NewPost(
-        id=f"{first}-{moment}" if told else first,
-        key=f"silent:{record.instance_id}:{short}{f':{moment}' if told else ''}",
+        id=post_id,
+        key=f"silent:{post_id}",
         kind=OutboundKind.NOTE,
         uid=record.uid,
         name=record.name,
         channel_kind=CHANNEL,
         text=text,
-        edits=first if told else "",
+        edits=first,
+        note=stand,
     )
 
 
@@ -523,21 +526,16 @@ def _quiet(activity: Activity, now: datetime) -> bool:
     return now - max(at for at in told if at is not None) >= AFTER
 
 
-def what_fails(retry: Retry) -> str:
-    """Return what the program meets, in words."""
+def what_fails(retry: Retry) -> Because:
+    """Return what the program meets."""
     found = _STATUS.match(retry.reason)
     if found is not None:
-        said = f" ({found[2]})" if found[2] else ""
-        return f"the model's server answers {found[1]}{said}"
-    return (
-        f"the model's server cannot be asked ({retry.reason})"
-        if retry.reason
-        else "the model's server answers with an error"
-    )
+        return because(Reason.SERVER_ANSWERS, status=found[1], words=found[2])
+    return because(Reason.SERVER_UNASKED, words=retry.reason) if retry.reason else Because(Reason.SERVER_ERROR)
 
 
 def _retries(system: System, record: SessionRecord, activity: Activity, retry: Retry) -> None:
-    what = f"{what_fails(retry)}; its program tries again by itself, attempt {retry.attempt} of {retry.most}"
+    what = because(Reason.RETRIES, what=what_fails(retry), attempt=retry.attempt, most=retry.most)
     if activity.retrying == what:
         return
     first = not activity.retrying
@@ -546,10 +544,10 @@ def _retries(system: System, record: SessionRecord, activity: Activity, retry: R
             return  # it told something meanwhile
         system.activities.put(replace(activity, retrying=what))
         if first and has_thread(system, record):
-            system.outbox.add([_retry_note(record, activity, _told(system, record, retry, what))])
+            system.outbox.add([_retry_note(record, activity, _told(system, record, retry, what.text))])
     if first:
         system.events.emit(
-            "standing.retrying", level="warning", name=record.name, instance=record.instance_id, reason=what
+            "standing.retrying", level="warning", name=record.name, instance=record.instance_id, reason=what.text
         )
         system.poke()
 
@@ -573,10 +571,11 @@ def _over(system: System, record: SessionRecord, activity: Activity) -> None:
         latest = system.activities.get(record.uid)
         if latest is None or latest.instance != activity.instance:
             return
-        system.activities.put(replace(latest, retrying=""))
+        system.activities.put(replace(latest, retrying=None))
         told = system.outbox.latest_note(_group(activity)) if has_thread(system, record) else None
-        if told is not None and told.note is not None and not told.note.edits:
-            text = f"A turn of `{record.name}` waited: {activity.retrying}. Since {now:%H:%M:%S} UTC {how}."
+        what = activity.retrying
+        if what is not None and told is not None and told.note is not None and not told.note.edits:
+            text = f"A turn of `{record.name}` waited: {what.text}. Since {now:%H:%M:%S} UTC {how}."
             post_id, key, over = f"{told.id}-over", f"{told.key}:over", replace(told.note, edits=1)
             system.outbox.add([replace(told, id=post_id, key=key, text=text, edits=told.id, note=over)])
     system.poke()

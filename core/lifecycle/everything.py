@@ -16,6 +16,7 @@ from core.lifecycle.start import begin_each, finish_all
 from core.lifecycle.stop import stop_standing
 from core.model.gate import Action, Decision, GateContext, Wake, decide, hold_state
 from core.model.observing import observe
+from core.model.reasons import Reason, because
 from core.model.restarting import ended_unasked
 from core.model.rows import Answer, HarnessRow, Row, ServiceRow, StatusReport
 from core.model.session import HoldKind, Live, Outcome, Phase
@@ -55,7 +56,7 @@ def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
     """Return services and sessions; well is what runs as a boot would have it, or is held by a person."""
     sessions = every_session(system.settings, system.records)
     view = glance(system, sessions)
-    rows = tuple(_with_trouble(system, known, row_of(system, known, view)) for known in sessions)
+    rows = tuple(_with_trouble(system, known, row_of(system, known, view), view) for known in sessions)
     database = _database_rows(system, view)
     starts = starts_by_itself(system)
     running = not database and all(service.running for service in services)
@@ -101,11 +102,15 @@ def of_the_file(known: Known) -> bool:
     return known.declared or (known.record is not None and known.record.declared)
 
 
-def _with_trouble(system: System, known: Known, row: Row) -> Row:
+def _with_trouble(system: System, known: Known, row: Row, view: Glance) -> Row:
     """Add to the row what its next start would run into. That is a warning: it changes nobody's health."""
-    ahead = "" if known.unreadable else trouble_ahead(system, known)
-    ahead = "" if ahead in row.detail else ahead  # it stands at it already
-    return replace(row, detail="; ".join(text for text in (row.detail, ahead) if text)) if ahead else row
+    if known.unreadable:
+        return row
+    dialog, mute = trouble_ahead(system, known)
+    activity = view.activities.get(row.uid or "") if row.hooks == "silent" else None
+    met = activity is not None and activity.silent_why == because(Reason.HOOKS_OFF, words=mute)  # and told already
+    ahead = (dialog, "" if met else mute)
+    return replace(row, detail="; ".join(text for text in (row.detail, *ahead) if text)) if any(ahead) else row
 
 
 def _database_rows(system: System, view: Glance) -> tuple[ServiceRow, ...]:

@@ -201,12 +201,12 @@ def _remarks(row: Row, known: Known, record: SessionRecord, activity: Activity |
     lacks = consequences(_of_version(activity)) if activity else ()
     untried = activity.untried_note if activity else ""
     unfinished = unfinished_text(activity.earlier_tasks) if activity else ""
-    mute = f"its hooks are silent: {activity.silent_why}" if activity and activity.silence else ""
+    mute = f"its hooks are silent: {activity.silent_why.text}" if activity and activity.silent_why else ""
     told = (
         _deletion(row, record),
         says,
         mute,
-        activity.retrying if activity else "",
+        activity.retrying.text if activity and activity.retrying else "",
         asleep,
         _new_conversation(record),
         unfinished,

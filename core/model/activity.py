@@ -146,8 +146,10 @@ class Activity:
     earlier_tasks: tuple[str, ...] = ()  #: the same of the instance before it, until somebody has spoken to this one
     silence: Silence | None = None  #: its hooks are silent
     silent_since: datetime | None = None
-    silent_why: str = ""  #: why, and what a person can do
-    retrying: str = ""  #: what its program meets and tries again by itself, "" where it shows no such thing
+    silent_why: Because | None = None  #: why, and what a person can do
+    retrying: Because | None = (
+        None  #: what its program meets and tries again by itself, None where it shows no such thing
+    )
 
     @property
     def tried(self) -> bool:

@@ -14,18 +14,23 @@ Anybody may copy a text, and any app may write metadata as ours: only posts of t
 metadata says and never by their words.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from core.base.names import standing_ref
 from core.base.text import duration_text, in_lines
 from core.base.values import dataclass, replace
 from core.model.asking import Button
 from core.model.message import MessageState
-from core.model.reasons import Because, Reason, text_of
 from core.model.restarting import BringBack, GiveUp, exit_text
 from core.model.session import Hold, HoldKind, LastExit
+
+if TYPE_CHECKING:  # whoever lists sessions tells of no post
+    from core.model.reasons import Because, Reason
 
 _LONGEST_QUESTION = 1_500  #: characters of one that was asked elsewhere
 SHOWN_STEPS = 20  #: of a turn's steps the last so many are shown, and the others counted
@@ -356,7 +361,7 @@ class NewPost:
     starts: str = ""  #: the instance whose start it tells: it is kept as long as that is the latest
     note: NoteStand | None = None
 
-    def anew(self) -> "NewPost":
+    def anew(self) -> NewPost:
         """Return the announcement that takes the place of one whose message is gone."""
         return replace(self, id=f"{self.id}-anew", key=f"{self.key}:anew", kind=OutboundKind.ROOT)
 
@@ -388,7 +393,7 @@ class OutboxRow:
     @property
     def detail(self) -> str:
         """Return in words why it stands there."""
-        return text_of(self.because)
+        return self.because.text if self.because is not None else ""
 
     @property
     def reason(self) -> Reason | None:

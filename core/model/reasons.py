@@ -157,6 +157,19 @@ class Reason(StrEnum):
     STALLED = "stalled"  #: {since}
     TURN_FAILED = "turn-failed"  #: {why}, {remedy}
     STOPS_IDLE = "stops-idle"  #: {at}: of the day
+    RETRIES = "retries"  #: {what}, {attempt}, {most}
+    SERVER_ANSWERS = "server-answers"  #: {status}, {words}
+    SERVER_UNASKED = "server-unasked"  #: {words}
+    SERVER_ERROR = "server-error"
+
+    # why a session's hooks are silent
+    HOOKS_OFF = "hooks-off"  #: {words}: the harness's own, of its settings
+    FOLDER_GONE = "folder-gone"  #: {folder}
+    REPORTER_GONE = "reporter-gone"  #: {path}, {name}
+    HOOKS_FAIL = "hooks-fail"  #: {trouble}, {name}
+    START_UNTOLD = "start-untold"  #: {name}
+    READING_UNTOLD = "reading-untold"  #: {seconds}, {name}
+    END_UNTOLD = "end-untold"  #: {name}
 
 
 class Remedy(StrEnum):

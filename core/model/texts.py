@@ -51,6 +51,13 @@ def _paused(ahead: int) -> str:
     return f"it is paused, {ahead} ahead" if ahead else "it is paused"
 
 
+def _answers(status: str, words: str) -> str:
+    return f"the model's server answers {status} ({words})" if words else f"the model's server answers {status}"
+
+
+_LOOK = "look at its terminal, `the-loop standing attach {name} --write`"
+_LISTED = "`/hooks` lists them there"
+
 R = Reason
 REASONS: Mapping[Reason, Text] = {
     R.SAID: "{words}",
@@ -184,6 +191,19 @@ REASONS: Mapping[Reason, Text] = {
     R.STALLED: "no sign of life since {since} UTC, and it says that it is busy",
     R.TURN_FAILED: "its last turn failed: {why}; {remedy}",
     R.STOPS_IDLE: "idle: it will be stopped at {at} UTC; any message keeps it",
+    R.RETRIES: "{what}; its program tries again by itself, attempt {attempt} of {most}",
+    R.SERVER_ANSWERS: _answers,
+    R.SERVER_UNASKED: "the model's server cannot be asked ({words})",
+    R.SERVER_ERROR: "the model's server answers with an error",
+    # why a session's hooks are silent
+    R.HOOKS_OFF: "{words}",
+    R.FOLDER_GONE: "its folder {folder} is gone, and no hook can start there: make the folder again",
+    R.REPORTER_GONE: "{path}, which its hooks run, is not there: `the-loop standing restart {name}` writes it again",
+    R.HOOKS_FAIL: f"its hooks cannot run ({{trouble}}): {_LOOK}",
+    R.START_UNTOLD: f"its program runs, and its hooks have not said so: {_LOOK}; {_LISTED}",
+    R.READING_UNTOLD: "its hooks have not said that it reads, and no other source tells within {seconds} s:"
+    f" {_LOOK}; {_LISTED}",
+    R.END_UNTOLD: f"its hooks told nothing of the end of a turn: {_LOOK}; {_LISTED}",
 }
 
 _IN_TERMINAL = "in the terminal: `the-loop standing attach {name} --write`"

@@ -45,7 +45,6 @@ from core.model.posts import (
     PostState,
     ProgressRow,
 )
-from core.model.reasons import Because, Reason, said
 from core.model.session import Binding
 from core.store import queries
 from core.store.columns import Rows, column, from_column, reason_from, reason_to, to_column
@@ -499,6 +498,8 @@ class Outbox:
         They come before whatever was committed after the row. Raises Refused if the row has moved on.
         """
         with self._database.transaction(durable=True):
+            from core.model.reasons import Because, Reason  # what lists sessions splits no post
+
             self.advance(row, PostState.SPLIT, because=Because(Reason.IN_PARTS, {"count": len(parts)}))
             for number, part in enumerate(parts, start=1):
                 place = {"part_of": row.seq, "part": number, "now": iso(self._clock.now())}
@@ -567,6 +568,8 @@ def _buttons(column: str) -> tuple[Button, ...]:
 
 
 def _wait(found: sqlite3.Row) -> NoteWait:
+    from core.model.reasons import said
+
     why = reason_from(found) or said("")
     return NoteWait(found["message"], why, found["remedy"], found["ended"], bool(found["doubtful"]))
 
@@ -627,6 +630,8 @@ class Marks:
 
     def left(self, since: datetime) -> Mapping[str, bool]:
         """See Marks. Raises StoreBroken."""
+        from core.model.reasons import Reason
+
         found = self._database.read(queries.MARKS_LEFT, {"since": iso(since), "cut_off": Reason.CUT_OFF.value})
         return {row["id"]: bool(row["failed"]) for row in found}
 

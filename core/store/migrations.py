@@ -44,6 +44,12 @@ _CODES_OF_ACTIVITIES = """
 Part = str | Callable[[sqlite3.Connection], None]
 
 
+def _silences_into_codes(connection: sqlite3.Connection) -> None:
+    from core.store.oldwords import silences_into_codes
+
+    silences_into_codes(connection)
+
+
 def _into_codes(connection: sqlite3.Connection) -> None:
     from core.store.oldwords import into_codes  # once in the life of a database
 
@@ -469,6 +475,7 @@ MIGRATIONS: tuple[tuple[Part, ...], ...] = (
         ) WHERE reason <> ''
         """,
     ),
+    (_silences_into_codes,),
 )
 
 

@@ -3,6 +3,7 @@
 Read once, by the step of the layout that turns the one into the other. Texts of today are in `core.model.texts`.
 """
 
+import hashlib
 import json
 import re
 import sqlite3
@@ -140,3 +141,56 @@ def _arguments(code: str, found: re.Match[str]) -> Iterator[tuple[str, Any]]:
             yield name, {"args": args, "reason": inner}
         else:
             yield name, value
+
+
+_ATTACH = r"look at its terminal, `the-loop standing attach (?P<name>\S+) --write`"
+_LISTED = r"; `/hooks` lists them there"
+#: why a session's hooks were silent; everything else is its harness's own words about its settings
+SILENCES = [
+    (re.compile(pattern, re.DOTALL), code)
+    for pattern, code in (
+        (r"its folder (?P<folder>.+) is gone, and no hook can start there: make the folder again", "folder-gone"),
+        (
+            r"(?P<path>.+), which its hooks run, is not there:"
+            r" `the-loop standing restart (?P<name>\S+)` writes it again",
+            "reporter-gone",
+        ),
+        (rf"its hooks cannot run \((?P<trouble>.+)\): {_ATTACH}", "hooks-fail"),
+        (rf"its program runs, and its hooks have not said so: {_ATTACH}{_LISTED}", "start-untold"),
+        (
+            r"its hooks have not said that it reads, and no other source tells within (?P<seconds>\S+) s:"
+            rf" {_ATTACH}{_LISTED}",
+            "reading-untold",
+        ),
+        (rf"its hooks told nothing of the end of a turn: {_ATTACH}{_LISTED}", "end-untold"),
+        (r"(?P<words>.*)", "hooks-off"),
+    )
+]
+
+
+def silences_into_codes(connection: sqlite3.Connection) -> None:
+    """Turn into codes why hooks were silent, and what was tried again; the notes of the former name them.
+
+    A note's key was `silent:<instance>:<hash of the sentence>`, and behind that of an edit stood its time.
+    """
+    found = connection.execute("SELECT uid, instance, silent_why, retrying FROM activities").fetchall()
+    for uid, instance, silent, retrying in found:
+        if retrying:
+            pair = json.dumps(("said", json.dumps({"words": retrying}, ensure_ascii=False)))
+            connection.execute("UPDATE activities SET retrying = ? WHERE uid = ?", (pair, uid))
+        if silent:
+            code, args = _silence(silent)
+            given = json.dumps(args, ensure_ascii=False, sort_keys=True)
+            connection.execute("UPDATE activities SET silent_why = ? WHERE uid = ?", (json.dumps((code, given)), uid))
+            key = f"silent:{instance}:{hashlib.sha256(silent.encode()).hexdigest()[:8]}"
+            connection.execute(
+                "UPDATE outbox SET note_group = ?, note_edits = CASE edits WHEN '' THEN 0 ELSE seq END"
+                " WHERE key = ? OR key GLOB ? || ':*'",
+                (f"silent {instance} {code} {given}", key, key),
+            )
+
+
+def _silence(words: str) -> tuple[str, dict[str, str]]:
+    """Return code and arguments; the last of the patterns matches whatever is said."""
+    matches = ((code, pattern.fullmatch(words)) for pattern, code in SILENCES)
+    return next((code, match.groupdict()) for code, match in matches if match)

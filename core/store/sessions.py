@@ -192,8 +192,8 @@ class Activities:
             "earlier_tasks": json.dumps(activity.earlier_tasks),
             "silence": activity.silence.value if activity.silence is not None else "",
             "silent_since": to_column(activity.silent_since),
-            "silent_why": activity.silent_why,
-            "retrying": activity.retrying,
+            "silent_why": _pair(activity.silent_why),
+            "retrying": _pair(activity.retrying),
         }
         with self._database.transaction(durable=False):
             self._database.write(queries.PUT_ACTIVITY, columns)
@@ -233,6 +233,14 @@ def _remarks(text: str) -> tuple[Because, ...]:
     return tuple(remark for remark in made if remark is not None)
 
 
+def _pair(because: Because | None) -> str:
+    return "" if because is None else json.dumps((because.code, because.given))
+
+
+def _paired(text: str) -> Because | None:
+    return next(iter(_remarks(f"[{text}]")), None)
+
+
 def _silence(text: str) -> Silence | None:
     return Silence(text) if text else None
 
@@ -262,8 +270,8 @@ def _activity(found: sqlite3.Row) -> Activity:
         earlier_tasks=tuple(column(found, "earlier_tasks", json.loads)),
         silence=column(found, "silence", _silence),
         silent_since=column(found, "silent_since", from_column),
-        silent_why=found["silent_why"],
-        retrying=found["retrying"],
+        silent_why=column(found, "silent_why", _paired),
+        retrying=column(found, "retrying", _paired),
     )
 
 

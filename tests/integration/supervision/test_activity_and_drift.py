@@ -196,7 +196,13 @@ def test_an_error_does_not_make_a_session_idle_whose_tasks_go_on(scribe: System)
     """It is busy with them, and the error is shown all the same."""
     say(scribe, "scribe", "background 60", actor=ACTOR)
     uid = recorded(scribe, "scribe").uid
-    wait_until(lambda: (known := scribe.activities.get(uid)) and known.between_turns, "only the job goes on")
+
+    def goes_on_alone() -> bool:
+        get_standing(scribe, "scribe")  # takes in what was reported
+        known = scribe.activities.get(uid)
+        return known is not None and known.between_turns
+
+    wait_until(goes_on_alone, "only the job goes on")
     report(scribe, "StopFailure", error="server_error", last_assistant_message="")
 
     row = get_standing(scribe, "scribe")

@@ -18,7 +18,7 @@ from core.lifecycle.look import get_standing
 from core.model.activity import Activity, ActivityState, Silence
 from core.model.message import MessageState
 from core.model.posts import NewPost, OutboundKind
-from core.model.reasons import Reason
+from core.model.reasons import Reason, text_of
 from core.model.session import SessionRecord, Status
 from core.session.launching import REPORTER
 from core.session.system import System
@@ -307,7 +307,7 @@ def test_a_folder_that_is_gone_is_named_as_the_reason(reading: Claude) -> None:
     reading.begins()
     reading.answers()
     (reading.folder / "projects").iterdir().__next__().rename(reading.folder / "projects" / name)
-    why = reading.after(GRACE).silent_why
+    why = text_of(reading.after(GRACE).silent_why)
 
     assert why == f"its folder {gone} is gone, and no hook can start there: make the folder again"
 
@@ -318,7 +318,7 @@ def test_settings_that_switch_hooks_off_are_named_as_the_reason(reading: Claude)
     reading.begins()
     reading.answers()
 
-    assert "disableAllHooks is set in" in reading.after(GRACE).silent_why
+    assert "disableAllHooks is set in" in text_of(reading.after(GRACE).silent_why)
 
 
 def test_a_reporter_that_is_gone_is_named_as_the_reason(reading: Claude) -> None:
@@ -327,7 +327,7 @@ def test_a_reporter_that_is_gone_is_named_as_the_reason(reading: Claude) -> None
     reading.begins()
     reading.answers()
 
-    assert "`the-loop standing restart scribe` writes it again" in reading.after(GRACE).silent_why
+    assert "`the-loop standing restart scribe` writes it again" in text_of(reading.after(GRACE).silent_why)
 
 
 def test_what_the_program_says_of_its_hooks_is_told(reading: Claude) -> None:
@@ -337,7 +337,7 @@ def test_what_the_program_says_of_its_hooks_is_told(reading: Claude) -> None:
     reading.writes({"type": "attachment", "attachment": trouble})
     reading.answers()
 
-    assert reading.after(GRACE).silent_why.startswith("its hooks cannot run (cannot fork)")
+    assert text_of(reading.after(GRACE).silent_why).startswith("its hooks cannot run (cannot fork)")
 
 
 # ---------------------------------------------------------------- the start
@@ -383,7 +383,7 @@ def test_a_start_of_which_nothing_tells_is_said_so_within_its_time(claude: Claud
         ActivityState.UNKNOWN,
         Silence.UNTOLD,
     )
-    assert "no other source tells within" in after.silent_why
+    assert "no other source tells within" in text_of(after.silent_why)
     assert row is not None
     assert (row.state, claude.simulation.tmux.writes) == (MessageState.QUEUED, 0)
     assert (found.state, found.silence) == (ActivityState.IDLE, Silence.START)
@@ -484,14 +484,14 @@ def test_a_request_that_is_tried_again_is_told_once_and_followed(reading: Claude
     reading.pane.begin("work")
     reading.system.ingest(reading.record.uid)
     reading.pane.shown = retry_screen(2)
-    early = reading.after(AFTER - timedelta(seconds=1)).retrying
-    first = reading.after(2).retrying
+    early = text_of(reading.after(AFTER - timedelta(seconds=1)).retrying)
+    first = text_of(reading.after(2).retrying)
     reading.pane.shown = retry_screen(3)
-    second = reading.after(5).retrying
+    second = text_of(reading.after(5).retrying)
     row = get_standing(reading.system, "scribe").detail
     reading.pane.shown = f"● Well\n\n{FRAME}\n\u276f \n{FRAME}\n"
-    once = reading.after(5).retrying
-    after = reading.after(5).retrying
+    once = text_of(reading.after(5).retrying)
+    after = text_of(reading.after(5).retrying)
 
     assert early == ""
     assert first.endswith("attempt 2 of 10")
@@ -516,7 +516,7 @@ def test_a_request_that_is_given_up_says_so_in_its_note(reading: Claude) -> None
     reading.after(AFTER)
     reading.pane.fail("server_error", "API Error: 529")
     reading.system.ingest(reading.record.uid)
-    after = reading.after(5).retrying
+    after = text_of(reading.after(5).retrying)
 
     assert after == ""
     assert [post.text for post in reading.posts(OutboundKind.NOTE) if post.edits and "given up" in post.text]

@@ -58,4 +58,4 @@ def test_no_other_screen_shows_a_retry(shown: str) -> None:
 )
 def test_what_is_tried_again_is_told_in_words(reason: str, words: str) -> None:
     """With the status that the server answered, where one is shown."""
-    assert what_fails(Retry(reason, 2, 10)) == words
+    assert what_fails(Retry(reason, 2, 10)).text == words

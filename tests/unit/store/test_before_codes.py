@@ -14,6 +14,7 @@ import pytest
 from core.base.values import replace
 from core.chat.outbound import OutboundWorker
 from core.delivery.dialogs import hold
+from core.delivery.hearing import heard_again
 from core.delivery.saying import cancel_message
 from core.lifecycle.supervise import STALLED, Collector, Stalls
 from core.model.asking import Press
@@ -68,6 +69,16 @@ FAILED = (
     " wait, then send it again"
 )
 STOPS = "idle: it will be stopped at 12:00:05 UTC; any message keeps it"
+#: by session: why its hooks are silent
+SILENT = {
+    "mute-off": R.HOOKS_OFF,
+    "mute-folder": R.FOLDER_GONE,
+    "mute-reporter": R.REPORTER_GONE,
+    "mute-trouble": R.HOOKS_FAIL,
+    "mute-start": R.START_UNTOLD,
+    "mute-untold": R.READING_UNTOLD,
+    "mute-turns": R.END_UNTOLD,
+}
 #: by session: what it says, its code, and what that decides: in a turn, between turns, at the start, cut off
 ACTIVITIES: dict[str, tuple[str, Reason | None, tuple[bool, bool, bool, bool]]] = {
     "starting": ("", None, NONE),
@@ -108,6 +119,11 @@ ACTIVITIES: dict[str, tuple[str, Reason | None, tuple[bool, bool, bool, bool]]] 
     "silent": ("its harness was silent for long", R.HARNESS_SILENT, NONE),
     "going": ("it is going away: prompt_input_exit", R.GOING_AWAY, NONE),
     "of-later": ("what a release of some other day would say", R.SAID, IN_TURN),
+    **{
+        f"mute-{name}": ("", None, NONE)
+        for name in ("off", "folder", "reporter", "trouble", "start", "untold", "turns")
+    },
+    "retrying": ("", None, IN_TURN),
     "told-soon": ("idle: it will be stopped at 12:05:00 UTC; any message keeps it", R.SAID, NONE),
 }
 
@@ -125,6 +141,44 @@ def test_every_session_does_what_it_did(upgraded: Simulation) -> None:
         for uid, one in known.items()
     }
     assert found == ACTIVITIES
+
+
+def test_why_hooks_are_silent_is_known_as_before(upgraded: Simulation) -> None:
+    """In the same words, with which its note was posted."""
+    told = {post.uid: post.text for post in _posts(upgraded) if post.uid.startswith("s-mute-")}
+    for name, reason in SILENT.items():
+        activity = upgraded.system.activities.get(f"s-{name}")
+        assert activity is not None
+        assert activity.silent_why is not None
+        assert activity.silent_why.reason is reason
+        assert told[f"s-{name}"] == f"The hooks of `{name}` are silent: {activity.silent_why.text}."
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_hooks_that_report_again_are_told_of_by_an_edit_of_their_note(upgraded: Simulation, name: str) -> None:
+    """It is the note from before."""
+    system, record = upgraded.system, a_record(name, status=Status.RUNNING, instance_id=f"i-{name}")
+    system.bindings.bind(a_binding(uid=record.uid, name=name, thread=f"1699.{name}"))
+    before = system.activities.get(record.uid)
+    assert before is not None
+    [first, _] = [post for post in _posts(upgraded) if post.uid == record.uid]
+
+    after = heard_again(system, record, before, before)
+
+    *_, edit = [post for post in _posts(upgraded) if post.uid == record.uid]
+    assert (after.silence, after.silent_why) == (None, None)
+    assert edit.edits == first.id
+    assert "They report again since" in edit.text
+
+
+def test_what_is_tried_again_is_told_as_before(upgraded: Simulation) -> None:
+    """Until the next attempt shows."""
+    activity = upgraded.system.activities.get("s-retrying")
+
+    assert activity is not None
+    assert activity.retrying == said(
+        "the model's server answers 529 (Overloaded); its program tries again by itself, attempt 3 of 10"
+    )
 
 
 def test_a_dialog_that_is_held_for_is_not_told_of_again(upgraded: Simulation) -> None:
