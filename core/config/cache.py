@@ -12,7 +12,6 @@ One short text for a whole configuration: two processes compare what they work w
 
 import binascii
 import contextlib
-import hashlib
 import json
 import os
 import stat
@@ -148,6 +147,8 @@ def digest_of(settings: Settings) -> str:
     file lies.
     """
     values = json.dumps(settings._replace(source=None), sort_keys=True, default=_plain)
+    import hashlib  # loads OpenSSL
+
     return hashlib.sha256(values.encode()).hexdigest()
 
 

@@ -24,9 +24,7 @@ Which conversation a session's next start takes up, by the word of the harness t
 
 from __future__ import annotations
 
-import hmac
 import json
-import secrets
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -56,7 +54,6 @@ from core.model.directive import Grant, compose_pointer
 from core.model.harness import TOOL_LIST, TOOL_SERVER, Harness, Launch, SessionContext
 from core.model.message import WAITING, Fetched, MessageState, safe_name, shown_name, told
 from core.model.posts import NewPost, OutboundKind
-from core.model.reasons import Reason
 from core.model.session import (
     Candidate,
     Definition,
@@ -98,6 +95,8 @@ class BadToken(CoreError):
 def mint_token(paths: StatePaths, record: SessionRecord) -> Path:
     """Write a new token for the record's instance, and return its file. Raises StoreBroken."""
     path = paths.agent_token(record.uid)
+    import secrets  # whoever lists sessions gives none a token
+
     write_private(path, f"{_owner(record)}.{secrets.token_urlsafe(_BYTES)}\n".encode())
     return path
 
@@ -115,6 +114,8 @@ def session_of_token(system: System, token: str) -> SessionRecord:
     if record.hold is not None and record.hold.kind in _ENDED:
         raise BadToken
     kept = read_token(system.paths.agent_token(record.uid)) or ""
+    import hmac  # loads OpenSSL
+
     if not hmac.compare_digest(kept.encode(), token.encode("utf-8", "replace")):
         raise BadToken
     if not kept.startswith(f"{_owner(record)}."):
@@ -408,6 +409,8 @@ def fetched(system: System, message_id: str, files: Sequence[Fetched]) -> None:
         row = system.inbox.get(message_id)
         if row is None or row.state not in WAITING:
             return
+        from core.model.reasons import Reason  # whoever lists sessions launches none
+
         text = "\n".join(filter(None, (row.message.text, lines)))
         try:
             edited = system.inbox.edit(row, text)

@@ -7,7 +7,6 @@ The files by which a control client's lines get their data, since such a client 
 
 import os
 import re
-import secrets
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -324,6 +323,8 @@ class LoadFiles:
 
     def _made(self) -> LoadFile:
         """Make a file, and its folder where that is missing. Raises OSError."""
+        import secrets  # whoever lists sessions loads nothing into tmux
+
         path = f"{self._folder_name}/load-{secrets.token_hex(8)}"
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
