@@ -34,7 +34,7 @@ class Ratio(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Tell whether the bound is kept."""
+        """Return whether the bound is kept."""
         return self.value <= self.bound
 
     def __str__(self) -> str:

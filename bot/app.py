@@ -1,30 +1,14 @@
-"""The Bolt app: the only place that wires Bolt.
+"""Build the Bolt app: the listeners, and the intake by which core commits a reply before Slack is told that it arrived.
 
-What of Bolt is used here that would load aiohttp's web server with it.
-
-`slack_bolt.async_app` imports that server whole for the types of functions that nobody calls here, since Slack's
-requests come by a socket or by the HTTP of core's: 2 MiB in a service that lives for weeks. While Bolt is imported,
-empty types stand in for it. Whoever imports `aiohttp.web` afterwards gets the server itself.
-
-The intake: a reply is committed by core before Slack is told that it arrived.
-
-Replies, and edits and deletions of them, pass one FIFO in the order in which their frames came, because Bolt runs a
-task for each event and those overtake one another; what a sweep finds takes its place there, too. A single consumer
-takes all that wait and hands them over in one call, so that a burst costs one commit. What could not be committed is
-not acknowledged, and Slack sends it again; a repeated delivery is never dropped for being one, since it may be the only
-copy that arrived. Core finds duplicates, by (team, channel, ts).
-
-Everything that the bot listens to, a module for each feature of Slack.
-
-Buttons: acknowledged at once, decided by core, answered to whoever pressed.
-
-The slash command: acknowledged at once, answered to the caller alone.
-
-Every other event: acknowledged, so that Slack does not send it four times.
-
-Messages of channels: the intake has committed what is a reply; what remains is the acknowledgement.
-
-Answers to one person alone, by the response URL that came with what they did.
+- Replies, their edits and deletions pass one FIFO in the order of their frames, because Bolt runs a task for each event
+  and tasks overtake one another. What a backfill finds takes its place there too. One consumer takes all that wait and
+  hands them over in one call, so a burst costs one commit. What could not be committed is not acknowledged, and Slack
+  sends it again. A repeated delivery is not dropped for being one, because it may be the only copy that arrived; core
+  finds duplicates by (team, channel, ts).
+- Buttons and slash commands are acknowledged at once, decided by core, and answered to the person alone, by the
+  response URL. Every other event is acknowledged, so that Slack does not send it four times.
+- `slack_bolt.async_app` imports aiohttp's web server for types that nobody uses here: 2 MiB. Empty types stand in for
+  it while Bolt is imported. Whoever imports `aiohttp.web` later gets the real server.
 """
 
 import asyncio
@@ -187,7 +171,7 @@ class Sessions:
         return replace(asked, user=user, user_name=person.name), permitted
 
     async def refuse(self, asked: Command) -> None:
-        """Tell an audit who was refused which verb; of other words nothing is kept."""
+        """Report to the event log who was refused which verb; other words are not kept."""
         command = self.commands.get(asked.verb)
         name = asked.words[1] if command is not None and command.names and len(asked.words) > 1 else ""
         await self.door.refuse(asked.user, asked.verb if command is not None else "command", name=name)

@@ -1,7 +1,7 @@
-"""Sweeps: what was written in bound threads while nobody listened comes in by the same door, under the same checks.
+"""Backfill: messages written in bound threads while nobody listened go through the same checks as live ones.
 
-Each thread is read from its cursor, a little before it, since what is there twice is known by its key. The cursor moves
-only once a thread was read to its end and all of it was handed over, so that a sweep that broke off is done again.
+Each thread is read from a little before its cursor; a message that is there twice is known by its key. The cursor moves
+only when the thread was read to its end and all of it was handed over, so an interrupted backfill is repeated.
 """
 
 import asyncio
@@ -202,7 +202,7 @@ class Sweeper:
         await self._door.swept(KIND, own.team, done)
 
     def _heard(self, thread: BoundThread, ts: str) -> bool:
-        """Tell whether somebody listened when that was said, so that it is nothing to tell that a sweep has found it.
+        """Return whether somebody listened when that was said, so that it is nothing to tell that a sweep has found it.
 
         Who polls listens by reading a thread again and again, one round that failed or not.
         """

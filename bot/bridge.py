@@ -1,4 +1,4 @@
-"""The one place where the event loop and core meet: core's calls run in threads."""
+"""The one place where the event loop and core meet: calls into core run in threads."""
 
 import asyncio
 import logging
@@ -121,7 +121,7 @@ class AsyncDoor:
         return await asyncio.get_running_loop().run_in_executor(self._ordering, self._door.order, order)
 
     async def refuse(self, author: str, what: str, *, name: str = "", press: IncomingPress | None = None) -> None:
-        """Tell of somebody who may not, with the verb or the button's action."""
+        """Report a person without the right, with the verb or the button's action."""
         await asyncio.to_thread(self._door.refuse, KIND, author, what, name=name, press=press)
 
     async def shown(self, draft: Callable[[Clean], Drawn]) -> Drawn:
@@ -133,7 +133,7 @@ class AsyncDoor:
         return await asyncio.to_thread(draft, clean)
 
     async def connected(self, kind: str, up: bool, detail: str) -> None:
-        """Tell the service how the connection stands."""
+        """Report the state of the connection to the service."""
         await asyncio.to_thread(self._door.connected, kind, up, detail)
 
 

@@ -1,4 +1,4 @@
-"""A post with buttons below it -> blocks. Pure."""
+"""Turn a post with buttons into blocks. Pure."""
 
 from collections.abc import Sequence
 from typing import Any

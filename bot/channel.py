@@ -1,4 +1,4 @@
-"""Slack as core's Channel. What the entry point group `the_loop.channels` names."""
+"""Slack as core's Channel. The entry point group `the_loop.channels` names this class."""
 
 import asyncio
 import logging
@@ -144,11 +144,11 @@ class SlackChannel:
         return reader.answer(body, headers) if reader else WebAnswer(503, "text/plain", b"not connected yet")
 
     def sweeps(self) -> bool:
-        """Tell whether threads are read at all."""
+        """Return whether threads are read at all."""
         return self._settings.read.mode != "off"
 
     def presses(self) -> bool:
-        """Tell whether buttons reach us: they do by Slack's call or its socket."""
+        """Return whether buttons reach us: they do by Slack's call or its socket."""
         return self._settings.read.mode in PRESSES
 
     def default_channel(self) -> str:
@@ -156,11 +156,11 @@ class SlackChannel:
         return self._settings.channel
 
     def authorized(self, author: str) -> bool:
-        """Tell whether the member is on the allow-list; an empty list allows nobody."""
+        """Return whether the member is on the allow-list; an empty list allows nobody."""
         return self.holds(author, Role.MEMBER)
 
     def holds(self, author: str, role: Role) -> bool:
-        """Tell whether somebody has the role: operators are members, and members approve unless approvers are named."""
+        """Return whether a person has it: operators are members, and members approve if no approvers are named."""
         settings = self._settings
         member = author in settings.authorized_users or author in settings.operators
         if role is Role.OPERATOR:
@@ -190,7 +190,7 @@ class SlackChannel:
         return self._messenger.read_thread(channel, thread)
 
     def wants(self, kind: OutboundKind) -> bool:
-        """Tell whether posts of that kind are shown, by `channels.slack.verbosity`."""
+        """Return whether posts of that kind are shown, by `channels.slack.verbosity`."""
         return shows(Verbosity(self._settings.verbosity), kind)
 
     def parts(self, post: NewPost) -> tuple[NewPost, ...]:

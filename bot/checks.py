@@ -1,4 +1,4 @@
-"""Asks Slack whether everything is in place, one finding for each question. Changes nothing there."""
+"""Ask Slack whether everything is set up, one finding for each question. It changes nothing there."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,8 +1,7 @@
-"""Makes slack_sdk's clients: no retries behind our back, a deadline, quiet loggers, no proxy on loopback.
+"""Make slack_sdk's clients, read Slack's secrets, and translate Slack's refusals and network errors to ChannelError.
 
-What Slack's refusals and a broken network mean, as ChannelError.
-
-Slack's secrets: read from the environment where they are used, and kept out of everything that is written.
+The clients have a deadline, do not retry by themselves, log little and use no proxy on loopback. Secrets are read from
+the environment where they are used, and kept out of everything that is written.
 """
 
 import dataclasses
@@ -279,7 +278,7 @@ def channel_error(method: str, where: str, error: Exception) -> ChannelError:
 
 
 def beyond_waiting(error: Exception) -> bool:
-    """Tell whether Slack refused with a known code that waiting cannot mend, or our own side lacks something."""
+    """Return whether Slack refused with a known code that waiting cannot mend, or our own side lacks something."""
     if isinstance(error, SlackApiError):
         return answer_of(error).code in PERMANENT
     return isinstance(error, ChannelError) and not error.transient
@@ -308,7 +307,7 @@ def _refusal(about: str, answer: Answer) -> ChannelError:
 
 
 def _unreached(error: Exception) -> bool:
-    """Tell whether the request never left: nobody listens, or the name is unknown."""
+    """Return whether the request never left: nobody listens, or the name is unknown."""
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     return isinstance(cause, ConnectionRefusedError | socket.gaierror | aiohttp.ClientConnectorError)
 

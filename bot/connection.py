@@ -1,20 +1,12 @@
-"""Keeps one Socket Mode connection standing: waits out an absent Slack, stops where waiting cannot help.
+"""Read from Slack: keep one Socket Mode connection, or poll the bound threads where there is none.
 
-One Socket Mode connection: slack_sdk's aiohttp client, which tells when it is lost instead of reconnecting itself.
-
-slack_sdk 3.48 reconnects for ever and in place: with a revoked token too, and with a used-up URL. Here a connection
-lives once; `connection` decides whether and when there is another. The library's receiver and monitor do their work.
-
-Tells a dead connection from a quiet one. Outside the library, whose own word cannot be relied on.
-
-slack_sdk's clients have said that they are connected while nothing came any more; what cannot lie is the time of the
-last pong. That no event came means nothing: a channel may be quiet for days.
-
-Reading without a connection: the bound threads are swept again and again.
-
-One process on this machine for one app-level token: Slack hands each event to any one of an app's connections.
-
-What every way of reading does: learn who the bot is, tell how it stands, give events a place in the intake.
+- slack_sdk 3.48 reconnects for ever and in place, also with a revoked token or a used-up URL. Here a connection lives
+  once. `Connection` decides whether and when there is another: it waits while Slack is absent and stops where waiting
+  cannot help. The library's receiver and monitor still do their work.
+- slack_sdk's clients have claimed to be connected while nothing came any more. So a dead connection is recognised by
+  the time of the last pong. That no event came proves nothing: a channel may be quiet for days.
+- One process on this machine reads for one app-level token, because Slack hands each event to any one of an app's
+  connections.
 """
 
 import asyncio
@@ -138,20 +130,20 @@ class Reader(Protocol):
 
 
 class Standing:
-    """Tells core how reading stands, each state once."""
+    """Reports the state of reading to core, each state once."""
 
     def __init__(self, door: AsyncDoor) -> None:
         self._door = door
         self._told: tuple[bool, str] | None = None
 
     async def tell(self, up: bool, detail: str) -> None:
-        """Tell it, unless it is told already."""
+        """Report it, unless it was reported already."""
         if self._told != (up, detail):
             self._told = (up, detail)
             await self._door.connected(KIND, up, detail)
 
     async def fail(self, problem: ChannelError, attempt: int) -> None:
-        """Tell of the `attempt`-th failure in a row; after a few of them it says what that means."""
+        """Report the `attempt`-th failure in a row; after a few of them the report says what that means."""
         deaf = f"deaf: {attempt} attempts failed, and replies wait in Slack meanwhile; the last: "
         await self.tell(False, f"{deaf if attempt >= DEAF_AFTER else ''}{problem}")
 
@@ -565,7 +557,7 @@ class Poller:
         return await self._reading.sweeper.look()
 
     async def _tell(self, looked: Looked, failures: int) -> None:
-        """Tell how polling stands: where no thread can be read nothing comes in, whatever the token says."""
+        """Report the state of polling: while no thread can be read nothing comes in, even with a valid token."""
         if failures:
             problem = ChannelError(f"no thread can be read: {looked.reason}", transient=True)
             await self._reading.standing.fail(problem, failures)

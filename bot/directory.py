@@ -1,10 +1,7 @@
-"""Who a member is, and what members, channels and groups are called: asked of Slack, remembered for a while.
+"""Who a member is and what members, channels and groups are called: asked of Slack, remembered for a while.
 
-Ids of members into names, in texts of ours that people read. What is kept carries the ids.
-
-How old a message is: Slack's time stamps are seconds with six decimals, compared as text or as a pair of numbers.
-
-One call of the Web API by a caller in a thread.
+In our own texts, ids of members become names; what is stored keeps the ids. A time stamp of Slack is seconds with six
+decimals, compared as text or as a pair of numbers.
 """
 
 import asyncio

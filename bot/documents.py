@@ -1,8 +1,6 @@
-"""Slack's documents, of which nothing is certain: a field is what it should be, or it is nothing.
+"""Read Slack's documents with care: a field has the expected type, or it is nothing; and unescape Slack's texts.
 
-Slack's wire form of a text, and the text as its author meant it.
-
-On the wire only `&`, `<` and `>` are escaped, and mentions and links are tokens in `<...>`
+In Slack's texts only `&`, `<` and `>` are escaped, and mentions and links are tokens in `<...>`
 (https://docs.slack.dev/messaging/formatting-message-text).
 """
 
@@ -15,7 +13,7 @@ TIME_STAMP = re.compile(r"[0-9]{1,12}\.[0-9]{6}")  #: what names a message
 
 
 def is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Tell whether a value is a document itself."""
+    """Return whether a value is a document itself."""
     return isinstance(value, Mapping)
 
 

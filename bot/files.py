@@ -1,7 +1,7 @@
-"""Files that come with messages: fetched by the bot after the message was committed, kept by core.
+"""Fetch the files that come with messages. The message was committed before; core keeps the file.
 
-The token goes to Slack's own hosts alone. To whom it says nothing Slack answers a sign-in page, with status 200, which
-must not reach the agent as the file.
+The token goes to Slack's own hosts alone. Without a valid one Slack answers with a sign-in page and status 200, and
+that must not reach the agent as the file.
 """
 
 import asyncio
@@ -213,12 +213,12 @@ class Files:
             raise Unfetched(error.message) from error
 
     def _is_slack(self, url: str) -> bool:
-        """Tell whether the token may go there: Slack's file host, the workspace's own, or the loopback workspace."""
+        """Return whether the token may go there: Slack's file host, the workspace's own, or the loopback workspace."""
         return may_carry_the_token(url, self._settings.api_url, self._own.identity.url if self._own.identity else "")
 
 
 def may_carry_the_token(url: str, api_url: str, workspace_url: str) -> bool:
-    """Tell whether a file's URL leads to a host of the Slack that is configured. Never raises."""
+    """Return whether a file's URL leads to a host of the Slack that is configured. Never raises."""
     parts, api, workspace = url_parts(url), url_parts(api_url), url_parts(workspace_url)
     try:
         port, api_port = parts.port, api.port

@@ -1,7 +1,7 @@
-"""Reading over HTTP: Slack calls the service, each request signed, and hears that a reply is on the disk.
+"""Read over HTTP: Slack calls the service, each request is signed, and Slack is answered when a reply is on the disk.
 
 The raw body is what is signed (https://docs.slack.dev/authentication/verifying-requests-from-slack). The old `token` in
-the body proves nothing and is not looked at.
+the body proves nothing and is not read.
 """
 
 import asyncio
@@ -150,7 +150,7 @@ class HttpReader:
 
 
 def signed(body: bytes, headers: Mapping[str, str], secret: str, clock: SigningClock | None = None) -> bool:
-    """Tell whether Slack signed these bytes within the last five minutes. `headers` have names in small letters."""
+    """Return whether Slack signed these bytes within the last five minutes. `headers` have names in small letters."""
     try:
         return SignatureVerifier(secret, clock or SigningClock()).is_valid_request(body, dict(headers))
     except (ValueError, TypeError):
@@ -162,7 +162,7 @@ def _signature(headers: Mapping[str, str]) -> str:
 
 
 def _can_be_dispatched(found: Mapping[str, Any]) -> bool:
-    """Tell whether what a body holds, a form's `payload` included, has what Bolt takes for granted."""
+    """Return whether what a body holds, a form's `payload` included, has what Bolt takes for granted."""
     if found.get("type") == "event_callback" and not payloads.has_event(found):
         return False
     pressed = found.get("actions", [{}])

@@ -1,4 +1,4 @@
-"""The app's manifest, made from what is listened to and called: no scope and no event without a use."""
+"""The app's manifest, made from the registered listeners and the methods called: no scope or event without a use."""
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby

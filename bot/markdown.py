@@ -1,25 +1,16 @@
-"""Markdown's structure, by markdown-it-py: CommonMark with tables and strikethrough, and addresses that stand bare.
+"""Turn an agent's Markdown into Slack's markup (mrkdwn), and split a long text into messages or a file. Pure.
 
-The library is imported at the first text, since most of what imports this never reads one.
+Markdown is parsed by markdown-it-py: CommonMark with tables, strikethrough and bare addresses. The library is imported
+at the first text, because most importers never read one. Any text is accepted.
 
-An agent's Markdown -> Slack's own markup (mrkdwn), in pieces of known weight. Pure, and total over any text.
+Slack's markup has bold, italic, strike, code, fences, quotes and links, each within one line, and no headings, tables
+or task lists; those are shown by what there is (tables as aligned columns). Everything that is not our markup is
+escaped, also in code, so no text can mention a person or a channel
+(https://docs.slack.dev/messaging/formatting-message-text). Code arrives unchanged, except that three backticks are
+separated, because they would end Slack's fence.
 
-Slack's markup knows bold, italic, strike, code, fences, quotes and links, each within one line, and neither headings
-nor tables nor task lists; what it lacks is shown by what it has. Everything that is not markup of ours is escaped, in
-code as well, so that no text can ping a person or a channel (https://docs.slack.dev/messaging/formatting-message-text).
-The characters of code arrive as they are; only three backticks, which would end Slack's fence, are kept apart.
-
-Puts the pieces of a long text into parts that fit into a message each, cut where a reader would. Pure.
-
-A fence that a border falls into is closed before it and opened again behind it, with its language.
-
-Tables as lines of aligned columns, since Slack's markup has none. Pure.
-
-What an agent's answer is sent as: one message, several, or the first of them and a file. Pure.
-
-Plain text into Slack's wire form, in which only `&`, `<` and `>` are escaped.
-
-The other way is in `entities` (https://docs.slack.dev/messaging/formatting-message-text).
+A long text is cut where a reader would cut it. A fence across a cut is closed before it and opened again after it, with
+its language. Plain text is escaped here; `documents` does the reverse.
 """
 
 import dataclasses
@@ -118,7 +109,7 @@ def _reader() -> "MarkdownIt":
 
 
 def _is_meant(before: str, after: str) -> bool:
-    """Tell whether marks between these characters may be emphasis: not between two signs that leave open which way."""
+    """Return whether marks between these characters may be emphasis; between two signs the direction is unclear."""
     if not (_is_sign(before) and _is_sign(after)):
         return True
     opens, closes = before in "([{\"'" and after in "`([{\"'", before in "`)]}\"'!?.:%" and after in ".,;:!?)]}\"'"
@@ -483,7 +474,7 @@ def _linked(label: list[_Run], target: str, styles: frozenset[str]) -> list[_Run
 
 
 def _is_odd(run: _Run) -> bool:
-    """Tell whether a label would lose characters of code."""
+    """Return whether a label would lose characters of code."""
     return run.kind == _CODE and (not run.text.strip() or run.text != run.text.strip() or "|" in run.text)
 
 
@@ -616,7 +607,7 @@ def _ends(line: str) -> dict[str, int]:
 
 
 def _binds(neighbour: str, more: str = "") -> bool:
-    """Tell whether a character beside a mark keeps Slack from taking it for one."""
+    """Return whether a character beside a mark keeps Slack from taking it for one."""
     return bool(neighbour) and (neighbour.isalnum() or neighbour in f"`>{_LITERAL}{more}")
 
 
@@ -709,7 +700,7 @@ def file_name(post_id: str, path: str = "") -> str:
 
 
 def is_file_of(post_id: str, name: str) -> bool:
-    """Tell whether a file of that name is the post's."""
+    """Return whether a file of that name is the post's."""
     return name == file_name(post_id) or name.startswith(f"{post_id}-")
 
 

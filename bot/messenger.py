@@ -1,12 +1,10 @@
-"""Posts, edits, marks and finds messages, for callers in threads. Nothing is retried here: the outbox decides on that.
+"""Post, edit, mark and find messages, for callers in threads. Nothing is retried here: the outbox decides that.
 
-Whatever is sent has lost its secrets first. Answers are Markdown; all else is text of ours, which is sent as it is,
-but for names instead of members' ids.
+Secrets are removed from everything that is sent. Answers are Markdown; our own texts are sent as they are, with names
+in place of members' ids.
 
-Uploads a text as a file into a thread: ask for an address, send the bytes there, share the file.
-
-The three calls of https://docs.slack.dev/messaging/working-with-files. The message that shows the file appears later,
-and its time stamp is in no answer; it is known by the file's name.
+A file is uploaded by the three calls of https://docs.slack.dev/messaging/working-with-files. The message that shows it
+appears later, and no answer holds its time stamp, so it is recognised by the file's name.
 """
 
 import http.client

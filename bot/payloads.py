@@ -1,8 +1,7 @@
-"""Slack's documents -> our values. Pure, total over any dictionary; no other module knows Slack's key names.
+"""Convert Slack's documents into our values. Pure, total over any dictionary. No other module knows Slack's key names.
 
-What Slack sends: messages, changes of them, commands and presses.
-
-What Slack answers to calls, and what its socket says of itself.
+It reads what Slack sends (messages and changes, commands, presses), what it answers, and what its socket says of
+itself.
 """
 
 import re
@@ -396,12 +395,12 @@ def swept(message: Document, channel: str, shared: bool) -> Document:
 
 
 def edited(message: Document) -> bool:
-    """Tell whether somebody has edited a message since it was sent."""
+    """Return whether somebody has edited a message since it was sent."""
     return is_mapping(message.get("edited"))
 
 
 def is_gone(message: Document) -> bool:
-    """Tell whether only the place of a deleted message is left, for others hang on it."""
+    """Return whether only the place of a deleted message is left, for others hang on it."""
     return text_of(message, "subtype") == "tombstone"
 
 
@@ -415,7 +414,7 @@ def missing(channel: str, thread: str, ts: str, own: Identity) -> IncomingChange
 
 
 def has_event(payload: Document) -> bool:
-    """Tell whether a payload carries an event of some type, which Bolt takes for granted."""
+    """Return whether a payload carries an event of some type, which Bolt takes for granted."""
     return bool(text_of(event_of(payload), "type"))
 
 
@@ -425,7 +424,7 @@ def event_of(payload: Document) -> Document:
 
 
 def _is_bot(event: Document) -> bool:
-    """Tell whether no person wrote this. A user's token posts with the person's id, and with a bot_id as well."""
+    """Return whether no person wrote this. A user's token posts with the person's id, and with a bot_id as well."""
     return (
         bool(event.get("bot_id") or event.get("bot_profile"))
         or text_of(event, "subtype") == "bot_message"

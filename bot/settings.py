@@ -22,7 +22,7 @@ def url_parts(url: str) -> SplitResult:
 
 
 def on_loopback(url: str) -> bool:
-    """Tell whether the URL leads to this machine itself."""
+    """Return whether the URL leads to this machine itself."""
     return (url_parts(url).hostname or "") in _LOOPBACK
 
 
@@ -97,7 +97,7 @@ class SlackSettings(Block):
     )
 
     def listed(self, member: str) -> bool:
-        """Tell whether a member is named in any list in any form, so that it is worth asking who that is."""
+        """Return whether a member is named in any list in any form, so that it is worth asking who that is."""
         return any(entry.rpartition(":")[2] == member for entry in self.everybody())
 
     def everybody(self) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""What one person alone is shown: rows, words -> blocks and the text that stands for them. Pure.
+"""What one person alone is shown: rows and texts become blocks, with the text that stands for them. Pure.
 
-Each function returns a Draft, which becomes a View only by what takes secrets out of every text before it is cut.
+Each function returns a Draft. It becomes a View only after secrets were removed from every text, before any is cut.
 """
 
 import json

@@ -1,12 +1,9 @@
 """What a message says: its author's own words, and what it quotes of others. Total over any document, and pure.
 
-A forwarded message, and what a link to a message unfolds to, stand in `attachments`, with their own text, blocks, files
-and attachments. A page's preview stands there as well; it is left out, since the link in the text says what it is.
-
-Blocks as text: the rich text of people's messages, and what apps post. The strings of rich_text are not escaped.
-
-What holds words is shown as text, and what is not known is named, so that nothing goes without a trace
-(https://docs.slack.dev/reference/block-kit/blocks).
+A forwarded message, and what a link to a message unfolds to, are in `attachments`, with their own text, blocks, files
+and attachments. A page's preview is there too; it is left out, because the link in the text names it. Text in blocks
+(people's rich text, and what apps post) is read too. A block of an unknown kind is named, so nothing disappears without
+a trace (https://docs.slack.dev/reference/block-kit/blocks). The strings of rich_text are not escaped.
 """
 
 import re
@@ -45,7 +42,7 @@ def text_of_blocks(blocks: tuple[Document, ...], names: Names = NOBODY) -> str:
 
 
 def say_more(blocks: tuple[Document, ...]) -> bool:
-    """Tell whether the blocks say what the wire form of the same message does not.
+    """Return whether the blocks say what the wire form of the same message does not.
 
     That neither says where code and quotes begin nor which links in it Slack made by itself, and knows some elements
     and blocks by an id alone or not at all.

@@ -1,8 +1,8 @@
-"""Every command there is: its words, who may give it, what it takes, what it is for, and what runs it.
+"""The table of commands: the words of each, who may give it, its arguments, its help, and the function that runs it.
 
-The command line (core.cli), the slash command, its help and the manifest's hint (bot) and docs/commands.md
-are made from this table: a new command is a row here. `run` is what both surfaces do in the same way. What only one of
-them can do (a terminal, standard input, a list of rows in blocks) that surface binds, and does not import without it.
+The command line (core.cli), the slash command, its help and the manifest's usage hint (bot) and docs/commands.md are
+made from this table, so a new command is one row here. `run` is what both surfaces do in the same way. What only one
+surface can do (a terminal, standard input, rows as blocks) is bound by that surface, which does not import without it.
 """
 
 from __future__ import annotations

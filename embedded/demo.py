@@ -1,11 +1,8 @@
-"""Runs the whole product in one folder: a Slack-compatible workspace on loopback, the service, one session.
+"""Run the whole product in one folder: a Slack-compatible workspace on loopback, the service, one session.
 
-The demo's configuration file.
-
-Which folders are demos of this user's: noted where no repository can bring a note along.
-
-A demo starts what lies in its folder. One that came with somebody else's files could hold sessions, and so words for an
-agent that runs with the rights of whoever types `the-loop demo` beside it.
+A demonstration starts what its folder holds. A folder that came with somebody else's files could hold sessions, and so
+instructions for an agent with the rights of whoever types `the-loop demo` there. So the folders that this user's
+demonstrations made are recorded outside of them, where no repository can add an entry.
 """
 
 import json
@@ -232,7 +229,7 @@ def _make_way(folder: Path, environ: Mapping[str, str], tell: Callable[[str], No
 
 
 def _answers(page: str) -> bool:
-    """Tell whether the page is served: by this folder's workspace, which alone knows the key in its address."""
+    """Return whether the page is served: by this folder's workspace, which alone knows the key in its address."""
     if not page:
         return False
     direct = build_opener(ProxyHandler({}))

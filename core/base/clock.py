@@ -1,4 +1,7 @@
-"""The only module that asks the machine what time it is. Stored times are UTC; waits are on the monotonic clock."""
+"""Ask the machine for the time. No other module does.
+
+Stored times are UTC. Waits use the monotonic clock.
+"""
 
 import time
 from datetime import UTC, datetime
@@ -49,7 +52,7 @@ class Deadline:
         return max(0.0, self._end - self._clock.monotonic())
 
     def passed(self) -> bool:
-        """Tell whether the moment is over."""
+        """Return whether the moment is over."""
         return self._clock.monotonic() >= self._end
 
 

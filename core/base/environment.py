@@ -1,13 +1,13 @@
-"""The environment that a start gives to a program: the operator's at that moment, without what is somebody else's.
+"""The environment of a program that a session starts, and how processes of a session are recognised.
 
-Read by every command that lists sessions, so nothing heavy is imported here. docs/operations.md tells people the same.
+A program gets the operator's environment as it is at the start, without the variables that belong to an agent's own
+pane. docs/operations.md describes this for operators. Every command that lists sessions imports this module, so it
+imports nothing heavy.
 
-What tells a process of an instance: a variable, and on Linux a limit that nothing else uses.
-
-A program that cleans its child's environment takes the variable away, and one that leaves the tree and the terminal's
-session cannot be found by descent. Limits stay with a process and all that it starts, whatever becomes of parent,
-session and environment, and everybody may read them. The one on file locks means nothing since Linux 2.4.25
-(getrlimit(2)), and each process may set its own: a pane within a pane is marked anew.
+Each process of an instance carries a marker: an environment variable and, on Linux, a resource limit that nothing else
+uses. A program may clean its child's environment, and may leave its process tree and terminal session. Limits are
+inherited all the same, and every process may read them. The limit on file locks has had no effect since Linux 2.4.25
+(getrlimit(2)), so it can carry the marker. A pane that is started inside a pane gets a marker of its own.
 """
 
 import os
@@ -147,7 +147,7 @@ def with_utf8(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_agents(environ: Mapping[str, str]) -> bool:
-    """Tell whether the environment is that of a shell which a coding agent runs."""
+    """Return whether the environment is that of a shell which a coding agent runs."""
     return not _MARKERS.isdisjoint(environ)
 
 

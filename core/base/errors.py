@@ -1,7 +1,7 @@
-"""Errors of the product: a stable code, a message that names the thing and the reason, and a remedy.
+"""The errors of the product. Each has a stable code, a message (the thing and the reason) and a remedy.
 
-The command line and every other surface map these by class: `ValueError` is bad input (exit 2),
-`LookupError` an unknown name and `Refused` a refusal by state (exit 1).
+Every surface maps these by class. `ValueError` is bad input (exit 2), `LookupError` is an unknown name (exit 1),
+`Refused` is a request that the present state does not allow (exit 1).
 """
 
 from typing import ClassVar

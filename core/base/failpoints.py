@@ -1,8 +1,8 @@
-"""What the verbs and delivery change outside this process, by name, and where a test may kill us.
+"""Named points at which a test may kill the process: one for each change outside it.
 
-Every change stands in `with effect(Effect.X)`. The list is the code's own, so that a test can walk it: with
-`THE_LOOP_CRASH_AT=start.spawn:after` in its environment a process ends itself by SIGKILL right after that effect.
-Without the variable a point costs a comparison and does nothing.
+Every such change stands in `with effect(Effect.X)`. With `THE_LOOP_CRASH_AT=start.spawn:after` in its environment, a
+process ends itself by SIGKILL directly after that effect. Without the variable, a point costs one comparison. A test
+goes through the whole list.
 """
 
 import os

@@ -1,8 +1,9 @@
-"""Opening files in whose place an agent, which has our rights, may have put something else, of any size.
+"""Open, read and write files safely, where an agent with our rights may have put something else in their place.
 
-Private folders (0700) and private files (0600) that are there whole or not at all.
+A read is bounded, and refuses anything but a plain file. Private folders are 0700 and private files 0600; a private
+file is replaced as a whole or not at all.
 
-How many files a process may hold open: a service more than is usual, and what it starts as many as anybody.
+The limit on open files is raised for the service, and set back to the usual one for the programs that it starts.
 """
 
 import errno
@@ -118,7 +119,7 @@ def broken(error: OSError, path: Path, doing: str) -> StoreBroken:
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether anything stands under that name. Raises StoreBroken where that cannot be seen."""
+    """Return whether anything stands under that name. Raises StoreBroken where that cannot be seen."""
     try:
         path.lstat()
     except FileNotFoundError:
@@ -129,7 +130,7 @@ def is_there(path: Path) -> bool:
 
 
 def is_file(path: Path) -> bool:
-    """Tell whether a plain file stands under that name. Raises StoreBroken where something else does."""
+    """Return whether a plain file stands under that name. Raises StoreBroken where something else does."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -143,7 +144,7 @@ def is_file(path: Path) -> bool:
 
 
 def holds_files(folder: str) -> bool:
-    """Tell whether any plain file lies in the folder; in none where it is not there. Raises StoreBroken."""
+    """Return whether any plain file lies in the folder; in none where it is not there. Raises StoreBroken."""
     try:
         with os.scandir(folder) as entries:
             return any(entry.is_file() for entry in entries)

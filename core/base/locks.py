@@ -1,4 +1,4 @@
-"""The sessions' locks: flock on `local/locks/<name>`, which the system frees when its holder dies, however it dies."""
+"""The sessions' locks: flock on `local/locks/<name>`. The system frees a lock when its holder ends, in whatever way."""
 
 import fcntl
 import os
@@ -19,7 +19,9 @@ _NOTE_BYTES = 120  # always as many, so that each note covers the one before it
 
 
 class Locks:
-    """Implements Locks. Each call opens the file anew, so threads of one process exclude each other as processes do.
+    """The sessions' locks, exclusive across processes and threads.
+
+    Each call opens the file anew, so threads of one process exclude each other as processes do.
 
     The lock's file stays: making one is not possible on a full disk, and a stop must work there. Who took the lock last
     stands in it, for the message of the one who waits in vain; no decision rests on it.

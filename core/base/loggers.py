@@ -1,4 +1,4 @@
-"""Loggers of modules that every command imports: `logging` itself is imported where there is something to tell."""
+"""Loggers for modules that every command imports. `logging` itself is imported at the first record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names, refs, tmux targets and ids: their grammar in one place."""
+"""Names, references, tmux targets and ids: their grammar, and how new ones are made."""
 
 import os
 import re

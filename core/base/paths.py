@@ -1,7 +1,4 @@
-"""Where each file of the state root lives.
-
-Which file is the configuration, and where the folders of the XDG base directory specification are.
-"""
+"""Where the configuration file and each file of the state root are, by the XDG base directory specification."""
 
 import os
 from collections.abc import Mapping
@@ -135,7 +132,7 @@ def locate(explicit: Path | None, env: Mapping[str, str]) -> Location:
 
 
 def is_default(source: Path | None, state_root: Path, env: Mapping[str, str]) -> bool:
-    """Tell whether a configuration is the one that is read where nobody names another; systemd's units serve no other.
+    """Return whether a configuration is the one that is read by default; systemd's units serve no other.
 
     `source` None: settings without a file, which are the default ones if their state is where those have it.
     """

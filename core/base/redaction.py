@@ -1,12 +1,11 @@
-"""Takes secrets out of what leaves this machine or is logged: by the values that we know, and by how secrets look.
+"""Remove secrets from everything that leaves this machine or is logged.
 
-What stands around a secret is kept. Nothing that is taken out can be found again in the result, and a second pass
-changes nothing.
+A secret is found by its value, where we know the value, and otherwise by its form: a form of its own (such as a token's
+prefix), or a name like `password` before a value that looks like a secret. The value is always judged. A call, a path,
+a variable, an attribute, a number or a word is not a secret, so code that only mentions secrets stays as it is.
 
-How secrets look: by a form of their own, or by the name that stands before a value that looks like one.
-
-A name alone makes no secret. What follows it is judged: a call, a path, a variable, an attribute, a number or a word is
-none, so that code which only speaks of a secret is still that code afterwards.
+The text around a secret is kept. A removed value cannot be found again in the result, and a second pass changes
+nothing.
 """
 
 import base64

@@ -1,11 +1,8 @@
-"""Text without what a terminal would act on. No I/O; imported by every command, so nothing heavy is imported here.
+"""Clean text for terminals, spans of time as people write them, and texts in a form that can be compared. No I/O.
 
-Spans of time as people write them: `30s`, `15m`, `2h`, `7d`, `1h30m`; those of loops also `1.5 hours`. No I/O.
-
-Text as a program may show it. No I/O.
-
-Claude Code's composer leaves out what has no width (2.1.332) and composes accents (NFC; 2.1.197 and 2.1.332), so that a
-text is judged, and found again, in a form in which that changes nothing.
+Spans are `30s`, `15m`, `2h`, `7d`, `1h30m`; loops also accept `1.5 hours`. Claude Code's input line leaves out
+characters without width (2.1.332) and composes accents (NFC; 2.1.197 and 2.1.332), so texts are compared in a form in
+which that makes no difference. Every command imports this module, so it imports nothing heavy.
 """
 
 import re

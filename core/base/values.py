@@ -1,13 +1,10 @@
-"""Frozen value classes that cost a starting process next to nothing.
+"""Frozen value classes that cost a starting process almost nothing, and values that are made at their first use.
 
-To a type checker these names are the standard library's. When the program runs they do the same as far as the product
-uses them: a frozen class with equality, hash and repr by its fields, with defaults and default factories. The standard
-ones would take a third of the time of a command that only reads: 10 ms for `dataclasses` itself, which imports
-`inspect`, and half a millisecond for each class, whose methods it compiles (docs/adr/0004).
-`dataclasses.replace` and `dataclasses.fields` take instances of these classes too. One thing is left out: a class that
-inherits fields.
-
-Something that is made at its first use, so that a command imports what it uses and nothing else.
+A type checker sees the standard library's dataclasses. At run time these classes do what the product uses of them:
+fields, defaults and default factories, equality, hash and repr. `dataclasses.replace` and `dataclasses.fields` accept
+their instances. A class that inherits fields is not supported. The standard ones would take a third of the time of a
+command that only reads: 10 ms to import `dataclasses` (which imports `inspect`), and half a millisecond for each class
+(docs/adr/0004).
 """
 
 import threading

@@ -66,7 +66,14 @@ class Door:
         self._at_once = at_once
 
     def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict | None, ...]], None]) -> None:
-        """See CoreDoor. The disk comes last: a power cut ends the terminal, too."""
+        """Run the inbound pipeline; once this returns, what passed is on the disk. Raises StoreBroken.
+
+        `taken` is called with its words, None for what has to come again, as soon as that is committed. What follows,
+        in this thread, is the way into the terminal, which may take seconds: who cannot wait for it calls `sync`, in
+        another thread.
+
+        The disk comes last: a power cut ends the terminal, too.
+        """
         found = self._inbound.take(replies)
         taken(found.verdicts)
         try:
@@ -76,7 +83,7 @@ class Door:
             self.sync()
 
     def sync(self) -> None:
-        """See CoreDoor."""
+        """Return once all that was taken is on the disk. Raises StoreBroken."""
         self._system.database.sync()
 
     def _deliver(self, uids: Collection[str]) -> None:
@@ -87,12 +94,16 @@ class Door:
             self._committed()
 
     def heard(self, channel_kind: str, mark: str, until: datetime, *, durable: bool) -> bool:
-        """See CoreDoor."""
+        """Take note of a request that is about to be taken; False if it was before, by this or an earlier service.
+
+        `mark` tells it from all others; it is known until that time. `durable`: a power cut does not undo it. Raises
+        StoreBroken.
+        """
         now = self._system.clock.now()
         return self._system.database.heard(channel_kind, mark, now, until, durable=durable)
 
     def unheard(self, channel_kind: str, mark: str) -> None:
-        """See CoreDoor."""
+        """Let a request that was not taken come again. Raises StoreBroken."""
         self._system.database.unheard(channel_kind, mark)
 
     def change(self, changes: Sequence[IncomingChange]) -> None:
@@ -159,7 +170,7 @@ class Door:
     def refuse(
         self, channel_kind: str, author: str, what: str, *, name: str = "", press: IncomingPress | None = None
     ) -> None:
-        """Tell an audit of somebody who may not."""
+        """Report a person without the right to the event log."""
         tell_refused(self._system, channel_kind, author, what, name=name, press=press)
 
     def shown(self, text: str, *, verbatim: bool = False) -> str:

@@ -1,10 +1,9 @@
-"""What core knows for sweeps: which threads there are, how far each was read, and what a sweep has caught up.
+"""What core knows for the backfill: the bound threads, how far each was read, and the order of replies around a gap.
 
-Keeps the order over a gap: what came live waits until what was missed before it has been read.
-
-After a new connection the first live replies are there before the sweep has found those of the gap. Delivery takes a
-session's rows by time stamp, but only among those it has; so rows that came in after a gap began wait for a sweep of
-their thread that began later. None waits longer than LIMIT from the gap's begin, for sweeps may fail for long.
+After a reconnect, live replies arrive before the backfill has read those that were missed. Delivery takes a session's
+rows in the order of their time stamps, but only among the rows that it has. So rows that arrived after a gap began wait
+until a backfill of their thread that began later is complete. No row waits longer than LIMIT from the beginning of the
+gap, because a backfill may fail for long.
 """
 
 import threading
@@ -126,7 +125,7 @@ class CatchingUp:
                 self._swept[channel_kind, channel, thread] = self._looking[channel_kind]
 
     def holds(self, row: InboxRow) -> bool:
-        """Tell whether the row is to wait, for an older one of its thread may still be missing. Raises StoreBroken."""
+        """Return whether the row must wait, because an older one of its thread may be missing. Raises StoreBroken."""
         message, address = row.message, row.message.address
         if address is None or row.state not in WAITING:
             return False
@@ -143,6 +142,6 @@ class CatchingUp:
         return bool(gaps) and self._is_older(address, max(gaps))
 
     def _is_older(self, address: ReplyAddress, gap: datetime) -> bool:
-        """Tell whether the thread was there when the gap began: nothing is missing of one that was opened since."""
+        """Return whether the thread was there when the gap began: nothing is missing of one that was opened since."""
         binding = self._bindings.of_thread(address.channel_kind, address.team, address.channel, address.thread)
         return binding is None or binding.created_at < gap

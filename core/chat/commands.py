@@ -1,7 +1,4 @@
-"""What people say to the-loop itself in a chat, rather than to a session: looks and verbs, by their rights.
-
-What somebody in a chat sees of a session's terminal, alone.
-"""
+"""Slash commands: what people say to the-loop itself, by their rights; `screen` is shown to the caller alone."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, assert_never

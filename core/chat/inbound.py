@@ -1,21 +1,13 @@
-"""From a reply in a chat to a committed inbox row: one function a step, in the order that is the security.
+"""Make a reply in a chat a committed inbox row. Each check is a function, and their order is part of the security.
 
-What fails leaves ids and a reason, never text. What passes is on the disk when `receive` returns; the gate decides at
-delivery, where the allow-list is asked again.
+A reply that fails a check leaves ids and a reason in the event log, never its text. A reply that passes is on the disk
+when `receive` returns. The gate decides at delivery, where the allow-list is checked again.
 
-A reply in a thread while a question is open there: it is the answer, and goes into no pane.
-
-What somebody is told, alone and once a day, whose reply was refused because no list names them.
-
-What an audit finds of commands and presses that were refused for want of rights: one event each, never a text.
-
-Copies of replies kept elsewhere. A standing session has no ticket, so there is nothing to copy to yet.
-
-Edits and deletions: they act on what still waits; what was typed stays typed, which is told once.
-
-A channel that others share, or share no more, since a session was announced there: its thread is read no longer.
-
-Who reads along and who may write there is another question than it was; a person answers it by announcing anew.
+Also here: a reply that answers an open question (it is not typed into the pane), what a refused sender is told (to them
+alone, once a day), events about refused commands and presses, edits and deletions (they change only what still waits;
+what was typed stays typed, and the sender is told so once), and a channel that was shared or unshared since a session
+was announced there (its thread is not read until a person announces the session again). A standing session has no
+ticket, so no copy of a reply is kept elsewhere yet.
 """
 
 import logging
@@ -89,7 +81,7 @@ SHARING = "sharing-changed"
 
 
 def has_changed(binding: Binding, shared: bool | None) -> bool:
-    """Tell whether the channel is shared otherwise than at first sight; what nobody knows is no change."""
+    """Return whether the channel is shared otherwise than at first sight; what nobody knows is no change."""
     return shared is not None and binding.shared is not None and shared is not binding.shared
 
 
@@ -417,7 +409,7 @@ def reply_key(reply: IncomingReply) -> str:
 
 
 def is_full(system: System, message: NewMessage, limit: int, itself: int = 0) -> bool:
-    """Tell whether so many messages wait for the session, or its queue is closed for the message's thread.
+    """Return whether so many messages wait for the session, or its queue is closed for the message's thread.
 
     `itself` is 1 where the message is among those that wait. Where one of a thread was refused, what follows there is
     refused, too, until all that waited before it has gone in: else the session would be told the end of what its person
@@ -523,7 +515,7 @@ class TypedAnswers:
 def tell_refused(
     system: System, channel_kind: str, author: str, what: str, *, name: str = "", press: IncomingPress | None = None
 ) -> None:
-    """Tell who was refused what: a verb, or a button's action.
+    """Report who was refused what: a verb, or a button's action.
 
     `name` is told where a session is called so: anything else is just a word that somebody typed.
     """
@@ -618,7 +610,7 @@ class Changes:
             self._too_late(row, "edited")
 
     def _too_late(self, row: InboxRow, what: str) -> None:
-        """Tell it once: every sweep that comes past the message finds it changed."""
+        """Report it once: each backfill that reads the message finds it changed."""
         message, address = row.message, row.message.address
         if address is None:
             return

@@ -1,9 +1,9 @@
-"""Posts on their way into a chat: in order within a session, one a second and channel, each once.
+"""Send posts into a chat: in order within a session, at most one a second in a channel, each once.
 
-A chat's failure never stops a session: transient ones are retried with growing pauses, permanent ones end in FAILED and
-one event. Where the chat takes nothing from us at all (a token that was revoked), all posts wait. A post whose answer
-was lost is looked for by its id before it is sent again. A long answer becomes parts, each a row of its own, before the
-first of them is sent; secrets are taken out before that, where none is cut in two.
+A chat's failure never stops a session. Transient failures are retried with growing pauses; permanent ones end in FAILED
+and one event. While the chat accepts nothing from us (a revoked token), all posts wait. If the answer to a post was
+lost, the chat is searched for the post's id before it is sent again. Secrets are removed before a long answer is split,
+so none is cut in two; each part becomes a row before the first is sent.
 """
 
 import logging
@@ -214,7 +214,7 @@ class OutboundWorker:
         return Place(binding.channel, binding.thread)
 
     def _waits_for_thread(self, row: OutboxRow, place: Place | None) -> bool:
-        """Tell whether a post has to wait, for the session may have a thread that nobody could ask for yet."""
+        """Return whether a post has to wait, for the session may have a thread that nobody could ask for yet."""
         if row.state is not PostState.PENDING or (place is not None and row.post.kind is not OutboundKind.ROOT):
             return False
         why = self._rebinder.waiting_for(row.post.name, row.post.uid)
@@ -229,7 +229,7 @@ class OutboundWorker:
             return  # dropped meanwhile
 
     def _coming(self, row: OutboxRow) -> bool:
-        """Tell whether the thread of a post is on its way: its session is still starting, or its root is due now.
+        """Return whether the thread of a post is on its way: its session is still starting, or its root is due now.
 
         The first turn may end before the start has committed the root. Asked in this order: a start commits the root
         before it is over.

@@ -1,14 +1,12 @@
-"""What a pressed button does: whose it is, whether it still counts, and whether whoever pressed may.
+"""What a pressed button does, whether it still counts, and whether this person may press it.
 
-Every press is checked here, whatever a chat shows: the message must be a post of ours that has this button, its thread
-bound to the session that the post speaks of, and the person of our own team and on the list that the button needs. A
-button that came too late says what became of the matter.
+Core checks every press, whatever a chat shows. The message must be a post of ours that has this button, its thread must
+be bound to the session that the post speaks of, and the person must belong to our team and be on the list that the
+button requires. A press that came too late is answered with what happened meanwhile.
 
-Answers a dialog in a session's terminal for a person in a chat, by its cursor and never blindly.
-
-The cursor is moved a row at a time until it stands at the choice of that text, and only then is the last key written.
-Each key is refused by the server unless the screen still shows each row of the dialog as it was seen a moment before,
-after all that takes time was done.
+A dialog in a session's terminal is answered through its cursor. The cursor is moved row by row until it stands at the
+choice with that text; only then the last key is written. tmux refuses each key unless the screen still shows the dialog
+exactly as it was a moment before.
 """
 
 from collections.abc import Callable, Sequence

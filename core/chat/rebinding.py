@@ -1,8 +1,8 @@
-"""Threads taken back after the database was lost: the record still names its session's thread, and the chat proves it.
+"""Bind threads again after the database was lost: the record names the thread, and the chat must confirm it.
 
-The record's copy is a hint alone: a thread is bound again only where its first message is read from the chat as our
-own announcement of this very session, and no word of ours closes it. As long as the chat cannot be asked nothing is
-decided: what would open another thread waits. The answer, either way, is committed, so that it is given once.
+A thread is bound again only if its first message, read from the chat, is our own announcement of this session and no
+closing post of ours follows. While the chat cannot be asked, nothing is decided, and a post that would open another
+thread waits. The answer is committed, so it is given once.
 """
 
 import logging
@@ -70,7 +70,7 @@ class Rebinder:
         return self._questions.setdefault(uid, _Question(name)).why
 
     def _is_asked(self, record: SessionRecord) -> bool:
-        """Tell whether the record names a thread that the database knows neither as bound nor as left."""
+        """Return whether the record names a thread that the database knows neither as bound nor as left."""
         if not (record.slack_channel and record.slack_thread) or record.phase is Phase.DELETING:
             return False
         if not self._definition(record).slack.enabled:

@@ -1,7 +1,8 @@
 """What a chat shows besides posts: reactions, what a session is doing, and the steps of its turn.
 
-Only the latest of each matters. All of it follows from what is stored, so that nothing waits in a queue, nothing holds
-up a post, and what comes too late is left out. A thread of its own, since a chat that answers slowly must not.
+Only the latest of each matters, and all of it follows from what is stored. So there is no queue, nothing delays a post,
+and a signal that comes too late is left out. It has a thread of its own, because a chat that answers slowly must not
+delay posts.
 """
 
 import logging
@@ -173,7 +174,7 @@ class SignalWorker:
                     self._tell_progress(row, binding)
 
     def _posts_wait(self) -> bool:
-        """Tell whether something is to be posted that says more, and goes by the same pace."""
+        """Return whether something is to be posted that says more, and goes by the same pace."""
         due = self._system.outbox.due(self._channel.kind, self._system.clock.now())
         return any(self._system.bindings.of_session(row.post.uid, self._channel.kind) for row in due)
 

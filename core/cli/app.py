@@ -1,4 +1,4 @@
-"""The root command and its groups."""
+"""The root command of the command line and its groups."""
 
 import logging
 

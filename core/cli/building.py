@@ -1,4 +1,4 @@
-"""The command line, built from the table of commands: a click command for each row, in the group its words name."""
+"""Build the command line from the table of commands: a click command for each row, in the group its words name."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path

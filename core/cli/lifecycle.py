@@ -1,7 +1,4 @@
-"""`the-loop start|stop|restart|status|serve`: the service and the sessions together.
-
-`the-loop demo`.
-"""
+"""`the-loop start|stop|restart|status|serve` (the service and its sessions together) and `the-loop demo`."""
 
 import sys
 from collections.abc import Mapping

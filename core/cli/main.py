@@ -1,4 +1,4 @@
-"""The command line's entry. Nothing heavy is imported before it is known that a command needs it."""
+"""The entry point of the command line. It imports nothing heavy before it knows that a command needs it."""
 
 import gc
 import os

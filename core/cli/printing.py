@@ -1,4 +1,4 @@
-"""What a command prints: JSON alone on standard output, or text for people; everything else on standard error."""
+"""What a command prints: JSON alone on standard output, or text for people. Everything else goes to standard error."""
 
 import io
 import json
@@ -23,7 +23,7 @@ _QUEUE_COLUMNS = ("id", "kind", "actor", "age", "state", "length", "detail", "te
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Tell whether a command line asks for JSON, where an error came before its options were read."""
+    """Return whether a command line asks for JSON, where an error came before its options were read."""
     return any(word in ("--json", "--format=json") for word in arguments) or ("--format", "json") in pairwise(arguments)
 
 

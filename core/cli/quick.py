@@ -1,7 +1,7 @@
-"""`standing list` and `standing say` without the cost of the whole command line: scripts and status lines use them.
+"""`standing list` and `standing say` without the start-up cost of the whole command line, for scripts and status lines.
 
-Only command lines that are plainly right are answered here. A wrong one, a request for help or completion, and a
-process inside an agent's pane are left to the command line proper: one place for each complaint and each right.
+Only command lines that are plainly correct are answered here. A wrong one, a request for help or completion, and a call
+from inside an agent's pane go to the full command line, so each error message and each check of rights exists once.
 """
 
 from __future__ import annotations

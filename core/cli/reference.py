@@ -1,4 +1,4 @@
-"""docs/commands.md, written from the table of commands: `python -m core.cli.reference` prints it."""
+"""Write docs/commands.md from the table of commands: `python -m core.cli.reference` prints it."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""What a row of the table runs, run at the command line, and its answer printed."""
+"""Run what a row of the table of commands names, and print its answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`serve`, without what only a command line needs: what the service's process has imported once, it keeps for days."""
+"""`serve`, without the imports that only a command line needs: the service keeps for days what it has imported."""
 
 import logging
 import os

@@ -1,6 +1,6 @@
-"""What every command shares: the global options, the system it acts on, who acts, and in which form it answers.
+"""What every command shares: global options, the system it acts on, who acts, and the form of its answer.
 
-Texts that a command takes from standard input or a file: read up to a bound, whatever stands there.
+Texts from standard input or a file are read up to a bound, whatever is there.
 """
 
 import os

@@ -1,12 +1,7 @@
-"""`the-loop standing create|stop` and `loop create`: what the command line makes of its words before a row runs.
+"""Commands for sessions that need more than a row of the table: own arguments, a terminal, standard input, rows.
 
-`the-loop standing list|get|attach|logs`: what sessions are, and what they show.
-
-`the-loop standing say|queue|cancel|confirm`: a session's messages.
-
-`the-loop post`, `ask` and `mcp`: what an agent says in its own thread besides its answers, and its tools.
-
-`the-loop events`.
+These are `standing create|stop|list|get|attach|logs|say|queue|cancel|confirm`, `loop create`, `post`, `ask`, `mcp` and
+`events`.
 """
 
 import json

@@ -1,1 +1,1 @@
-"""Programs that ask the service on its socket. Standard library alone: copies of them run in sessions' folders."""
+"""Programs that ask the service on its socket. They use the standard library alone: copies run in sessions' folders."""

@@ -1,10 +1,10 @@
-"""Asks the service on its socket and waits for a person's answer. Standard library alone.
+"""Ask the service on its socket and wait for a person's answer. Standard library alone.
 
-A copy of this file lies in each session's folder, where the reporter becomes it at a PermissionRequest
-(`python -I -S ask.py SOCKET INSTANCE KEY`, the hook's JSON on stdin); what it prints decides the harness's dialog.
-KEY names the hook's report and can be read off its file name, so what stands in the file `nonce` beside this one is put
-behind it. Nothing printed, exit 0, leaves the dialog to the terminal: so it does without a service, and whenever it is
-in doubt.
+A copy of this file is in each session's folder. At a PermissionRequest the hook reporter replaces itself by it (`python
+-I -S ask.py SOCKET INSTANCE KEY`, the hook's JSON on stdin); what it prints decides the harness's dialog. KEY is the
+name of the hook's report, and anybody can read a file name, so the content of the file `nonce` beside this one is
+appended to it. If it prints nothing and exits with 0, the dialog stays in the terminal: so it does without a service,
+and whenever it is in doubt.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The stdio side of the tools: speaks MCP with a harness, and asks the service on its socket. Standard library alone.
+"""The stdio side of the tools: speaks MCP with a harness and asks the service on its socket. Standard library alone.
 
-A copy of this file lies in each session's folder, where the harness runs it (`python -I -S toolbridge.py TOKEN-FILE`);
-`the-loop mcp` runs it too. It answers by itself what needs no service: the handshake, and the list of tools, which
-lies beside the token. So a harness finds its tools whenever it starts, and a service that goes away and comes back is
-noticed by nothing but the calls meanwhile, each of which is answered with what to do.
+A copy of this file is in each session's folder, and the harness runs it (`python -I -S toolbridge.py TOKEN-FILE`);
+`the-loop mcp` runs it too. It answers by itself what needs no service: the handshake, and the list of tools, which is
+beside the token. So a harness finds its tools whenever it starts. While the service is away, a call is answered with
+what to do.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the models of the configuration's blocks are made of: their base, and the kinds of values with their rules.
+"""The base of the models of the configuration's blocks, and the kinds of values with their rules.
 
-Apart from `schema`, since a channel's settings are made of the same, and building all models costs 2.5 MiB.
+It is apart from `schema` because a channel's settings use it too, and building all models costs 2.5 MiB.
 """
 
 import re

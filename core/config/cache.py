@@ -1,13 +1,13 @@
-"""The last validated form of each configuration file, so that a command that only reads need not import a validator.
+"""The last valid form of each configuration file, so that a command that only reads imports no validator.
 
-One JSON file for each configuration file, 0600, in `$XDG_CACHE_HOME/the-loop/`. It holds the whole text that was
-validated, so "nothing changed" is a comparison and needs no trust in times. Whatever fails here is harmless: the
-caller validates again. A cache that another user owns or may write is not read, since it names what runs.
+One JSON file for each configuration file, 0600, in `$XDG_CACHE_HOME/the-loop/`. It holds the whole validated text, so
+"nothing changed" is a comparison and does not depend on file times. A failure here does no harm: the caller validates
+again. A cache that another user owns or may write is not read, because it names what runs.
 
-It is for the code that wrote it: it lists each file of ours that takes part in validating, as that was then. A file
-that comes to take part later is imported by one of these, which has changed with it.
+The cache is valid for the code that wrote it: it lists our files that take part in validation, with their state at that
+time. A file that joins them later is imported by one of the listed files, which has then changed too.
 
-One short text for a whole configuration: two processes compare what they work with without telling it.
+It also makes one digest of a whole configuration, so that two processes can compare theirs without exchanging them.
 """
 
 import binascii

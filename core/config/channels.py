@@ -1,4 +1,4 @@
-"""A channel's own block: read by the channel's own model, complained about like everything else in the file."""
+"""A channel's own block: read by the channel's own model, with errors reported like those of the rest of the file."""
 
 from collections.abc import Mapping
 from pathlib import Path

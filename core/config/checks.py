@@ -1,12 +1,7 @@
-"""What needs more than one key to be judged: names twice, flags that we give ourselves, harnesses that nobody knows.
+"""Checks that need more than one key: duplicate names, flags that we set ourselves, unknown harnesses, declared loops.
 
-Each check takes the plain values, whatever their types: what has a wrong type is the schema's to report.
-
-What is wrong with the loops that the file declares, beyond the types of its values: all of it at once.
-
-Each check takes the plain values, whatever their types: what has a wrong type is the schema's to report.
-
-pydantic's errors -> problems that name line, key path, what was found and what is allowed.
+Each check takes plain values of any type; a wrong type is reported by the schema. Errors of pydantic become problems
+that name the line, the key, what was found and what is allowed.
 """
 
 import difflib

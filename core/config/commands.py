@@ -1,6 +1,6 @@
-"""What `the-loop config check | show | schema | init | path` do, without a terminal: values in, values out.
+"""What `the-loop config check|show|schema|init|path` do, without a terminal: values in, values out.
 
-The file that `the-loop config init` writes: the keys that people change first, each with a word of explanation.
+It holds the file that `the-loop config init` writes: the keys that people change first, each explained in a comment.
 """
 
 import os

@@ -1,8 +1,6 @@
-"""What may be wrong with a configuration, and the one error that carries all of it.
+"""Parse YAML into plain values with the line of each, and collect every problem of a configuration in one error.
 
-YAML text -> plain values, and the line of each.
-
-Only what JSON can hold: mappings with text keys, lists, text, numbers, booleans, null.
+Only what JSON can hold is accepted: mappings with text keys, lists, text, numbers, booleans, null.
 """
 
 import math

@@ -1,8 +1,8 @@
-"""Find the configuration file, read it, and say everything that is wrong with it at once.
+"""Find the configuration file, read it, and report everything that is wrong with it at once.
 
-The validator (pydantic) and the parser (yaml) are imported only when the file changed since it was last valid.
+The validator (pydantic) and the parser (yaml) are imported only if the file changed since it was last valid.
 
-A configuration that a demo wrote: what brings that up is the demo, since a service alone would have no page.
+A configuration that a demonstration wrote is started by `the-loop demo` only: a service alone would have no page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""docs/configuration.md, written from the schema: `python -m core.config.reference` prints it."""
+"""Write docs/configuration.md from the schema: `python -m core.config.reference` prints it."""
 
 import json
 import types

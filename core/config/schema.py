@@ -1,6 +1,6 @@
-"""The shape of the file: every key, its type, its bounds and its meaning. Defaults come from `settings`.
+"""The shape of the configuration file: every key, its type, its bounds and its meaning. Defaults come from `settings`.
 
-What needs more than one key to be judged stands in `checks`.
+Rules that need more than one key are in `checks`.
 """
 
 from typing import Any, Literal, Self

@@ -1,12 +1,11 @@
-"""What the rest of the product knows of the configuration: plain values with their defaults. Standard library only.
+"""The configuration as plain values with their defaults, for the rest of the product. Standard library only.
 
-The defaults stand here and nowhere else; `schema` refers to them. `settings_from` builds the values from the
-*resolved* form: a JSON-able mapping with the file's own key names, validated, its paths absolute.
+The defaults stand here and nowhere else; `schema` refers to them. `settings_from` builds the values from the *resolved*
+form: a JSON-able mapping with the file's own key names, validated, with absolute paths. It also knows which environment
+variables hold secrets.
 
-Named tuples, not dataclasses: making a frozen dataclass costs a starting process six times as much (0.6 ms against
-0.1 ms each), and every command pays for all of them.
-
-Which environment variables hold secrets. Imported by every command, so nothing heavy is imported here.
+These are named tuples, not dataclasses: to make a frozen dataclass costs a starting process six times as much (0.6 ms
+against 0.1 ms each), and every command imports all of them.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,7 @@
-"""The text of a configuration file -> its resolved form, or all that is wrong with it.
+"""Turn the text of a configuration file into its resolved form, or report all that is wrong with it.
 
-A valid file -> its resolved form: every key there, paths absolute. JSON-able, with the file's own key names.
-
-What `stop` can still use of a broken configuration: where the state is, and how tmux is addressed.
+The resolved form is JSON-able: every key is present under the file's own name, and paths are absolute. From a broken
+configuration, `salvage` returns what `stop` still needs: where the state is, and how tmux is addressed.
 """
 
 import os

@@ -1,1 +1,1 @@
-"""A message on its way from the inbox into a pane, and what proves that a turn took it."""
+"""A message's way from the inbox into a pane, and the proof that a turn took it."""

@@ -1,11 +1,10 @@
-"""Takes the sessions' messages into their panes, one step at a time.
+"""Bring sessions' messages into their panes, one step at a time.
 
-A step is done under the session's lock, which is not held while anything is waited for: `advance` does one and says
-when the next is due. Every change outside this process is an effect, and any process may go on where another died.
-Where several sessions have a message to paste, those are pasted together, under the locks of all of them: each lock is
-taken without waiting, so that nobody waits for two.
-
-The service's one delivery thread: each session gets its steps when they are due, and none waits for another.
+A step is done under the session's lock. The lock is not held while anything is waited for: `advance` does one step and
+returns when the next is due. Every change outside this process is an effect (core.base.failpoints), and any process may
+continue where another died. Messages of several sessions are pasted together, under the locks of all of them; each lock
+is taken without waiting, so no process waits for two. The service has one delivery thread, and no session waits for
+another.
 """
 
 import logging
@@ -390,7 +389,7 @@ class Deliverer:
         return self._now()
 
     def _is_filled(self, chosen: Step, situation: Situation, record: SessionRecord, shown: Shown) -> bool:
-        """Tell whether it is our own text that fills the screen: of its input line nothing but the end is seen then."""
+        """Return whether our own text fills the screen, so that only the end of the input line is visible."""
         if not isinstance(chosen, Submit) or shown.form is not Form.OTHER:
             return False
         return self._writer.shows(situation, record, "\n".join(shown.view.rows))
@@ -463,7 +462,7 @@ class Deliverer:
                 self._system.clock.pause(max(0.0, pause.total_seconds()))
 
     def _only_served(self, uid: str) -> bool:
-        """Tell whether what goes in first needs a service, and all behind it with it."""
+        """Return whether what goes in first needs a service, and all behind it with it."""
         rows = self._rows(uid)
         return bool(rows) and rows[0].reason is Reason.NEEDS_SERVICE
 
@@ -480,12 +479,12 @@ def is_over(row: InboxRow, now: datetime) -> bool:
 
 
 def is_soon(following: datetime | None, now: datetime) -> bool:
-    """Tell whether the next step is due so soon that it may be waited for, whatever its row is said to wait for."""
+    """Return whether the next step is due so soon that it may be waited for, whatever its row is said to wait for."""
     return following is not None and following <= now + delivering.TOOL_MARGIN
 
 
 def waits_long(row: InboxRow) -> bool:
-    """Tell whether the row waits for something that its sender need not wait for."""
+    """Return whether the row waits for something that its sender need not wait for."""
     return row.state is MessageState.QUEUED and row.reason not in delivering.PASSING
 
 

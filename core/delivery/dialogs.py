@@ -1,9 +1,9 @@
-"""Dialogs that no hook announces: held for as soon as two looks have seen one, shown in the thread, and over when gone.
+"""Dialogs that no hook reports: messages are held while one is open, and the thread shows it.
 
-A harness opens them at its start, before any hook runs, and in modes of its own; a person opens them by a command. Its
-screen alone tells what they say, its second source, where it has one, that it waits at all.
-
-Every command that delivers looks for them; what showing one needs is imported where one is shown.
+A harness opens them at its start, before any hook runs, and in some of its modes; a person opens them by a command.
+Only the screen shows what they say. A second source of the harness, where there is one, says that it waits at all. A
+dialog counts once two looks have seen it. Every command that delivers looks for them; what is needed to show one is
+imported only then.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which messages a turn has taken, by the harness's own records: hook reports and the conversation's transcript."""
+"""Which messages a turn has taken, according to the harness's own records: hook reports and the transcript."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class Transcripts:
         return record.uid in self._open and self._open[record.uid][0] == record.instance_id
 
     def knows_all_since(self, record: SessionRecord, row: InboxRow) -> bool:
-        """Tell whether the record's conversation is the one that the row was meant for.
+        """Return whether the record's conversation is the one that the row was meant for.
 
         A fresh start since the attempt began another conversation, which says nothing about the row.
         """

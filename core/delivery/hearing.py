@@ -1,25 +1,19 @@
-"""Checks that sessions' hooks report, and asks other sources in their place while they do not.
+"""Check that sessions' hooks report, and use other sources while they do not.
 
-The conversation's own record tells of turns: when one began, what was answered, that it is over or has failed. A turn
-whose end it shows and no hook has told is taken from there, once: the hook's word and the record's have one key. The
-harness's second source tells that it reads, works or asks.
+Hooks may not run at all (somebody's settings) or not for a while (the session's folder is gone). The silence is stored,
+and told once in the event log and the thread, so that nobody takes such a session for idle. Until the hooks report
+again, the conversation's own record tells of turns: when one began, what was answered, that it ended or failed. A turn
+end from the record and one from a hook have the same key, so it is taken once. The harness's second source tells that
+it reads, works or asks.
 
-Hooks that are silent: what is stored of it, and what the event log and the thread are told, once.
-
-A session's hooks may not run at all, by somebody's settings, or not for a while, because its folder is gone. Then other
-sources tell what it does, more slowly, and some of it not at all: nobody may take that for an idle session.
-
-What a thread is told of a turn that failed on the model's side: why, in plain words, and what a person can do.
-
-One note for the messages that the turn took, in the thread that they came from, with a button that sends them again.
-Of a turn that took nobody's message, a loop's or the boot's, the session's thread is told once, until a turn went well
-or fails for another reason.
-
-Requests that fail and that a session's program tries again by itself, for minutes, without a word of its hooks.
-
-Its screen alone tells. The thread is told once a turn, after a while, and that note is edited when it is over.
-
-Sees that a harness reads which cannot say so itself: its screen tells, also after its start gave up waiting.
+Also here:
+- What a thread is told of a turn that failed on the model's side: why, and what a person can do. There is one note for
+  the messages that the turn took, in the thread they came from, with a button that sends them again. If the turn took
+  nobody's message (a loop's or the boot's), the session's thread is told once, until a turn succeeds or fails for
+  another reason.
+- Requests that the harness retries by itself for minutes without a hook. Only its screen shows that. The thread is told
+  once a turn, after a while, and the note is edited when it is over.
+- Harnesses that cannot report that they read: the screen shows it, also after the start has stopped waiting.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Takes in what harnesses report: activity, evidence, answers. Once each, in order, in one transaction.
+"""Take in what harnesses report (activity, evidence, answers): each report once, in order, in one transaction.
 
-Commands look whether there is anything; what one kind of event alone needs is imported where there is one.
+Turns that nobody typed are here too. The turn-start hook blocks such a turn and the notice is kept. A harness that was
+kept from taking a notification brings it again at each resume until one such turn is let through (Claude Code 2.1.197).
+So a notice is remembered by its background task: it waits once, and after we delivered it the harness's repetition is
+let through and posts nothing.
 
-Turns that nobody typed: kept when the turn-start hook blocked them, and known again when the harness repeats them.
-
-A harness that was kept from taking a notification brings it again at each of its resumes, until one such turn was let
-through (Claude Code 2.1.197). So a notice is remembered by its background task: it waits once, and once it was
-delivered by us the harness's repeat is let through and posts nothing.
+Commands check whether there is anything to take in; what only one kind of report needs is imported when it occurs.
 """
 
 from __future__ import annotations
@@ -145,7 +144,7 @@ def _in_turn(system: System, record: SessionRecord) -> bool:
 
 
 def _runs(system: System, record: SessionRecord, task: str | None) -> bool:
-    """Tell whether the background task is one that the live instance began."""
+    """Return whether the background task is one that the live instance began."""
     activity = system.activities.get(record.uid)
     return activity is not None and activity.instance == record.instance_id and task in activity.pending_tasks
 
@@ -302,7 +301,7 @@ def take_told(system: System, record: SessionRecord, read: Read) -> None:
 
 
 def _ends_turn(report: Report, event: HarnessEvent) -> bool:
-    """Tell whether the event is the good end of a turn of the session's own agent: a subagent's end is no turn's."""
+    """Return whether the event is the good end of a turn of the session's own agent: a subagent's end is no turn's."""
     return isinstance(event, TurnEnded) and report.agent == MAIN
 
 
@@ -511,7 +510,7 @@ def _put_activity(
 
 
 def _has_thread(system: System, record: SessionRecord) -> bool:
-    """Tell whether the session has a thread, or is about to: its root may still be on its way."""
+    """Return whether the session has a thread, or is about to: its root may still be on its way."""
     if system.bindings.of_session(record.uid, CHANNEL) is not None:
         return True
     return record.definition.slack.enabled and system.settings.channel(CHANNEL).enabled

@@ -1,10 +1,9 @@
 """Permissions and questions on their way to a thread, and the answers on their way back.
 
-A harness's hook, or an agent's command, asks on the service's socket and waits. The request is a row before anybody is
-shown it, and it moves once, by compare and set: whoever comes second is told so. An answer counts as handed over once
-it was written to whoever waits; until then, and over the service's death, the row is what both sides go by.
-
-What was asked elsewhere than in a session's thread is shown there, since the answer will be.
+A harness's hook, or an agent's command, asks on the service's socket and waits. The request is a row before anybody
+sees it, and it moves once, by compare and set; whoever answers second is told so. An answer counts as handed over when
+it was written to the waiting side. Until then, and if the service dies, both sides go by the row. A prompt that came
+from elsewhere (a command, another agent, the keyboard) is shown in the thread, because its answer will be.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ class Requests:
         return asked, record
 
     def _proven(self, asked: Asked, record: SessionRecord) -> bool:
-        """Tell whether the key ends in what only the instance knows: its hook's name is there for everybody to read."""
+        """Return whether the key ends in the instance's secret: anybody can read the name of its hook's report."""
         nonce = read_token(self._system.paths.session(record.uid) / NONCE)
         given = asked.key.rpartition(".")[2]
         return bool(nonce) and hmac.compare_digest(given.encode("utf-8", "replace"), (nonce or "").encode())
@@ -266,7 +265,7 @@ class Requests:
     # ------------------------------------------------------------ whoever answers
 
     def waits(self, request: Request) -> bool:
-        """Tell whether somebody would get an answer now."""
+        """Return whether somebody would get an answer now."""
         with self._changed:
             return self._waiting.get(request.id, 0) > 0
 

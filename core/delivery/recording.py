@@ -1,13 +1,11 @@
-"""Writes down what became of messages: the row, the note to its sender, the event.
+"""Write down what became of messages: the row, the note to the sender, the event.
 
-Takes messages back that a harness holds in a queue of its own: under a pause that queue would begin another turn.
+A harness may hold messages in a queue of its own, which would begin another turn after a pause. No hook reports this
+(Claude Code 2.1.332). A key moves the whole queue into the input line, the harness's own record names each text that
+came back, and then the line is emptied. The same record confirms what a turn has taken meanwhile.
 
-No hook holds such a queue (Claude Code 2.1.332). A key moves all of it into the input line, its own record names each
-text that came back, and then the line is emptied. What a turn has taken meanwhile is confirmed by the same record.
-
-What the gate's word means for the ticks that wait: whether one goes in now, waits, or is over and holds its loop.
-
-Called under the session's lock, by whoever is about to take a message into the pane.
+`Gatekeeper` applies the gate to ticks that wait: one goes in now, waits, or ends and holds its loop. Callers hold the
+session's lock and are about to paste.
 """
 
 from __future__ import annotations
@@ -293,7 +291,7 @@ class Gatekeeper:
 
     @staticmethod
     def waits(row: InboxRow) -> bool:
-        """Tell whether the row is a tick that waits; behind it are ticks alone."""
+        """Return whether the row is a tick that waits; behind it are ticks alone."""
         return row.message.kind in TICKS and row.state in WAITING
 
     def admit(self, rows: Sequence[InboxRow], record: SessionRecord, sight: Sight) -> tuple[InboxRow, ...]:
@@ -336,7 +334,7 @@ class Gatekeeper:
     # ------------------------------------------------------------ one after the other
 
     def _has_an_edge(self, loop: Loop, run: LoopRun, record: SessionRecord) -> bool:
-        """Tell whether the session became idle after the latest tick was delivered to it: one goes in each time.
+        """Return whether the session became idle after the latest tick was delivered to it: one goes in each time.
 
         A tick that no turn has taken brings no such edge; then the next waits for its own pace.
         """
@@ -347,7 +345,7 @@ class Gatekeeper:
         return self._system.clock.now() >= latest + self._pace(loop)
 
     def _is_paced(self, loop: Loop, run: LoopRun) -> bool:
-        """Tell whether a tick may go into a session of which nobody can tell what it does."""
+        """Return whether a tick may go into a session of which nobody can tell what it does."""
         now, latest = self._system.clock.now(), self._latest(run)
         own = _past(loop.last_run_at, now)
         if latest is not None and now < latest + self._system.settings.loops.min_interval:
@@ -447,7 +445,7 @@ def _exit(record: SessionRecord, sight: Sight) -> LastExit | None:
 
 
 def _comes_up(record: SessionRecord) -> bool:
-    """Tell whether the session is being restarted: it is down between the two halves, and holds nothing."""
+    """Return whether the session is being restarted: it is down between the two halves, and holds nothing."""
     return record.phase is Phase.STOPPING and record.status is Status.RUNNING and record.hold is None
 
 

@@ -1,10 +1,7 @@
-"""`say`: a message as an inbox row, and what became of it. A message never starts a session.
+"""`say`, `queue`, `confirm` and `cancel`: put a message into the inbox, show what waits, release or discard it.
 
-queue: what waits for a session and what is on its way, in the order in which it goes in.
-
-Confirms a message that came too late to go in by itself.
-
-Cancels what waits: the whole queue of a session that is stopped, or one message; and tells who sent it.
+A message never starts a session. The queue shows what waits and what is being delivered, in the order in which it goes
+in. `cancel` discards one message, or the whole queue of a stopped session, and tells the senders.
 """
 
 import hashlib
@@ -77,7 +74,7 @@ class Said:
 
     @property
     def delivered(self) -> bool:
-        """Tell whether the text is in the agent's terminal, as far as its harness can prove."""
+        """Return whether the text is in the agent's terminal, as far as its harness can prove."""
         return self.state in DELIVERED
 
     def to_json(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What a session's terminal shows now: its input line, a dialog, or something else.
 
-A program redraws its screen in pieces, and one look may see half of it, so what holds a message up is seen twice.
+A program redraws its screen in pieces and one look may see half of it, so two looks must agree before a message is
+held.
 """
 
 from contextlib import suppress

@@ -1,8 +1,7 @@
-"""Looks at everything that decides a message's next step: record, tmux, harness, typists, dialogs.
+"""Collect everything that decides a message's next step: record, tmux, harness, people at the terminal, dialogs.
 
-Asks another source what a session does where its harness's own reports may be behind: no hook tells of some keys.
-
-What of a harness's reports a chat is shown besides answers. Part of the observer's open transaction.
+Some keys are reported by no hook. So where a harness's reports may be out of date, another source is asked. What a chat
+is shown of reports besides answers is made here too, in the open transaction that takes the reports in.
 """
 
 import os
@@ -175,14 +174,14 @@ class Looker:
         return any(one.instance == record.instance_id for one in opened) and has_thread(self._system, record)
 
     def has_question(self, record: SessionRecord, sight: Sight) -> bool:
-        """Tell whether the session lives and waits for the answer to a question that a person may type."""
+        """Return whether the session lives and waits for the answer to a question that a person may type."""
         if sight.observed not in _LIVE:
             return False
         opened = self._system.requests.open(record.uid)
         return any(one.answerable_by_typing and one.instance == record.instance_id for one in opened)
 
     def asking(self, record: SessionRecord, survey: Survey | None) -> bool:
-        """Tell whether a dialog may be open, by a look at this moment."""
+        """Return whether a dialog may be open, by a look at this moment."""
         return self._may_ask(record, self._opinion(record, survey))
 
     def _may_ask(self, record: SessionRecord, opinion: Opinion | None) -> bool:
@@ -389,7 +388,7 @@ def _silent_for(activity: Activity, now: datetime) -> timedelta:
 
 
 def _background_asks(system: System, record: SessionRecord) -> bool:
-    """Tell whether a background agent's hook waits for an answer: its dialog shows once that has given up."""
+    """Return whether a background agent's hook waits for an answer: its dialog shows once that has given up."""
     opened = system.requests.open(record.uid)
     return any(request.instance == record.instance_id and request.agent != MAIN for request in opened)
 

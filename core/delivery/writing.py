@@ -1,14 +1,11 @@
-"""Writes into panes what was decided: the only code that pastes.
+"""Write into panes what was decided. No other code pastes.
 
-All of it under the session's lock, each change an effect of its own, and nothing begun that a deadline in the server
-does not end.
+All of it happens under the session's lock. Each change is an effect of its own, and tmux itself enforces a deadline on
+everything that is begun.
 
-Holds an Enter back until the program has read what was written before it, as far as its screen shows that.
-
-A program that is busy may read a paste and its Enter in one, and take the Enter for a line break (Claude Code), or read
-two Enters in one, of which the second answers what the first has opened.
-
-What a program's terminal does to what is typed into it before the program reads it.
+An Enter is held back until the screen shows that the program has read the text before it. A busy program may read a
+paste and its Enter together and take the Enter for a line break (Claude Code). It may also read two Enters together;
+the second would then answer what the first has opened. `line_limit` is how much a program's terminal takes in one line.
 """
 
 import os
@@ -45,7 +42,7 @@ class Echoes:
         self._entered: dict[str, tuple[str, str]] = {}  #: by session: an attempt, and its line at the first Enter
 
     def hold_up(self, situation: Situation, record: SessionRecord, number: int) -> bool:
-        """Tell whether the Enter of that number has to wait a moment. Raises TmuxSilent.
+        """Return whether the Enter of that number has to wait a moment. Raises TmuxSilent.
 
         The first until the text is shown. The second while it is shown no more, since a turn may have it, and while
         nothing has changed since the first, which is not read yet then. None for ever: the harness's records tell what
@@ -68,7 +65,7 @@ class Echoes:
         return not shown or (unchanged and now < since + ECHO_UNREAD)
 
     def shows(self, situation: Situation, record: SessionRecord, screen: str) -> bool:
-        """Tell whether a screen shows the end of the row's text; False where nobody knows how its harness would."""
+        """Return whether a screen shows the end of the row's text; False where nobody knows how its harness would."""
         row, echo = situation.row, situation.traits.echo
         file = file_of(row.message.id, self._system.paths.session(record.uid))
         texts = (framed(row.message), pointer_to(row.message, file))
@@ -271,11 +268,11 @@ class Writer:
         return now + (LOOK if written is Written.CLOSED else delivering.TOOL_MARGIN)
 
     def shows(self, situation: Situation, record: SessionRecord, screen: str) -> bool:
-        """Tell whether a screen shows the end of the row's text, as the input line of its harness would."""
+        """Return whether a screen shows the end of the row's text, as the input line of its harness would."""
         return self._echoes.shows(situation, record, screen)
 
     def _no_dialog(self, record: SessionRecord, sight: Sight) -> bool:
-        """Tell whether no dialog is open or about to be: an Enter would answer it. Read right before one is written."""
+        """Return whether no dialog is open or about to open: an Enter would answer it. Called right before an Enter."""
         tool_at = self._looker.tool_at(record.uid)
         if tool_at is not None and self._system.clock.now() < tool_at + delivering.TOOL_MARGIN:
             return False

@@ -1,13 +1,9 @@
-"""What the adapters share: file names of a session's folder, private writes, a look at PATH, safe access to JSON.
+"""What the adapters share: file names of a session's folder, private writes, safe access to JSON, the spool, tools.
 
-Our tools for a harness that reads MCP servers from a file in the form of Claude Code.
-
-The spool: hook reports that nobody has taken in yet, one file each, ordered by name.
-
-The second opinion: the status file that the harness rewrites whenever its state changes.
-
-Claude Code 2.1.197 keeps `sessions/<pid>.json` in its configuration folder; it is not documented, and the only source
-that tells of an Escape before the first token. It is removed on every exit but SIGKILL.
+The spool holds hook reports that are not taken in yet: one file each, ordered by name. Tools are offered in a file of
+MCP servers in Claude Code's form. The second source is the status file that a harness rewrites whenever its state
+changes: Claude Code 2.1.197 keeps `sessions/<pid>.json` in its configuration folder. It is undocumented, is the only
+source that shows an Escape before the first token, and is removed on every exit but SIGKILL.
 """
 
 import errno

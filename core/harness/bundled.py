@@ -1,4 +1,4 @@
-"""The adapter of the bundled agent: a program of our own that speaks Claude Code's hooks and file formats."""
+"""The adapter of the bundled agent, a program of our own that uses Claude Code's hooks and file formats."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class BundledHarness:
         return str(uuid.uuid4())
 
     def resumable(self, context: SessionContext) -> bool:
-        """Tell whether the conversation's file holds a turn. Raises TrustFailed where it cannot be read."""
+        """Return whether the conversation's file holds a turn. Raises TrustFailed where it cannot be read."""
         return context.session_id is not None and has_turn(_conversation(context, context.session_id))
 
     def missing(self, context: SessionContext) -> str:
@@ -80,7 +80,7 @@ class BundledHarness:
         return untaken(_conversation(context, context.session_id)) if context.session_id else "it has no id"
 
     def answered(self, context: SessionContext) -> bool:
-        """Tell whether the conversation's file holds an answer. Raises TrustFailed where it cannot be read."""
+        """Return whether the conversation's file holds an answer. Raises TrustFailed where it cannot be read."""
         return context.session_id is not None and has_answer(_conversation(context, context.session_id))
 
     def prepare(self, context: SessionContext) -> None:

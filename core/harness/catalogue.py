@@ -1,4 +1,4 @@
-"""Name -> adapter, spelled out. Each is made, and imported, when it is first asked for: a command asks for one."""
+"""Find a harness's adapter by name. Each is imported when it is first asked for, because a command needs one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A terminal program that its operator describes in the configuration: no hooks, no evidence, no second opinion.
+"""A terminal program that its operator describes in the configuration: no hooks, no evidence, no second source.
 
-Cursor: known, and refused.
+Cursor is known here, and refused.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class GenericHarness:
         return str(uuid.uuid4()) if self.traits.id_policy is IdPolicy.PREASSIGNED else None
 
     def resumable(self, context: SessionContext) -> bool:
-        """Tell whether there is an id and a command for it; whether the program still knows it, only a start shows."""
+        """Return whether there is an id and a command for it; only a start shows whether the program still knows it."""
         return self._resume is not None and context.session_id is not None
 
     def missing(self, context: SessionContext) -> str:
@@ -155,7 +155,7 @@ class GenericHarness:
         return ""
 
     def screen_ready(self, screen: str) -> bool | None:
-        """Tell whether the screen shows the declared ready sign; None where none is declared."""
+        """Return whether the screen shows the declared ready sign; None where none is declared."""
         return None if self._ready is None else self._ready.search(screen) is not None
 
     def retry_shown(self, screen: str) -> Retry | None:

@@ -1,25 +1,16 @@
-"""The web application: guard, routers, and one shape for every error.
+"""The web application: its guard, its routes, and one form for every error.
 
-Who may ask over HTTP. Every request passes here before anything of it is read.
+Every request passes the guard before its content is read. A page in somebody's browser can send requests to loopback.
+With a host name that it points here (DNS rebinding) it would be of our origin and could read the answers, so the Host
+header must name us. From another origin it cannot read but can send, so an Origin header must be our own. The token
+keeps out other users of the machine.
 
-A page in somebody's browser can send requests to loopback. By a name of its own that it points here (DNS rebinding)
-it would be of our origin and could read the answers: so the Host header must name us. From another origin it cannot
-read, but it can send: so an Origin header must be our own. The token keeps out other users of the machine.
-
-The one shape of every refusal over HTTP: `{"error": {"code", "message", "remedy"}}`.
-
-Bodies of requests: read whole, up to a bound, before anybody makes something of them.
-
-GET /health: whether the service is well, without a token, so without a word that is anybody's business.
-
-Requests that a chat sends: below /channels/<kind>, without our token, since the chat proves by itself who it is.
-
-POST /mcp: the tools of agents, for whoever carries a session's token; the operator's opens nothing here.
-
-Connections of people who have shown no token: so many at once, and each of their requests for so long.
-
-uvicorn bounds neither: a connection that says nothing, or half of a request, would be held for as long as its other end
-likes, and each takes a descriptor of the service.
+- Every error is `{"error": {"code", "message", "remedy"}}`. Bodies are read whole, up to a bound, before they are used.
+- GET /health needs no token, so it says only whether the service is well.
+- /channels/<kind> is for requests that a chat sends. It needs no token of ours, because the chat proves its identity.
+- POST /mcp is for agents' tools and takes a session's token; the operator's token does not open it.
+- uvicorn does not limit connections. An idle or slow one would hold a descriptor of the service for ever, so
+  connections without a token are limited in number and in the time of each request.
 """
 
 from __future__ import annotations
@@ -163,7 +154,7 @@ def trust(scope: Scope) -> None:
 
 
 def is_trusted(scope: Mapping[str, Any]) -> bool:
-    """Tell whether that was noted."""
+    """Return whether that was noted."""
     return bool(scope.get("state", {}).get(_TRUSTED))
 
 
@@ -336,7 +327,7 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def is_trusted(self) -> bool:
-        """Tell whether a request with a good token is being answered."""
+        """Return whether a request with a good token is being answered."""
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is not None and not cycle.response_complete and is_trusted(self.scope)
 

@@ -1,6 +1,6 @@
-"""What the HTTP surface knows of the running service, asked at the moment of the request.
+"""What the HTTP surface knows of the running service at the moment of a request, and which hosts mean this machine.
 
-Hosts and addresses: which are this machine's alone, and which mean us. Nothing of the web framework is imported.
+It imports nothing of the web framework.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether the address or name is this machine's alone."""
+    """Return whether the address or name is this machine's alone."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

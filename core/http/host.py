@@ -1,9 +1,8 @@
-"""The HTTP host: one worker of the service that listens, serves, and ends in time.
+"""The HTTP host: one worker of the service that listens, serves, and ends in time. It also keeps the token.
 
-A port that is taken stops nobody's session: the service goes on, and `status` says what is wrong. Besides the port
-there is a Unix socket in the state folder, where nobody else can stand: who asks there hands the token to us alone.
-
-The token of the HTTP surface: the operator's by a variable, else one that is made once and kept.
+If the port is taken, sessions are not affected: the service goes on, and `status` shows the reason. There is also a
+Unix socket in the state folder, where no other user can listen, so a client that asks there gives its token to us
+alone. The token is the operator's (a variable), or one that is made once and kept.
 """
 
 import errno

@@ -1,6 +1,6 @@
-"""One request of an MCP client, answered by the official library. Imported at the first of them: it is large.
+"""Answer one request of an MCP client through the official library, which is large and imported at the first request.
 
-Nothing is kept between requests, so that a restart of the service is nothing to a client.
+Nothing is kept between requests, so clients do not notice a restart of the service.
 """
 
 import threading

@@ -1,6 +1,6 @@
 """GET /metrics in Prometheus' text format. Everything is read when it is asked for; nothing is guessed.
 
-What could not be asked is left out, and `the_loop_scrape_ok` says which part that was.
+What could not be asked is left out, and `the_loop_scrape_ok` names that part.
 """
 
 import logging

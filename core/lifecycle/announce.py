@@ -1,8 +1,7 @@
-"""Commits the announcements that a start or an end causes. Posting them is the service's work, or the next one's.
+"""Commit the announcements that a start or an end causes. The service posts them, now or when it runs next.
 
-announce: a session's announcement brought up to date, or made anew where there is none any more.
-
-Parts a session from a thread that stands in another channel than the one that the configuration names.
+It also brings a session's announcement up to date, makes a new one where there is none any more, and separates a
+session from a thread in a channel that the configuration no longer names.
 """
 
 from datetime import UTC, datetime
@@ -146,7 +145,7 @@ def screen_buttons(record: SessionRecord, blind: str) -> tuple[Button, ...]:
 
 
 def root_waits(system: System, uid: str) -> bool:
-    """Tell whether a root of an earlier start is still to be posted: one session has one thread."""
+    """Return whether a root of an earlier start is still to be posted: one session has one thread."""
     first = (row.post for row in system.outbox.due(CHANNEL, _EVER) if row.post.uid == uid)
     return any(post.kind is OutboundKind.ROOT for post in first)
 

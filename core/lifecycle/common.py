@@ -1,8 +1,7 @@
-"""What the verbs share: the session's lock, the one way to write a record, and what a verb says of one session.
+"""What the verbs share: the session's lock, the one way to write a record, and what a verb answers for one session.
 
-One verb for many sessions: what it asks of tmux, and the locks under which it works on all of them at once.
-
-Which sessions can be paused, resumed and interrupted: those that people want to run.
+A verb may be given for many sessions: `Tmux` and `together` ask tmux once and lock each of them. `running_record`
+returns a session that can be paused, resumed or interrupted: one that people want to run.
 """
 
 import logging

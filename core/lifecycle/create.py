@@ -1,6 +1,6 @@
-"""create: makes a session that the configuration does not declare. A creation that fails leaves nothing behind.
+"""create: make a session that the configuration does not declare. A creation that fails leaves nothing behind.
 
-delete: ends a created session and forgets it. Its name is free only when all of it is gone.
+delete: end a created session and forget it. Its name is free only when all of it is gone.
 """
 
 from pathlib import Path
@@ -64,7 +64,7 @@ def _check(definition: Definition) -> None:
 
 
 def _is_text(value: str) -> bool:
-    """Tell whether it can be written as UTF-8: what the system's encoding could not read came as lone surrogates."""
+    """Return whether it can be written as UTF-8: what the system's encoding could not read came as lone surrogates."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Ends instances: all harnesses gracefully, then each process that carries a marker, then the tmux sessions."""
+"""End instances: all harnesses gracefully, then each process that carries a marker, then the tmux sessions."""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
@@ -44,7 +44,7 @@ class Ended:
 
     @property
     def complete(self) -> bool:
-        """Tell whether nothing of the instance is left, and that this is known."""
+        """Return whether nothing of the instance is left, and that this is known."""
         return not self.silent and not self.survivors
 
     def trouble(self) -> str:

@@ -1,4 +1,4 @@
-"""Everything at once: what a boot starts, what a stop ends, and the one health answer."""
+"""Verbs for all sessions at once: what a boot starts, what a stop ends, and the one health answer of `status`."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -98,7 +98,7 @@ def starts_by_itself(system: System) -> Starts:
 
 
 def of_the_file(known: Known) -> bool:
-    """Tell whether the configuration declares the session, or did when it was started last."""
+    """Return whether the configuration declares the session, or did when it was started last."""
     return known.declared or (known.record is not None and known.record.declared)
 
 
@@ -142,7 +142,7 @@ def _well(row: Row, *, boots: bool) -> bool:
 
 
 def _sleeps(known: Known, view: Glance) -> bool:
-    """Tell whether it was stopped for having nothing to do: a boot would start it, yet it is as people want it."""
+    """Return whether it was stopped for having nothing to do: a boot would start it, yet it is as people want it."""
     return known.record is not None and known.record.instance_id in view.asleep
 
 
@@ -212,7 +212,7 @@ def _decided(
 
 
 def _waits_for_name(decision: Decision, known: Known, view: Glance) -> bool:
-    """Tell whether a deletion cannot be finished since somebody else's program runs in the session's place."""
+    """Return whether a deletion cannot be finished since somebody else's program runs in the session's place."""
     return decision.action is Action.FINISH_DELETE and view.live(known) is Live.FOREIGN
 
 

@@ -1,9 +1,8 @@
-"""An end that no verb asked for: its output and exit kept, told once, and what follows from it committed with it.
+"""An end that no verb asked for: keep its output and exit, tell it once, and commit what follows from it.
 
-Any process may find an end, and any may be killed on the way: everything before the last transaction may be done again,
-and that one is done once. Its events are written before it commits, so that none is lost; one may come twice.
-
-Tells of the ends that a survey shows: of each once, and of a lost tmux server as the one thing that it is.
+Any process may find such an end, and may be killed while it works. Everything before the last transaction may be
+repeated; that transaction happens once. Its events are written before it commits, so none is lost, and one may appear
+twice. A lost tmux server is told once, not once for each of its sessions.
 """
 
 import logging
@@ -45,7 +44,7 @@ _NAMES_SHOWN = 20
 
 
 def tell_end(system: System, name: str, instance: str, *, patient: bool, witnessed: bool = True) -> bool:
-    """Tell of the instance's end, once; False if it is too early for that. Raises TmuxSilent, StoreBroken.
+    """Report the instance's end, once; return False if it is too early for that. Raises TmuxSilent, StoreBroken.
 
     `patient`: tmux may still learn how it ended, and it is worth another look. `witnessed` False: nobody saw it live,
     so that a pane which is gone says nothing about how.
@@ -197,7 +196,7 @@ def _emit(system: System, record: SessionRecord, end: LastExit | None, then: Pla
 
 
 def emit_held(system: System, record: SessionRecord, reason: str) -> None:
-    """Tell that the session is held as failed."""
+    """Report that the session is held as failed."""
     system.events.emit(
         "standing.held",
         level="error",
@@ -217,7 +216,7 @@ def add_note(system: System, record: SessionRecord, key: str, text: str) -> None
 
 
 def tell_server_lost(system: System, lost: Sequence[SessionRecord], reason: str, *, bring_back: bool) -> bool:
-    """Tell of the end of a tmux server and of all that lived in it: one event, nobody's crash, no note.
+    """Report the end of a tmux server with all that lived in it: one event, no crash of a session, no note.
 
     `bring_back`: each that should run is resumed once. False, and no event, if all of it was told before.
     Raises StoreBroken.
@@ -278,11 +277,11 @@ class Ends:
         self._witnessed.add(instance)
 
     def was_seen(self, instance: str) -> bool:
-        """Tell whether the instance was seen alive, and its end was not told since."""
+        """Return whether the instance was seen alive, and its end was not told since."""
         return instance in self._witnessed
 
     def look(self, gone: Sequence[SessionRecord], survey: Survey) -> bool:
-        """Tell of these sessions' ends, and return whether a look in a moment is worth while.
+        """Report these sessions' ends, and return whether another look soon is worth while.
 
         `gone`: settled, should run, and their panes are dead or not there. Raises TmuxSilent, StoreBroken.
         """
@@ -311,7 +310,7 @@ class Ends:
             self._system.events.emit("standing.tmux_back", detail=f"a new server runs as process {survey.server}")
 
     def _tell(self, record: SessionRecord) -> bool:
-        """Tell of one end; False if it is too early, or not ours to tell yet."""
+        """Report one end; return False if it is too early, or if it is not ours to report yet."""
         instance = record.instance_id or ""
         witnessed = instance in self._witnessed
         if not witnessed and not self._settled():

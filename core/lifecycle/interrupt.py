@@ -1,8 +1,8 @@
-"""interrupt: the harness's own key ends the running turn, and the harness's own word tells whether it did.
+"""interrupt: the harness's own key ends the running turn, and the harness's own records show whether it did.
 
-Escape fires no hook (Claude Code 2.1.197), so its other records are asked: the status file, and the conversation, which
-says nothing where no token had come yet. Such a prompt stands in the input line again; the receipt of the key tells
-deliveries to empty that line before the next paste.
+Escape fires no hook (Claude Code 2.1.197), so the status file and the conversation are read. The conversation says
+nothing if no token had come yet. The prompt then stands in the input line again, and the receipt of the key tells
+delivery to empty that line before the next paste.
 """
 
 from collections.abc import Callable
@@ -166,7 +166,7 @@ def _activity(system: System, record: SessionRecord) -> Activity | None:
 
 
 def _in_turn(activity: Activity | None, opinion: Opinion | None) -> bool:
-    """Tell whether a turn runs or a dialog is open: by the harness's status, else by its reports."""
+    """Return whether a turn runs or a dialog is open: by the harness's status, else by its reports."""
     began = activity.turn_started_at if activity is not None else None
     if opinion is not None and not _said_before(opinion, began):
         return not opinion.turn_over
@@ -176,7 +176,7 @@ def _in_turn(activity: Activity | None, opinion: Opinion | None) -> bool:
 
 
 def _said_before(opinion: Opinion, began: datetime | None) -> bool:
-    """Tell whether a status is of before the turn: a hook tells that it began, and the status file may follow that."""
+    """Return whether a status is older than the turn: the status file may be written after the hook has reported."""
     return began is not None and opinion.written_at is not None and opinion.written_at < began
 
 

@@ -1,8 +1,7 @@
-"""list and get: one row a session, merged by name from configuration and records, with one look at tmux for all.
+"""list, get, attach, screen and logs: how a person looks at sessions.
 
-attach and screen: how a person looks at a session.
-
-logs: what a session's terminal showed last, of the instance that lives and of the one that ended before.
+`list` has one row for each session, merged by name from the configuration and the records, with one look at tmux for
+all. `logs` shows the last output of the live instance and of the one that ended before it.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Glance:
     stuck: Mapping[str, str] = field(default_factory=dict)  #: by name: what keeps messages from being moved
 
     def live(self, known: Known) -> Live:
-        """Tell what lives under the session's target."""
+        """Return what lives under the session's target."""
         if self.survey is None:
             return Live.UNKNOWN
         return self.survey.live(target_for(known.name), known.record.instance_id if known.record else None)

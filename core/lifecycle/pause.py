@@ -1,10 +1,9 @@
-"""pause: a durable mark under which nothing of ours starts a turn. What comes in waits; background jobs go on.
+"""pause, resume and restart.
 
-What the harness holds in a queue of its own would start a turn as soon as the running one is over: it is taken back.
-
-resume: clears the mark of a pause; what waited goes in, in order.
-
-restart: a graceful end, then the same conversation again. Queue, generation and a pause are kept.
+A pause is a durable mark. Under it nothing of ours starts a turn: what comes in waits, and background jobs go on.
+Messages that the harness holds in a queue of its own would start a turn after the running one, so they are taken back.
+resume clears the mark, and what waited goes in, in order. restart ends the harness gracefully and starts it with the
+same conversation; the queue, the generation and a pause are kept.
 """
 
 from collections.abc import Sequence
@@ -249,7 +248,7 @@ def _drain(system: System, uid: str) -> int:
 
 
 def _under_way(rows: Sequence[InboxRow]) -> bool:
-    """Tell whether what comes first is on its way, or waits for what is over in a moment."""
+    """Return whether what comes first is on its way, or waits for what is over in a moment."""
     first = next((row for row in rows if not awaits_confirmation(row)), None)
     return first is not None and (first.state in IN_FLIGHT or first.reason in PASSING)
 

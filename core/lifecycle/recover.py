@@ -1,8 +1,7 @@
-"""Brings records and tmux together again after verbs were cut short. Needs the sessions' locks.
+"""Reconcile: make records and tmux agree again after verbs were cut short, and finish or undo what those had begun.
 
-Finishes or clears what verbs that were cut short have begun, session by session. May be run at any time.
-
-Removes what is left of a session whose processes and pane are gone: deleted, or never properly created.
+It works session by session, under the sessions' locks, and may run at any time. It also removes what is left of a
+session whose processes and pane are gone: one that was deleted, or never completely created.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Opens sessions' panes, under their locks: what is in the way goes, the record first, then files and pane."""
+"""Open sessions' panes, under their locks: clear what is in the way; write the record, the files; open the pane."""
 
 from collections.abc import Mapping
 from datetime import datetime

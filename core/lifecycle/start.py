@@ -1,8 +1,7 @@
-"""start: brings sessions up, several at once, and says of each how it came up.
+"""start: bring sessions up, several at once, and tell for each how it came up.
 
-Watches new panes until their harnesses read, have ended, or had their time. No lock is held meanwhile.
-
-What of a session waits where no service runs, told with its start: nobody announces it, prompts it or watches it.
+New panes are watched until their harnesses read, have ended, or had their time; no lock is held meanwhile. If no
+service runs, the answer also says what waits for the session, because nobody will announce, prompt or watch it.
 """
 
 import re
@@ -292,7 +291,7 @@ def _take_last_reports(system: System, name: str) -> None:
 
 
 def spawn_failed(system: System, name: str, error: CoreError, order: StartOrder) -> Told:
-    """Tell the event log that nothing was started, and return the row's word."""
+    """Report to the event log that nothing was started, and return the row's text."""
     system.events.emit("standing.spawn_failed", level="error", name=name, actor=order.actor, reason=str(error))
     return told_of(error)
 

@@ -1,4 +1,4 @@
-"""stop: the mark first, then the end. It is the verb of last resort: it works with what still works."""
+"""stop: write the mark first, then end the session. It is the last resort, so it uses whatever still works."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -167,7 +167,7 @@ def _survey(tmux: Tmux) -> Survey | None:
 
 
 def _stands(record: SessionRecord, order: StopOrder) -> bool:
-    """Tell whether the mark of an earlier stop stands. It is not made anew where nothing is left to end."""
+    """Return whether the mark of an earlier stop stands. It is not made anew where nothing is left to end."""
     if record.phase is not Phase.SETTLED or record.status is Status.RUNNING:
         return False
     return not order.by_name or (record.hold is not None and record.hold.kind is HoldKind.STOPPED)

@@ -1,14 +1,12 @@
-"""The supervisor thread: what is due is brought back, what is idle for long is collected, what stalls is told.
+"""The supervisor thread: bring back due sessions, stop idle ones, report stalled turns and changed settings.
 
-Brings back what is due: after crashes within the budget, after a lost tmux server, after a restart cut short.
-
-Stops sessions that have nothing to do (`idle.stopAfter`): announced first, looked at again under the lock.
-
-Notices turns that have shown no sign of life for long. They are shown and told, and nothing is done to them.
-
-Tells when the configuration says something else of a session than what it was started with: once for each change.
-
-Declared loops are no such thing: they are made to be as the file says, while the session runs on.
+- A session is brought back after a crash (within its budget of restarts), after a lost tmux server, and after a restart
+  that was cut short.
+- A session that has nothing to do (`idle.stopAfter`) is stopped. This is announced first, and checked again under the
+  lock.
+- A turn without a sign of life for long is shown and told. Nothing is done to it.
+- If the configuration differs from what a session was started with, this is told once for each change. Declared loops
+  are not part of this: they are changed while the session runs.
 """
 
 import hashlib
@@ -189,7 +187,7 @@ class Collector:
         return ""
 
     def _say_over(self, record: SessionRecord) -> None:
-        """Tell the thread of a session that we have taken, once it is known to have ended, whoever finished that."""
+        """Tell the thread that we stopped its idle session, once it is known to have ended, whoever finished that."""
         stop_after = record.definition.idle.stop_after
         if stop_after is None or record.status is not Status.STOPPED or record.phase is not Phase.SETTLED:
             return
@@ -311,7 +309,7 @@ class Restarts:
 
     @property
     def under_way(self) -> bool:
-        """Tell whether a session is coming up."""
+        """Return whether a session is coming up."""
         return bool(self._opened)
 
     def turn(self, records: Mapping[str, SessionRecord]) -> None:
@@ -361,7 +359,7 @@ class Restarts:
             self._apart(name, partial(self._go_on, name, ends[name], step))
 
     def _may_begin(self, end: End, record: SessionRecord) -> bool:
-        """Tell whether the session is to be started now, which counts; else see to what else is to be done."""
+        """Return whether the session is to be started now, which counts; else see to what else is to be done."""
         if record.phase is not Phase.SETTLED:
             return False  # a verb is at work on it, and decides
         if not may_be_brought_back(record):
@@ -508,7 +506,7 @@ class Stalls:
 
 
 def _is_silent(record: SessionRecord, activity: Activity, now: datetime) -> bool:
-    """Tell whether a turn of the record's instance has told nothing for so long that its screen is looked at."""
+    """Return whether a turn of the record's instance has told nothing for so long that its screen is looked at."""
     busy = activity.instance == record.instance_id and activity.state is ActivityState.BUSY
     return busy and not activity.between_turns and now - _last_sign(activity) >= STALLED / 2
 

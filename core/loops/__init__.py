@@ -1,1 +1,1 @@
-"""Loops: what people and agents may do with them, what the configuration declares, when they fire."""
+"""Loops: what people and agents may do with them, what the configuration declares, and when they fire."""

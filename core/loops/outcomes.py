@@ -1,12 +1,8 @@
-"""What became of a tick counts for its loop: once, whoever finds it, and whoever was killed on the way.
+"""Settle runs: count for a loop what became of its tick, once, whoever finds it and whoever was killed meanwhile.
 
-A run is settled by its inbox row, which delivery moves; of a loop without a cadence also by the end of the turn that
-the tick began. Everything is read and written in one transaction.
-
-What a session's turns mean for its loops: which tick began one, and what its end settles.
-
-Called with what the harness reports, in the transaction that takes the report in. Level-triggered besides: what was
-ended without a report (Escape, a killed program) is found by a look at the runs that a turn has taken.
+A run is settled by its inbox row, which delivery moves. A run of a loop without a cadence is settled also by the end of
+the turn that the tick began. Reports of turns are handled in the transaction that takes the report in. A turn that
+ended without a report (Escape, a killed program) is found by looking at the runs that a turn has taken.
 """
 
 import logging
@@ -92,7 +88,7 @@ def take(system: System, loop: Loop, run: LoopRun, at: datetime, instance: str, 
 
 
 def _hook_may_come(system: System, loop: Loop, row: InboxRow) -> bool:
-    """Tell whether it is too early to say when the tick's turn began, of a loop that its turn's end settles.
+    """Return whether it is too early to say when the tick's turn began, of a loop that its turn's end settles.
 
     A conversation's file may prove the turn before the hook that tells of its beginning is read.
     """
@@ -255,7 +251,7 @@ def _look(system: System, seen: LoopRun) -> None:
 
 
 def _became_idle(system: System, record: SessionRecord, run: LoopRun) -> bool:
-    """Tell whether the session has become idle since the turn began: Escape ends a turn, and fires no hook."""
+    """Return whether the session has become idle since the turn began: Escape ends a turn, and fires no hook."""
     activity = system.activities.get(record.uid)
     if activity is None or activity.instance != run.instance or activity.state is not ActivityState.IDLE:
         return False

@@ -1,7 +1,7 @@
-"""The service's scheduler thread: due runs become rows of the inbox, and what became of them counts.
+"""The service's scheduler thread: make due runs into inbox rows, and settle finished ones.
 
-It sleeps until the next slot or a wake. Work is by what is due, held or open, never by how many loops there are.
-Several processes may do this at once: a run is claimed by one, under a lease.
+It sleeps until the next slot or a notification. Its work grows with the loops that are due, held or open, not with
+their number. Several processes may do this at once: one of them claims a run, under a lease.
 """
 
 import logging

@@ -1,14 +1,10 @@
-"""Stores what became of a loop, and tells of it: event and note commit with the change, or none of them does.
+"""Store what became of a loop and tell of it. Event, note and change commit together or not at all.
 
-The end of a loop, whoever brings it about: its state, what waits of it, an event and a note, together.
-
-Holds of loops: what a stopped session keeps from firing, and what lets it go on again.
-
-A hold ends when what it stands for is over, found by a look: whoever ends it need not know of loops, and may be killed.
-
-What is told of a loop: an event for the log, and for what a person must know one note in the session's thread.
-
-Makes a claimed run a row of the inbox: there the gate decides. Row, run and next slot move in one transaction.
+- The end of a loop, whatever caused it: its state, what waits of it, an event and a note.
+- Holds: a stopped session keeps its loops from firing. A hold ends when its cause is found to be gone, so whoever
+  removes the cause need not know of loops, and may be killed.
+- What is told: an event in the log, and one note in the session's thread for what a person must know.
+- A claimed run becomes an inbox row, and the gate decides there. Row, run and next slot move in one transaction.
 """
 
 import logging
@@ -320,14 +316,14 @@ def _why_over(loop: Loop, record: SessionRecord, now: datetime) -> str:
 
 
 def _runs_again(loop: Loop, record: SessionRecord, now: datetime) -> bool:
-    """Tell whether the session was started since the hold began, and nothing keeps it from working."""
+    """Return whether the session was started since the hold began, and nothing keeps it from working."""
     up = record.status is Status.RUNNING and record.phase is Phase.SETTLED and record.hold is None
     started = record.started_at
     return up and started is not None and (loop.held_at is None or started > loop.held_at or _ahead(loop, now))
 
 
 def _ahead(loop: Loop, now: datetime) -> bool:
-    """Tell whether the hold began by a clock that was set back since, so that no time of now says when it is over."""
+    """Return whether the hold began by a clock that was set back since, so that no time of now says when it is over."""
     return loop.held_at is not None and loop.held_at > now
 
 
@@ -355,7 +351,7 @@ def _look_at_age(system: System, loop: Loop) -> None:
 
 
 def _is_under_way(system: System, loop: Loop) -> bool:
-    """Tell whether a run is on its way or in its turn: what becomes of it plans the next one."""
+    """Return whether a run is on its way or in its turn: what becomes of it plans the next one."""
     return any(run.loop_id == loop.id for run in system.loops.open_runs(loop.uid))
 
 

@@ -1,16 +1,11 @@
-"""What people and agents may do with loops. Every surface calls these and prints what they answer.
+"""What people and agents may do with loops. Every surface calls these verbs and prints what they answer.
 
-An agent has the loops of its own session, and to it no others exist; an operator has all of them.
+An agent has the loops of its own session and sees no others; an operator has all of them. An answer says what keeps a
+loop from firing now, with what ends that.
 
-What a loop verb answers, in the one shape that every surface gives on.
-
-What keeps a loop from firing now, in words for whoever made it or asked for a run: each with what ends it.
-
-The loops that the configuration declares, made to be as it says: by session and name.
-
-A new entry becomes a loop, a changed one another loop in the place of the first, whose runs are counted anew; a removed
-one ends its loop. A loop that has ended, whoever ended it, stays so until its entry changes: what tells that an entry
-was carried out is its digest, which the loop keeps.
+Loops that the configuration declares are identified by session and name. A new entry becomes a loop. A changed entry
+replaces its loop, with runs counted from zero. A removed entry ends its loop. A loop that has ended stays ended until
+its entry changes: the loop keeps the entry's digest.
 """
 
 import hashlib
@@ -590,7 +585,7 @@ def _make(system: System, settings: Settings, record: SessionRecord, entry: Decl
 def _tell_unmade(
     system: System, record: SessionRecord, entry: DeclaredLoop, digest: str, reason: str, remedy: str
 ) -> None:
-    """Tell once, for this entry and this life of the session, that its loop is not there."""
+    """Report once, for this entry and this life of the session, that its loop does not exist."""
     with system.database.transaction(durable=False):
         if not system.database.ingested(record.instance_id or record.uid, f"loop:{entry.name}:{digest}"):
             return

@@ -1,11 +1,7 @@
-"""What a live session is doing, as its harness tells it. No I/O.
+"""What a live session is doing, what its harness has been seen to support, and what a failed turn means. No I/O.
 
-What the-loop needs of a harness, and what a running one has shown of it so far. No I/O.
-
-Nothing is taken for granted by a version: a capability is proven once the instance has shown it, missing once it has
-shown the opposite, and guessed until then.
-
-What it means that a turn failed, in the words of people, and what they can do about it. No I/O.
+No capability is assumed from a version. It is proven once the instance has shown it, missing once it has shown the
+opposite, and guessed until then.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Permissions and questions that wait for a person: what they hold, how they end, how they are shown. No I/O.
+"""Permissions and questions that wait for a person: their content, how they end, how they are shown. No I/O.
 
-A request is bound to the instance that asks. It ends once: answered by the first who may, expired, or gone, because it
-was answered at the terminal or because whoever asked is no more.
-
-Buttons below a post, and who may press them. No I/O.
+A request belongs to the instance that asks. It ends once: answered by the first person who may, expired, or gone (it
+was answered at the terminal, or the asking side has ended). Buttons below a post, and who may press them, are here too.
 """
 
 import json
@@ -197,7 +195,7 @@ class Request:
 
     @property
     def answerable_by_typing(self) -> bool:
-        """Tell whether a reply is its answer."""
+        """Return whether a reply is its answer."""
         return self.state is RequestState.OPEN and self.kind in (RequestKind.QUESTION, RequestKind.ASK)
 
     @property

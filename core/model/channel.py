@@ -1,4 +1,4 @@
-"""Chats: what a channel hands to core, what it asks of core, and what core asks of it."""
+"""The contract between core and a chat: what a channel hands to core, asks of it, and must be able to do."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -222,7 +222,7 @@ class CoreDoor(Protocol):
         ...
 
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
-        """Tell the service how the channel's connection stands."""
+        """Report the state of the channel's connection to the service."""
         ...
 
 
@@ -250,11 +250,11 @@ class Channel(Protocol):
         ...
 
     def sweeps(self) -> bool:
-        """Tell whether replies are read, and those missed before it serves: what stands in the inbox waits for that."""
+        """Return whether replies are read, and missed ones before it serves: rows of the inbox wait for that."""
         ...
 
     def presses(self) -> bool:
-        """Tell whether presses of buttons arrive; where they do not, posts have none."""
+        """Return whether presses of buttons arrive; where they do not, posts have none."""
         ...
 
     def default_channel(self) -> str:
@@ -262,11 +262,11 @@ class Channel(Protocol):
         ...
 
     def authorized(self, author: str) -> bool:
-        """Tell whether the member is on the allow-list now; asked again at delivery."""
+        """Return whether the member is on the allow-list now; asked again at delivery."""
         ...
 
     def holds(self, author: str, role: Role) -> bool:
-        """Tell whether somebody has that role now; MEMBER is what `authorized` tells."""
+        """Return whether somebody has that role now; MEMBER is what `authorized` tells."""
         ...
 
     def redact_with(self, redactor: Redactor) -> None:
@@ -290,7 +290,7 @@ class Channel(Protocol):
         ...
 
     def wants(self, kind: OutboundKind) -> bool:
-        """Tell whether posts of that kind are shown here, by the channel's verbosity."""
+        """Return whether posts of that kind are shown here, by the channel's verbosity."""
         ...
 
     def parts(self, post: NewPost) -> tuple[NewPost, ...]:

@@ -1,8 +1,8 @@
-"""What to do next with a session's first message: one pure step over everything that is known. No I/O.
+"""Decide what to do next with a session's first message: one pure step over everything that is known. No I/O.
 
-`step` is level-triggered: it is given how things stand, not what happened, so a process may die between any two steps
-and the next one goes on from what is on the disk, on the pane and in the harness's records. At most one message of a
-session is in flight, and none is pasted a second time without proof that the first paste was lost.
+`step` is level-triggered: its input is the present situation, not an event. A process may die between any two steps,
+and the next one continues from what is on the disk, on the pane and in the harness's records. At most one message of a
+session is being delivered. None is pasted a second time without proof that the first paste was lost.
 """
 
 from collections.abc import Mapping
@@ -200,7 +200,7 @@ def _further_pieces(row: InboxRow, traits: Traits) -> int:
 
 
 def by_argument(row: InboxRow) -> bool:
-    """Tell whether a boot prompt travelled as the program's argument: evidence settles it, nothing submits it again."""
+    """Return whether a boot prompt was the program's argument: evidence settles it, and nothing submits it again."""
     return row.message.kind is Kind.BOOT and row.attempt_deadline is None
 
 
@@ -240,7 +240,7 @@ def _too_early(s: Situation, now: datetime) -> Wait | None:
 
 
 def awaits_confirmation(row: InboxRow) -> bool:
-    """Tell whether the row goes in only once a person said so; it holds up none of those behind it."""
+    """Return whether the row goes in only once a person said so; it holds up none of those behind it."""
     return row.state is MessageState.QUEUED and row.reason is Reason.CONFIRM
 
 
@@ -329,7 +329,7 @@ def _attempt(s: Situation, now: datetime) -> Attempt:
 
 
 def looks_anew(row: InboxRow) -> bool:
-    """Tell whether what stands on the pane for the row decides its next step: no earlier look will do."""
+    """Return whether what stands on the pane for the row decides its next step: no earlier look will do."""
     return row.state not in WAITING or row.reason in _PREPARING
 
 

@@ -1,6 +1,6 @@
-"""The boot prompt: the limits of a standing session, always first, then its operator's own brief. No I/O.
+"""The boot prompt: the limits of a standing session first, then its operator's own brief. No I/O.
 
-Nothing of it is configurable. A key to change it would be there only to take the limits away.
+None of it can be configured. A key for it could only serve to remove the limits.
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,7 @@
-"""The names of what is told in the event log. No I/O.
+"""The names of the events in the event log, and the state diagrams of the documentation. No I/O.
 
-The state diagrams of the documentation, drawn from the tables themselves: `python -m core.model.events [FILE…]`.
-
-Without files the diagrams are printed. With files, each place between `<!-- diagram: NAME -->` and
-`<!-- end of diagram -->` is filled in anew.
+The diagrams are drawn from the tables themselves: `python -m core.model.events [FILE…]` prints them, or fills in each
+place between `<!-- diagram: NAME -->` and `<!-- end of diagram -->` in the files given.
 """
 
 import re

@@ -1,12 +1,11 @@
-"""What a message looks like in a terminal: cleaned, framed with who wrote it, and found again by its frame. No I/O.
+"""A message's form in a terminal: cleaned, framed with its author, cut into pastes, recognised later. No I/O.
 
-A frame is ours alone: what looks like one within a text is written as a quotation, so that neither an agent nor the
-search of a harness's records takes it for one.
+Only we write frames. A text that contains something like a frame is quoted, so that neither an agent nor the search of
+a harness's records takes it for one.
 
-A text cut into pastes so small that a harness takes each for typed text. No I/O.
-
-Claude Code 2.1.332 tells its model of a paste of more than two newlines or 800 characters that it may not be the user's
-own words. It judges each bracketed paste alone, and joins what follows one another without a key.
+Claude Code 2.1.332 tells its model that a paste of more than two newlines or 800 characters may not be the user's own
+words. It judges each bracketed paste alone, and joins pastes that follow one another without a key. So a long text is
+cut into small pastes.
 """
 
 import re
@@ -329,7 +328,7 @@ def _bracketed(pieces: tuple[str, ...]) -> bytes:
 
 
 def provable(message: NewMessage, traits: Traits) -> bool:
-    """Tell whether the harness's records can show that a turn took the message.
+    """Return whether the harness's records can show that a turn took the message.
 
     A raw `/command` or `!command` becomes no turn of its own: no hook reports it.
     """

@@ -1,8 +1,8 @@
 """The gate: the one decision that every wake passes before anything starts a turn. A table; no I/O.
 
-`decide` is total: every wake, hold and observation has a cell. A hold that outranks what is observed has its own row;
-the others have one row for each observation. Precedence, strongest first: deleting, stopped, failed, foreign, silent,
-paused, then what is observed.
+`decide` is total: every wake, hold and observation has a cell. A hold that is stronger than the observation has a row
+of its own; the others have one row for each observation. Precedence, strongest first: deleting, stopped, failed,
+foreign, silent, paused, then what is observed.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""What harnesses can do, what they tell us, and how one is launched. No I/O.
-
-Agent programs.
-"""
+"""Harnesses (agent programs): what they can do, what they report, and how one is launched. No I/O."""
 
 import re
 import sys
@@ -417,7 +414,7 @@ class Harness(Protocol):
         ...
 
     def resumable(self, context: SessionContext) -> bool:
-        """Tell whether the context's conversation can be resumed, by the harness's own files."""
+        """Return whether the context's conversation can be resumed, by the harness's own files."""
         ...
 
     def missing(self, context: SessionContext) -> str:
@@ -425,7 +422,7 @@ class Harness(Protocol):
         ...
 
     def answered(self, context: SessionContext) -> bool:
-        """Tell whether the context's conversation has had a turn. Asked of those alone whose records are evidence."""
+        """Return whether the context's conversation has had a turn. Asked of those alone whose records are evidence."""
         ...
 
     def prepare(self, context: SessionContext) -> None:
@@ -464,7 +461,7 @@ class Harness(Protocol):
         ...
 
     def screen_ready(self, screen: str) -> bool | None:
-        """Tell from the screen whether a harness without a boot signal reads; None where it has no ready sign."""
+        """Return whether the screen shows that a harness without a boot signal reads; None if it has no ready sign."""
         ...
 
     def retry_shown(self, screen: str) -> Retry | None:

@@ -1,18 +1,12 @@
-"""A loop: an instruction that its session is prompted with again and again. States, runs, what ends it. No I/O.
+"""Loops: an instruction given to a session again and again. States, runs, bounds, schedule and prompt. No I/O.
 
-What somebody may ask of a loop: each part is checked alone, so that a configuration can tell of all at once. No I/O.
-
-Every check raises InvalidValue, which repeats what was given and tells the rule.
-
-What an agent reads when its loop fires: who speaks, which loop, the instruction as quoted data, how to end it.
-
-Pure. The instruction was written by somebody, at some time, and may hold anything: it is cleaned, every line of it is
-prefixed, and what looks like a message's marker in it is broken, so that nothing in it reads as a word of ours, of an
-operator or of another message. No I/O.
-
-When a loop runs next: pure arithmetic, which is given the time. Every time is UTC. No I/O.
-
-The library that reads cron expressions, and the time zones, are imported at their first use: a listing needs neither.
+- What somebody may ask of a loop is checked part by part, so a configuration can report all errors at once. Each check
+  raises InvalidValue with the given value and the rule.
+- The prompt names the speaker, the loop and how to end it, and quotes the instruction as data. The instruction may hold
+  anything: it is cleaned, each line gets a prefix, and text like a message's marker is broken, so nothing in it reads
+  as our word, an operator's, or another message.
+- The next run is pure arithmetic on a given time, in UTC. The library for cron expressions and the time zones are
+  imported at their first use, because a list needs neither.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""What becomes of a loop by what became of one of its runs: the changes, the event, and what its thread is told.
+"""Decide what a run's outcome means for its loop: the change, the event, and what its thread is told.
 
-Pure: each function is given the loop as it is stored now, the run and the time.
+Pure: each function gets the loop as it is stored now, the run and the time.
 """
 
 import re
@@ -167,7 +167,7 @@ def unlimited(loop: Loop, now: datetime) -> Fate:
 
 
 def is_limit(error: str, message: str) -> bool:
-    """Tell whether a turn's error means that the harness may ask its model nothing for a while.
+    """Return whether a turn's error means that the harness may ask its model nothing for a while.
 
     Claude Code 2.1.197 calls a refused request `rate_limit`, an empty account `billing_error`, and a limit of the
     organization `unknown`, with the words in the message.

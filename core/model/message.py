@@ -1,7 +1,4 @@
-"""A message on its way into a pane: its kinds, its states and what each state means. No I/O.
-
-A file that came with a message: what a chat says of it, and what the agent is told. No I/O.
-"""
+"""A message on its way into a pane: its kinds, its states and what each state means; and attached files. No I/O."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is true of a session, folded from its record, tmux's word and its harness's word. No I/O.
+"""What is true of a session, computed from its record, from tmux and from its harness's reports. No I/O.
 
-What an event of a harness shows of its capabilities. No I/O.
+It also derives from the harness's events which capabilities the harness has shown.
 """
 
 from collections.abc import Mapping

@@ -1,10 +1,8 @@
-"""What tmux tells of a pane. No I/O.
+"""What tmux tells of a pane, and dialogs on its screen. No I/O.
 
-What a terminal's screen shows that waits for a key: by its form, whatever it says and whoever draws it. Pure.
-
-A dialog is a list of choices with a cursor, or a last line that says which key does what ("Enter to confirm · Esc to
-cancel"). Such text may stand in a conversation as well, so whoever reads a screen asks for the harness's input line
-first: where that is shown, nothing waits for a key.
+A dialog is recognised by its form, whatever its text and whichever program draws it: a list of choices with a cursor,
+or a last line that says which key does what ("Enter to confirm · Esc to cancel"). Such text may also stand in a
+conversation. So look for the harness's input line first: while it is shown, nothing waits for a key.
 """
 
 import re
@@ -152,7 +150,7 @@ class Survey:
         return tuple(pane for pane in self.panes if pane.target == target)
 
     def live(self, target: str, instance: str | None) -> Live:
-        """Tell what lives under the target for the record whose latest instance is given.
+        """Return what lives under the target for the record whose latest instance is given.
 
         Where no program runs, it does not matter who made the panes: dead ones are in nobody's way.
         """
@@ -237,7 +235,7 @@ class Dialog:
         return next((line.strip() for line in (*self.body, *self.closing) if re.search(r"\w", line)), "")
 
     def same(self, other: "Dialog | None") -> bool:
-        """Tell whether the other is the same, wherever it stands and whatever its cursor is at."""
+        """Return whether the other is the same, wherever it stands and whatever its cursor is at."""
         return other is not None and self.identity == other.identity
 
     @property

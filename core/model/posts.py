@@ -1,17 +1,9 @@
-"""What is posted into a chat: the kinds of posts, and what a running turn has done. No I/O.
+"""What is posted into a chat: kinds and states of posts, texts about boots, ends, idleness and turns. No I/O.
 
-What a thread is told of its session's boots and its end. No I/O.
-
-What a thread is told of a session that ended by itself, or is about to be stopped for idleness. No I/O.
-
-What a reaction tells the sender of a message. No I/O.
-
-How much a thread is told. No I/O.
-
-Whether a thread that a record names is still its session's, once the database that knew it is lost. No I/O.
-
-Anybody may copy a text, and any app may write metadata as ours: only posts of this installation count, by what their
-metadata says and never by their words.
+- A reaction tells the sender what became of a message; verbosity is how much a thread is told.
+- After the database was lost, `why_not` decides whether a thread that a record names is still its session's. Anybody
+  may copy a text, and any app may write metadata like ours, so only posts of this installation count, by their metadata
+  and never by their words.
 """
 
 from __future__ import annotations
@@ -283,7 +275,7 @@ ADDS: Mapping[Verbosity, frozenset[OutboundKind]] = {
 
 
 def shows(verbosity: Verbosity, kind: OutboundKind) -> bool:
-    """Tell whether posts of that kind are shown; a kind that no row of the table adds is always shown."""
+    """Return whether posts of that kind are shown; a kind that no row of the table adds is always shown."""
     levels = list(Verbosity)
     later = levels[levels.index(verbosity) + 1 :]
     return not any(kind in ADDS[level] for level in later)

@@ -1,7 +1,7 @@
 """Why something is as it is, and what a person can do about it, as codes. No I/O.
 
-What decides (delivery, a button, a count, a query) looks at a code and its arguments. The sentence that a person reads
-is made of them in `core.model.texts`, and is compared nowhere.
+Every decision (delivery, a button, a count, a query) uses a code and its arguments. The sentence that a person reads is
+made from them in `core.model.texts` and is compared nowhere.
 """
 
 from __future__ import annotations

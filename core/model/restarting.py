@@ -1,8 +1,7 @@
-"""When a session that ended is brought back by itself: what a crash is, how long to wait, when to give up. No I/O.
+"""When an ended session is brought back, and when an idle one is stopped (`idle.stopAfter`). No I/O.
 
-When a session that does nothing is stopped by itself (`idle.stopAfter`), and what keeps it. No I/O.
-
-What the supervisor must still know after it was killed: ends told, restarts due, idleness announced. No I/O.
+What counts as a crash, how long to wait, when to give up, and what keeps an idle session. Also what the supervisor must
+still know after it was killed: ends told, restarts due, idleness announced.
 """
 
 from collections.abc import Sequence
@@ -39,7 +38,7 @@ Plan = BringBack | GiveUp
 
 
 def is_crash(end: LastExit | None, *, by_person: bool) -> bool:
-    """Tell whether an end that no verb asked for was a crash: by a signal, or with a status other than 0.
+    """Return whether an end that no verb asked for was a crash: by a signal, or with a status other than 0.
 
     A person who leaves the program (`/exit`) crashes nothing. An end that tmux lost (None, or neither known) counts as
     one: the ends that leave no trace are kills.
@@ -50,7 +49,7 @@ def is_crash(end: LastExit | None, *, by_person: bool) -> bool:
 
 
 def left_by_itself(end: LastExit | None) -> bool:
-    """Tell whether a program decided itself to end: by a status that stands for no signal.
+    """Return whether a program decided itself to end: by a status that stands for no signal.
 
     128 + n is how a shell, and a program that catches the signal to tidy up first, tell of signal n. An end that tmux
     lost tells nothing.
@@ -70,7 +69,7 @@ def plan_restart(restarts: Sequence[datetime], now: datetime, per_hour: int) -> 
 
 
 def may_be_brought_back(record: SessionRecord) -> bool:
-    """Tell whether a session may be resumed unasked: it should run, nothing is under way, and no mark is on it."""
+    """Return whether a session may be resumed unasked: it should run, nothing is under way, and no mark is on it."""
     return (
         record.status is Status.RUNNING
         and record.phase is Phase.SETTLED
@@ -80,12 +79,12 @@ def may_be_brought_back(record: SessionRecord) -> bool:
 
 
 def restarts_itself(record: SessionRecord) -> bool:
-    """Tell whether a crash of the session brings it back."""
+    """Return whether a crash of the session brings it back."""
     return record.definition.restart is Restart.ON_FAILURE and may_be_brought_back(record)
 
 
 def ended_unasked(record: SessionRecord) -> bool:
-    """Tell whether an instance that does not live any more should: no verb has ended it, or is about to.
+    """Return whether an instance that does not live any more should: no verb has ended it, or is about to.
 
     A session that is held as failed counts, so that whoever was killed between that mark and its note finishes both.
     """

@@ -1,7 +1,4 @@
-"""What every verb answers with: one row a session. No I/O.
-
-The rows of `status` that are not sessions. No I/O.
-"""
+"""What every verb answers with: one row for each session, and the rows of `status` for everything else. No I/O."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -99,7 +96,7 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """Tell whether every session came to a good end."""
+        """Return whether every session came to a good end."""
         return not any(row.outcome in FAILURES for row in self.sessions)
 
     def to_json(self) -> dict[str, Any]:

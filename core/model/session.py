@@ -1,14 +1,9 @@
-"""What a session is, what we know of it, and the phases a record passes through. No I/O.
+"""What a session is, what we know of it, and the phases of its record. No I/O.
 
-Which thread belongs to which session. No I/O.
-
-Who may use which verb. No I/O.
-
-Which conversation is the session's: a new one takes an earlier one's place when it has had a turn. No I/O.
-
-A program that fails for a while ends each conversation that it is given. So what a start could not take up is not
-forgotten: its id stays in the record's history, and a start takes it up again for as long as the one that was begun
-in its place has had no turn.
+Also which thread belongs to which session, who may use which verb, and which conversation is the session's. A new
+conversation replaces an earlier one only when it has had a turn. A program that fails for a while ends each
+conversation that it is given, so an id that a start could not take up stays in the record's history. A later start
+takes it up again as long as the conversation begun in its place has had no turn.
 """
 
 from collections.abc import Mapping
@@ -305,7 +300,7 @@ OWN = frozenset({Verb.LOOP})  #: an agent's, within its own session: `core.loops
 
 
 def permitted(actor: ActorKind, verb: Verb) -> bool:
-    """Tell whether the actor may use the verb: an operator any, an agent what reads or speaks, and its loops.
+    """Return whether the actor may use the verb: an operator any, an agent what reads or speaks, and its loops.
 
     Attaching is no reading: an attached terminal can be typed into.
     """

@@ -1,7 +1,7 @@
-"""What a person reads for a code: one text each, made here and compared nowhere. No I/O.
+"""What a person reads for a code: one text for each, made here and compared nowhere. No I/O.
 
-A text is a sentence without its end, with the names of its arguments in braces, or a function of them where one is told
-only sometimes. An argument that is a reason itself is told by its own text.
+A text is a sentence without its full stop, with the names of its arguments in braces, or a function of them where one
+is optional. An argument that is itself a reason is shown by its own text.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""What an agent's tools are: their names, what they take, and what they answer. No I/O.
-
-Every tool that an agent is given, spelled out: how it is called, and what its caller reads of it.
-"""
+"""An agent's tools: their names, what they take, what they answer, and the text that their caller reads. No I/O."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,1 +1,1 @@
-"""Between processes of ours: whether a service runs, its socket, the FIFO that wakes it, its log."""
+"""Between our processes: whether a service runs, its socket, the FIFO that wakes it, its log."""

@@ -1,4 +1,4 @@
-"""The service's Unix socket: one JSON object a line in, one out. It carries questions, never text for a pane."""
+"""The service's Unix socket: one JSON object a line, in and out. It carries requests, never text for a pane."""
 
 import json
 import logging
@@ -111,7 +111,7 @@ class Listener(Protocol):
         ...
 
     def gone(self) -> bool:
-        """Tell whether nobody waits any more."""
+        """Return whether nobody waits any more."""
         ...
 
 
@@ -131,7 +131,7 @@ class Peer:
         return True
 
     def gone(self) -> bool:
-        """Tell whether it has hung up; what it may still say is not read."""
+        """Return whether it has hung up; what it may still say is not read."""
         ready = select.poll()
         ready.register(self._connection, select.POLLIN)
         try:
@@ -162,7 +162,7 @@ class ControlSocket:
         self._server, self._bound = server, self._found()
 
     def same_file(self) -> bool:
-        """Tell whether our socket is still the one under its name. Raises OSError where that cannot be seen."""
+        """Return whether our socket is still the one under its name. Raises OSError where that cannot be seen."""
         return self._bound is not None and self._found() == self._bound
 
     def _found(self) -> tuple[int, int] | None:

@@ -1,13 +1,12 @@
-"""How much memory the C library keeps for itself. glibc's alone is told; another one is left as it is.
+"""What a process does about its own memory, and how it keeps other processes from reading it.
 
-glibc gives each thread a heap of its own, and the service has more than a dozen, nearly all of which wait. Python asks
-the C library under its own lock as a rule, so one heap for all of them keeps nobody waiting.
+glibc gives each thread a heap of its own. The service has more than a dozen threads and nearly all of them wait; Python
+usually calls the C library under its own lock, so one heap for all delays none. Other C libraries are left as they are.
 
-What a process keeps to itself: its environment, its memory, and what would be left of it in a core file.
-
-Every process of the same user may read another's `/proc/PID/environ` and memory, agents those of the service, and with
-them its tokens. The kernel refuses that for a process that is not dumpable (prctl(2), PR_SET_DUMPABLE), and writes no
-core of it; only who holds CAP_SYS_PTRACE, root as a rule, may look all the same. Programs that it starts are as others.
+Every process of the same user may read another's `/proc/PID/environ` and memory. So agents could read those of the
+service, with its tokens. The kernel refuses this for a process that is not dumpable (prctl(2), PR_SET_DUMPABLE) and
+writes no core file of it; only a process with CAP_SYS_PTRACE, usually root's, may still read them. Programs that it
+starts are dumpable as usual.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""How log records look on standard error: a line each, with the values that belong to the message and no secret.
+"""Log records on standard error: one line each, with the values that belong to the message, and without secrets.
 
-Where standard error is the service's own log, that is bounded, too.
-
-A log file that is this process's standard output and error as well, bounded by putting it aside.
+Where standard error is the service's own log file, its size is limited by rotation.
 """
 
 import logging
@@ -66,8 +64,6 @@ def bound_log(path: Path, max_bytes: int = _MAX_BYTES, keep: int = _KEEP) -> Non
     outputs = [number for number in _OUTPUTS if _is_file(number, path)]
     if 2 not in outputs:
         return
-    # the standard library's handlers import much
-
     try:
         log = RotatingLog(path, outputs, max_bytes, keep)
     except OSError as error:

@@ -1,10 +1,7 @@
-"""Whether a service runs: it holds a flock on one file while it lives, so a crash cannot leave a lie behind.
+"""Whether a service runs, the FIFO that wakes it, and how its connections to the outside are.
 
-The FIFO that wakes the service: one byte says that there is something to look at. Nobody ever waits for a reader.
-
-How the service's connections to the outside stand, for whoever asks it.
-
-Whose process this is, by name.
+A service holds a flock on one file while it lives, so a crash cannot leave a false answer. One byte in the FIFO says
+that there is something to look at; a writer never waits for a reader.
 """
 
 import fcntl
@@ -48,7 +45,7 @@ def running_service(lock: Path) -> int | None:
 
 
 def is_open_file(descriptor: int, path: Path) -> bool:
-    """Tell whether the open file stands under that name. Raises OSError where that cannot be seen."""
+    """Return whether the open file stands under that name. Raises OSError where that cannot be seen."""
     opened = os.fstat(descriptor)
     try:
         found = os.stat(path)
@@ -102,7 +99,7 @@ class ServiceLock:
             self._clock.pause(_ASKER_SECONDS)
 
     def same_file(self) -> bool:
-        """Tell whether the lock's file is still the one that is held; whoever locks another has a lock as well."""
+        """Return whether the lock's file is still the one that is held; whoever locks another has a lock as well."""
         return self._descriptor is not None and is_open_file(self._descriptor, self._lock)
 
     def release(self) -> None:

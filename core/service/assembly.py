@@ -1,4 +1,4 @@
-"""Puts the service together from what wiring picks: channels, workers, and who wakes whom."""
+"""Put the service together from what wiring picks: channels, workers, and who wakes whom."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The service as a process: started detached or by its systemd unit, ended, and asked how it is.
+"""The service as a process: start it detached or by its systemd unit, end it, and ask how it is.
 
-What else would end the agents: where the tmux server lives among systemd's units, and whether a logout ends it.
-
-`findings` judges texts alone; `host_findings` reads them. Only where systemd runs: elsewhere nobody ends a cgroup.
+`findings` says what else would end the agents: where the tmux server lives among systemd's units, and whether a logout
+ends it. It judges texts alone; `host_findings` reads them, only where systemd runs, because elsewhere nobody ends a
+cgroup.
 """
 
 import math
@@ -406,7 +406,7 @@ def end_service(system: System) -> str:
 
 
 def _unit_serves(system: System) -> bool:
-    """Tell whether an installed user unit is the service of this configuration: it reads the default one only."""
+    """Return whether an installed user unit is the service of this configuration: it reads the default one only."""
     if not is_default(system.settings.source, system.settings.state_root, system.environ):
         return False
     return _systemctl("cat", UNIT, quiet=True) is not None

@@ -1,9 +1,7 @@
-"""What is over for longer than limits.retainTextDays goes: rows and files that nothing needs any more.
+"""Two threads of the service: remove what is older than limits.retainTextDays, and finish verbs that were cut short.
 
-At the service's start and every hour after; in small batches, so that nobody waits for the database. The event log,
-which holds no text unless it is told to, has its own rotation, and ticks go with their loops' runs.
-
-The service's finisher thread: what verbs that were cut short have begun comes to its end without being asked for.
+Rows and files are removed at the start and every hour after, in small batches, so nobody waits for the database. The
+event log holds no text unless it is told to, and has its own rotation. Ticks are removed with their loops' runs.
 """
 
 import logging
@@ -212,7 +210,7 @@ class Finisher:
         self._system.poke()
 
     def _is_left(self, record: SessionRecord) -> bool:
-        """Tell whether nobody is at work on what the record's phase says, or its lock will tell."""
+        """Return whether nobody is at work on what the record's phase says, or its lock will tell."""
         if record.phase in _UNDER_LOCK:
             return True
         tmux = self._system.settings.routing.tmux

@@ -1,9 +1,7 @@
-"""The long-running process: starts the workers, watches them, stops them in order. Panes stay.
+"""The long-running process: start the workers, watch them, stop them in order. Panes stay.
 
-What the service imports at its start although nothing uses it yet: what commands import at its first use.
-
-A service lives for long. Later there may be no descriptor left to read a file with, or another version in its place, or
-no folder any more.
+The service imports at its start what commands import at its first use. It lives for long: later no descriptor may be
+left to read a file with, or another version may stand in its place, or no folder at all.
 """
 
 import logging

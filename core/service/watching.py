@@ -1,4 +1,4 @@
-"""The service's observer thread: takes in reports when poked, sees panes end, asks again when a turn is silent."""
+"""The service's observer thread: take in reports when woken, notice panes that end, ask again when a turn is silent."""
 
 import logging
 import os
@@ -86,7 +86,7 @@ class ObserverWorker:
             poke.close()
 
     def watches(self, instance: str) -> bool:
-        """Tell whether the instance's process is watched."""
+        """Return whether the instance's process is watched."""
         return instance in self._watched
 
     def watching(self) -> int:
@@ -144,7 +144,7 @@ class ObserverWorker:
         each_apart(self._system.events, settled, lambda record: self._give_back(record, survey))
 
     def _start_failed(self, records: Sequence[SessionRecord], survey: Survey) -> bool:
-        """Tell whether a program has ended that was being started: its start is over in a moment, and then its end is
+        """Return whether a program has ended that was being started: its start is over in a moment, and then its end is
         told. One whose start does not settle, since it was killed, is the finisher's after a while.
         """
         ended = {
@@ -159,7 +159,7 @@ class ObserverWorker:
         return any(not deadline.passed() for deadline in self._failing.values())
 
     def _has_ended(self, instance: str, survey: Survey) -> bool:
-        """Tell whether the instance's program has ended; a pane that was never seen may be about to be made."""
+        """Return whether the instance's program has ended; a pane that was never seen may be about to be made."""
         pane = survey.of_instance(instance)
         return pane.dead if pane is not None else self._ends.was_seen(instance)
 

@@ -1,4 +1,4 @@
-"""The only place that picks adapters, loads channels and puts the service together."""
+"""Pick adapters, load channels and build what the verbs work with. No other module chooses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Commands as they can be typed: what is printed as a remedy works here, with the configuration that is in use.
+"""Commands as a person can type them here: with this installation's program and the configuration in use.
 
-Texts name a command as `the-loop …`, in backticks. Where one leaves the product for a person (a row, an error, a note)
-`exact` puts this installation's program and its configuration in the place of the bare name.
+Texts name a command as `the-loop …`, in backticks. Where one leaves the product for a person (a row, an error, a note),
+`exact` replaces the bare name.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""What a start of a session would run into: a dialog that a person has to answer, settings that make it mute.
+"""What a start of a session would meet: a dialog that a person must answer, or settings that keep hooks from reporting.
 
-The marker of an open dialog, which the hook reporter keeps, and when it stands there for nothing.
-
-No hook tells of an Enter or an Escape in a dialog (Claude Code 2.1.197): the former is known once the tool is over, the
-latter never. The harness's second source tells of both; measured, it says `waiting` within 0.15 s of the marker, and
-what follows within 0.4 s of the key.
+It also decides when the marker of an open dialog, which the hook reporter keeps, is out of date. No hook tells of an
+Enter or an Escape in a dialog (Claude Code 2.1.197): Enter is known once the tool is over, Escape never. The harness's
+second source shows both. Measured: it says `waiting` within 0.15 s of the marker, and what follows within 0.4 s of the
+key.
 """
 
 import os
@@ -70,12 +69,12 @@ def _at_once(path: str, flags: int) -> int:
 
 
 def says_none_is_open(opinion: Opinion | None) -> bool:
-    """Tell whether the second source says that no dialog is shown. Silence says nothing."""
+    """Return whether the second source says that no dialog is shown. Silence says nothing."""
     return opinion is not None and opinion.state not in ASKING_STATES
 
 
 def is_over(opinion: Opinion | None, marked_at: datetime, waiting: frozenset[str], now: datetime) -> bool:
-    """Tell by the second source, and else by the marker's age, whether its dialog is open no more.
+    """Return whether the marker's dialog is over, by the second source or else by the marker's age.
 
     `marked_at`: when the marker was written last. Of the main agent's dialog the source tells at once; that of a
     background agent is not shown, nor told of, before its hook has given up.

@@ -1,25 +1,15 @@
-"""What a start writes for the pane: folders, brief, launcher, tools.
+"""What a start writes for the pane: folders, brief, launcher, tools, token, and the files that hold a session.
 
-Which variables a session's program was given, and which of them a start by this process would give it otherwise.
-
-Asked by every command that lists sessions, so nothing heavy is imported here.
-
-A session's folder as its harness's adapter sees it, and the small files in it by which the session is held.
-
-They concern a program that lives: after a crash of the machine none does, so that they are not synced to the disk.
-Every command that speaks to a session looks here, so nothing heavy is imported.
-
-The token by which the agent of a session is known to its tools.
-
-It is made anew before each pane, lies in a private file of the session's folder, and is good for that one instance
-of that one generation: a restart, a stop and a delete make it void, whatever of it is left anywhere.
-
-Files that came with messages: kept in the session's folder, then named in the message's text.
-
-The message is committed before any file is fetched, and waits; a process that dies in between leaves it waiting, and
-the next one fetches again.
-
-Which conversation a session's next start takes up, by the word of the harness to which it belongs.
+- Which variables a session's program was given, and which of them a start by this process would change. Every command
+  that lists sessions asks this, so nothing heavy is imported here.
+- The files that hold a session concern a live program. After a crash of the machine there is none, so they are not
+  synced to the disk.
+- The token by which a session's agent is known to its tools is made anew before each pane, and is in a private file of
+  the session's folder. It is valid for that instance of that generation: a restart, a stop or a delete ends it,
+  wherever a copy is.
+- A message with files is committed before any file is fetched, and waits. If a process dies meanwhile, the next one
+  fetches again. Files are kept in the session's folder and named in the message's text.
+- Which conversation the next start takes up, according to the harness that it belongs to.
 """
 
 from __future__ import annotations
@@ -350,7 +340,7 @@ def set_hold_file(paths: StatePaths, uid: str) -> None:
 
 
 def has_hold_file(paths: StatePaths, uid: str) -> bool:
-    """Tell whether that file is there. Raises StoreBroken."""
+    """Return whether that file is there. Raises StoreBroken."""
     return is_file(paths.session(uid) / HOLD)
 
 

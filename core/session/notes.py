@@ -1,15 +1,12 @@
-"""What a message's sender is told in the thread that it came from: one note for all that share a reason.
+"""What a message's sender is told in the thread that it came from: one note for all messages that share a reason.
 
-Notes about messages that waited or were in doubt, once these are so no more: edited to what is true, or left out.
+A note about messages that wait or are in doubt is edited once that is no longer true, or left out if it was not posted
+yet. This uses only what is stored, so nothing is missed or doubled, whenever a process was killed. Only the thread that
+posts may do it: what it leaves out, it has not sent.
 
-By what is stored alone, so that nothing is missed and nothing doubled, whenever a process was killed. For the one
-thread that posts: what it leaves out it has not sent.
-
-What a thread hears of a post that it will never get: that it is missing, why, and where its text stands.
-
-What is said in the place of buttons where no press arrives: the commands that do the same.
-
-How much one agent may write to another: so much an hour, and never on and on without a person.
+Also here: what a thread is told of a post that it will never get, what replaces buttons where no press arrives (the
+commands that do the same), and how much one agent may write to another (an hourly limit, and a limit on exchanges
+without a person).
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""The one seam that answers "what is this session": declared in the configuration, else recorded, else unknown.
+"""The one place that answers "what is this session": declared in the configuration, else recorded, else unknown.
 
-Who may steer a session: the channel's allow-list, narrowed by the session's own.
-
-Whether a session has a thread to be spoken in.
-
-Work on many sessions in turn, each apart: what is wrong with one is told, and holds up no other.
-
-Whether a session whose program has ended will be brought back by itself.
+Also who may steer a session (the channel's allow-list, narrowed by the session's own), whether it has a thread, whether
+it will be brought back after an end, and work on many sessions in turn, in which the failure of one is reported and
+does not stop the others.
 """
 
 from __future__ import annotations
@@ -103,13 +99,13 @@ def activity_of(system: System, record: SessionRecord) -> Activity | None:
 
 
 def has_run(system: System) -> bool:
-    """Tell whether any session was ever started: each start makes a database first. Raises StoreBroken."""
+    """Return whether any session was ever started: each start makes a database first. Raises StoreBroken."""
     records = (entry for entry in system.records.all() if isinstance(entry, SessionRecord))
     return any(record.instance_id is not None for record in records)
 
 
 def tell_database_begun(system: System) -> None:
-    """Tell that a database was begun anew, where that means that an earlier one was lost."""
+    """Report that a new database was created, where that means that an earlier one was lost."""
     if has_run(system):
         system.events.emit(
             "service.database_begun",
@@ -194,7 +190,7 @@ def traits_of(system: System, record: SessionRecord) -> Traits:
 
 
 def has_tools(system: System, record: SessionRecord) -> bool:
-    """Tell whether the record's agent was given our tools. Raises StoreBroken."""
+    """Return whether the record's agent was given our tools. Raises StoreBroken."""
     try:
         given = traits_of(system, record).tools
     except UnsupportedHarness:
@@ -206,7 +202,7 @@ Authorized = Callable[[str], bool]
 
 
 def may_steer(system: System, authorized: Authorized, name: str, author: str) -> bool:
-    """Tell whether the author may speak to the session now: on the channel's list, and on the session's if it has one.
+    """Return whether the author may speak to the session now: on the channel's list, and the session's if it has one.
 
     `author` is as the channel names people: a member id, or `team:member` for a guest or an outsider who is listed so.
     A session that nobody can read is steered by nobody.
@@ -243,7 +239,7 @@ def authorized_rows(system: System, authorized: Authorized) -> Callable[[InboxRo
 
 
 def has_thread(system: System, record: SessionRecord) -> bool:
-    """Tell whether the session has a thread, or is about to: its root may still be on its way. Raises StoreBroken."""
+    """Return whether the session has a thread, or is about to: its root may still be on its way. Raises StoreBroken."""
     if not system.settings.channel(CHANNEL).enabled:
         return False
     return record.definition.slack.enabled or system.bindings.of_session(record.uid, CHANNEL) is not None
@@ -303,7 +299,7 @@ def apart(events: EventLog, session: str) -> Iterator[None]:
 
 
 def pass_over(events: EventLog, session: str, error: CoreError) -> None:
-    """Tell once, as `standing.passed_over`, that what is wrong with a session keeps its messages from being moved.
+    """Report once, as `standing.passed_over`, that a fault of a session keeps its messages from being moved.
 
     A defect is told by `apart`; a lock that is held, or a tmux that does not answer, is nobody's own trouble.
     """
@@ -339,7 +335,7 @@ def each_apart(events: EventLog, records: Iterable[SessionRecord], act: Callable
 
 
 def comes_back(system: System, record: SessionRecord) -> bool:
-    """Tell whether a crash of the session brings it back: by its policy, or by a loop that keeps its future open.
+    """Return whether a crash of the session brings it back: by its policy, or by a loop that keeps its future open.
 
     Raises StoreBroken.
     """
@@ -347,7 +343,7 @@ def comes_back(system: System, record: SessionRecord) -> bool:
 
 
 def restart_due(system: System, record: SessionRecord) -> bool:
-    """Tell whether the session, which does not live, is about to be resumed unasked. Raises StoreBroken.
+    """Return whether the session, which does not live, is about to be resumed unasked. Raises StoreBroken.
 
     Until its end was looked into, one that restarts after crashes counts as due: what it was is not known yet.
     """

@@ -1,4 +1,4 @@
-"""The ports and settings that the verbs work with, in one value. `wiring` builds it; nobody else does."""
+"""The ports and settings that the verbs work with, in one value. Only `wiring` builds it."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""Values as columns.
+"""Convert values to columns and back.
 
-Times are ISO 8601 in UTC with microseconds, so that their text sorts as they do. A reason is two columns: its code, ""
-for none, and its arguments as a JSON object.
-
-Rows of the database as values. One that nobody can understand is named, told once, and passed over in lists.
-
-Such rows come from a later version, or from a file that was damaged or edited.
+Times are ISO 8601 in UTC with microseconds, so their text sorts as they do. A reason is two columns: its code ("" for
+none) and its arguments as a JSON object. A row that cannot be read comes from a later version, or from a damaged or
+edited file. It is named, reported once, and left out of lists.
 """
 
 from __future__ import annotations

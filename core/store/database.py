@@ -1,20 +1,16 @@
 """The SQLite database: connections, transactions, and which spool reports were taken in.
 
-A file that is removed or replaced while it is open goes on taking what is written, and nobody ever sees it again. So
-each transaction asks, before it begins and once it is committed, whether the file, the log beside it and the log's
-index are still those under their names; and the first connection asks whether other processes work with the same ones.
+A file that is removed or replaced while it is open still takes writes, and nobody sees them again. So each transaction
+checks, before it begins and after its commit, that the file, its log and the log's index are still those under their
+names. The first connection checks that other processes work with the same ones. SQLite shows processes to one another
+by POSIX locks: whoever has a database in WAL mode open holds a shared lock on a range of its file and on a byte of its
+-shm (https://www.sqlite.org/src/file/src/os_unix.c: SHARED_FIRST, UNIX_SHM_DMS). If the database is open somewhere but
+nobody locks the -shm beside it, that -shm is not the one in use: it was removed. SQLite would create another, and
+neither side would see what the other commits.
 
-Imported by every command, so nothing heavy is imported here: sqlite3 comes with the first connection. Nothing is
-opened before it is used, and reading a database that was never written makes none.
-
-sqlite3's errors as StoreBroken, told apart by SQLite's result code.
-
-Whether other processes have a database open, and whether the files beside it are those that they work with.
-
-SQLite tells processes of one another by POSIX locks: whoever has a database in WAL mode open holds a shared lock on a
-range of its file, and one on a byte of its -shm (https://www.sqlite.org/src/file/src/os_unix.c: SHARED_FIRST,
-UNIX_SHM_DMS). A -shm that nobody holds a lock on, beside a database that somebody has open, is not the one that they
-use: it was removed, and SQLite would begin another, by which neither sees what the other commits.
+sqlite3's errors become StoreBroken, distinguished by SQLite's result code. Every command imports this module, so
+sqlite3 is imported with the first connection. Nothing is opened before it is used, and reading a database that does not
+exist creates none.
 """
 
 from __future__ import annotations
@@ -44,9 +40,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-# weakref itself is imported by nothing that a command needs
-
-
 _LOG = logger(__name__)
 Identity = tuple[int, int]  #: device and inode
 Parameters = Sequence[Any] | Mapping[str, Any]
@@ -72,7 +65,9 @@ class _Session:
 
 
 class Database:
-    """Implements Database. Threads may share it: each gets its own connection.
+    """Transactions over inbox, outbox, bindings, loops and activities.
+
+    Threads may share it: each gets its own connection.
 
     `busy_seconds` bounds the wait for another writer. `begun` is called once a database was made where none was.
     """
@@ -215,11 +210,14 @@ class Database:
         return tuple(self._bad_rows.values())
 
     def open(self) -> None:
-        """See Database."""
+        """Make the database where there is none. Raises StoreBroken."""
         self._session()
 
     def is_there(self) -> bool:
-        """See Database. An empty file without a log beside it holds nothing: it was just made, or was emptied."""
+        """Return whether there is one that holds anything. Raises StoreBroken where that cannot be seen.
+
+        An empty file without a log beside it holds nothing: it was just made, or was emptied.
+        """
         try:
             found = os.lstat(self._path)
         except FileNotFoundError:
@@ -231,7 +229,10 @@ class Database:
         return found.st_size > 0 or not stat.S_ISREG(found.st_mode) or os.path.lexists(self._log)
 
     def same_file(self) -> None:
-        """See Database. Once it was not, it never is again: others may have begun another one meanwhile."""
+        """Raise StoreGone where the file was removed, replaced or emptied since this process has opened it.
+
+        Once it was not, it never is again: others may have begun another one meanwhile.
+        """
         for path, known in self._files.items():
             self._gone = self._gone or self._missed(path, known)
         if self._gone:
@@ -254,7 +255,7 @@ class Database:
         return path, f"{what} while it was in use"
 
     def _holds_log(self) -> bool:
-        """Tell whether the log's index knows of something in the log, which is empty: a checkpoint empties both.
+        """Return whether the log's index knows of something in the log, which is empty: a checkpoint empties both.
 
         Asked of this thread's connection, outside of transactions; without one nobody knows.
         """
@@ -265,7 +266,7 @@ class Database:
             return bool(session.connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1] > 0)
 
     def check(self) -> None:
-        """See Database."""
+        """Raise StoreBroken where what is in it is damaged, as far as a second of looking shows."""
         if not self._exists():
             return
         connection = self._session().connection
@@ -284,7 +285,10 @@ class Database:
             raise damaged(self._path, found)
 
     def leave(self) -> None:
-        """See Database. The last connection stays: SQLite removes the log with it."""
+        """Let go of what this thread holds to use it, outside of a transaction; its next use begins anew.
+
+        The last connection stays: SQLite removes the log with it.
+        """
         with self._opening, self._translated:
             if len(self._sessions) > 1 and (session := self._sessions.pop(threading.current_thread(), None)):
                 self._local.session = None
@@ -361,7 +365,7 @@ class Database:
     # ------------------------------------------------------------ connections
 
     def _exists(self) -> bool:
-        """Tell whether there is one to read. Raises StoreBroken where that cannot be seen."""
+        """Return whether there is one to read. Raises StoreBroken where that cannot be seen."""
         return getattr(self._local, "session", None) is not None or self.is_there()
 
     def _session(self) -> _Session:
@@ -609,7 +613,7 @@ def _is_wal(path: Path) -> bool:
 
 
 def _is_locked(path: Path, start: int, length: int) -> bool:
-    """Tell whether another process holds a lock on these bytes."""
+    """Return whether another process holds a lock on these bytes."""
     import fcntl
     import struct
 

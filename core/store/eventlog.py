@@ -1,9 +1,4 @@
-"""The event log: one JSON object a line, appended by any number of processes, rotated by size.
-
-Reading the event log, across rotations and, if asked, on and on.
-
-The files of the event log: appending whole lines, and rotation that several processes may do at once.
-"""
+"""The event log: one JSON object a line, appended by any number of processes, rotated by size."""
 
 from __future__ import annotations
 
@@ -88,7 +83,7 @@ class LogFiles:
             return [reader for reader in found if reader is not None]
 
     def is_current(self, reader: BufferedReader) -> bool:
-        """Tell whether the open file is still the one that is written to."""
+        """Return whether the open file is still the one that is written to."""
         try:
             now = self.path.stat()
         except FileNotFoundError:
@@ -176,7 +171,7 @@ class _Kept:
         return self._lock
 
     def is_log(self, found: os.stat_result | None) -> bool:
-        """Tell whether that file is the log that is open."""
+        """Return whether that file is the log that is open."""
         return found is not None and self._is == (found.st_dev, found.st_ino)
 
     def open_log(self, path: Path) -> int:

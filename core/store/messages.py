@@ -1,11 +1,4 @@
-"""Messages on their way in, as rows of the database.
-
-Posts on their way out, as rows of the database.
-
-Which reaction stands at which message, as rows of the database.
-
-What the sessions' running turns have done, as rows of the database.
-"""
+"""Rows of the database: the inbox, the outbox, reactions at messages, and the progress of running turns."""
 
 from __future__ import annotations
 
@@ -65,7 +58,7 @@ _CHANGEABLE = frozenset(InboxRow.__match_args__) - _FIXED
 
 
 class Inbox:
-    """Implements Inbox. A call inside an open transaction of this thread is part of it."""
+    """Messages on their way in. A call inside an open transaction of this thread is part of it."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -131,7 +124,7 @@ class Inbox:
         return int(found[0]["waiting"]) if found else 0
 
     def is_closed(self, uid: str, address: ReplyAddress) -> bool:
-        """Tell whether a message of that thread was refused for want of room, and older ones wait still.
+        """Return whether a message of that thread was refused for want of room, and older ones wait still.
 
         Those that wait for a person's word hold up nobody. Raises StoreBroken.
         """
@@ -358,7 +351,10 @@ _OURS = frozenset(  #: what we say ourselves; the rest are an agent's words, in 
 
 
 class Outbox:
-    """Implements Outbox. A call inside an open transaction of this thread is part of it."""
+    """Posts on their way out, in order within a thread.
+
+    A call inside an open transaction of this thread is part of it.
+    """
 
     def __init__(self, database: Database, clock: Clock, exact: Callable[[str], str] = str) -> None:
         """`exact` makes the commands that a text of ours names such that they can be typed."""
@@ -404,13 +400,13 @@ class Outbox:
         return found[0].post if found else None
 
     def is_overtaken(self, row: OutboxRow) -> bool:
-        """Tell whether a later edit of the same message waits behind this one. Raises StoreBroken."""
+        """Return whether a later edit of the same message waits behind this one. Raises StoreBroken."""
         post = row.post
         values = (post.channel_kind, post.uid, row.seq, post.edits)
         return bool(post.edits) and bool(self._database.read(queries.OVERTAKEN, values))
 
     def is_said_again(self, row: OutboxRow) -> bool:
-        """Tell whether a later post of its kind and session waits that says the very same. Raises StoreBroken."""
+        """Return whether a later post of its kind and session waits that says the very same. Raises StoreBroken."""
         post = row.post
         values = (post.channel_kind, post.uid, row.seq, post.kind.value, post.text)
         return bool(self._database.read(queries.SAID_AGAIN, values))
@@ -606,7 +602,10 @@ def _outbox_row(found: sqlite3.Row) -> OutboxRow:
 
 
 class Marks:
-    """Implements Marks. What a row should show follows from the inbox, so that no change of it can be missed."""
+    """What a person is shown of each message by a reaction to it, and what follows from the message's row.
+
+    What a row should show follows from the inbox, so that no change of it can be missed.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -620,7 +619,11 @@ class Marks:
     def over(
         self, uid: str, instance: str, since: datetime, until: datetime | None = None, *, failed: bool
     ) -> tuple[str, ...]:
-        """See Marks."""
+        """Note that the instance's turn is over which took the session's messages since then, and return their ids.
+
+        `until`: what left the harness's own queue later than that began another turn. None: now. Part of the open
+        transaction.
+        """
         end = iso(until or self._clock.now())
         values = {"uid": uid, "instance": instance, "since": iso(since), "until": end}
         with self._database.transaction(durable=False):
@@ -629,14 +632,23 @@ class Marks:
         return taken
 
     def left(self, since: datetime) -> Mapping[str, bool]:
-        """See Marks. Raises StoreBroken."""
+        """Return the messages that look as if a turn were at them and none is, of whose end nobody told.
+
+        With each whether its turn was cut off: its instance has ended, or the turn did without its harness's word.
+        `since`: those confirmed at or after that time may not have been shown as taken.
+
+        Raises StoreBroken.
+        """
         from core.model.reasons import Reason
 
         found = self._database.read(queries.MARKS_LEFT, {"since": iso(since), "cut_off": Reason.CUT_OFF.value})
         return {row["id"]: bool(row["failed"]) for row in found}
 
     def end(self, left: Mapping[str, bool]) -> None:
-        """See Marks. Raises StoreBroken."""
+        """Note that the turns which took these messages are over, and whether they were cut off.
+
+        Raises StoreBroken.
+        """
         now = iso(self._clock.now())
         with self._database.transaction(durable=False):
             for message_id, failed in left.items():
@@ -648,7 +660,7 @@ class Marks:
             self._database.write(queries.MARK_ASKED, {"message": row.message, "asked": mark.value, "at": iso(row.at)})
 
     def failed(self, message_id: str) -> bool:
-        """See Marks. Raises StoreBroken."""
+        """Return whether the turn that took the message failed, or was cut off. Raises StoreBroken."""
         return bool(self._database.read(queries.MARK_FAILED, (message_id, FAILED)))
 
     def shown(self, message_id: str, mark: Mark) -> None:
@@ -681,7 +693,10 @@ def _mark_row(found: sqlite3.Row) -> MarkRow:
 
 
 class Progress:
-    """Implements Progress: one row a session, whose latest turn it is."""
+    """What the running turn of each session has done so far, and how much of it its thread was told.
+
+    One row a session, for its latest turn.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,7 +1,7 @@
 """The database's layout as numbered steps. A released step is never edited: a change is a new step at the end.
 
-A step is a row of statements, and of functions where SQL cannot say it: each is given the connection, in the one
-transaction of all steps that are missing.
+A step is a row of statements, and of functions where SQL is not enough. All missing steps run in one transaction, and
+each function gets its connection.
 """
 
 import sqlite3

@@ -1,6 +1,6 @@
-"""The sentences that stood in databases before there were codes, and the codes that they became. Never edited.
+"""The sentences that older databases hold in place of codes, and the codes that they became. Never edited.
 
-Read once, by the step of the layout that turns the one into the other. Texts of today are in `core.model.texts`.
+Read once, by the migration that replaces them. Texts of today are in `core.model.texts`.
 """
 
 import hashlib

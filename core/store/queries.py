@@ -1,11 +1,7 @@
-"""Every statement that the stores send, by name.
+"""Every statement that the stores send, by name, with those that remove what is old.
 
 The conditions repeat those of the partial indexes letter by letter: SQLite uses such an index only then. INDEXED BY
-stands where it would rather take another one, which also leads through every settled row.
-
-The statements that remove what is over for long, by name.
-
-As in `queries` the conditions repeat those of the partial indexes letter by letter.
+stands where it would otherwise choose another index, which also goes through every settled row.
 """
 
 from core.model.posts import RANKS

@@ -1,8 +1,6 @@
-"""The sessions' records: one JSON file each. Read by every command, so nothing heavy is imported here.
+"""The sessions' records: one JSON file each. Every command reads them, so nothing heavy is imported here.
 
-Session records as JSON text, both ways. Pure.
-
-The definition's fields lie flat beside the others. A field that is missing decodes to its default; one that this
+The definition's fields are on the same level as the others. A missing field decodes to its default. A field that this
 release does not know is kept in `extra` and written back, also inside `slack`, `idle`, `hold`, `lastExit`, `fresh` and
 `history`.
 """
@@ -370,7 +368,10 @@ _State = tuple[int, int, int, int, int]  #: device, inode, size, times of the co
 
 
 class Records:
-    """Implements Records in `local/standing`. A file that cannot be understood is neither replaced nor removed."""
+    """One file a session. Writes need the session's lock; reads need none.
+
+    A file that cannot be understood is neither replaced nor removed.
+    """
 
     def __init__(self, paths: StatePaths) -> None:
         self._folder = paths.records
@@ -440,7 +441,7 @@ def _state(found: os.stat_result) -> _State:
 
 
 def _rests(state: _State) -> bool:
-    """Tell whether a file of that state would show by its times that it was changed since: they go by ticks."""
+    """Return whether a file of that state would show by its times that it was changed since: they go by ticks."""
     return SystemClock().now().timestamp() - max(state[3], state[4]) / 1e9 > _TICK_SECONDS
 
 

@@ -1,13 +1,4 @@
-"""Which thread belongs to which session, as rows of the database.
-
-What each session does and when it last got a message, as rows of the database.
-
-What the supervisor remembers, as rows of the database: ends of instances, restarts, announced idleness.
-
-Permissions and questions that wait for a person, as rows of the database; and how often agents posted.
-
-Loops and their runs, as rows of the database.
-"""
+"""Rows of the database about sessions: threads, activity, ends and restarts, requests, loops and their runs."""
 
 from __future__ import annotations
 
@@ -36,7 +27,10 @@ if TYPE_CHECKING:
 
 
 class Bindings:
-    """Implements Bindings. Writes are durable; inside an open transaction of this thread they are part of it."""
+    """Which thread belongs to which session; one thread a session and channel kind.
+
+    Writes are durable; inside an open transaction of this thread they are part of it.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -84,7 +78,7 @@ class Bindings:
         self._database.write(queries.REFUSE_REPLY, (key, channel, thread, ts))
 
     def was_refused(self, key: str) -> bool:
-        """Tell whether the reply was refused before. Raises StoreBroken."""
+        """Return whether the reply was refused before. Raises StoreBroken."""
         return bool(self._database.read(queries.REFUSED_REPLY, (key,)))
 
     def forget_refused(self, binding: Binding, before: str) -> None:
@@ -107,7 +101,7 @@ class Bindings:
         self._database.write(queries.LEAVE_THREAD, (channel_kind, uid, channel, thread))
 
     def is_left(self, uid: str, channel_kind: str, channel: str, thread: str) -> bool:
-        """Tell whether the session has left the thread. Raises StoreBroken."""
+        """Return whether the session has left the thread. Raises StoreBroken."""
         return bool(self._database.read(queries.LEFT_THREAD, (channel_kind, uid, channel, thread)))
 
     def left(self, channel_kind: str) -> frozenset[str]:
@@ -148,7 +142,10 @@ def _binding(found: sqlite3.Row) -> Binding:
 
 
 class Activities:
-    """Implements Activities. These are progress: the last writes before a power cut may be lost, and are told anew."""
+    """What each session does, as last told.
+
+    These are progress: the last writes before a power cut may be lost, and are told anew.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -279,7 +276,7 @@ _KEPT = timedelta(days=1)  #: longer than any window in which restarts are count
 
 
 class Watchbook:
-    """Implements Watchbook."""
+    """What the supervisor must still know after it was killed. Every call may raise StoreBroken."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -288,22 +285,22 @@ class Watchbook:
         self._announced = Rows(database, "announced", "uid", _announced)
 
     def end(self, instance: str) -> End | None:
-        """See Watchbook."""
+        """Return what is known of the end of an instance."""
         return self._ends.one(queries.END, (instance,))
 
     def due(self) -> tuple[End, ...]:
-        """See Watchbook."""
+        """Return the ends after which something is to be brought back, the earliest first."""
         return self._ends.all(queries.DUE_ENDS)
 
     def leave(self, instance: str, uid: str) -> None:
-        """See Watchbook."""
+        """Note that a person leaves the instance by its own command."""
         with self._database.transaction(durable=False):
             self._database.write(queries.LEAVE, (instance, uid))
 
     def tell(
         self, instance: str, uid: str, at: datetime, due_at: datetime | None = None, *, counted: bool = False
     ) -> bool:
-        """See Watchbook."""
+        """Note that the end was told, and when the session is brought back; False, and no change, if it was before."""
         values = {"instance": instance, "uid": uid, "at": iso(at), "due_at": to_column(due_at), "counted": counted}
         with self._database.transaction(durable=True):
             first = self._database.write(queries.TELL_END, values) == 1
@@ -312,37 +309,37 @@ class Watchbook:
             return first
 
     def put_off(self, instance: str, due_at: datetime | None) -> None:
-        """See Watchbook."""
+        """Bring the session back at another time, or not at all."""
         with self._database.transaction(durable=True):
             self._database.write(queries.PUT_OFF_END, (to_column(due_at), instance))
 
     def plan(self, instance: str, due_at: datetime) -> None:
-        """See Watchbook."""
+        """Bring a session back whose end was told before that was asked for; it counts as after any crash."""
         with self._database.transaction(durable=True):
             self._database.write(queries.PLAN_END, (to_column(due_at), instance))
 
     def count_restart(self, uid: str, at: datetime) -> None:
-        """See Watchbook."""
+        """Note a restart after a crash, before it is tried."""
         with self._database.transaction(durable=True):
             self._database.write(queries.DROP_EARLIER_RESTARTS, (uid, iso(at - _KEPT)))
             self._database.write(queries.COUNT_RESTART, (uid, iso(at)))
 
     def restarts(self, uid: str, since: datetime) -> tuple[datetime, ...]:
-        """See Watchbook."""
+        """Return when the session was restarted after crashes since then."""
         return self._restarts.all(queries.RESTARTS, (uid, iso(since)))
 
     def announced(self, uid: str) -> Announced | None:
-        """See Watchbook."""
+        """Return the idleness that was announced last."""
         return self._announced.one(queries.ANNOUNCED, (uid,))
 
     def announce(self, announced: Announced) -> None:
-        """See Watchbook."""
+        """Note that an idleness is announced."""
         told = (announced.uid, announced.instance, iso(announced.idle_since), iso(announced.at))
         with self._database.transaction(durable=True):
             self._database.write(queries.ANNOUNCE, (*told, announced.stage.value))
 
     def forget(self, uid: str) -> None:
-        """See Watchbook."""
+        """Remove what is known of a session."""
         with self._database.transaction(durable=False):
             for statement in queries.FORGET_WATCHED:
                 self._database.write(statement, (uid,))
@@ -374,14 +371,17 @@ def _announced(row: sqlite3.Row) -> Announced:
 
 
 class RequestBook:
-    """Implements RequestBook. A call inside an open transaction of this thread is part of it."""
+    """Permissions and questions that wait for a person. Every call may raise StoreBroken.
+
+    A call inside an open transaction of this thread is part of it.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._rows = Rows(database, "requests", "id", _request)
 
     def add(self, request: Request) -> bool:
-        """See RequestBook."""
+        """Store an open request durably; False, and no change, if its instance asked under that key before."""
         values = {
             "id": request.id,
             "key": request.key,
@@ -398,23 +398,23 @@ class RequestBook:
             return self._database.write(queries.ADD_REQUEST, values) == 1
 
     def get(self, request_id: str) -> Request | None:
-        """See RequestBook."""
+        """Return the request of that id."""
         return self._rows.one(queries.REQUEST, (request_id,))
 
     def of_key(self, instance: str, key: str) -> Request | None:
-        """See RequestBook."""
+        """Return what the instance asked under that key."""
         return self._rows.one(queries.REQUEST_OF_KEY, (instance, key))
 
     def open(self, uid: str | None = None) -> tuple[Request, ...]:
-        """See RequestBook."""
+        """Return the open requests, of one session or of all, oldest first."""
         return self._rows.all(queries.OPEN_REQUESTS, {"uid": uid})
 
     def untold(self) -> tuple[Request, ...]:
-        """See RequestBook."""
+        """Return the answered requests whose answer was not handed over."""
         return self._rows.all(queries.UNTOLD_REQUESTS)
 
     def move(self, request: Request, **changes: Any) -> Request | None:
-        """See RequestBook."""
+        """Change fields of the request durably and return it; None if it is no longer as `request` shows it."""
         after = _changed(request, changes)
         values = {
             "id": request.id,
@@ -433,7 +433,10 @@ class RequestBook:
             return after if self._database.write(queries.MOVE_REQUEST, values) == 1 else None
 
     def spoke(self, uid: str, at: datetime, since: datetime, most: int, kind: str = "post") -> bool:
-        """See RequestBook."""
+        """Note that the session's agent speaks; False, and no change, if it did so `most` times since then.
+
+        `kind`: what is counted by itself: "post" into its thread, "say" to another session.
+        """
         with self._database.transaction(durable=True):
             self._database.write(queries.DROP_SPOKEN, (uid, iso(since), kind))
             if self._database.read(queries.SPOKEN, (uid, kind))[0]["posts"] >= most:
@@ -442,7 +445,7 @@ class RequestBook:
             return True
 
     def forget(self, uid: str) -> None:
-        """See RequestBook."""
+        """Remove what is known of a session."""
         with self._database.transaction(durable=True):
             self._database.write(queries.FORGET_REQUESTS, (uid,))
             self._database.write(queries.FORGET_SPOKEN, (uid,))
@@ -488,7 +491,10 @@ _FAR_AHEAD = timedelta(hours=1)  #: no lease ends so much later than one that is
 
 
 class Loops:
-    """Implements Loops. A call inside an open transaction of this thread is part of it."""
+    """Loops and their runs. Every call may raise StoreBroken.
+
+    A call inside an open transaction of this thread is part of it.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -497,32 +503,38 @@ class Loops:
         self._runs = Rows(database, "loop_runs", "id", _run)
 
     def add(self, loop: Loop, most_open: int) -> bool:
-        """See Loops."""
+        """Store a new loop durably; False, and no change, if its session has `most_open` open ones (0: no limit).
+
+        False also where its declaration has an open loop already.
+        """
         with self._database.transaction(durable=True):
             return self._database.write(queries.ADD_LOOP, {**_loop_columns(loop), "most_open": most_open}) == 1
 
     def get(self, loop_id: str) -> Loop | None:
-        """See Loops."""
+        """Return the loop of that id."""
         return self._loops.one(queries.LOOP, (loop_id,))
 
     def of_session(self, uid: str) -> tuple[Loop, ...]:
-        """See Loops."""
+        """Return the session's loops, open ones first, each group oldest first."""
         return self._loops.all(queries.LOOPS_OF_SESSION, (uid,))
 
     def all_open(self) -> tuple[Loop, ...]:
-        """See Loops."""
+        """Return the open loops of all sessions."""
         return self._loops.all(queries.OPEN_LOOPS)
 
     def counts(self) -> Mapping[str, int]:
-        """See Loops."""
+        """Return by uid how many loops are open, in one query."""
         return {found["uid"]: found["loops"] for found in self._database.read(queries.LOOP_COUNTS)}
 
     def holds_open(self, uid: str) -> bool:
-        """See Loops."""
+        """Return whether the session has an active keep-alive loop."""
         return bool(self._database.read(queries.HOLDS_OPEN, (uid,)))
 
     def change(self, loop: Loop, **changes: Any) -> Loop | None:
-        """See Loops. Raises ValueError for a step that the table of states lacks, or a field that may not change."""
+        """Change fields durably and return the loop as stored; None, and no change, if it has another revision.
+
+        Raises ValueError for a step that the table of states lacks, or a field that may not change.
+        """
         _check(f"loop {loop.id}", changes, _CHANGEABLE)
         status = changes.get("status", loop.status)
         if status is not loop.status and status not in TRANSITIONS[loop.status].values():
@@ -533,12 +545,17 @@ class Loops:
             return self._loops.decoded(self._database.read(queries.LOOP, (loop.id,))[0])
 
     def next_due(self) -> datetime | None:
-        """See Loops."""
+        """Return when the next active, unheld loop without an open run is due, or a claim lapses if that is earlier."""
         found = self._database.read(queries.NEXT_DUE)
         return from_column(found[0]["at"]) if found else None
 
     def claim(self, now: datetime, claimer: str, lease_until: datetime, most: int) -> tuple[tuple[Loop, LoopRun], ...]:
-        """See Loops."""
+        """Claim due runs in one durable transaction, and those of whose claim the lease has lapsed, under their old id.
+
+        A loop is due when it is active, not held, has no open run and its next_run_at has come; its next_run_at stays.
+        Taken in turns over the sessions, each session's loops by how long they have been due. A claim that lapsed and
+        whose loop no longer fires is over, outcome `lapsed`: nothing of it was sent.
+        """
         if not self._anything_due(now, lease_until):
             return ()
         with self._database.transaction(durable=True):
@@ -547,27 +564,32 @@ class Loops:
             return again + self._claim_new(now, claimer, lease_until, most - len(again))
 
     def held(self) -> tuple[Loop, ...]:
-        """See Loops."""
+        """Return the active loops that something keeps from firing."""
         return self._loops.all(queries.HELD_LOOPS)
 
     def run(self, run_id: str) -> LoopRun | None:
-        """See Loops."""
+        """Return the run of that id."""
         return self._runs.one(queries.RUN, (run_id,))
 
     def open_runs(self, uid: str | None = None) -> tuple[LoopRun, ...]:
-        """See Loops."""
+        """Return the runs that are not over, of one session or of all."""
         return self._runs.all(queries.OPEN_RUNS) if uid is None else self._runs.all(queries.OPEN_RUNS_OF, (uid,))
 
     def any_open_run(self) -> bool:
-        """See Loops."""
+        """Return whether any run is not over."""
         return bool(self._database.read(queries.ANY_OPEN_RUN))
 
     def settled_runs(self) -> tuple[LoopRun, ...]:
-        """See Loops."""
+        """Return the runs that are SENT and whose inbox row neither waits nor is in flight any more."""
         return self._runs.all(queries.SETTLED_RUNS)
 
     def move_run(self, run: LoopRun, **changes: Any) -> LoopRun | None:
-        """See Loops. Raises ValueError for a field that may not change."""
+        """Change fields of a run and return it; None if it is no longer in the state and claim that `run` shows.
+
+        Part of the open transaction where there is one, so that a tick's inbox row and its run move together.
+
+        Raises ValueError for a field that may not change.
+        """
         _check(f"run {run.id}", changes, _RUN_CHANGEABLE)
         moved = replace(run, **changes)
         values = {
@@ -583,17 +605,21 @@ class Loops:
             return self._runs.decoded(self._database.read(queries.RUN, (run.id,))[0])
 
     def forget(self, uid: str) -> None:
-        """See Loops."""
+        """Remove what is known of a session that is gone."""
         with self._database.transaction(durable=True):
             for statement in queries.FORGET_LOOPS:
                 self._database.write(statement, (uid,))
 
     def over_ticks(self, before: datetime) -> tuple[tuple[str, str], ...]:
-        """See Loops."""
+        """Return uid and message id of the ticks that `prune` would remove."""
         return tuple((found["uid"], found["id"]) for found in self._database.read(queries.OVER_TICKS, (iso(before),)))
 
     def prune(self, before: datetime, ended_before: datetime | None = None) -> int:
-        """See Loops."""
+        """Remove runs that were over, and the inbox rows of such, before that time; return how many rows went.
+
+        Loops go that had ended before `ended_before`, or before that time without it. The latest loop of a declaration
+        stays: it tells that its declaration was carried out.
+        """
         with self._database.transaction(durable=False):
             runs = self._database.write(queries.PRUNE_RUNS, (iso(before),))
             ticks = self._database.write(queries.PRUNE_TICKS, (iso(before),))

@@ -1,8 +1,8 @@
-"""Asking tmux over a persistent control client: a tenth of what a process a line costs.
+"""Ask tmux over a persistent control client: a tenth of the cost of one process for each line.
 
-The client is attached to a session of its own, takes no output of panes and has no say in window sizes. tmux answers
-each command of a line in a block of its own, and how many those are depends on what the line does, so replies are
-never counted: a second line prints a token, and everything before the block with the token is the answer.
+The client is attached to a session of its own, takes no output of panes and does not affect window sizes. tmux answers
+each command of a line in a block of its own, and their number depends on what the line does, so replies are not
+counted: a second line prints a token, and everything before the block with the token is the answer.
 """
 
 import fcntl
@@ -193,7 +193,7 @@ class _Client:
         return self._process.pid
 
     def lives(self) -> bool:
-        """Tell whether the client is there, and read what it said meanwhile (notifications, which nobody needs)."""
+        """Return whether the client is there, and read what it said meanwhile (notifications, which nobody needs)."""
         if self._process.poll() is not None:
             return False
         try:

@@ -1,9 +1,9 @@
-"""The command lines that check, in the server and in the turn in which they act, whether they may still act. Pure.
+"""Command lines that check inside the tmux server, in the turn in which they act, whether they may still act. Pure.
 
-Commands of one line run back to back in one turn of the server, so what the guard saw is what the rest meets. That
-matters: tmux 3.3a exits, with every session, on a paste into a pane whose program has ended. The deadline matters
-because a line that was sent to a stopped server is run when the server goes on. The clock is a format that tmux
-expands at that moment, in whole seconds, so a deadline within a second counts as that second's beginning.
+Commands of one line run back to back in one turn of the server, so what the guard saw is what the rest acts on. That
+matters because tmux 3.3a exits, with every session, on a paste into a pane whose program has ended. A line that was
+sent to a stopped server runs when the server continues, so each has a deadline. The clock is a format that tmux expands
+at that moment, in whole seconds: a deadline within a second counts as the beginning of that second.
 """
 
 import math

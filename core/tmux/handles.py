@@ -1,8 +1,7 @@
-"""Looking at processes: /proc on Linux, psutil elsewhere. Nothing here signals anybody.
+"""Look at processes (/proc on Linux, psutil elsewhere), and signal one without hitting another that got its pid.
 
-Holding on to a process so that a signal never reaches another one that got its pid.
-
-One thread that tells when processes end: by pidfds, or by looking four times a second where there are none.
+`Watcher` is one thread that reports when processes end: by pidfds, or by looking four times a second where there are
+none.
 """
 
 import errno
@@ -307,7 +306,7 @@ class Handle:
         return self._descriptor
 
     def ended(self) -> bool:
-        """Tell whether the process has ended, a zombie included."""
+        """Return whether the process has ended, a zombie included."""
         if self._descriptor is None:
             return not self._is_same()
         poll = select.poll()
@@ -340,7 +339,7 @@ class Handle:
 
 
 def may_signal(pid: int) -> bool:
-    """Tell whether there is such a process and signals of ours reach it; none is sent."""
+    """Return whether there is such a process and signals of ours reach it; none is sent."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, PermissionError):
@@ -473,7 +472,7 @@ class Watcher:
             self._wake = None
 
     def _has_gone(self, watch: _Watch) -> bool:
-        """Tell whether the process is there no more; who cannot ask looks again."""
+        """Return whether the process is there no more; who cannot ask looks again."""
         try:
             return self._table.start_of(watch.pid) != watch.start
         except ProcessesUnknown:

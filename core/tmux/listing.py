@@ -1,4 +1,4 @@
-"""What tmux is asked for all panes and clients, in one line, and how its answer is read. Pure."""
+"""What tmux is asked about all panes and clients, in one line, and how its answer is read. Pure."""
 
 import re
 import signal

@@ -1,4 +1,4 @@
-"""The processes of instances: found by the marker that they carry and by descent, ended softly, then hard."""
+"""The processes of instances: found by their marker and by descent, asked to end first, then killed."""
 
 import os
 import signal
@@ -34,21 +34,24 @@ class Processes:
         self._watcher = Watcher(self._table)
 
     def alive(self, pid: int) -> bool:
-        """See Processes."""
+        """Return whether the process lives (a zombie does not)."""
         return self._table.start_of(pid) is not None
 
     def marked(self, instance: str) -> tuple[int, ...]:
-        """See Processes."""
+        """Return the pids of those that carry the instance's marker, ourselves excepted."""
         spared = ancestors(self._table, os.getpid())
         found = _Marks(self._table, [instance]).find(self._table.all()).get(instance, ())
         return tuple(info.pid for info in found if info.pid not in spared)
 
     def end_trees(self, panes: Mapping[str, int | None], grace: float) -> Mapping[str, EndedTree]:
-        """See Processes.
+        """End the processes of these instances, all together: SIGTERM to each harness, SIGKILL to those that live after
+        `grace` seconds, then a sweep of what carries the markers. Return what each came to.
+
+        `panes`: each instance with its pane's first process, as far as tmux has told.
 
         A harness is every process of its pane's terminal session, not the first alone: wrappers pass no signal on, and
-        some ignore theirs. What it started in sessions of its own is left to it until all have ended, then swept.
-        We ourselves and what we descend from are never touched.
+        some ignore theirs. What it started in sessions of its own is left to it until all have ended, then swept. We
+        ourselves and what we descend from are never touched.
         """
         ending = _Ending(self._table, panes)
         try:
@@ -59,11 +62,14 @@ class Processes:
             ending.close()
 
     def watch(self, pid: int, ended: Callable[[], None]) -> Callable[[], None]:
-        """See Processes. `ended` must not raise."""
+        """Call `ended` once from a watcher thread when the process ends; the answer stops watching.
+
+        `ended` must not raise.
+        """
         return self._watcher.watch(pid, ended)
 
     def watches(self) -> int:
-        """See Processes."""
+        """Return how many watches are held: until they are stopped or their process has ended, each by itself."""
         return self._watcher.held()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Runner: surveys, spawns, writes and ends panes, over whichever transport it is given."""
+"""Survey panes, open them, write into them and end them, over whichever transport is given."""
 
 import itertools
 import os
@@ -59,7 +59,9 @@ class Runner:
         self._numbers = itertools.count()
 
     def survey(self, within: float | None = None) -> Survey:
-        """See Runner."""
+        """Return all panes of the server in one call, `within` so many seconds at most; no server at all is an empty
+        survey.
+        """
         self._words = self._latest = None
         at = self._clock.now()
         listing = self._list(within)
@@ -67,12 +69,17 @@ class Runner:
         return self._latest
 
     def recent(self, seconds: float) -> Survey | None:
-        """See Runner."""
+        """Return the latest survey of this process if it is no older: tmux answered then. What is pasted by it is
+        guarded by it (`Paste.seen`).
+        """
         latest = self._latest
         return latest if latest and timedelta() <= self._clock.now() - latest.at <= timedelta(seconds=seconds) else None
 
     def spawn(self, spawn: Spawn) -> Pane:
-        """See Runner."""
+        """Make a session of one pane, tagged in the same command line, and return the pane.
+
+        Raises SpawnFailed with tmux's words, TmuxSilent if it may or may not have been made.
+        """
         check_version(self._process.version(self._timeout))
         self._write_conf(spawn.target)
         if self._server.remembered() is not None:
@@ -108,10 +115,12 @@ class Runner:
         )
 
     def write(self, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime) -> Written:
-        """See Runner. `data` arrives byte by byte as it is; markers of a bracketed paste are the caller's.
+        """Paste bytes into the pane that carries the tag, guarded in the server, and leave the receipt on the pane.
 
-        Raises TmuxSilent if it is not known what became of it: the receipt tells, once the deadline has passed.
-        Raises ValueError for no data at all, of which tmux makes no buffer.
+        `data` arrives byte by byte as it is; markers of a bracketed paste are the caller's.
+
+        Raises TmuxSilent if it is not known what became of it: the receipt tells, once the deadline has passed. Raises
+        ValueError for no data at all, of which tmux makes no buffer.
         """
         if not data:
             raise ValueError("nothing to write: tmux makes no buffer of no bytes")
@@ -127,7 +136,12 @@ class Runner:
         return self._write(known, instance, data, receipt, token, deadline)
 
     def paste_all(self, pastes: Sequence[Paste]) -> tuple[Written | None, ...]:
-        """See Runner. Raises TmuxSilent where that is not known of any."""
+        """Paste messages into the panes that carry their tags, in one piece, each guarded by itself in the server.
+
+        None where it is not known what became of one: the receipt tells, once its deadline has passed.
+
+        Raises TmuxSilent where that is not known of any.
+        """
         self._delete_left()
         if any(paste.instance not in self._known for paste in pastes):
             self._list()
@@ -136,11 +150,17 @@ class Runner:
         return tuple(outcomes.get(paste.token) if known else Written.ABSENT for paste, known in there)
 
     def typing(self, instance: str) -> tuple[Typing, ...]:
-        """See Runner. Clients of sessions that are grouped with it or show its window count as well."""
+        """Return the writable clients attached to the instance's session.
+
+        Clients of sessions that are grouped with it or show its window count as well.
+        """
         return self._list().typing().get(instance, ())
 
     def end(self, *instances: str) -> frozenset[str]:
-        """See Runner. Where other sessions show a pane too, only the pane is killed."""
+        """Kill the tmux sessions whose panes carry these tags, dead or alive; return the tags that were there.
+
+        Where other sessions show a pane too, only the pane is killed.
+        """
         found: set[str] = set()
         for _ in range(_END_ATTEMPTS):
             listing = self._list()
@@ -169,7 +189,7 @@ class Runner:
             raise silent(f"it came to ending {names} only after the deadline, and ended nothing")
 
     def clear(self, target: str) -> bool:
-        """See Runner."""
+        """Kill the tmux session of that name if no program runs in it, whoever made it; False if one does."""
         for _ in range(_END_ATTEMPTS):
             panes = [pane for pane in self._list().panes if pane.target == target]
             if not panes:
@@ -183,14 +203,20 @@ class Runner:
         raise silent(f"{target} is there after it was cleared {_END_ATTEMPTS} times")
 
     def screen(self, instance: str, lines: int) -> str:
-        """See Runner. At most 2000 lines."""
+        """Return the last lines of the pane's screen and history as text. Raises NotRunning.
+
+        At most 2000 lines.
+        """
         shown = self.screens([instance], lines)
         if instance not in shown:
             raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
         return shown[instance]
 
     def screens(self, instances: Collection[str], lines: int, within: float | None = None) -> Mapping[str, str]:
-        """See Runner. At most 2000 lines of each."""
+        """Return the same of several, by instance; without those that are not there, or not told `within` that time.
+
+        At most 2000 lines of each.
+        """
         lines = max(1, min(lines, _SCREEN_LINES))
         deadline = Deadline(self._clock, self._timeout if within is None else within)
         self._list(deadline.remaining())
@@ -220,7 +246,7 @@ class Runner:
         return shown
 
     def view(self, instance: str) -> View:
-        """See Runner."""
+        """Return what the pane's screen shows now, without history. Raises NotRunning if no pane carries the tag."""
         nonce = os.urandom(8).hex()
         for known in (self._known.get(instance), None):
             known = known or self._find(instance)
@@ -235,7 +261,10 @@ class Runner:
         raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
 
     def redraw(self, instance: str) -> None:
-        """See Runner."""
+        """Let the pane's program draw its screen anew, by a change of its height by a row. No key is written.
+
+        Raises NotRunning if no pane carries the tag.
+        """
         for known in (self._known.get(instance), None):
             known = known or self._find(instance)
             if known is None:
@@ -250,7 +279,12 @@ class Runner:
     def press(
         self, instance: str, key: bytes, token: str, deadline: datetime, *, view: View, rows: Sequence[int]
     ) -> Written:
-        """See Runner. Raises TmuxSilent if it is not known what became of it."""
+        """Write a key if the screen still shows these rows as the view does, and its cursor is where it was there.
+
+        The server checks it in the turn in which it writes.
+
+        Raises TmuxSilent if it is not known what became of it.
+        """
         self._delete_left()
         known = self._known.get(instance) or self._find(instance)
         if known is None:
@@ -258,11 +292,14 @@ class Runner:
         return self._write(known, instance, key, Receipt.PRESSED, token, deadline, (view, rows))
 
     def attach_command(self, target: str, *, write: bool) -> tuple[str, ...]:
-        """See Runner. The target is one word with its flag: a word that begins with `=` means something to zsh."""
+        """Return the command by which a person attaches, read-only unless `write`.
+
+        The target is one word with its flag: a word that begins with `=` means something to zsh.
+        """
         return (*self._manual(), "attach-session", *(() if write else ("-r",)), f"-t={target}:")
 
     def kill_command(self, target: str) -> tuple[str, ...]:
-        """See Runner."""
+        """Return the command by which a person ends that tmux session."""
         return (*self._manual(), "kill-session", f"-t={target}:")
 
     def _manual(self) -> tuple[str, ...]:
@@ -433,7 +470,7 @@ class _Captured:
 
 
 def _nothing(reply: Reply) -> bool:
-    """Tell whether tmux answered that there is nothing: no server, or one without any session."""
+    """Return whether tmux answered that there is nothing: no server, or one without any session."""
     return reply.no_server or "no current target" in reply.err
 
 

@@ -1,17 +1,12 @@
 """The tmux server that the product uses: how it is addressed, configured, started clean, and found again.
 
-How our tmux server comes to life outside of the cgroup of whoever happens to need it first.
+tmux forks its server from its first client, and a process stays in the cgroup in which it was born. A server that a
+service started would end when systemd stops that service, one from a login may end at the logout, and all agents with
+it. So the server's own unit is asked first, then a transient scope. If neither is available the caller starts it, and
+`the-loop status` says where it runs.
 
-tmux forks its server from its first client, and a process stays in the cgroup that it was born in: a server that a
-service started ends when systemd stops that service, one from a login may end at its logout, and all agents with it.
-So the server's own unit is asked first, then a transient scope; where neither can be had the caller starts it plainly,
-and `the-loop status` says where it ended up.
-
-Where the socket of our own tmux server lies: one rule for commands, the service and systemd's units.
-
-tmux itself would put it into /tmp, where whatever sweeps temporary folders may delete it under a server that lives.
-Ours lies in the state folder, which nobody sweeps, which does not depend on a login, and which every process of ours
-knows. `$TMUX_TMPDIR` goes first where it is set: its owner has said where sockets belong.
+tmux would put its socket into /tmp, where a cleaner may delete it while the server lives. Ours is in the state folder:
+nobody cleans that, it does not depend on a login, and all our processes know it. `$TMUX_TMPDIR` wins where it is set.
 """
 
 import os
@@ -93,7 +88,7 @@ class TmuxServer:
 
     @property
     def ours(self) -> bool:
-        """Tell whether nobody else uses this server."""
+        """Return whether nobody else uses this server."""
         return self.socket_name != ""
 
     @property
@@ -233,7 +228,7 @@ def _start_of(pid: int) -> str:
 
 
 def _holds(path: Path, text: str) -> bool:
-    """Tell whether that is a plain file of that text. Raises OSError."""
+    """Return whether that is a plain file of that text. Raises OSError."""
     return path.is_file() and read_plain(path, _LONGEST) == text.encode()
 
 

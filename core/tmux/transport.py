@@ -1,8 +1,7 @@
-"""Asking tmux: what every way of it has in common, and the way of one process a line.
+"""Ask tmux: what both ways have in common, and the way of one process for each line.
 
-How a tmux command line is spelled: as arguments of a process, and as a line that tmux's own parser reads. Pure.
-
-The files by which a control client's lines get their data, since such a client has no other way.
+Also how a command line is written: as arguments of a process, and as a line for tmux's own parser (pure). A control
+client can take data only from files, so those are made here too.
 """
 
 import os
@@ -82,17 +81,17 @@ class Reply:
 
     @property
     def no_server(self) -> bool:
-        """Tell whether tmux said that no server listens on our socket."""
+        """Return whether tmux said that no server listens on our socket."""
         return self.rc != 0 and any(text in self.err for text in _NO_SERVER) and not self.gone
 
     @property
     def gone(self) -> bool:
-        """Tell whether the server went away while it was asked: the line may or may not have been run."""
+        """Return whether the server went away while it was asked: the line may or may not have been run."""
         return any(text in self.err for text in _GONE)
 
     @property
     def denied(self) -> bool:
-        """Tell whether the server belongs to somebody else."""
+        """Return whether the server belongs to somebody else."""
         return _NOT_ALLOWED in self.err
 
 

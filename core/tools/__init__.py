@@ -1,1 +1,1 @@
-"""What agents may call, and the doors to it."""
+"""What agents may call, and how the calls come in."""

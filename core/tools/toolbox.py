@@ -1,10 +1,7 @@
-"""Calls of agents' tools, whichever way they come: rights, arguments, the tool, and an answer without secrets.
+"""Handle calls of agents' tools, whichever way they come: rights, arguments, the tool, and an answer without secrets.
 
-The tools that read sessions and speak: what each call does.
-
-The loop tools of an agent: those of its own session, and to it no others exist.
-
-Calls of tools over the service's socket: `{"op": "tool", "token", "call", "name", "arguments"}` in one line.
+The loop tools act on the loops of the agent's own session, and it sees no others. Over the service's socket a call is
+one line: `{"op": "tool", "token", "call", "name", "arguments"}`.
 """
 
 import re
@@ -59,7 +56,7 @@ class Caller(Protocol):
         ...
 
     def gone(self) -> bool:
-        """Tell whether nobody waits any more."""
+        """Return whether nobody waits any more."""
         ...
 
 
@@ -196,7 +193,7 @@ class _Asker:
         return self._call.reply(refused(unanswered(self._call.record, str(answer["undecided"]))))
 
     def gone(self) -> bool:
-        """Tell whether nobody waits any more."""
+        """Return whether nobody waits any more."""
         return self._call.gone()
 
 

@@ -1,4 +1,4 @@
-"""Runs the agent; `python -I -S <this folder>` finds its own package and nothing else."""
+"""Run the agent; `python -I -S <this folder>` finds its own package and nothing else."""
 
 import os
 import sys

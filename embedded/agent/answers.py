@@ -1,8 +1,7 @@
-"""What the agent answers: a prompt -> steps, and in the end a text. Pure: the session carries the steps out.
+"""What the agent answers: a prompt becomes steps and a final text. Pure: the session carries the steps out.
 
-Background tasks: real processes that outlive the turn, and the notification that each ends in.
-
-Tools of an MCP server: each call starts its program, speaks with it on its standard streams, and ends it.
+Background tasks are real processes that outlive the turn, and each ends in a notification. A call of an MCP tool starts
+its program, speaks with it on its standard streams, and ends it.
 """
 
 import contextlib

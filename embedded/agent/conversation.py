@@ -1,10 +1,8 @@
-"""One conversation as a JSONL file, in the shape of Claude Code's; it is there from the first prompt on.
-
-Runs the hooks that the settings name: the event's JSON on stdin, exit 2 blocks.
-
-The agent's command line.
+"""The agent's command line, its hooks, and one conversation as a JSONL file in Claude Code's format.
 
 `--state DIR (--session-id ID | --resume ID) [--settings F] [--mcp-config F] [--ask "TEXT | A | B"] [-- TEXT]`
+
+A hook gets the event's JSON on stdin, and exit 2 blocks. The conversation's file exists from the first prompt on.
 """
 
 import contextlib

@@ -1,14 +1,6 @@
-"""The agent's session: keys in, turns, hooks, the queue, dialogs, and an orderly end.
+"""The agent's session: keys, the input line, turns, hooks, the queue, dialogs, signals, and an orderly end.
 
-A dialog: Enter picks the first option, a digit picks its own, pasted text is ignored; a hook may be faster.
-
-The line in which a message is written, with the stash behind it. Pure.
-
-Bytes of the terminal -> keys. Pure.
-
-The terminal: raw mode, what is printed, and the composer's row below it.
-
-Signals: which of them end the agent, with which status, and a descriptor that wakes a wait for something else.
+In a dialog, Enter picks the first option, a digit picks its own, and pasted text is ignored; a hook may answer first.
 """
 
 import json
@@ -161,7 +153,7 @@ class Keyboard:
 
 
 def _cut_short(run: bytes) -> bool:
-    """Tell whether the run ends in the middle of a character."""
+    """Return whether the run ends in the middle of a character."""
     try:
         run.decode("utf-8")
     except UnicodeDecodeError as error:

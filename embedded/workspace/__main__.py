@@ -1,4 +1,4 @@
-"""`python -m embedded.workspace`: the workspace as a process of its own, until SIGINT, SIGTERM or its parent's end."""
+"""`python -m embedded.workspace`: the workspace as a process, until SIGINT, SIGTERM or the end of its parent."""
 
 from __future__ import annotations
 

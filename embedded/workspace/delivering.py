@@ -1,7 +1,4 @@
-"""Which app hears of what, and the deliveries that go on until somebody acknowledges them.
-
-Socket Mode: tickets, connections, envelopes out and acknowledgements back.
-"""
+"""Which app hears of which event, Socket Mode connections, and deliveries that go on until they are acknowledged."""
 
 from __future__ import annotations
 

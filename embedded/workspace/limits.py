@@ -1,6 +1,6 @@
 """Slack's limits on what an app sends, as pure checks that raise ApiError.
 
-The numbers are those of Slack's reference pages; where none is published the comment says so.
+The numbers are those of Slack's reference pages. Where none is published, a comment says so.
 """
 
 from __future__ import annotations

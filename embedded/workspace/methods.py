@@ -1,27 +1,4 @@
-"""The Web API's methods, one module per family; `METHODS` is all there are.
-
-apps.connections.open: a ticket for one Socket Mode connection.
-
-assistant.threads.setStatus: what an app is doing, shown below a thread for a while.
-
-auth.test.
-
-What every method gets and needs: its call, its arguments, and the checks they share.
-
-bots.info.
-
-chat.postMessage, update, delete, postEphemeral, getPermalink.
-
-conversations.info, list, join, members, history, replies.
-
-files.info, and the two calls around an upload: getUploadURLExternal, completeUploadExternal.
-
-reactions.add, reactions.remove, reactions.get.
-
-usergroups.list.
-
-users.info.
-"""
+"""The Web API's methods: `METHODS` is all there are, with the call, arguments and checks that they share."""
 
 from __future__ import annotations
 

@@ -1,16 +1,7 @@
-"""The workspace's memory: one SQLite file that holds everything a restart must keep.
+"""The workspace's memory (one SQLite file that holds everything a restart must keep), ids, errors, clock and manifest.
 
-Identifiers and secrets in the forms Slack gives them.
-
-The workspace's own clock: it imports nothing of the product it is the other side of.
-
-Where the workspace listens: known once it does, needed by every part that writes a link.
-
-Tells whoever waits that the workspace has changed.
-
-What the workspace refuses, in the words a client of Slack knows.
-
-Reads an app manifest, in Slack's own form, as far as the workspace acts on it.
+The clock is its own, because the workspace imports nothing of the product. ApiError has the words that a client of
+Slack knows. A manifest is read in Slack's form, as far as the workspace acts on it.
 """
 
 from __future__ import annotations

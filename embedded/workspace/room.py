@@ -1,14 +1,8 @@
-"""One workspace: what is stored and told, and the parts that do it, for its doors: methods, controls, page.
+"""One workspace for all its surfaces (methods, controls, page): what is stored, and what the apps are told.
 
-What happens to messages: posted, edited, deleted, reacted to; stored first, then told to the apps.
-
-What a new workspace holds, and how an app is installed into it.
-
-Files on their way in: an address was given out, the bytes come, and a call shares them.
-
-Slash commands, buttons, and the response URLs that come with them.
-
-Faults to order: what the next calls of a method suffer.
+Messages are stored first, then told to the apps. Also here: what a new workspace holds, how an app is installed, files
+on their way in, slash commands, buttons and response URLs, and faults that a test orders for the next calls of a
+method.
 """
 
 from __future__ import annotations

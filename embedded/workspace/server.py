@@ -1,13 +1,9 @@
 """The workspace as one server on loopback: Web API, Socket Mode, test controls and the page.
 
-The test controls over HTTP: POST /_control/VERB with the control token and a JSON object of arguments.
-
-The Web API over HTTP: reads a call, checks its token and scope, lets a fault befall it, answers.
-
-The page at /: its files, the data it shows, and what a person does on it.
-
-The shell is public; the data and every action need a cookie that only the link with the key gives, so that other
-users of the machine cannot read along or write as somebody. Requests from other sites are refused by Host and Origin.
+- Test controls: POST /_control/VERB with the control token and a JSON object of arguments.
+- The Web API reads a call, checks its token and scope, applies a fault if one is ordered, and answers.
+- The page at /: its shell is public. The data and every action need a cookie that only the link with the key gives, so
+  other users of the machine cannot read or write. Requests from other sites are refused by Host and Origin.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Documents as Slack shows them: messages, users, channels, bots, and the wrapper around an event.
-
-Text on the wire: what Slack makes of what a person types and of what an app sends.
+"""Documents as Slack shows them (messages, users, channels, bots, events), and texts as Slack stores them.
 
 Only `&`, `<` and `>` are ever escaped, as `&amp;`, `&lt;` and `&gt;`; mentions and links are tokens in `<...>`.
 """

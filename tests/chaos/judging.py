@@ -70,7 +70,7 @@ class Verdict:
 
     @property
     def good(self) -> bool:
-        """Tell whether nothing went wrong."""
+        """Return whether nothing went wrong."""
         return not any(self.kinds.values())
 
     def __str__(self) -> str:

@@ -68,7 +68,7 @@ class Demo:
         return urlsplit(str(self.workspace()["url"])).port
 
     def told(self, event: str) -> bool:
-        """Tell whether the event log holds such an event."""
+        """Return whether the event log holds such an event."""
         log = self.folder / "state" / "local" / "events.jsonl"
         return log.exists() and f'"event": "{event}"' in log.read_text()
 

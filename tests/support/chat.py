@@ -60,11 +60,11 @@ class Chat:
         return HOME
 
     def authorized(self, author: str) -> bool:
-        """Tell whether the member is on the list."""
+        """Return whether the member is on the list."""
         return author in self.members
 
     def holds(self, author: str, role: Role) -> bool:
-        """Tell whether somebody has the role: here every member has each but an operator's."""
+        """Return whether somebody has the role: here every member has each but an operator's."""
         return self.authorized(author) and role is not Role.OPERATOR
 
     def redact_with(self, redactor: Redactor) -> None:
@@ -105,7 +105,7 @@ class Chat:
         return ThreadSeen(TEAM, channel, thread, latest, own)
 
     def wants(self, kind: OutboundKind) -> bool:
-        """Tell whether posts of that kind are shown."""
+        """Return whether posts of that kind are shown."""
         return kind not in self.unwanted
 
     def parts(self, post: NewPost) -> tuple[NewPost, ...]:

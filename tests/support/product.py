@@ -245,7 +245,7 @@ class Product:
         return rows()[0]
 
     def answers(self, pid: int) -> bool:
-        """Tell whether the service with that pid answers its socket."""
+        """Return whether the service with that pid answers its socket."""
         try:
             return bool(ask(self.paths.service_socket, "ping", 1.0)["pid"] == pid)
         except NoAnswer:
@@ -358,7 +358,7 @@ class Product:
 
 
 def is_root(message: Json, name: str = NAME) -> bool:
-    """Tell whether the message is the announcement of the session, whose thread is the session's."""
+    """Return whether the message is the announcement of the session, whose thread is the session's."""
     own_thread = message.get("thread_ts") in (None, message["ts"])
     return own_thread and "bot_id" in message and f"`standing:{name}`" in message["text"]
 

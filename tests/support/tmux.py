@@ -63,7 +63,7 @@ def soon(seconds: float = PATIENCE) -> datetime:
 
 
 def alive(pid: int) -> bool:
-    """Tell whether the process runs; a zombie does not."""
+    """Return whether the process runs; a zombie does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

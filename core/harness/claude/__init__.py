@@ -1,1 +1,1 @@
-"""Claude Code. What is said of it here was seen with version 2.1.197."""
+"""The adapter of Claude Code. Statements about it were observed with the versions that they name, else with 2.1.197."""

@@ -1,8 +1,7 @@
-"""The adapter of Claude Code.
+"""The adapter of Claude Code: its traits, its launch, its processes, and which versions were tried.
 
-Which processes run below one: Claude Code may be started by a script.
-
-Which versions of Claude Code were tried, and which one is installed. docs/harness-matrix.md: what each can do.
+Claude Code may be started by a script, so its process is searched below the pane's. docs/harness-matrix.md shows what
+each version can do.
 """
 
 from __future__ import annotations
@@ -227,7 +226,7 @@ class ClaudeHarness:
         return str(uuid.uuid4())
 
     def resumable(self, context: SessionContext) -> bool:
-        """Tell whether the conversation's file holds a turn. Raises TrustFailed where it cannot be read."""
+        """Return whether the conversation's file holds a turn. Raises TrustFailed where it cannot be read."""
         return context.session_id is not None and has_turn(self._conversation(context, context.session_id))
 
     def missing(self, context: SessionContext) -> str:
@@ -235,7 +234,7 @@ class ClaudeHarness:
         return untaken(self._conversation(context, context.session_id)) if context.session_id else "it has no id"
 
     def answered(self, context: SessionContext) -> bool:
-        """Tell whether the conversation's file holds an answer. Raises TrustFailed where it cannot be read."""
+        """Return whether the conversation's file holds an answer. Raises TrustFailed where it cannot be read."""
         return context.session_id is not None and has_answer(self._conversation(context, context.session_id))
 
     def prepare(self, context: SessionContext) -> None:

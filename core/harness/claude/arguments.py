@@ -1,4 +1,4 @@
-"""The operator's arguments for Claude Code: what is refused, and what is taken out to be merged."""
+"""The operator's arguments for Claude Code: which are refused, and which are taken out to be merged with ours."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ def _flags_in(arg: str) -> list[str]:
 
 
 def asks_for_bypass(args: Sequence[str], *settings: Mapping[str, Any]) -> bool:
-    """Tell whether the arguments, or where they name no mode one of the settings, switch permission checks off."""
+    """Return whether the arguments, or where they name no mode one of the settings, switch permission checks off."""
     if not _names_mode(args):
         return any(default_mode(each) == _BYPASS_MODE for each in settings)
     return _BYPASS in args or f"{_MODE}={_BYPASS_MODE}" in args or (_MODE, _BYPASS_MODE) in pairwise(args)

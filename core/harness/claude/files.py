@@ -1,18 +1,12 @@
-"""Where Claude Code keeps what we read: its configuration, a conversation's file, a process's status.
+"""Read what Claude Code writes: configuration, a conversation's JSONL file, a process's status, and its screen.
 
-The conversation's JSONL file as Claude Code writes it (2.1.197 to 2.1.332), read forward.
-
-The bundled agent writes the same.
-
-Where Claude Code's screen shows its input line: between two frames across the screen, the last but what follows it.
-
-As seen of 2.1.197, 2.1.280 and 2.1.332. A dialog stands in the place of the input line, and so do the whole transcript
-(ctrl+o) and, of newer versions, the search in what was typed before (ctrl+r).
-
-What Claude Code shows while it tries a failed request again by itself, for some three minutes.
-
-Seen of 2.1.197 (`✻ API error · Retrying in 4s · attempt 4/10`) and 2.1.332 (`✻ 500 fake error 500 · retrying in 4s ·
-attempt 4/10`, `✻ API error · retrying… · attempt 2/10`). No hook and no line of the conversation's file tells of it.
+- The conversation's file is read forward (2.1.197 to 2.1.332). The bundled agent writes the same format.
+- The input line stands between two lines across the screen, the last ones apart from what follows them (seen of
+  2.1.197, 2.1.280 and 2.1.332). A dialog, the whole transcript (ctrl+o) and, in newer versions, the history search
+  (ctrl+r) stand in its place.
+- While a failed request is retried, for some three minutes, only the screen says so: `✻ API error · Retrying in 4s ·
+  attempt 4/10` (2.1.197), `✻ 500 fake error 500 · retrying in 4s · attempt 4/10`, `✻ API error · retrying… · attempt
+  2/10` (2.1.332). No hook and no line of the conversation's file tells of it.
 """
 
 import json
@@ -279,7 +273,7 @@ def _unreadable(path: Path, error: OSError) -> StoreBroken:
 
 
 def has_turn(path: Path) -> bool:
-    """Tell whether the file holds anything that was said; only then can the conversation be resumed.
+    """Return whether the file holds anything that was said; only then can the conversation be resumed.
 
     Claude Code 2.1.197 writes a file of modes alone when SIGTERM comes within about 0.1 s of the first turn, and then
     answers a resume with `No conversation found`. Raises TrustFailed where the file cannot be read.
@@ -288,7 +282,7 @@ def has_turn(path: Path) -> bool:
 
 
 def has_answer(path: Path) -> bool:
-    """Tell whether the file holds an answer of the model's; an error that stands in its place is none.
+    """Return whether the file holds an answer of the model's; an error that stands in its place is none.
 
     Raises TrustFailed where the file cannot be read.
     """

@@ -1,11 +1,8 @@
-"""Writes the reporter and the settings that name it into a session's folder, paths baked in.
+"""Install the hook reporter into a session's folder, and interpret what it reports.
 
-The settings that make a harness with Claude Code's hooks run the reporter, merged into what the operator gave.
-
-What a hook report means, for every harness that speaks Claude Code's hooks: versions 2.1.197 to 2.1.332 of it, and
-the bundled agent.
-
-Pure, and total: whatever the harness writes, the answer is a tuple, if need be an empty one.
+The settings that run the reporter are merged into the operator's. `interpret` serves every harness with Claude Code's
+hooks: its versions 2.1.197 to 2.1.332 and the bundled agent. It is pure and total: whatever a harness writes, the
+result is a tuple, which may be empty.
 """
 
 import json
@@ -158,7 +155,7 @@ _Payload = Mapping[str, Any]
 
 
 def is_internal(prompt: str) -> bool:
-    """Tell whether nobody typed this prompt: the harness gave it to itself."""
+    """Return whether nobody typed this prompt: the harness gave it to itself."""
     return prompt.lstrip().startswith(NOTIFICATION)
 
 
@@ -174,7 +171,7 @@ def pasted_parts(prompt: str) -> tuple[str, ...]:
 
 
 def _cut_off(prompt: str) -> bool:
-    """Tell whether the prompt says of a background task that it was ended before it had finished."""
+    """Return whether the prompt says of a background task that it was ended before it had finished."""
     return is_internal(prompt) and _STATUS.search(prompt) is not None
 
 

@@ -1,22 +1,17 @@
-"""Answers Claude Code's first dialogs before it starts: any of them would swallow the first message.
+"""Prepare Claude Code's start: answer its first dialogs, and find dialogs and settings that would make it deaf or mute.
 
-Its configuration is one JSON file that every running Claude Code rewrites. It guards its writes by a folder
-`<file>.lock` (stale after ten seconds without a touch), and so do we.
-
-The MCP servers of a project about which Claude Code asks at its start, in a dialog that nobody may answer unseen.
-
-As seen of 2.1.197 and 2.1.332: it takes the servers of `.mcp.json` in the session's folder and in every folder above,
-and asks about each that no settings name. `enabledMcpjsonServers` and `disabledMcpjsonServers` are joined over all
-settings; of `enableAllProjectMcpServers` the strongest settings' word counts. 2.1.332 takes a name as it is written;
-2.1.280 and before compared names with `_` for whatever a tool's name cannot hold. Where permission checks are switched
-off it asks nothing; `--strict-mcp-config` changes nothing. What it cannot read, or understand, it passes over.
-
-Settings that keep Claude Code from running our hooks, by which we know what a session does.
-
-As seen of 2.1.197 to 2.1.332: `disableAllHooks` counts in the user's settings, in those of the session's folder and in
-its local ones, the last of them that says so; what `--settings` says goes before these. From some version between
-2.1.197 and 2.1.280 on, the local settings of a git checkout are those of its top folder. What the machine's owner
-settles goes before all; there `allowManagedHooksOnly` does the same.
+- The first dialogs would swallow the first message. Their answers are in one JSON file that every running Claude Code
+  rewrites. It guards its writes by a folder `<file>.lock` (stale after ten seconds without a touch), and so do we.
+- It asks about the MCP servers of a project in a dialog, and nobody may answer that unseen. Observed with 2.1.197 and
+  2.1.332: it reads `.mcp.json` in the session's folder and in every folder above, and asks about each server that no
+  settings name. `enabledMcpjsonServers` and `disabledMcpjsonServers` are joined over all settings; for
+  `enableAllProjectMcpServers` the strongest settings decide. 2.1.332 takes a name as it is written; 2.1.280 and older
+  compared names with `_` for each character that a tool's name cannot hold. It does not ask while permission checks are
+  switched off; `--strict-mcp-config` changes nothing. A file that it cannot read or understand is passed over.
+- Settings can keep our hooks from running. Observed with 2.1.197 to 2.1.332: `disableAllHooks` counts in the user's
+  settings, in the folder's, and in its local ones, and the last of them that sets it decides; `--settings` goes before
+  these. Since a version between 2.1.197 and 2.1.280, the local settings of a git checkout are those of its top folder.
+  Managed settings go before all; `allowManagedHooksOnly` there has the same effect.
 """
 
 import json

@@ -68,7 +68,7 @@ class NumbHarness(BundledHarness):
         return None
 
     def screen_ready(self, screen: str) -> bool | None:
-        """Tell by the first line."""
+        """Return whether the program has said that it reads."""
         return "READY" in screen
 
 

@@ -28,7 +28,7 @@ ROLES = {"U1": {Role.MEMBER, Role.APPROVER}, "U2": {Role.MEMBER}, "T9:U9": {Role
 
 
 def holds(author: str, role: Role) -> bool:
-    """Tell who has which role: U1 approves, U2 only steers."""
+    """Return whether a person has a role: U1 approves, U2 only steers."""
     return role in ROLES.get(author, set())
 
 

@@ -17,7 +17,7 @@ def open_dialog(product: Product) -> None:
 
 
 def still_open(product: Product) -> bool:
-    """Tell whether nobody has answered yet."""
+    """Return whether nobody has answered yet."""
     asking = product.paths.session(product.record()["uid"]) / "asking"
     return asking.exists() and REFUSED not in product.screen() and "I was allowed" not in product.screen()
 

@@ -8,7 +8,7 @@ from tests.support.tmux import wait_until
 
 
 def acknowledged(product: Product, text: str) -> bool:
-    """Tell whether Slack had its answer for the message."""
+    """Return whether Slack had its answer for the message."""
     envelopes = product.workspace.envelopes("events_api")
     return any(text in str(envelope) and envelope["acknowledged"] for envelope in envelopes)
 

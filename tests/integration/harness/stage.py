@@ -195,16 +195,16 @@ class Stage:
         return [event for event in self.collect() if isinstance(event, kind)]
 
     def taken(self, marker: str) -> bool:
-        """Tell whether a turn has taken the marked text, or the harness's queue holds it."""
+        """Return whether a turn has taken the marked text, or the harness's queue holds it."""
         prompts = [event.prompt for event in self.of(TextTaken)] + [event.prompt for event in self.of(TextQueued)]
         return any(f"#{marker}]" in prompt for prompt in prompts)
 
     def asking(self) -> bool:
-        """Tell whether the reporter's marker says that a dialog is open."""
+        """Return whether the reporter's marker says that a dialog is open."""
         return (self.context.folder / "asking").exists()
 
     def ended(self) -> bool:
-        """Tell whether the harness told of its end."""
+        """Return whether the harness told of its end."""
         return bool(self.of(Ended))
 
     def screen(self) -> str:
@@ -221,7 +221,7 @@ class Stage:
         return done.stdout.decode()
 
     def tmux_lives(self) -> bool:
-        """Tell whether the server runs."""
+        """Return whether the server runs."""
         asked = subprocess.run(
             self._tmux_line("has-session"), env=self._tmux_env(), capture_output=True, timeout=10, check=False
         )

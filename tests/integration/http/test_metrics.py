@@ -95,7 +95,7 @@ def dropped(samples: Mapping[str, float]) -> dict[str, float]:
 
 
 def each_but_the_unmapped_is_an_event(samples: Mapping[str, float]) -> bool:
-    """Tell whether the log has as many drops as were counted, those of unbound threads left out."""
+    """Return whether the log has as many drops as were counted, those of unbound threads left out."""
     counted = dropped(samples)
     return samples['the_loop_events_total{event="channel.dropped"}'] == sum(counted.values()) - counted["unmapped"]
 

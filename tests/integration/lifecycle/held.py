@@ -72,7 +72,7 @@ def end_job(job: int) -> None:
 
 
 def between_turns(system: System, name: str = "scribe") -> bool:
-    """Tell whether the session is busy with background jobs alone, by its own word."""
+    """Return whether the session is busy with background jobs alone, by its own word."""
     uid, _ = record_of(system, name)
     system.ingest(uid)
     found = system.activities.get(uid)

@@ -377,7 +377,7 @@ def keep_prompted(system: System, name: str) -> None:
 
 
 def numbered(row: InboxRow) -> bool:
-    """Tell whether the message's text is found again."""
+    """Return whether the message's text is found again."""
     return row.message.text.startswith("words number ")
 
 

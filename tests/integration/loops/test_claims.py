@@ -155,7 +155,7 @@ def bring_about(system: System, effect: Effect) -> SessionRecord:
 
 
 def check(system: System, record: SessionRecord, effect: Effect) -> bool:
-    """Tell whether what was to happen has happened, once."""
+    """Return whether what was to happen has happened, once."""
     [loop] = system.loops.of_session(record.uid)
     rows = ticks(system, [record.uid])
     if effect is Effect.LOOP_EXPIRE:

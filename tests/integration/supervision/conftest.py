@@ -144,7 +144,7 @@ def notes(system: System, part: str, name: str = "scribe", kind: OutboundKind = 
 
 
 def back(system: System, before: SessionRecord) -> bool:
-    """Tell whether the session runs in another pane than before, and is settled."""
+    """Return whether the session runs in another pane than before, and is settled."""
     record = recorded(system, before.name)
     if record.instance_id == before.instance_id or record.phase.value != "settled":
         return False

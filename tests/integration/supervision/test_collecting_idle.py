@@ -48,7 +48,7 @@ def look(system: System) -> None:
 
 
 def running(system: System) -> bool:
-    """Tell whether the session lives."""
+    """Return whether the session lives."""
     return get_standing(system, "scribe").running is True
 
 

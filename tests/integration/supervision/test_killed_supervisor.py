@@ -58,7 +58,7 @@ def cannot_start(system: System) -> None:
 
 
 def is_back(system: System) -> bool:
-    """Tell whether it runs again."""
+    """Return whether it runs again."""
     return get_standing(system, "scribe").live is Live.LIVE and recorded(system, "scribe").phase.value == "settled"
 
 

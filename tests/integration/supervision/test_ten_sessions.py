@@ -31,7 +31,7 @@ def rows(ten: Product) -> list[dict[str, Any]]:
 
 
 def all_idle(ten: Product) -> bool:
-    """Tell whether every session has done its boot turn."""
+    """Return whether every session has done its boot turn."""
     return [row["activity"] for row in rows(ten)] == ["idle"] * COUNT
 
 

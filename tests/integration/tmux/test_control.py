@@ -139,7 +139,7 @@ def _killing(transport: ControlTransport) -> Iterator[None]:
 
 
 def _settled(runner: Runner, instance: str, token: str, deadline: datetime) -> bool:
-    """Tell by the receipt whether a write of unknown end was done: at once if it is there, else after the deadline."""
+    """Return whether a write of unknown end was done: at once if its receipt is there, else after the deadline."""
 
     def receipt() -> str | None:
         pane = runner.survey().of_instance(instance)

@@ -76,7 +76,7 @@ def _pressed_until_taken(product: Product, asked: dict[str, str]) -> bool:
 
 
 def _is_over(product: Product, thread: str) -> bool:
-    """Tell whether the thread says that nobody waits for an answer."""
+    """Return whether the thread says that nobody waits for an answer."""
     return any("Nobody waits" in text for text in product.bot_replies(thread))
 
 

@@ -43,7 +43,7 @@ def asked_by_socket(desk: Desk, token: str) -> str:
 
 
 def refused(desk: Desk, token: str) -> bool:
-    """Tell whether neither door opens to the token."""
+    """Return whether neither door opens to the token."""
     over_http, over_socket = asked(desk, token), asked_by_socket(desk, token)
     assert (over_http.status == 401) == (over_socket == "unauthorized"), (over_http, over_socket)
     if over_http.status == 401:

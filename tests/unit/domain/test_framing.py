@@ -54,7 +54,7 @@ def message(
 
 
 def says_something(text: str) -> bool:
-    """Tell whether cleaning leaves a text."""
+    """Return whether cleaning leaves a text."""
     try:
         clean(text)
     except InvalidValue:

@@ -59,7 +59,7 @@ def opened(port: int, said: bytes = b"") -> socket.socket:
 
 
 def is_over(connection: socket.socket) -> bool:
-    """Tell whether the other end has gone, or wait until it has."""
+    """Return whether the other end has gone, or wait until it has."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:
