@@ -20,7 +20,6 @@ ROOT = Path(__file__).parents[2]
 MAY: dict[str, str] = {
     "core.config.loading.demo_folder": "the first line of a file that we wrote, by which it is known as ours",
     "core.harness.claude.files": "Claude Code's words in its own records",
-    "core.lifecycle.everything._with_trouble": "what stands there already is not shown twice",
     "core.store.database.broken": "SQLite's words",
     "core.store.migrations": "what earlier releases stored",
     "core.store.oldwords": "what earlier releases stored",
