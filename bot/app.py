@@ -154,7 +154,7 @@ class Sessions:
     door: AsyncDoor
     directory: Directory
     settings: SlackSettings
-    holds: Callable[[str, Role], bool]
+    has_role: Callable[[str, Role], bool]
     team: Callable[[], str]
     commands: Mapping[str, commandtable.Command] = in_chat(COMMANDS)
 
@@ -167,7 +167,7 @@ class Sessions:
             return asked, False
         person = await self.directory.person(asked.user, _ASK_SECONDS)
         user, team = payloads.actor(asked.user, asked.team, asked.team, person)
-        permitted = bool(team) and not person.is_bot and self.holds(user, Role.MEMBER)
+        permitted = bool(team) and not person.is_bot and self.has_role(user, Role.MEMBER)
         return replace(asked, user=user, user_name=person.name), permitted
 
     async def refuse(self, asked: Command) -> None:
@@ -204,9 +204,9 @@ async def answer(asked: Command, sessions: Sessions) -> Draft:
 async def _obeyed(asked: Command, sessions: Sessions) -> Draft:
     verb, command = asked.verb, sessions.commands.get(asked.verb)
     if command is None or verb == _HELP:
-        usable = [one for one in sessions.commands.values() if sessions.holds(asked.user, one.role)]
+        usable = [one for one in sessions.commands.values() if sessions.has_role(asked.user, one.role)]
         return help_view("" if command else verb, usable)
-    if not sessions.holds(asked.user, command.role):
+    if not sessions.has_role(asked.user, command.role):
         await sessions.refuse(asked)
         return plain_view(f"{verb} is for the operators of this the-loop (channels.slack.operators) alone.")
     lists = command.alone and not (command.names and len(asked.words) > 1)

@@ -11,13 +11,13 @@ from bot.payloads import KIND
 from bot.views import Clean
 from core.model.channel import (
     BoundThread,
-    CoreDoor,
+    CoreApi,
     IncomingChange,
     IncomingOrder,
     IncomingPress,
     IncomingReply,
+    PrivateAnswer,
     Swept,
-    Told,
     Verdict,
 )
 from core.model.message import Fetch, Fetched
@@ -37,7 +37,7 @@ class AsyncDoor:
     What may ask tmux for long has others, and all else shares the loop's own.
     """
 
-    def __init__(self, door: CoreDoor, named: Callable[[str], str] = str) -> None:
+    def __init__(self, door: CoreApi, named: Callable[[str], str] = str) -> None:
         """`named` puts names for ids of people; it may wait."""
         self._door = door
         self._named = named
@@ -112,11 +112,11 @@ class AsyncDoor:
         """Return the rows of `list` that the author may see. Raises CoreError."""
         return await asyncio.get_running_loop().run_in_executor(self._asking, self._door.rows, author)
 
-    async def press(self, press: IncomingPress) -> Told:
+    async def press(self, press: IncomingPress) -> PrivateAnswer:
         """Do what a button is for. Raises CoreError."""
         return await asyncio.get_running_loop().run_in_executor(self._pressing, self._door.press, press)
 
-    async def order(self, order: IncomingOrder) -> Told:
+    async def order(self, order: IncomingOrder) -> PrivateAnswer:
         """Do what a command says. Raises CoreError."""
         return await asyncio.get_running_loop().run_in_executor(self._ordering, self._door.order, order)
 

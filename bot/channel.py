@@ -26,7 +26,7 @@ from core.base.errors import ChannelError
 from core.base.redaction import Redactor, redactor_of
 from core.config.channels import channel_settings
 from core.model.asking import Role
-from core.model.channel import CoreDoor, Finding, Posted, WebAnswer, WebHook
+from core.model.channel import CoreApi, Finding, Posted, WebAnswer, WebHook
 from core.model.posts import Mark, NewPost, OutboundKind, ThreadSeen, Verbosity, shows
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class SlackChannel:
         self._http_patience = http_patience or Patience()
         self._started = threading.Event()  #: set once `_http` is what answers Slack's requests, or stays None
 
-    def serve(self, door: CoreDoor, stopping: Callable[[], bool]) -> None:
+    def serve(self, door: CoreApi, stopping: Callable[[], bool]) -> None:
         """Read, as `read.mode` says, until `stopping` says so.
 
         Returns before that, the remedy told by `door.connected`, where waiting cannot help: a token that is missing,
@@ -99,7 +99,7 @@ class SlackChannel:
         files = Files(self._settings, self._tokens, client, own, door, self._file_pace)
         intake.committed, intake.missed = files.ask, sweeper.ask
         buttons = Buttons(door, directory, self._settings, lambda: own.identity)
-        sessions = Sessions(door, directory, self._settings, self.holds, own.team)
+        sessions = Sessions(door, directory, self._settings, self.has_role, own.team)
         app = build_app(client, own, sessions, buttons)
         reading = Reading(app, client, self._tokens, own, intake, sweeper, Standing(door))
         reader: Reader | None = None
@@ -157,9 +157,9 @@ class SlackChannel:
 
     def authorized(self, author: str) -> bool:
         """Return whether the member is on the allow-list; an empty list allows nobody."""
-        return self.holds(author, Role.MEMBER)
+        return self.has_role(author, Role.MEMBER)
 
-    def holds(self, author: str, role: Role) -> bool:
+    def has_role(self, author: str, role: Role) -> bool:
         """Return whether a person has it: operators are members, and members approve if no approvers are named."""
         settings = self._settings
         member = author in settings.authorized_users or author in settings.operators

@@ -11,7 +11,7 @@ from bot.markdown import escape
 from bot.payloads import COMMAND
 from core.base.values import dataclass
 from core.commandtable import Command
-from core.model.channel import Told
+from core.model.channel import PrivateAnswer
 
 Row = Mapping[str, Any]
 Block = dict[str, Any]
@@ -58,7 +58,7 @@ def refusal_view(what: str, member: str) -> Draft:
     return plain_view(f"You are not on the list of people who may {what} here.{known}")
 
 
-def told_view(told: Told) -> Draft:
+def told_view(told: PrivateAnswer) -> Draft:
     """Return what core tells somebody; code is shown as it is, its beginning cut where it is too long."""
     if not told.code:
         return plain_view(told.text)

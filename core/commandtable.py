@@ -231,9 +231,9 @@ def _list_loops(call: Call, name: str) -> LoopAnswer:
 
 def _create_loop(call: Call, name: str, **asked: Any) -> LoopAnswer:
     from core.loops.verbs import create_loop
-    from core.model.loop import Asked
+    from core.model.loop import LoopRequest
 
-    return create_loop(call.system, call.asker, name, Asked(**asked))
+    return create_loop(call.system, call.asker, name, LoopRequest(**asked))
 
 
 def _stop_loop(call: Call, loop_id: str, reason: str) -> LoopAnswer:

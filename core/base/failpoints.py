@@ -1,7 +1,7 @@
 """Named points at which a test may kill the process: one for each change outside it.
 
-Every such change stands in `with effect(Effect.X)`. With `THE_LOOP_CRASH_AT=start.spawn:after` in its environment, a
-process ends itself by SIGKILL directly after that effect. Without the variable, a point costs one comparison. A test
+Every such change stands in `with failpoint(Failpoint.X)`. With `THE_LOOP_CRASH_AT=start.spawn:after` in its environment
+a process ends itself by SIGKILL directly after that change. Without the variable, a point costs one comparison. A test
 goes through the whole list.
 """
 
@@ -14,7 +14,7 @@ from enum import Enum
 CRASH_VARIABLE = "THE_LOOP_CRASH_AT"
 
 
-class Effect(Enum):
+class Failpoint(Enum):
     """One change outside this process. Each value says what is changed."""
 
     # start (and the second half of create and restart)
@@ -110,11 +110,11 @@ class Effect(Enum):
 
 
 _crash_at = os.environ.get(CRASH_VARIABLE, "")
-_current: ContextVar[Effect | None] = ContextVar("effect", default=None)
+_current: ContextVar[Failpoint | None] = ContextVar("effect", default=None)
 
 
 @contextmanager
-def effect(name: Effect) -> Iterator[None]:
+def failpoint(name: Failpoint) -> Iterator[None]:
     """Mark a change: a crash point before it, and one after it if it was made."""
     _crash_point(name, "before")
     token = _current.set(name)
@@ -131,12 +131,12 @@ def rearm() -> None:
     _crash_at = os.environ.get(CRASH_VARIABLE, "")
 
 
-def current_effect() -> Effect | None:
+def current_failpoint() -> Failpoint | None:
     """Return the effect that is being made by this thread, or None."""
     return _current.get()
 
 
-def _crash_point(name: Effect, when: str) -> None:
+def _crash_point(name: Failpoint, when: str) -> None:
     if _crash_at and f"{name.value}:{when}" == _crash_at:
         import signal
 

@@ -47,7 +47,7 @@ class StatePaths:
         return self.local / "events.jsonl"
 
     @property
-    def poke(self) -> Path:
+    def notify(self) -> Path:
         """A FIFO: one byte tells the service that there is something to look at."""
         return _below(self.root, "poke")
 

@@ -20,8 +20,8 @@ from core.model.channel import (
     IncomingOrder,
     IncomingPress,
     IncomingReply,
+    PrivateAnswer,
     Swept,
-    Told,
     Verdict,
 )
 from core.model.message import Fetch, Fetched
@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 5
 
 
-class Door:
+class ChatApi:
     """The CoreDoor of the service."""
 
     def __init__(
@@ -159,11 +159,11 @@ class Door:
         rows = (row for row in list_standing(self._system) if self._orders.may_see(row.name, author))
         return tuple(self._redactor.redact_all(row.to_json()) for row in rows)
 
-    def press(self, press: IncomingPress) -> Told:
+    def press(self, press: IncomingPress) -> PrivateAnswer:
         """Do what a button is for. Raises CoreError."""
         return self._presses.press(press)
 
-    def order(self, order: IncomingOrder) -> Told:
+    def order(self, order: IncomingOrder) -> PrivateAnswer:
         """Do what a command says. Raises CoreError."""
         return self._orders.order(order)
 

@@ -64,7 +64,7 @@ def swept(system: System, channel_kind: str, team: str, done: Swept) -> None:
             channel=binding.channel,
             thread=binding.thread,
         )
-        system.poke()
+        system.notify()
 
 
 def _what(done: Swept) -> str:

@@ -14,7 +14,7 @@ from core.lifecycle.look import Screen
 from core.loops.transitions import summary
 from core.loops.verbs import LoopAnswer, line_of
 from core.model.asking import Role
-from core.model.channel import IncomingOrder, Told
+from core.model.channel import IncomingOrder, PrivateAnswer
 from core.model.posts import NewPost, OutboundKind
 from core.model.rows import Answer
 from core.model.session import Outcome
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 LINES = 40  #: of the end of a terminal
 
 
-def screen_told(shown: Screen, redactor: Redactor, name: str) -> Told:
+def screen_told(shown: Screen, redactor: Redactor, name: str) -> PrivateAnswer:
     """Return what a terminal shows, without secrets."""
     lines = redactor.redact(shown.text).rstrip().splitlines()
     head = f"{name} has ended; this was kept of its terminal:" if shown.ended else f"{name}:"
-    return Told(head, "\n".join(line.rstrip() for line in lines) or "(nothing)")
+    return PrivateAnswer(head, "\n".join(line.rstrip() for line in lines) or "(nothing)")
 
 
 Holds = Callable[[str, Role], bool]
@@ -65,7 +65,7 @@ class Orders:
         self._commands = commands
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
 
-    def order(self, order: IncomingOrder) -> Told:
+    def order(self, order: IncomingOrder) -> PrivateAnswer:
         """Do what is said, and return what its author gets to see. Raises CoreError."""
         name, actor = check_name(order.name), f"{order.channel_kind}:{order.author}"
         command = self._commands.get(order.verb)
@@ -76,14 +76,14 @@ class Orders:
         text = {"text": order.text} if command.takes_text else {}
         return self._answered(order, name, command.run(call, name, **text))
 
-    def _answered(self, order: IncomingOrder, name: str, result: "Result") -> Told:
+    def _answered(self, order: IncomingOrder, name: str, result: "Result") -> PrivateAnswer:
         match result:
             case Answer():
                 return self._shared(order, result)
             case LoopAnswer():
                 return self._loops(result, name)
             case Said():
-                return Told("; ".join(result.messages))
+                return PrivateAnswer("; ".join(result.messages))
             case Screen():
                 return screen_told(result, self._redactor, name)
             case _:
@@ -93,7 +93,7 @@ class Orders:
         """Return whether a member is shown anything of the session: whoever may steer it is."""
         return may_steer(self._system, lambda one: self._holds(one, Role.MEMBER), name, author)
 
-    def _shared(self, order: IncomingOrder, answer: Answer) -> Told:
+    def _shared(self, order: IncomingOrder, answer: Answer) -> PrivateAnswer:
         """Return the answer, which its author alone sees; what all should know stands in the session's thread."""
         [row] = answer.sessions
         bound = self._system.bindings.of_session(row.uid, order.channel_kind) if row.uid else None
@@ -112,13 +112,13 @@ class Orders:
                 text=f"`{row.name}` {what} by {order.author_name}.",
             )
             self._system.outbox.add([note])
-            self._system.poke()
+            self._system.notify()
         return _told(answer)
 
-    def _loops(self, answer: LoopAnswer, name: str) -> Told:
+    def _loops(self, answer: LoopAnswer, name: str) -> PrivateAnswer:
         now = self._system.clock.now()
         lines = [f"{line_of(loop, now)}\n    {summary(loop)}" for loop in answer.loops[:_LOOPS]]
-        return Told(f"{name}: {answer.said}", self._redactor.redact("\n".join(lines)))
+        return PrivateAnswer(f"{name}: {answer.said}", self._redactor.redact("\n".join(lines)))
 
     def _check(self, order: IncomingOrder, role: Role, name: str) -> None:
         """Raise NotPermitted without the right: the session's own list counts, too.
@@ -138,7 +138,7 @@ class Orders:
         raise NotPermitted(f"you may not {order.verb} {name}", "ask one of channels.slack.operators")
 
 
-def _told(answer: Answer) -> Told:
+def _told(answer: Answer) -> PrivateAnswer:
     [row] = answer.sessions
     outcome = row.outcome.value if row.outcome else "done"
-    return Told(f"{row.name}: {outcome}" + (f": {row.detail}" if row.detail else ""))
+    return PrivateAnswer(f"{row.name}: {outcome}" + (f": {row.detail}" if row.detail else ""))

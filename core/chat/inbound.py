@@ -508,7 +508,7 @@ class TypedAnswers:
                 return None
             taken = self._system.inbox.advance(row, MessageState.CONFIRMED, Because(Reason.ANSWERED))
         self._requests.wake()
-        self._system.poke()
+        self._system.notify()
         return taken
 
 

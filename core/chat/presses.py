@@ -15,7 +15,7 @@ from typing import NoReturn, assert_never
 
 from core.base.clock import Deadline
 from core.base.errors import NotRunning, Refused, TmuxSilent, UnknownMessage
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.names import new_marker, new_message_id
 from core.base.redaction import redactor_of
 from core.base.values import dataclass
@@ -30,7 +30,7 @@ from core.lifecycle.interrupt import interrupt_standing
 from core.lifecycle.look import screen
 from core.lifecycle.start import start_standing
 from core.model.asking import Button, Press, Request, RequestKind, RequestState, Role
-from core.model.channel import IncomingPress, Told
+from core.model.channel import IncomingPress, PrivateAnswer
 from core.model.message import WAITING, InboxRow, MessageState, NewMessage
 from core.model.pane import DOWN, PRESSED, UP, Dialog, View, Written, offers_of
 from core.model.posts import NewPost, OutboundKind, OutboxRow
@@ -169,7 +169,7 @@ class _Hand:
         deadline = self._system.clock.now() + timedelta(
             seconds=self._system.settings.routing.tmux.command_timeout_seconds
         )
-        with effect(Effect.DIALOG_KEY):
+        with failpoint(Failpoint.DIALOG_KEY):
             return self._system.runner.press(
                 self._request.instance,
                 key,
@@ -206,7 +206,7 @@ class Presses:
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
         self._chooser = Chooser(system, requests)
 
-    def press(self, press: IncomingPress) -> Told:
+    def press(self, press: IncomingPress) -> PrivateAnswer:
         """Do what the button is for, and return what to tell whoever pressed; "" where the thread shows it.
 
         Raises CoreError for what a verb could not do.
@@ -216,9 +216,9 @@ class Presses:
             if button.press is Press.SCREEN:
                 name = row.post.name
                 return screen_told(screen(self._system, name, LINES), self._redactor, name)
-            return Told(self._done(press, row, button))
+            return PrivateAnswer(self._done(press, row, button))
         except _No as refused:
-            return Told(str(refused))
+            return PrivateAnswer(str(refused))
 
     # ------------------------------------------------------------ may they
 
@@ -269,7 +269,7 @@ class Presses:
             self._system.outbox.add([_marked(row, press, button, words)])
             if button.press in (Press.CANCEL, Press.CONFIRM, Press.SEND_AGAIN):  # the note says what became of them
                 self._system.outbox.forget_waits(row.post.edits or row.post.id, button.target.split())
-        self._system.poke()
+        self._system.notify()
         return ""
 
     def _message(self, row: OutboxRow, message_id: str) -> InboxRow:
@@ -303,13 +303,13 @@ class Presses:
         self._requests.wake()
         if moved is None:
             raise _No(how_it_stands(self._system.requests.get(request.id) or request))
-        self._system.poke()
+        self._system.notify()
         return ""
 
     def _chosen(self, press: IncomingPress, record: SessionRecord, request: Request, option: int) -> str:
         """Answer a dialog by its keys: the thread shows what was chosen."""
         failed = self._chooser.choose(record, request, option, press.author_name, _actor(press))
-        self._system.poke()
+        self._system.notify()
         if failed is None:
             raise _No(how_it_stands(self._system.requests.get(request.id) or request))
         if failed:

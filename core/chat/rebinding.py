@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from core.base.clock import Deadline
 from core.base.errors import ChannelError, LockBusy, RecordUnreadable, RowBroken
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.names import standing_ref
 from core.model.channel import Channel
 from core.model.posts import FOREIGN_ROOT, NewPost, OutboundKind, ThreadSeen, why_not
@@ -147,7 +147,7 @@ class Rebinder:
             if not self._still_asked(record):
                 return
             binding = self._binding(record, seen)
-            with effect(Effect.REBIND), self._system.database.transaction(durable=True):
+            with failpoint(Failpoint.REBIND), self._system.database.transaction(durable=True):
                 self._system.bindings.bind(binding)
                 self._system.outbox.edit_instead(record.uid, self._channel.kind)
                 self._system.outbox.add([_note(binding)])
@@ -160,7 +160,7 @@ class Rebinder:
             if not self._still_asked(record):
                 return
             place = (record.slack_channel or "", record.slack_thread or "")
-            with effect(Effect.REBIND_REFUSE), self._system.database.transaction(durable=True):
+            with failpoint(Failpoint.REBIND_REFUSE), self._system.database.transaction(durable=True):
                 self._system.bindings.leave(record.uid, self._channel.kind, *place)
         self._emit("channel.unbound", record, reason, detail, level="warning")
 

@@ -104,7 +104,7 @@ def post(
         )
     system.outbox.add(posts)
     system.events.emit("standing.posted", name=record.name, actor=actor, message=post_id, text=shown)
-    system.poke()
+    system.notify()
     return Said(post_id, redactor.counted(shown).count + redacted)
 
 

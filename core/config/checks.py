@@ -19,7 +19,7 @@ from core.base.text import interval_text, parse_duration, parse_interval
 from core.config.document import Document, KeyPath, described, key_text, shortened
 from core.config.settings import BUILT_IN_HARNESSES, LoopSettings, Routing
 from core.harness.claude.arguments import refuse_owned
-from core.model.loop import Asked, Bounds, check_cron, check_instruction, check_together, zone_of
+from core.model.loop import Bounds, LoopRequest, check_cron, check_instruction, check_together, zone_of
 
 NOT_BUILT = ("codex", "opencode", "gemini")
 SESSIONS: KeyPath = ("standingSessions", "sessions")
@@ -218,7 +218,7 @@ def _one(document: Document, path: KeyPath, loop: dict[str, Any], bounds: Bounds
     check("cron", lambda value: check_cron(value, "", bounds.least, _SOME_DAY))
     check("timeZone", zone_of)
     keep_alive = loop.get("keepAlive") is True
-    asked = Asked("", given("interval"), given("cron"), given("timeZone"), keep_alive)
+    asked = LoopRequest("", given("interval"), given("cron"), given("timeZone"), keep_alive)
     _judged(document, path, "keys that do not go together", lambda: check_together(asked))
 
 

@@ -17,10 +17,10 @@ from core.base.names import new_request_id
 from core.base.values import replace
 from core.config.settings import secret_variables
 from core.delivery.screens import Form, Screens
-from core.delivery.snapshot import opinion_of, replace_activity
+from core.delivery.snapshot import probe_of, replace_activity
 from core.model.activity import ASKING_STATES, Activity, ActivityState
 from core.model.asking import MAIN, Option, Question, Request, RequestKind, RequestState, screen_of
-from core.model.harness import Opinion
+from core.model.harness import StatusProbe
 from core.model.observing import second_guess
 from core.model.pane import Dialog, Pane, Survey, offers_of
 from core.model.reasons import Because, Reason, because
@@ -70,7 +70,7 @@ def hold(system: System, record: SessionRecord, dialog: Dialog | None) -> bool:
         "standing.asked", name=record.name, instance=record.instance_id, reason=RequestKind.DIALOG.value,
         detail=_redactor(system).redact(words), actor=f"agent:{record.name}",
     )  # fmt: skip
-    system.poke()
+    system.notify()
     return True
 
 
@@ -109,7 +109,7 @@ class DialogWatch:
         if pane is None or pane.dead or activity is None or self._told_by_hook(record, activity):
             return False
         held = waits_at_dialog(activity) or self._is_shown(record)
-        opinion = opinion_of(self._system, record, pane.pid)
+        opinion = probe_of(self._system, record, pane.pid)
         waits = opinion is not None and opinion.state in ASKING_STATES
         if not (held or waits or activity.state is ActivityState.STARTING):
             if self._system.clock.now() - activity.since < _BEGINNING:
@@ -172,7 +172,7 @@ class DialogWatch:
         now = self._system.clock.now()
         return any(now - client.last_key_at < _AT_TERMINAL for client in keys)
 
-    def _over(self, record: SessionRecord, opinion: Opinion | None) -> bool:
+    def _over(self, record: SessionRecord, opinion: StatusProbe | None) -> bool:
         """Note that no dialog is open any more, and say so in the thread where it was shown."""
         from core.delivery.permission_requests import AT_THE_TERMINAL
 
@@ -214,7 +214,7 @@ def show(system: System, record: SessionRecord, dialog: Dialog) -> None:
         request = _request(system, record, dialog, digest_of(dialog))
         system.requests.add(request)
         system.outbox.add([post_of(request)])
-    system.poke()
+    system.notify()
 
 
 def tell_once(system: System, record: SessionRecord, remark: str) -> None:
@@ -226,7 +226,7 @@ def tell_once(system: System, record: SessionRecord, remark: str) -> None:
         if has_thread(system, record):
             system.outbox.add([_note(record, instance, f"`{record.name}`: {remark}.")])
     system.events.emit("standing.unchecked", level="warning", name=record.name, instance=instance, reason=remark)
-    system.poke()
+    system.notify()
 
 
 def _note(record: SessionRecord, instance: str, text: str) -> NewPost:

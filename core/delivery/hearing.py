@@ -29,7 +29,7 @@ from core.base.errors import NotRunning, TmuxSilent
 from core.base.values import replace
 from core.delivery.hook_ingest import follow_conversation, ingest_record, take_told
 from core.delivery.screens import Form, look
-from core.delivery.snapshot import opinion_of, replace_activity, turn_over
+from core.delivery.snapshot import probe_of, replace_activity, turn_over
 from core.model.activity import (
     ASKING_STATES,
     Activity,
@@ -42,10 +42,10 @@ from core.model.activity import (
 )
 from core.model.harness import (
     HarnessEvent,
-    Opinion,
     PromptReported,
     Report,
     Retry,
+    StatusProbe,
     TurnEnded,
     TurnFailed,
     TurnRecord,
@@ -126,7 +126,7 @@ def mark_silent(system: System, record: SessionRecord, silence: Silence, trouble
         "standing.hooks_silent", level="warning", name=record.name, instance=record.instance_id, reason=why.text,
         detail=silence.value,
     )  # fmt: skip
-    system.poke()
+    system.notify()
 
 
 def heard_again(system: System, record: SessionRecord, before: Activity, after: Activity) -> Activity:
@@ -216,7 +216,7 @@ class Hearing:
             return False
         starts = before.state is ActivityState.STARTING
         asked = starts or before.silence is not None
-        opinion = opinion_of(system, record, pane.pid) if asked else None  # before the record, which is written first
+        opinion = probe_of(system, record, pane.pid) if asked else None  # before the record, which is written first
         if before.silence is not None and opinion is not None and opinion.session_id not in ("", record.conversation):
             follow_conversation(system, record, opinion.session_id)
             return True  # what it holds is read at the next look
@@ -280,7 +280,7 @@ class Hearing:
                     mark_silent(system, record, Silence.TURNS, turn.hook_trouble)
                 take_told(system, record, [*_beginning(record, turn), _end(record, turn)])
                 _lacks_turn_edges(system, record)
-        system.poke()
+        system.notify()
 
     def _claimed(self, record: SessionRecord, turn: TurnSeen) -> bool:
         """Return whether the turn's end was told by nobody, and is ours to tell. Part of the open transaction."""
@@ -293,7 +293,7 @@ class Hearing:
         return all(system.database.end_told(instance, name, turn.over_at or turn.began_at) for name in named)
 
 
-def notice_start(system: System, record: SessionRecord, opinion: Opinion | None, *, has_turn: bool = False) -> None:
+def notice_start(system: System, record: SessionRecord, opinion: StatusProbe | None, *, has_turn: bool = False) -> None:
     """See that a program runs whose boot hook does not come, or that nothing shows it within the start's time.
 
     `opinion`: what its second source says; `has_turn`: its conversation's record holds a turn of this instance.
@@ -322,7 +322,7 @@ def _patience(system: System, record: SessionRecord) -> timedelta:
     return _KNOWN if known else BOOT
 
 
-def _guess_start(system: System, record: SessionRecord, opinion: Opinion | None, *, has_turn: bool = True) -> None:
+def _guess_start(system: System, record: SessionRecord, opinion: StatusProbe | None, *, has_turn: bool = True) -> None:
     """Take it as read by another source's word: it is guessed, for its hooks said nothing.
 
     Where neither a second source nor a turn tells, its screen may show the line in which a message is written; what it
@@ -380,7 +380,7 @@ def _lacks_turn_edges(system: System, record: SessionRecord) -> None:
 
 
 def _ask_elsewhere(
-    system: System, record: SessionRecord, activity: Activity, opinion: Opinion | None, *, recorded: bool
+    system: System, record: SessionRecord, activity: Activity, opinion: StatusProbe | None, *, recorded: bool
 ) -> None:
     """Let the second source tell what a session does whose hooks are silent. `recorded`: its record has the turn."""
     if opinion is None or activity.silence is Silence.UNTOLD:
@@ -394,7 +394,7 @@ def _ask_elsewhere(
         replace_activity(system, record, activity, after)
 
 
-def _by_second_source(activity: Activity, opinion: Opinion, now: datetime, *, recorded: bool) -> Activity:
+def _by_second_source(activity: Activity, opinion: StatusProbe, now: datetime, *, recorded: bool) -> Activity:
     """Return what the session does by that source.
 
     That its turn is over counts once its record has had the time to say how. Where the record has the turn and not its
@@ -543,7 +543,7 @@ def _retries(system: System, record: SessionRecord, activity: Activity, retry: R
         system.events.emit(
             "standing.retrying", level="warning", name=record.name, instance=record.instance_id, reason=what.text
         )
-        system.poke()
+        system.notify()
 
 
 def _told(system: System, record: SessionRecord, retry: Retry, what: str) -> str:
@@ -572,7 +572,7 @@ def _over(system: System, record: SessionRecord, activity: Activity) -> None:
             text = f"A turn of `{record.name}` waited: {what.text}. Since {now:%H:%M:%S} UTC {how}."
             post_id, key, over = f"{told.id}-over", f"{told.key}:over", replace(told.note, edits=1)
             system.outbox.add([replace(told, id=post_id, key=key, text=text, edits=told.id, note=over)])
-    system.poke()
+    system.notify()
 
 
 def _group(activity: Activity) -> str:

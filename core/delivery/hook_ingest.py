@@ -383,7 +383,7 @@ def _tell(system: System, record: SessionRecord, taken: _Taken) -> None:
     for job, task, reason in taken.jobs:
         system.events.emit(job, name=record.name, instance=record.instance_id, detail=task, reason=reason or None)
     if taken.answers:
-        system.poke()
+        system.notify()
 
 
 def _why_silenced(record: SessionRecord, latest: SessionRecord | None) -> Reason | None:
@@ -433,7 +433,7 @@ def _take(
     if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
         note_step(system, record, event)
     if isinstance(event, Ended) and event.by_person:
-        system.watchbook.leave(record.instance_id or "", record.uid)
+        system.exit_ledger.leave(record.instance_id or "", record.uid)
     if isinstance(event, TurnBlocked):
         taken.suppressed.append((report, keep_blocked(system, record, report, event, at, held=silenced is not None)))
     if isinstance(event, TurnEnded) and event.answer.strip():

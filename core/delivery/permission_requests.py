@@ -23,10 +23,10 @@ from core.base.redaction import redactor_of
 from core.base.values import replace
 from core.clients.askclient import NONCE
 from core.config.settings import secret_variables
-from core.delivery.snapshot import opinion_of
+from core.delivery.snapshot import probe_of
 from core.model.activity import ASKING_STATES
 from core.model.asking import (
-    Asked,
+    HookQuestion,
     Request,
     RequestKind,
     RequestState,
@@ -106,7 +106,7 @@ class Requests:
             _LOG.warning("a request was not taken", extra={"reason": str(error)})
             peer.send({"undecided": str(error)})
 
-    def _understood(self, line: Mapping[str, Any]) -> tuple[Asked, SessionRecord]:
+    def _understood(self, line: Mapping[str, Any]) -> tuple[HookQuestion, SessionRecord]:
         """Return what is asked, and the session whose present instance does. Raises _NotAsked, StoreBroken."""
         asked = asked_of(line)
         if asked is None:
@@ -118,13 +118,13 @@ class Requests:
             self._refuse(asked, record, asked.instance, Reason.ASKER_UNPROVEN)
         return asked, record
 
-    def _proven(self, asked: Asked, record: SessionRecord) -> bool:
+    def _proven(self, asked: HookQuestion, record: SessionRecord) -> bool:
         """Return whether the key ends in the instance's secret: anybody can read the name of its hook's report."""
         nonce = read_token(self._system.paths.session(record.uid) / NONCE)
         given = asked.key.rpartition(".")[2]
         return bool(nonce) and hmac.compare_digest(given.encode("utf-8", "replace"), (nonce or "").encode())
 
-    def _refuse(self, asked: Asked, record: SessionRecord, about: str, why: Reason) -> NoReturn:
+    def _refuse(self, asked: HookQuestion, record: SessionRecord, about: str, why: Reason) -> NoReturn:
         """Say in the log, and once in the thread, that a request is not shown. Raises _NotAsked.
 
         `about`: the id of the request, or of the instance, that is spoken of.
@@ -137,10 +137,10 @@ class Requests:
             "standing.ask_refused", level="warning", name=record.name, instance=asked.instance, reason=text(why),
             message=about, detail=asked.tool or None,
         )  # fmt: skip
-        system.poke()
+        system.notify()
         raise _NotAsked(f"{text(why)}; answer it at the terminal")
 
-    def _joined(self, asked: Asked, record: SessionRecord) -> Request:
+    def _joined(self, asked: HookQuestion, record: SessionRecord) -> Request:
         """Return the request that the client now waits for: a new one, or the same that was asked under its key before.
 
         Raises _NotAsked, StoreBroken.
@@ -175,9 +175,9 @@ class Requests:
             "standing.asked", name=request.name, instance=request.instance, reason=request.kind.value,
             message=request.id, detail=request.tool or None, actor=f"agent:{request.name}",
         )  # fmt: skip
-        system.poke()
+        system.notify()
 
-    def _request(self, asked: Asked, record: SessionRecord) -> Request:
+    def _request(self, asked: HookQuestion, record: SessionRecord) -> Request:
         now, limit = self._system.clock.now(), self._system.settings.limits.approval_wait_seconds
         told = stamped(asked.key, now)  # an answer at the terminal may be quicker than the client
         permission = asked.kind is RequestKind.PERMISSION
@@ -260,7 +260,7 @@ class Requests:
             told = self._system.requests.move(settled, told=True)
             if told is not None:
                 self._system.outbox.add([edit_of(told)])
-        self._system.poke()
+        self._system.notify()
 
     # ------------------------------------------------------------ whoever answers
 
@@ -312,7 +312,7 @@ class Requests:
             return ""
         if pane is None or pane.dead:
             return ENDED
-        opinion = opinion_of(self._system, record, pane.pid) if request.kind is not RequestKind.ASK else None
+        opinion = probe_of(self._system, record, pane.pid) if request.kind is not RequestKind.ASK else None
         if opinion is None or opinion.state in ASKING_STATES or opinion.written_at is None:
             return ""
         return AT_THE_TERMINAL if opinion.written_at > request.asked_at else ""
@@ -437,7 +437,7 @@ def settle(system: System, request: Request, state: RequestState, reason: str) -
         if moved is not None:
             system.outbox.add([edit_of(moved)])
     if moved is not None:
-        system.poke()
+        system.notify()
     return moved
 
 

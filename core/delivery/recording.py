@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 from core.base.clock import Deadline
 from core.base.errors import Refused
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.files import is_file
 from core.base.values import dataclass
 from core.delivery.evidence import take_in
 from core.delivery.screens import AGAIN, Screens
-from core.delivery.snapshot import Looker, Sight, opinion_of
+from core.delivery.snapshot import Looker, Sight, probe_of
 from core.loops.transitions import apply, close_run
 from core.model import loop_transitions
 from core.model.activity import ASKING_STATES, Activity
@@ -83,7 +83,7 @@ class Recorder:
     def pasted(self, rows: Sequence[InboxRow]) -> None:
         """The receipts of their pastes are on the panes."""
         now = self._system.clock.now()
-        with effect(Effect.DELIVERY_PASTED), self._system.database.transaction(durable=False):
+        with failpoint(Failpoint.DELIVERY_PASTED), self._system.database.transaction(durable=False):
             for row in rows:
                 with suppress(Refused):  # the harness's records were faster
                     self._system.inbox.advance(row, MessageState.PASTED, row.because, pasted_at=now)
@@ -95,7 +95,7 @@ class Recorder:
     def entered(self, rows: Sequence[tuple[InboxRow, bool]], number: int) -> None:
         """The receipts of their Enters are on the panes; with each row whether that is all that will be known."""
         moved: list[InboxRow] = []
-        with effect(Effect.DELIVERY_SUBMITTED), self._system.database.transaction(durable=False):
+        with failpoint(Failpoint.DELIVERY_SUBMITTED), self._system.database.transaction(durable=False):
             for row, final in rows:
                 with suppress(Refused):  # the harness's records were faster
                     after = self._entered(row, number, final=final)
@@ -116,7 +116,7 @@ class Recorder:
     def settle(self, row: InboxRow, settle: Settle) -> None:
         """The row is over."""
         changes = {"final": True} if settle.state is MessageState.SUBMITTED else {}
-        with effect(Effect.DELIVERY_SETTLE), self._system.database.transaction(durable=False):
+        with failpoint(Failpoint.DELIVERY_SETTLE), self._system.database.transaction(durable=False):
             moved = self._system.inbox.advance(row, settle.state, settle.because, **changes)
             if settle.note:
                 self._note(moved, settle.state, settle.because, settle.remedy)
@@ -126,7 +126,7 @@ class Recorder:
         """The row waits for what the reason says; nothing is written where that is known."""
         if row.state is MessageState.QUEUED and row.because == because:
             return
-        with effect(Effect.DELIVERY_SETTLE), self._system.database.transaction(durable=False):
+        with failpoint(Failpoint.DELIVERY_SETTLE), self._system.database.transaction(durable=False):
             moved = self._system.inbox.advance(row, MessageState.QUEUED, because)
             if note:
                 self._note(moved, MessageState.QUEUED, because, remedy)
@@ -134,7 +134,7 @@ class Recorder:
 
     def move(self, row: InboxRow, state: MessageState, because: Because | None) -> None:
         """The row is in that state; nobody is told."""
-        with effect(Effect.DELIVERY_SETTLE):
+        with failpoint(Failpoint.DELIVERY_SETTLE):
             self._system.inbox.advance(row, state, because)
 
     def tell(self, row: InboxRow, state: MessageState, because: Because | None) -> None:
@@ -145,7 +145,7 @@ class Recorder:
         post = note_for(self._system, row, state, because, remedy)
         if post is not None:
             self._system.outbox.add([post])
-            self._system.poke()
+            self._system.notify()
 
     def _emit(self, event: str, row: InboxRow, because: Because | None) -> None:
         self._system.events.emit(
@@ -203,20 +203,20 @@ def take_back(system: System, record: SessionRecord, survey: Survey) -> Left:
     if left and _is_filled(system, record):
         return Left(left, text(Reason.HALF_TYPED))
     if left:
-        with effect(Effect.TAKE_BACK_KEY):
+        with failpoint(Failpoint.TAKE_BACK_KEY):
             key, token = traits.take_back, interrupt_token(at)
             written = system.runner.write(pane.tag, key, Receipt.INTERRUPTED, token, deadline)
         if written is not Written.DONE:
             return Left(left, text(Reason.KEY_NOT_WRITTEN, written=written.value))
         left = _await(system, record, transcript, _TOLD_SECONDS)
-    with effect(Effect.TAKE_BACK_CLEAR):  # the key's receipt lets the next delivery do so again
+    with failpoint(Failpoint.TAKE_BACK_CLEAR):  # the key's receipt lets the next delivery do so again
         clear_line(system, pane.tag, traits, rows, f"back-{rows[0].token}", deadline)
     return Left(left, text(Reason.UNTOLD) if left else "")
 
 
 def _obstacle(system: System, record: SessionRecord, pane: Pane, survey: Survey) -> Reason | None:
     """Return why no key may be pressed now, None where one may."""
-    opinion = opinion_of(system, record, pane.pid)
+    opinion = probe_of(system, record, pane.pid)
     asks = opinion is not None and opinion.state in ASKING_STATES
     if asks or is_file(system.paths.session(record.uid) / ASKING):
         return Reason.DIALOG_OPEN
@@ -371,7 +371,7 @@ class Gatekeeper:
         """Let the tick wait for the session; that is counted once a run, and nobody is bothered."""
         if row.state is MessageState.QUEUED and row.because == because:
             return
-        with effect(Effect.LOOP_GATE), self._system.database.transaction(durable=False):
+        with failpoint(Failpoint.LOOP_GATE), self._system.database.transaction(durable=False):
             self._system.inbox.advance(row, MessageState.QUEUED, because)
             loop = self._system.loops.get(run.loop_id)
             if not counted or run.deferred or loop is None:
@@ -394,7 +394,7 @@ class Gatekeeper:
         keeps: bool,
     ) -> None:
         """See to a tick whose session's program has ended: by a person, or else once it was looked into."""
-        end = self._system.watchbook.end(record.instance_id or "")
+        end = self._system.exit_ledger.end(record.instance_id or "")
         by_person = end is not None and end.by_person
         if not by_person and (end is None or end.told_at is None):
             self._defer(row, run, because, counted=False)
@@ -422,7 +422,7 @@ class Gatekeeper:
     ) -> None:
         """End the tick, its run and what follows for the loop, all or nothing."""
         system = self._system
-        with effect(Effect.LOOP_GATE), system.database.transaction(durable=True):
+        with failpoint(Failpoint.LOOP_GATE), system.database.transaction(durable=True):
             system.inbox.advance(row, state, because)
             if run is None or run.state is RunState.OVER:
                 return

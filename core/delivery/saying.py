@@ -22,7 +22,7 @@ from core.base.errors import (
     TmuxSilent,
     UnknownMessage,
 )
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.files import is_there
 from core.base.names import new_marker, new_message_id
 from core.base.values import dataclass
@@ -207,7 +207,7 @@ def _commit(system: System, record: SessionRecord, message: NewMessage) -> None:
         message=message.id,
         text=message.text,
     )
-    system.poke()
+    system.notify()
 
 
 def _served(system: System) -> bool:
@@ -347,7 +347,7 @@ def confirm_message(system: System, message_id: str, actor: str) -> InboxRow:
         generation=row.message.generation,
         message=message_id,
     )
-    system.poke()
+    system.notify()
     return confirmed
 
 
@@ -360,20 +360,20 @@ def cancel_queue(system: System, record: SessionRecord) -> int:
     Each thread in which senders of cancelled messages are told gets one note, which says how many. Done again it finds
     nothing. Raises StoreBroken.
     """
-    with effect(Effect.STOP_CANCEL), system.database.transaction(durable=True):
+    with failpoint(Failpoint.STOP_CANCEL), system.database.transaction(durable=True):
         cancelled = system.inbox.cancel_waiting(record.uid, Because(Reason.QUEUE_CANCELLED, {"name": record.name}))
         hold_with_session(system, record, STOPPED)
         notes = _notes(system, record, cancelled)
         if notes:
             system.outbox.add(notes)
     if notes:
-        system.poke()
+        system.notify()
     return len(cancelled)
 
 
 def hold_loops(system: System, record: SessionRecord) -> None:
     """Hold the loops of a session that was stopped without its name: what waits is kept. Raises StoreBroken."""
-    with effect(Effect.STOP_CANCEL), system.database.transaction(durable=True):
+    with failpoint(Failpoint.STOP_CANCEL), system.database.transaction(durable=True):
         hold_with_session(system, record, STOPPED)
 
 
@@ -418,7 +418,7 @@ def cancel_message(system: System, message_id: str, actor: str, *, told: bool = 
     _check_waits(row)
     by = Because(Reason.CANCELLED_BY, {"actor": actor})
     try:
-        with effect(Effect.QUEUE_CANCEL), system.database.transaction(durable=True):
+        with failpoint(Failpoint.QUEUE_CANCEL), system.database.transaction(durable=True):
             cancelled = system.inbox.advance(row, MessageState.CANCELLED, by)
             remedy = text(Remedy.SEND_AGAIN_IF_COUNTS)
             note = note_for(system, cancelled, MessageState.CANCELLED, by, remedy) if told else None
@@ -436,7 +436,7 @@ def cancel_message(system: System, message_id: str, actor: str, *, told: bool = 
         generation=row.message.generation,
         message=message_id,
     )
-    system.poke()
+    system.notify()
     return cancelled
 
 

@@ -18,7 +18,7 @@ from core.model.asking import MAIN
 from core.model.delivering import RECORD_WINDOW, PaneState, Situation, Timing
 from core.model.framing import provable
 from core.model.gate import Decision, GateContext, HoldState, Observed, Wake, decide, hold_state, wake_of
-from core.model.harness import Opinion, ToolStarted
+from core.model.harness import StatusProbe, ToolStarted
 from core.model.message import DELIVERED, WAITING, InboxRow, Kind, MessageState
 from core.model.observing import observe, second_guess
 from core.model.pane import Pane, Survey, interrupted_at
@@ -49,11 +49,11 @@ def timing_of(system: System) -> Timing:
     )
 
 
-def opinion_of(system: System, record: SessionRecord, pane_pid: int) -> Opinion | None:
+def probe_of(system: System, record: SessionRecord, pane_pid: int) -> StatusProbe | None:
     """Ask the harness's second source what the record's live instance does. Raises UnsupportedHarness."""
     resolved = resolve_record(record, system.settings)
     context = context_of(system.paths, record, resolved, record.instance_id or "")
-    return system.harnesses.get(resolved.harness).second_opinion(context, pane_pid)
+    return system.harnesses.get(resolved.harness).probe_status(context, pane_pid)
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Sight:
     asking: bool
     activity: Activity | None = None  #: what the harness told of itself
     between_turns: bool = False  #: busy with background tasks alone
-    opinion: Opinion | None = None  #: what another source of the harness says
+    opinion: StatusProbe | None = None  #: what another source of the harness says
     remembered: bool = False  #: tmux was asked a moment ago, for another reason: what is written asks it again
 
 
@@ -184,16 +184,16 @@ class Looker:
         """Return whether a dialog may be open, by a look at this moment."""
         return self._may_ask(record, self._opinion(record, survey))
 
-    def _may_ask(self, record: SessionRecord, opinion: Opinion | None) -> bool:
+    def _may_ask(self, record: SessionRecord, opinion: StatusProbe | None) -> bool:
         """The reporter tells of a dialog before it shows; one that a person opened (`/model`) fires no hook."""
         return self._marked(record) or (opinion is not None and opinion.state in ASKING_STATES)
 
     def _marked(self, record: SessionRecord) -> bool:
         return is_file(self._marks_of(record.uid)[0])
 
-    def _opinion(self, record: SessionRecord, survey: Survey | None) -> Opinion | None:
+    def _opinion(self, record: SessionRecord, survey: Survey | None) -> StatusProbe | None:
         pane = survey.of_instance(record.instance_id) if survey and record.instance_id else None
-        return opinion_of(self._system, record, pane.pid) if pane and not pane.dead else None
+        return probe_of(self._system, record, pane.pid) if pane and not pane.dead else None
 
     def tool_at(self, uid: str) -> datetime | None:
         """Return when the latest tool call began."""
@@ -271,7 +271,7 @@ class Looker:
         return max([*since, *(at for at in (cut_off, left) if at is not None)], default=None)
 
 
-def _unheard(activity: Activity, opinion: Opinion | None, observed: Observed) -> Observed:
+def _unheard(activity: Activity, opinion: StatusProbe | None, observed: Observed) -> Observed:
     """Return what is observed of a session whose hooks are silent, by its second source at this moment."""
     if activity.silence is Silence.UNTOLD:
         return Observed.STARTING
@@ -347,7 +347,7 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
     marked_at = modified(marker, now)
     if not silent and marked_at is None and not told:
         return False
-    opinion = opinion_of(system, record, pane.pid)
+    opinion = probe_of(system, record, pane.pid)
     if marked_at is None:  # what told of a dialog came late: the marker, which comes first, has gone since
         over = told and known is not None and says_none_is_open(opinion) and _silent_for(known, now) >= SETTLED
     else:

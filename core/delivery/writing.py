@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 
 from core.base.errors import CoreError, InvalidValue, NotRunning, Refused, TmuxMissing, TmuxSilent
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.files import write_private
 from core.base.values import dataclass
 from core.delivery.evidence import Transcripts
@@ -160,7 +160,7 @@ class Writer:
         One transaction, one exchange with tmux, one transaction: what a process leaves behind that dies in between is
         the same for each as if it had been alone. Raises StoreBroken.
         """
-        with effect(Effect.DELIVERY_CLAIM), self._system.database.transaction(durable=False):
+        with failpoint(Failpoint.DELIVERY_CLAIM), self._system.database.transaction(durable=False):
             claimed = [self._claimed(plan) for plan in plans]
         begun = [(plan, row, self._paste(plan, row)) for plan, row in zip(plans, claimed, strict=True) if row]
         outcomes = self._written([paste for _, _, paste in begun])
@@ -189,7 +189,7 @@ class Writer:
 
     def _written(self, pastes: Sequence[Paste]) -> tuple[Written | None, ...]:
         try:
-            with effect(Effect.DELIVERY_PASTE):
+            with failpoint(Failpoint.DELIVERY_PASTE):
                 outcomes = self._system.runner.paste_all(pastes) if pastes else ()
         except (TmuxSilent, TmuxMissing):
             outcomes = (None,) * len(pastes)
@@ -228,7 +228,7 @@ class Writer:
         """Write the keys that make the input line ready, in a write of their own and a moment before the paste."""
         row, instance, traits = situation.row, record.instance_id or "", situation.traits
         stashing = isinstance(step, Stash)
-        with effect(Effect.DELIVERY_STASH if stashing else Effect.DELIVERY_CLEAR):
+        with failpoint(Failpoint.DELIVERY_STASH if stashing else Failpoint.DELIVERY_CLEAR):
             marked = self._system.inbox.advance(
                 row,
                 MessageState.QUEUED,
@@ -254,7 +254,7 @@ class Writer:
             return now + delivering.ECHO_POLL
         deadline = now + situation.timing.command
         try:
-            with effect(Effect.DELIVERY_SUBMIT):
+            with failpoint(Failpoint.DELIVERY_SUBMIT):
                 written = self._system.runner.write(
                     record.instance_id or "", SUBMIT, Receipt.SUBMITTED, submit_token(row, number), deadline
                 )
@@ -282,5 +282,5 @@ class Writer:
         """Remove the file that blocks turns where a verb died before its mark: no turn would take the message."""
         unheld = record.hold is None and record.phase is Phase.SETTLED
         if unheld and has_hold_file(self._system.paths, record.uid):
-            with effect(Effect.RESUME_UNBLOCK):
+            with failpoint(Failpoint.RESUME_UNBLOCK):
                 clear_hold_file(self._system.paths, record.uid)

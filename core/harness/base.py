@@ -20,7 +20,7 @@ from core.base.errors import HarnessNotInstalled, TrustFailed
 from core.base.files import open_plain, read_bounded, read_plain
 from core.base.values import dataclass, replace
 from core.model.activity import ActivityState
-from core.model.harness import Opinion, Report, SessionContext
+from core.model.harness import Report, SessionContext, StatusProbe
 from core.model.tools import EVERY_TOOL, SERVER
 
 ASKING = "asking"  #: there while a dialog may be open, of whichever agent in the harness: an Enter would answer it
@@ -292,7 +292,7 @@ _STATES = {
 }
 
 
-def read_opinion(path: Path) -> Opinion | None:
+def read_opinion(path: Path) -> StatusProbe | None:
     """Return what a status file says; None where it is absent, unreadable or says something unknown."""
     try:
         with open_plain(path) as file:
@@ -300,7 +300,7 @@ def read_opinion(path: Path) -> Opinion | None:
             content = json.loads(read_bounded(file, _LONGEST_STATUS))
     except (OSError, OverflowError, ValueError, RecursionError):
         return None
-    opinion = opinion_of(content) if isinstance(content, dict) else None
+    opinion = probe_of(content) if isinstance(content, dict) else None
     return replace(opinion, written_at=written_at, session_id=_conversation(content)) if opinion else None
 
 
@@ -310,12 +310,12 @@ def _conversation(content: Mapping[str, Any]) -> str:
     return found if _STATUS_SESSION_ID.fullmatch(found) else ""
 
 
-def opinion_of(content: Mapping[str, Any]) -> Opinion | None:
+def probe_of(content: Mapping[str, Any]) -> StatusProbe | None:
     """Return the opinion that a status object expresses, or None."""
     status = text_of(content, "status")
     state = _STATES.get(status)
     if state is None:
         return None
     if status == "shell":
-        return Opinion(state, turn_over=True)
-    return Opinion(state, text_of(content, "waitingFor"), turn_over=status == "idle")
+        return StatusProbe(state, turn_over=True)
+    return StatusProbe(state, text_of(content, "waitingFor"), turn_over=status == "idle")

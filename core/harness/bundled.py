@@ -12,7 +12,17 @@ from core.base.errors import InvalidValue
 from core.harness.base import SETTINGS, install_tools, read_opinion, servers_file
 from core.harness.claude.files import ConversationFile, TurnsFile, has_answer, has_turn, untaken
 from core.harness.claude.hooks import install_hooks, interpret
-from core.model.harness import HarnessEvent, IdPolicy, Installed, Launch, Opinion, Report, Retry, SessionContext, Traits
+from core.model.harness import (
+    HarnessEvent,
+    IdPolicy,
+    Installed,
+    Launch,
+    Report,
+    Retry,
+    SessionContext,
+    StatusProbe,
+    Traits,
+)
 from core.model.pane import InputLine, View
 from core.model.session import Definition
 from embedded import agent
@@ -113,7 +123,7 @@ class BundledHarness:
         """Open the conversation's file, which need not be there yet; None without an id."""
         return TurnsFile(_conversation(context, context.session_id), since=since) if context.session_id else None
 
-    def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
+    def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Read the agent's status file."""
         return read_opinion(context.folder / _STATE / "sessions" / f"{pane_pid}.json")
 

@@ -19,11 +19,11 @@ from core.model.harness import (
     IdPolicy,
     Installed,
     Launch,
-    Opinion,
     PasteStyle,
     Report,
     Retry,
     SessionContext,
+    StatusProbe,
     Traits,
 )
 from core.model.pane import InputLine, View
@@ -142,7 +142,7 @@ class GenericHarness:
         """Return None: we know of no record."""
         return None
 
-    def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
+    def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Return None."""
         return None
 
@@ -244,7 +244,7 @@ class CursorHarness:
         """Return None."""
         return None
 
-    def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
+    def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Return None."""
         return None
 

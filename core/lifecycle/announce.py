@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 from core.base.clock import Deadline
 from core.base.errors import BeingDeleted, CoreError, InvalidValue, Refused, StoreBroken
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.values import replace
-from core.lifecycle.common import Told, lock, told_of, write_record
+from core.lifecycle.common import VerbResult, lock, told_of, write_record
 from core.lifecycle.look import get_standing, rows_told
 from core.model.asking import Button, Press
 from core.model.posts import NewPost, OutboundKind, OutboxRow, PostState, boot_text, down_text, moved_text, root_text
@@ -76,25 +76,25 @@ def announce_start(
     if not (definition.slack.enabled and system.settings.channel(CHANNEL).enabled):
         return
     try:
-        with effect(Effect.START_ANNOUNCE), system.database.transaction(durable=True):
+        with failpoint(Failpoint.START_ANNOUNCE), system.database.transaction(durable=True):
             if moving:
                 part_from_moved(system, record, definition)
             system.outbox.add(_posts(system, record, definition, how))
     except StoreBroken as error:
         _say_failed(system, record, error)
         return
-    system.poke()
+    system.notify()
 
 
 def announce_stop(system: System, record: SessionRecord) -> None:
     """Let the root say that the session was stopped, once a stop. A broken database is told as above."""
     try:
-        with effect(Effect.STOP_ANNOUNCE), system.database.transaction(durable=True):
+        with failpoint(Failpoint.STOP_ANNOUNCE), system.database.transaction(durable=True):
             edit_root(system, record)
     except StoreBroken as error:
         _say_failed(system, record, error)
         return
-    system.poke()
+    system.notify()
 
 
 def edit_root(system: System, record: SessionRecord) -> None:
@@ -182,7 +182,7 @@ def announce_standing(system: System, name: str, actor: str, wait: float = _POST
         with lock(system, name, "announce"):
             known, record = _announceable(system, name)
             post = _commit(system, known, record)
-        system.poke()
+        system.notify()
         told = _told(system, post, wait)
     except (Refused, LookupError, InvalidValue):
         raise
@@ -220,13 +220,13 @@ def _announceable(system: System, name: str) -> tuple[Known, SessionRecord]:
 def _commit(system: System, known: Known, record: SessionRecord) -> NewPost:
     """Commit what brings the announcement up to date, and take the definition's channel over. Raises StoreBroken."""
     (text, buttons), home = _present(system, record), home_of(system.settings, known.definition)
-    with effect(Effect.ANNOUNCE), system.database.transaction(durable=True):
+    with failpoint(Failpoint.ANNOUNCE), system.database.transaction(durable=True):
         part_from_moved(system, record, known.definition)
         bound = system.bindings.of_session(record.uid, CHANNEL) is not None
         kind = OutboundKind.REFRESH if bound or root_waits(system, record.uid) else OutboundKind.ROOT
         post = replace(_renewed_post(system, record, kind, text, home), buttons=buttons)
         system.outbox.add([post])
-    with effect(Effect.ANNOUNCE_RECORD):
+    with failpoint(Failpoint.ANNOUNCE_RECORD):
         write_record(system, replace(record, definition=_with_slack(record, known.definition)))
     return post
 
@@ -264,21 +264,21 @@ def _renewed_post(system: System, record: SessionRecord, kind: OutboundKind, tex
 # ---------------------------------------------------------------- what became of it
 
 
-def _told(system: System, post: NewPost, wait: float) -> Told:
+def _told(system: System, post: NewPost, wait: float) -> VerbResult:
     """Wait for the service, and return what is known of the post then."""
     last = _awaited(system, post.id, wait)
     if last is not None and last.state is PostState.FAILED:
         last = _awaited(system, post.anew().id, wait) or last
     if last is None:
-        return Told(Outcome.FAILED, "the announcement is gone from the database")
+        return VerbResult(Outcome.FAILED, "the announcement is gone from the database")
     if last.state is PostState.SENT:
         edited = last.post.kind is OutboundKind.REFRESH
-        return Told(Outcome.ANNOUNCED, "its announcement is up to date" if edited else "it has a new thread")
+        return VerbResult(Outcome.ANNOUNCED, "its announcement is up to date" if edited else "it has a new thread")
     if last.state is PostState.FAILED:
-        return Told(Outcome.FAILED, f"it could not be announced: {last.detail}")
+        return VerbResult(Outcome.FAILED, f"it could not be announced: {last.detail}")
     if running_service(system.paths.service_lock) is None:
-        return Told(Outcome.WAITING, NO_SERVICE)
-    return Told(Outcome.WAITING, f"it waits to be posted{f': {last.detail}' if last.detail else ''}")
+        return VerbResult(Outcome.WAITING, NO_SERVICE)
+    return VerbResult(Outcome.WAITING, f"it waits to be posted{f': {last.detail}' if last.detail else ''}")
 
 
 def _awaited(system: System, post_id: str, wait: float) -> OutboxRow | None:

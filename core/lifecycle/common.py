@@ -40,7 +40,7 @@ _LOCK_MARGIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Told:
+class VerbResult:
     """What a verb did for one session. `known` is set where the session may be gone afterwards."""
 
     outcome: Outcome
@@ -100,13 +100,13 @@ def take_reports(system: System, record: SessionRecord) -> None:
         _LOG.warning("hook reports could not be taken in", extra={"session": record.uid, "reason": str(error)})
 
 
-def told_of(error: CoreError) -> Told:
+def told_of(error: CoreError) -> VerbResult:
     """Return what an error means for one session's row."""
     if isinstance(error, RecordUnreadable):
-        return Told(Outcome.UNREADABLE, str(error))
+        return VerbResult(Outcome.UNREADABLE, str(error))
     if isinstance(error, TmuxSilent):
-        return Told(Outcome.UNCONFIRMED, str(error))
-    return Told(Outcome.FAILED, str(error))
+        return VerbResult(Outcome.UNCONFIRMED, str(error))
+    return VerbResult(Outcome.FAILED, str(error))
 
 
 def refuse_held_name(system: System, name: str) -> None:

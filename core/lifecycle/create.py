@@ -15,10 +15,10 @@ from core.base.errors import (
     TmuxSilent,
     UnknownSession,
 )
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.names import check_name, new_uid, target_for
 from core.base.values import replace
-from core.lifecycle.common import Tmux, Told, lock, refuse_held_name, told_of, write_record
+from core.lifecycle.common import Tmux, VerbResult, lock, refuse_held_name, told_of, write_record
 from core.lifecycle.ending import end_recorded
 from core.lifecycle.look import get_standing, rows_told
 from core.lifecycle.recover import remove_session
@@ -97,12 +97,12 @@ def _refuse_taken(system: System, name: str) -> None:
     )
 
 
-def _begin(system: System, definition: Definition, order: StartOrder, *, start: bool) -> Told | Opened:
+def _begin(system: System, definition: Definition, order: StartOrder, *, start: bool) -> VerbResult | Opened:
     with lock(system, definition.name, "create"):
         _refuse_taken(system, definition.name)
         if not start:
             record = _write_creating(system, definition, order.actor, start=False)
-            return Told(Outcome.NOT_RUNNING, "recorded, not started", Known(definition, False, record))
+            return VerbResult(Outcome.NOT_RUNNING, "recorded, not started", Known(definition, False, record))
         known = Known(definition, declared=False, record=None)
         try:
             survey = system.runner.survey()
@@ -122,13 +122,13 @@ def _write_creating(system: System, definition: Definition, actor: str, *, start
         status=Status.RUNNING if start else Status.STOPPED,
         phase=Phase.CREATING if start else Phase.SETTLED,
     )
-    with effect(Effect.CREATE_MARK):
+    with failpoint(Failpoint.CREATE_MARK):
         written = write_record(system, record)
     system.events.emit("standing.created", name=record.name, actor=actor)
     return written
 
 
-def _undo(system: System, name: str, told: Told, actor: str) -> Told:
+def _undo(system: System, name: str, told: VerbResult, actor: str) -> VerbResult:
     """Remove what the failed creation left. What cannot be removed now stays in its phase, and reconcile removes it."""
     try:
         with lock(system, name, "create"):
@@ -175,12 +175,12 @@ def _refuse_declared(system: System, name: str) -> None:
         )
 
 
-def _delete(system: System, name: str, actor: str, tmux: Tmux) -> Told:
+def _delete(system: System, name: str, actor: str, tmux: Tmux) -> VerbResult:
     try:
         with lock(system, name, "delete"):
             record = system.records.read(name)
             if record is None:
-                return Told(Outcome.DELETED, "somebody else deleted it")
+                return VerbResult(Outcome.DELETED, "somebody else deleted it")
             return _delete_locked(system, record, actor, tmux)
     except CoreError as error:
         system.events.emit("standing.stop_failed", level="error", name=name, actor=actor, reason=str(error))
@@ -189,24 +189,24 @@ def _delete(system: System, name: str, actor: str, tmux: Tmux) -> Told:
         return replace(told, detail=waits + told.detail)
 
 
-def _delete_locked(system: System, record: SessionRecord, actor: str, tmux: Tmux) -> Told:
-    with effect(Effect.DELETE_HOLD):
+def _delete_locked(system: System, record: SessionRecord, actor: str, tmux: Tmux) -> VerbResult:
+    with failpoint(Failpoint.DELETE_HOLD):
         set_hold_file(system.paths, record.uid)
     marked = replace(
         record.moved(SessionEvent.DELETE),
         status=Status.STOPPED,
         generation=record.generation if record.phase is Phase.DELETING else record.generation + 1,
     )
-    with effect(Effect.DELETE_MARK):
+    with failpoint(Failpoint.DELETE_MARK):
         marked = write_record(system, marked)
     ended = end_recorded(system, record, tmux)
     if not ended.complete:
         system.events.emit("standing.stop_failed", level="error", name=record.name, actor=actor, reason=ended.trouble())
         outcome = Outcome.FAILED if ended.survivors else Outcome.UNCONFIRMED
-        return Told(outcome, f"it is being deleted; {ended.trouble()}")
+        return VerbResult(outcome, f"it is being deleted; {ended.trouble()}")
     refuse_held_name(system, record.name)
     remove_session(system, marked, actor)
     system.events.emit(
         "standing.deleted", name=record.name, actor=actor, instance=record.instance_id, generation=marked.generation
     )
-    return Told(Outcome.DELETED, known=Known(record.definition, False, None))
+    return VerbResult(Outcome.DELETED, known=Known(record.definition, False, None))

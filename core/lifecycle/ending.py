@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from core.base.clock import Deadline
 from core.base.errors import CoreError, NotRunning, StoreBroken, TmuxMissing, TmuxSilent
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.values import dataclass
 from core.delivery.snapshot import modified
 from core.lifecycle.common import Tmux
@@ -80,14 +80,14 @@ def end_all(system: System, doomed: Sequence[Doomed], tmux: Tmux, seen: Survey |
     if panes is not None:
         outputs.keep(panes, _OUTPUT_SECONDS)
     pids = {one.instance: _pid_of(one.instance, panes) for one in doomed}
-    with effect(Effect.END_TREE):
+    with failpoint(Failpoint.END_TREE):
         trees = system.processes.end_trees(pids, system.settings.routing.tmux.harness_kill_grace_seconds)
     silent, exits = "", dict[str, LastExit | None]()
     try:
         left = _when_noticed(system, pids, tmux)
         exits = {pane.tag: pane.exit for pane in left.values()}
         outputs.keep(left)
-        with effect(Effect.END_PANE):
+        with failpoint(Failpoint.END_PANE):
             system.runner.end(*pids)
     except (TmuxSilent, TmuxMissing) as error:
         tmux.silence = error
@@ -169,7 +169,7 @@ class _Outputs:
 def _saved(system: System, uid: str, text: str) -> str:
     """Keep the text, and return why that could not be, "" where it was."""
     try:
-        with effect(Effect.END_OUTPUT):
+        with failpoint(Failpoint.END_OUTPUT):
             save_output(system.paths, uid, text)
     except StoreBroken as error:
         return f"its last output could not be kept: {error}"

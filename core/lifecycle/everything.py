@@ -7,7 +7,7 @@ from core.base.errors import StoreBroken, StoreGone, UnsupportedHarness
 from core.base.files import check_room, is_there
 from core.base.values import replace
 from core.config.loading import demo_folder
-from core.lifecycle.common import Tmux, Told, foreign, told_of
+from core.lifecycle.common import Tmux, VerbResult, foreign, told_of
 from core.lifecycle.exits import tell_server_lost
 from core.lifecycle.look import Glance, glance, row_of, rows_told
 from core.lifecycle.recover import reconcile, reconcile_some
@@ -169,9 +169,9 @@ def _tell_lost(system: System, sessions: Sequence[Known], view: Glance) -> bool:
 
 def _sweep(
     system: System, sessions: Sequence[Known], view: Glance, order: StartOrder, starts: Starts, tmux: Tmux
-) -> Mapping[str, Told | Opened]:
+) -> Mapping[str, VerbResult | Opened]:
     """Ask the gate what the sweep may do with each session, and do it."""
-    steps: dict[str, Told | Opened] = {}
+    steps: dict[str, VerbResult | Opened] = {}
     begun: list[str] = []
     leftovers: list[str] = []
     for known in sessions:
@@ -191,7 +191,7 @@ def _sweep(
 
 def _decided(
     system: System, known: Known, view: Glance, order: StartOrder, starts: Starts
-) -> tuple[Action | None, Told]:
+) -> tuple[Action | None, VerbResult]:
     """Return what the gate says, and what is to be told of the session where nothing is done to it."""
     if known.unreadable is not None:
         return None, told_of(known.unreadable)
@@ -201,14 +201,14 @@ def _decided(
     decision = decide(Wake.SWEEP, hold_state(record), observe(record, view.live(known), activity), context)
     if decision.action is Action.ADOPT:
         _say_adopted(system, known, order.actor)
-        return decision.action, Told(Outcome.ALREADY_RUNNING)
+        return decision.action, VerbResult(Outcome.ALREADY_RUNNING)
     if decision.action in (Action.ADOPT_HELD, Action.END_LEFTOVERS):
-        return decision.action, Told(Outcome.HELD, decision.because.text)
+        return decision.action, VerbResult(Outcome.HELD, decision.because.text)
     if view.survey is not None and (decision.action is Action.FAIL_ROW or _waits_for_name(decision, known, view)):
-        return decision.action, Told(Outcome.FAILED, str(foreign(system, view.survey, known.name)))
+        return decision.action, VerbResult(Outcome.FAILED, str(foreign(system, view.survey, known.name)))
     if decision.action is Action.LEAVE:
-        return decision.action, Told(Outcome.NOT_RUNNING, f"{decision.because.text}{_why_left(system, known)}")
-    return decision.action, Told(_WITHOUT_ACTION.get(decision.action, Outcome.FAILED), decision.because.text)
+        return decision.action, VerbResult(Outcome.NOT_RUNNING, f"{decision.because.text}{_why_left(system, known)}")
+    return decision.action, VerbResult(_WITHOUT_ACTION.get(decision.action, Outcome.FAILED), decision.because.text)
 
 
 def _waits_for_name(decision: Decision, known: Known, view: Glance) -> bool:
@@ -238,12 +238,12 @@ def _say_adopted(system: System, known: Known, actor: str) -> None:
     system.events.emit("standing.adopted", name=known.name, actor=actor, instance=instance)
 
 
-def _end_leftovers(system: System, names: Sequence[str], actor: str, tmux: Tmux) -> Mapping[str, Told]:
+def _end_leftovers(system: System, names: Sequence[str], actor: str, tmux: Tmux) -> Mapping[str, VerbResult]:
     """End what still runs under stopped or failed marks. Reconcile did, unless something came between."""
     records = [record for name in names if (record := system.records.read(name)) is not None]
     done = reconcile_some(system, records, actor, tmux)
     return {
-        one.name: Told(Outcome.UNCONFIRMED if one.passing else Outcome.FAILED, one.trouble)
+        one.name: VerbResult(Outcome.UNCONFIRMED if one.passing else Outcome.FAILED, one.trouble)
         for one in done
         if one.trouble
     }

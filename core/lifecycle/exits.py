@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from core.base.clock import Deadline
 from core.base.errors import LockBusy, StoreBroken
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.names import target_for
 from core.base.values import replace
 from core.delivery.hook_ingest import ingest_record
@@ -77,7 +77,7 @@ def tell_under_lock(
     if pane is not None and end is None and patient:
         return False
     try:
-        known = system.watchbook.end(record.instance_id)
+        known = system.exit_ledger.end(record.instance_id)
         if known is not None and known.told_at is not None:
             return True
         by_person = known is not None and known.by_person
@@ -103,7 +103,7 @@ def _what_follows(system: System, record: SessionRecord) -> Plan | None:
 
 def _plan(system: System, record: SessionRecord) -> Plan:
     now = system.clock.now()
-    restarts = system.watchbook.restarts(record.uid, now - WINDOW)
+    restarts = system.exit_ledger.restarts(record.uid, now - WINDOW)
     return plan_restart(restarts, now, system.settings.limits.restarts_per_hour)
 
 
@@ -117,18 +117,18 @@ def plan_for_keep_alive(system: System, record: SessionRecord) -> bool:
         return False
     plan = _plan(system, record)
     if isinstance(plan, BringBack):
-        with effect(Effect.WATCH_PUT_OFF):
-            system.watchbook.plan(record.instance_id or "", plan.at)
-        system.poke()
+        with failpoint(Failpoint.WATCH_PUT_OFF):
+            system.exit_ledger.plan(record.instance_id or "", plan.at)
+        system.notify()
         return True
     held = hold_failed(system, record, plan.reason)
-    with effect(Effect.WATCH_RECORD):
+    with failpoint(Failpoint.WATCH_RECORD):
         write_record(system, held)
-    with effect(Effect.WATCH_TELL), system.database.transaction(durable=True):
+    with failpoint(Failpoint.WATCH_TELL), system.database.transaction(durable=True):
         add_note(system, record, f"down-{record.instance_id}", given_up_text(record.name, plan.reason))
         edit_root(system, held)
         emit_held(system, held, plan.reason)
-    system.poke()
+    system.notify()
     return False
 
 
@@ -138,13 +138,13 @@ def _record_end(system: System, record: SessionRecord, end: LastExit | None, the
         changed = hold_failed(system, changed, then.reason)
     if changed == record:
         return record
-    with effect(Effect.WATCH_RECORD):
+    with failpoint(Failpoint.WATCH_RECORD):
         return write_record(system, changed)
 
 
 def hold_failed(system: System, record: SessionRecord, reason: str) -> SessionRecord:
     """Block turns born in the harness and return the record with the mark, which the caller writes."""
-    with effect(Effect.WATCH_HOLD):
+    with failpoint(Failpoint.WATCH_HOLD):
         set_hold_file(system.paths, record.uid)
     return replace(record, hold=Hold(HoldKind.FAILED, SUPERVISOR, reason, system.clock.now()))
 
@@ -154,9 +154,9 @@ def _tell(
 ) -> None:
     instance = record.instance_id or ""
     due_at = then.at if isinstance(then, BringBack) else None
-    with effect(Effect.WATCH_TELL), system.database.transaction(durable=True):
+    with failpoint(Failpoint.WATCH_TELL), system.database.transaction(durable=True):
         now = system.clock.now()
-        if not system.watchbook.tell(instance, record.uid, now, due_at, counted=due_at is not None):
+        if not system.exit_ledger.tell(instance, record.uid, now, due_at, counted=due_at is not None):
             return
         if note:
             per_hour, kept = system.settings.limits.restarts_per_hour, record.fresh.returns_to if record.fresh else None
@@ -168,7 +168,7 @@ def _tell(
         _emit(system, record, end, then, reason)
         for job in jobs:
             system.events.emit("job.finished", name=record.name, instance=instance, detail=job, reason=WITH_ITS_SESSION)
-    system.poke()
+    system.notify()
 
 
 def _end_jobs(system: System, record: SessionRecord) -> tuple[str, ...]:
@@ -221,12 +221,12 @@ def tell_server_lost(system: System, lost: Sequence[SessionRecord], reason: str,
     `bring_back`: each that should run is resumed once. False, and no event, if all of it was told before.
     Raises StoreBroken.
     """
-    with effect(Effect.WATCH_TELL), system.database.transaction(durable=True):
+    with failpoint(Failpoint.WATCH_TELL), system.database.transaction(durable=True):
         now = system.clock.now()
         names = []
         for record in lost:
             due = now if bring_back and may_be_brought_back(record) else None
-            if record.instance_id and system.watchbook.tell(record.instance_id, record.uid, now, due):
+            if record.instance_id and system.exit_ledger.tell(record.instance_id, record.uid, now, due):
                 names.append(record.name)
         if not names:
             return False
@@ -246,8 +246,8 @@ def tell_on_purpose(system: System, record: SessionRecord, bring_back_in: timede
     now = system.clock.now()
     due_at = None if bring_back_in is None else now + bring_back_in
     try:
-        if not system.watchbook.tell(record.instance_id, record.uid, now, due_at) and due_at is not None:
-            system.watchbook.put_off(record.instance_id, due_at)
+        if not system.exit_ledger.tell(record.instance_id, record.uid, now, due_at) and due_at is not None:
+            system.exit_ledger.put_off(record.instance_id, due_at)
     except StoreBroken as error:
         _LOG.warning("end not noted", extra={"session": record.name, "reason": str(error)})
 

@@ -10,14 +10,14 @@ from datetime import datetime, timedelta
 
 from core.base.clock import Deadline
 from core.base.errors import CoreError, InvalidValue, LockBusy, NotRunning, Refused, StoreBroken, TmuxSilent
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.names import target_for
 from core.base.values import dataclass
 from core.delivery.snapshot import turn_over
-from core.lifecycle.common import Told, foreign, lock, running_record, take_reports, told_of
+from core.lifecycle.common import VerbResult, foreign, lock, running_record, take_reports, told_of
 from core.lifecycle.look import rows_told
 from core.model.activity import Activity, ActivityState
-from core.model.harness import Harness, Opinion, SessionContext, Transcript, TurnEnded
+from core.model.harness import Harness, SessionContext, StatusProbe, Transcript, TurnEnded
 from core.model.observing import second_guess
 from core.model.pane import Pane, Receipt, Written, interrupt_token
 from core.model.rows import Answer
@@ -100,7 +100,7 @@ def press(system: System, record: SessionRecord) -> Pressed:
     pane = _live_pane(system, record)
     context = context_of(system.paths, record, resolve_record(record, system.settings), pane.tag)
     activity = _activity(system, record)
-    opinion = harness.second_opinion(context, pane.pid)
+    opinion = harness.probe_status(context, pane.pid)
     if not _in_turn(activity, opinion):
         raise NoTurn(
             f"{record.name}: no turn is running that could be interrupted",
@@ -109,7 +109,7 @@ def press(system: System, record: SessionRecord) -> Pressed:
     transcript = harness.transcript(context, from_start=False)
     at = system.clock.now()
     deadline = at + timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds)
-    with effect(Effect.INTERRUPT_KEY):
+    with failpoint(Failpoint.INTERRUPT_KEY):
         written = system.runner.write(
             pane.tag, harness.traits.interrupt or b"", Receipt.INTERRUPTED, interrupt_token(at), deadline
         )
@@ -119,7 +119,7 @@ def press(system: System, record: SessionRecord) -> Pressed:
     return Pressed(record, pane, harness, context, transcript, at, began, dialog)
 
 
-def settle(system: System, pressed: Pressed, actor: str) -> Told:
+def settle(system: System, pressed: Pressed, actor: str) -> VerbResult:
     """Wait for the harness's own word that the turn is over, and take it down. No lock is held while it waits."""
     known = _wait(system, pressed, _turn_over, _SETTLE_SECONDS)
     if known:
@@ -136,8 +136,8 @@ def settle(system: System, pressed: Pressed, actor: str) -> Told:
         instance=pressed.record.instance_id,
         detail=detail,
     )
-    system.poke()
-    return Told(Outcome.INTERRUPTED if known else Outcome.UNCONFIRMED, detail)
+    system.notify()
+    return VerbResult(Outcome.INTERRUPTED if known else Outcome.UNCONFIRMED, detail)
 
 
 # ---------------------------------------------------------------- before the key
@@ -165,7 +165,7 @@ def _activity(system: System, record: SessionRecord) -> Activity | None:
         return None  # the other source is asked as well
 
 
-def _in_turn(activity: Activity | None, opinion: Opinion | None) -> bool:
+def _in_turn(activity: Activity | None, opinion: StatusProbe | None) -> bool:
     """Return whether a turn runs or a dialog is open: by the harness's status, else by its reports."""
     began = activity.turn_started_at if activity is not None else None
     if opinion is not None and not _said_before(opinion, began):
@@ -175,7 +175,7 @@ def _in_turn(activity: Activity | None, opinion: Opinion | None) -> bool:
     return activity.state is ActivityState.BUSY or activity.state in _DIALOGS
 
 
-def _said_before(opinion: Opinion, began: datetime | None) -> bool:
+def _said_before(opinion: StatusProbe, began: datetime | None) -> bool:
     """Return whether a status is older than the turn: the status file may be written after the hook has reported."""
     return began is not None and opinion.written_at is not None and opinion.written_at < began
 
@@ -202,7 +202,7 @@ def _wait(system: System, pressed: Pressed, condition: Callable[[Pressed], bool]
 
 
 def _turn_over(pressed: Pressed) -> bool:
-    opinion = pressed.harness.second_opinion(pressed.context, pressed.pane.pid)
+    opinion = pressed.harness.probe_status(pressed.context, pressed.pane.pid)
     if opinion is not None and opinion.turn_over and not _said_before(opinion, pressed.began):
         return True
     try:
@@ -213,7 +213,7 @@ def _turn_over(pressed: Pressed) -> bool:
 
 
 def _status_agrees(pressed: Pressed) -> bool:
-    opinion = pressed.harness.second_opinion(pressed.context, pressed.pane.pid)
+    opinion = pressed.harness.probe_status(pressed.context, pressed.pane.pid)
     return opinion is None or opinion.turn_over
 
 
@@ -234,8 +234,8 @@ def _take_down(system: System, pressed: Pressed) -> None:
     record = pressed.record
     take_reports(system, record)
     try:
-        with system.locks.hold(record.name, "interrupt", _RECORD_SECONDS), effect(Effect.INTERRUPT_SETTLE):
-            opinion = pressed.harness.second_opinion(pressed.context, pressed.pane.pid)
+        with system.locks.hold(record.name, "interrupt", _RECORD_SECONDS), failpoint(Failpoint.INTERRUPT_SETTLE):
+            opinion = pressed.harness.probe_status(pressed.context, pressed.pane.pid)
             if opinion is not None and opinion.turn_over:
                 drop_marker(system.paths.session(record.uid) / ASKING, pressed.at)
             before = _activity(system, record)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from core.config.settings import Settings
-    from core.lifecycle.common import Told
+    from core.lifecycle.common import VerbResult
     from core.model.activity import Activity, Shown
     from core.model.pane import Survey
     from core.model.session import Binding
@@ -73,7 +73,9 @@ def get_standing(system: System, name: str) -> Row:
     return row_of(system, known, glance(system, (known,)))
 
 
-def rows_told(system: System, told: Mapping[str, Told], survey: Callable[[], Survey] | None = None) -> tuple[Row, ...]:
+def rows_told(
+    system: System, told: Mapping[str, VerbResult], survey: Callable[[], Survey] | None = None
+) -> tuple[Row, ...]:
     """Return the rows of these sessions as they are now, each with what was done for it. `survey`: see `glance`."""
     current = {known.name: known for known in every_session(system.settings, system.records)}
     sessions = {name: current.get(name) or word.known for name, word in told.items()}
@@ -125,7 +127,7 @@ def _due(system: System, sessions: tuple[Known, ...], survey: Survey | None) -> 
     running = (known.record for known in sessions if known.record and known.record.status is Status.RUNNING)
     if all(record.instance_id in living for record in running):
         return {}
-    return {end.instance: end.due_at for end in system.watchbook.due() if end.due_at is not None}
+    return {end.instance: end.due_at for end in system.exit_ledger.due() if end.due_at is not None}
 
 
 def _asleep(system: System, sessions: tuple[Known, ...]) -> frozenset[str]:
@@ -135,7 +137,7 @@ def _asleep(system: System, sessions: tuple[Known, ...]) -> frozenset[str]:
         record.instance_id
         for record in down
         if record.instance_id and record.hold is None and record.phase is Phase.SETTLED
-        if (announced := system.watchbook.announced(record.uid)) and announced.ended(record.instance_id)
+        if (announced := system.exit_ledger.announced(record.uid)) and announced.ended(record.instance_id)
     )
 
 

@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 
 from core.base.clock import Deadline
 from core.base.errors import CoreError, InvalidValue, NotRunning, Refused, TmuxMissing, TmuxSilent
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.names import target_for
 from core.base.text import reason_of
 from core.base.values import replace
 from core.delivery.deliverer import Deliverer, is_soon
 from core.delivery.evidence import give_back
 from core.delivery.recording import Left, held_by_harness, take_back
-from core.lifecycle.common import Tmux, Told, foreign, lock, running_record, take_reports, told_of, write_record
+from core.lifecycle.common import Tmux, VerbResult, foreign, lock, running_record, take_reports, told_of, write_record
 from core.lifecycle.ending import end_recorded
 from core.lifecycle.interrupt import NoTurn, Pressed, interruptible, press, settle, take_last_reports
 from core.lifecycle.look import rows_told
@@ -72,10 +72,10 @@ def _mark(system: System, record: SessionRecord, actor: str, reason: str, policy
     before = record.hold
     if hold_state(record) is HoldState.PAUSED and before is not None and (policy == SOFT or before.policy == HARD):
         return
-    with effect(Effect.PAUSE_HOLD):
+    with failpoint(Failpoint.PAUSE_HOLD):
         set_hold_file(system.paths, record.uid)
     hold = Hold(HoldKind.PAUSED, actor, reason, system.clock.now(), policy)
-    with effect(Effect.PAUSE_MARK):
+    with failpoint(Failpoint.PAUSE_MARK):
         write_record(system, replace(record, hold=hold))
     system.events.emit(
         "standing.paused",
@@ -86,7 +86,7 @@ def _mark(system: System, record: SessionRecord, actor: str, reason: str, policy
         instance=record.instance_id,
         generation=record.generation,
     )
-    system.poke()
+    system.notify()
 
 
 def _take_back(system: System, record: SessionRecord) -> Left:
@@ -100,7 +100,7 @@ def _take_back(system: System, record: SessionRecord) -> Left:
         return Left(len(held_by_harness(system, record)), error.message)
 
 
-def _press(system: System, record: SessionRecord) -> Pressed | Told:
+def _press(system: System, record: SessionRecord) -> Pressed | VerbResult:
     """Interrupt the turn; the mark stands, so that what cannot be interrupted is only said.
 
     One that a message on its way is about to begin is waited for: where no hook holds it up it begins all the same.
@@ -110,12 +110,12 @@ def _press(system: System, record: SessionRecord) -> Pressed | Told:
         try:
             return press(system, record)
         except NotRunning as error:
-            return Told(Outcome.PAUSED, error.message)
+            return VerbResult(Outcome.PAUSED, error.message)
         except NoTurn:
             if not _is_on_its_way(system, record):
-                return Told(Outcome.PAUSED, "no turn was running")
+                return VerbResult(Outcome.PAUSED, "no turn was running")
         if deadline.passed():
-            return Told(Outcome.UNCONFIRMED, "a message was on its way to its program, and may begin a turn yet")
+            return VerbResult(Outcome.UNCONFIRMED, "a message was on its way to its program, and may begin a turn yet")
         system.clock.pause(_POLL_SECONDS)
         take_reports(system, record)
 
@@ -132,24 +132,26 @@ def _is_on_its_way(system: System, record: SessionRecord) -> bool:
     )
 
 
-def _told(system: System, record: SessionRecord, pressed: Pressed | Told | None, left: Left, actor: str) -> Told:
-    told = settle(system, pressed, actor) if isinstance(pressed, Pressed) else pressed or Told(Outcome.PAUSED, "")
+def _told(
+    system: System, record: SessionRecord, pressed: Pressed | VerbResult | None, left: Left, actor: str
+) -> VerbResult:
+    told = settle(system, pressed, actor) if isinstance(pressed, Pressed) else pressed or VerbResult(Outcome.PAUSED, "")
     if isinstance(pressed, Pressed) and left.count:
         told = _end_next(system, record, actor) or told
     if told.outcome not in (Outcome.INTERRUPTED, Outcome.PAUSED):
-        return Told(Outcome.UNCONFIRMED, f"it is paused, but {told.detail}")
+        return VerbResult(Outcome.UNCONFIRMED, f"it is paused, but {told.detail}")
     left = left if not left.count else Left(len(held_by_harness(system, record)), left.why)
     if left.count:
         messages = "1 message" if left.count == 1 else f"{left.count} messages"
-        return Told(
+        return VerbResult(
             Outcome.UNCONFIRMED,
             f"it is paused, but its harness has {messages} in a queue of its own, which begins another turn once this "
             f"one is over, and which could not be taken back: {left.why}",
         )
-    return Told(Outcome.PAUSED, told.detail)
+    return VerbResult(Outcome.PAUSED, told.detail)
 
 
-def _end_next(system: System, record: SessionRecord, actor: str) -> Told | None:
+def _end_next(system: System, record: SessionRecord, actor: str) -> VerbResult | None:
     """End the turn that the harness's own queue began as ours was ended; None where none did."""
     try:
         with lock(system, record.name, "pause"):
@@ -173,12 +175,12 @@ def resume_standing(system: System, name: str, actor: str) -> Answer:
         with lock(system, name, "resume"):
             record = running_record(system, name, "resumed")
             if hold_state(record) is not HoldState.PAUSED:
-                return Answer(rows_told(system, {name: Told(Outcome.NOT_PAUSED)}))
+                return Answer(rows_told(system, {name: VerbResult(Outcome.NOT_PAUSED)}))
             _check_lives(system, record)
-            with effect(Effect.DELIVERY_SETTLE):
+            with failpoint(Failpoint.DELIVERY_SETTLE):
                 give_back(system, record, record.instance_id)  # what an ended harness had queued came first
             _clear(system, record, actor)
-        told = Told(Outcome.UNPAUSED, _drained(system, record))
+        told = VerbResult(Outcome.UNPAUSED, _drained(system, record))
     except (Refused, LookupError, InvalidValue):
         raise
     except CoreError as error:
@@ -204,10 +206,10 @@ def _check_lives(system: System, record: SessionRecord) -> None:
 
 
 def _clear(system: System, record: SessionRecord, actor: str) -> None:
-    with effect(Effect.RESUME_MARK):
+    with failpoint(Failpoint.RESUME_MARK):
         cleared = write_record(system, replace(record, hold=None))
     if cleared.phase is not Phase.STOPPING:  # a restart that was cut short goes on to hold back the dying one's turns
-        with effect(Effect.RESUME_UNBLOCK):
+        with failpoint(Failpoint.RESUME_UNBLOCK):
             clear_hold_file(system.paths, record.uid)
     system.events.emit(
         "standing.unpaused",
@@ -216,7 +218,7 @@ def _clear(system: System, record: SessionRecord, actor: str) -> None:
         instance=record.instance_id,
         generation=record.generation,
     )
-    system.poke()
+    system.notify()
 
 
 def _drained(system: System, record: SessionRecord) -> str:
@@ -279,7 +281,7 @@ def _refuse_held(known: Known) -> None:
         )
 
 
-def _end(system: System, name: str, actor: str, tmux: Tmux) -> Told | None:
+def _end(system: System, name: str, actor: str, tmux: Tmux) -> VerbResult | None:
     """End the instance if there is one; return what stands against the start that follows, None if nothing does."""
     try:
         with lock(system, name, "restart"):
@@ -298,16 +300,16 @@ def _end(system: System, name: str, actor: str, tmux: Tmux) -> Told | None:
         return told_of(error)
 
 
-def _end_recorded(system: System, record: SessionRecord, actor: str, tmux: Tmux) -> Told | None:
-    with effect(Effect.STOP_HOLD):
+def _end_recorded(system: System, record: SessionRecord, actor: str, tmux: Tmux) -> VerbResult | None:
+    with failpoint(Failpoint.STOP_HOLD):
         set_hold_file(system.paths, record.uid)
-    with effect(Effect.STOP_MARK):
+    with failpoint(Failpoint.STOP_MARK):
         marked = write_record(system, record.moved(SessionEvent.STOP))
     ended = end_recorded(system, record, tmux)
     if ended.silent:
         raise TmuxSilent(f"{record.name}: {ended.trouble()}", "restart it again once tmux answers")
     if ended.survivors:
-        return Told(Outcome.FAILED, ended.trouble())
+        return VerbResult(Outcome.FAILED, ended.trouble())
     finish_stop(system, marked, ended)
     system.events.emit("standing.stopped", name=record.name, actor=actor, reason="restart", instance=record.instance_id)
     return None

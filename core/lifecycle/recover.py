@@ -18,7 +18,7 @@ from core.base.errors import (
     TmuxSilent,
     TrustFailed,
 )
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.names import target_for
 from core.base.values import dataclass, replace
 from core.delivery.hearing import notice_reading
@@ -62,27 +62,27 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
 
     Each step may be done again. Raises StoreBroken; the record then stays.
     """
-    with effect(Effect.DELETE_CANCEL), system.database.transaction(durable=True):
+    with failpoint(Failpoint.DELETE_CANCEL), system.database.transaction(durable=True):
         end_with_session(system, record, actor)
         system.inbox.cancel_waiting(record.uid, Because(Reason.DELETED))
     _unbind(system, record, actor)
-    with effect(Effect.DELETE_FORGET), system.database.transaction(durable=False):
+    with failpoint(Failpoint.DELETE_FORGET), system.database.transaction(durable=False):
         system.activities.forget(record.uid)
         system.bindings.forget(record.uid)
-        system.watchbook.forget(record.uid)
+        system.exit_ledger.forget(record.uid)
         system.requests.forget(record.uid)
         system.loops.forget(record.uid)
         system.progress.forget(record.uid)
         if record.instance_id:
             system.database.forget_reports(record.instance_id)
-    with effect(Effect.DELETE_FILES):
+    with failpoint(Failpoint.DELETE_FILES):
         remove_files(system.paths, record.uid, record.instance_id)
-    with effect(Effect.DELETE_RECORD):
+    with failpoint(Failpoint.DELETE_RECORD):
         system.records.remove(record.name)
 
 
 def _unbind(system: System, record: SessionRecord, actor: str) -> None:
-    with effect(Effect.DELETE_UNBIND), system.database.transaction(durable=True):
+    with failpoint(Failpoint.DELETE_UNBIND), system.database.transaction(durable=True):
         system.outbox.drop(record.uid, Because(Reason.DELETED))
         binding = system.bindings.unbind(record.uid, CHANNEL)
         if binding is not None:
@@ -97,7 +97,7 @@ def _unbind(system: System, record: SessionRecord, actor: str) -> None:
         thread=binding.thread,
         reason="deleted",
     )
-    system.poke()
+    system.notify()
 
 
 def _lost(system: System, record: SessionRecord) -> int:
@@ -203,9 +203,9 @@ def adopt(system: System, record: SessionRecord, why: str) -> SessionRecord:
     activity = system.activities.get(record.uid)
     unfinished = unfinished_text(activity.earlier_tasks) if activity else ""
     announce_start(system, record, record.definition, "; ".join(text for text in (how, unfinished) if text))
-    with effect(Effect.START_SETTLE):
+    with failpoint(Failpoint.START_SETTLE):
         settled = write_record(system, came_up(system, record).moved(SessionEvent.READY))
-    with effect(Effect.START_READY):
+    with failpoint(Failpoint.START_READY):
         _see_whether_it_reads(system, settled)
     system.events.emit(
         "standing.adopted", name=record.name, instance=record.instance_id, reason=why, detail=unfinished or None
@@ -241,7 +241,7 @@ def finish_stop(system: System, record: SessionRecord, ended: Ended, *, cut_shor
     back_in = _bring_back_in(record, cut_short=cut_short)
     if back_in is None:
         announce_stop(system, record)
-    with effect(Effect.STOP_SETTLE):
+    with failpoint(Failpoint.STOP_SETTLE):
         tell_on_purpose(system, record, back_in)
         drop_token(system.paths, record.uid)
         stopped = replace(record.moved(SessionEvent.STOPPED), last_exit=ended.exit or record.last_exit)
@@ -270,7 +270,7 @@ def _bring_back_in(record: SessionRecord, *, cut_short: bool) -> timedelta | Non
 
 
 def _unblock(system: System, record: SessionRecord) -> None:
-    with effect(Effect.STOP_UNBLOCK):
+    with failpoint(Failpoint.STOP_UNBLOCK):
         clear_hold_file(system.paths, record.uid)
 
 
@@ -283,13 +283,13 @@ def _unfinished(record: SessionRecord, ended: Ended) -> CoreError:
 def _settled(system: System, record: SessionRecord, ended: Ended | None) -> SessionRecord:
     held = record.hold is not None
     if held and not has_hold_file(system.paths, record.uid):
-        with effect(Effect.STOP_HOLD):
+        with failpoint(Failpoint.STOP_HOLD):
             set_hold_file(system.paths, record.uid)
     if not held and has_hold_file(system.paths, record.uid):
         _unblock(system, record)
     if ended is None:
         return record
-    with effect(Effect.STOP_SETTLE):
+    with failpoint(Failpoint.STOP_SETTLE):
         return write_record(system, replace(record, last_exit=ended.exit or record.last_exit))
 
 
@@ -328,7 +328,7 @@ def _cleared(system: System, record: SessionRecord, ended: Ended, actor: str) ->
             "standing.create_failed", level="error", name=record.name, actor=actor, reason="its start was cut short"
         )
         return None
-    with effect(Effect.START_SETTLE):
+    with failpoint(Failpoint.START_SETTLE):
         return write_record(system, replace(record.moved(SessionEvent.READY), last_exit=ended.exit))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from core.base.clock import Deadline
 from core.base.environment import chosen
 from core.base.errors import CoreError, SpawnFailed, TmuxSilent
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.names import new_instance, new_marker, new_message_id, new_uid, target_for
 from core.base.values import dataclass, replace
 from core.config.settings import secret_variables
@@ -117,7 +117,7 @@ def open_checked(system: System, checked: Checked, ended: Mapping[str, Ended]) -
     known, order, resolved, harness = checked.known, checked.order, checked.resolved, checked.harness
     _check_place(system, checked, ended)
     if known.record is not None:
-        with effect(Effect.DELIVERY_SETTLE):
+        with failpoint(Failpoint.DELIVERY_SETTLE):
             give_back(system, known.record, None)  # before anything can be delivered to the next instance
     before = known.record or _new_record(system, known)
     last = ended[before.instance_id].exit if before.instance_id else None
@@ -172,7 +172,7 @@ def _check_place(system: System, checked: Checked, ended: Mapping[str, Ended]) -
         if end.survivors:
             raise SpawnFailed(f"{name}: nothing was started: {end.trouble()}", "end them, then try again")
     if checked.dead_panes:
-        with effect(Effect.END_PANE):
+        with failpoint(Failpoint.END_PANE):
             cleared = system.runner.clear(target_for(name))
         if not cleared:
             raise foreign(system, system.runner.survey(), name)
@@ -190,7 +190,7 @@ def _mark_starting(system: System, before: SessionRecord, known: Known, order: S
         hold=kept,
         started_at=system.clock.now(),
     )
-    with effect(Effect.START_MARK):
+    with failpoint(Failpoint.START_MARK):
         return write_record(system, record)
 
 
@@ -205,28 +205,28 @@ def _spawn(
     *,
     returned: bool,
 ) -> Pane:
-    with effect(Effect.START_FOLDER):
+    with failpoint(Failpoint.START_FOLDER):
         make_folders(context)
         if earlier and drop_spool(system.paths, earlier):
             system.database.forget_reports(earlier)
-    with effect(Effect.START_UNHOLD):
+    with failpoint(Failpoint.START_UNHOLD):
         clear_flags(system.paths, record.uid, held=record.hold is not None)
         if record.hold is not None:
             set_hold_file(system.paths, record.uid)
-    with effect(Effect.START_PREPARE):
+    with failpoint(Failpoint.START_PREPARE):
         write_tools(system.paths, record, context)
         harness.prepare(context)
     by_argument = harness.traits.prompt_argument and record.hold is None  # under a pause it waits, as all else does
     secrets = secret_variables(system.settings, system.environ)
     given = chosen(system.environ, secrets)
-    with effect(Effect.START_LAUNCHER):
+    with failpoint(Failpoint.START_LAUNCHER):
         launch = _launch(context, harness, message if by_argument else None, resumed=message is None)
         launcher = write_launcher(context, launch, secrets)
         write_given(context, given)
     asked_at = system.clock.now()
-    with effect(Effect.START_BOOT):
+    with failpoint(Failpoint.START_BOOT):
         _commit_boot(system, record, harness, message, asked_at, by_argument=by_argument, returned=returned)
-    with effect(Effect.START_SPAWN):
+    with failpoint(Failpoint.START_SPAWN):
         return system.runner.spawn(
             Spawn(
                 target=target_for(record.name),
@@ -341,5 +341,5 @@ def _give_up(system: System, record: SessionRecord) -> None:
     """Settle a start of which tmux made nothing. A creation keeps its phase: whoever creates removes the record."""
     if record.phase is Phase.CREATING:
         return
-    with effect(Effect.START_SETTLE):
+    with failpoint(Failpoint.START_SETTLE):
         write_record(system, record.moved(SessionEvent.READY))

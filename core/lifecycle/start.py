@@ -11,7 +11,7 @@ from enum import Enum
 
 from core.base.clock import Deadline
 from core.base.errors import CoreError, NotRunning, Refused, SpawnFailed, TmuxMissing, TmuxSilent
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.files import holds_files
 from core.base.names import target_for
 from core.base.values import replace
@@ -19,9 +19,9 @@ from core.config.loading import way_up
 from core.delivery.dialogs import hold
 from core.delivery.hearing import notice_start
 from core.delivery.screens import Screens
-from core.delivery.snapshot import opinion_of
+from core.delivery.snapshot import probe_of
 from core.lifecycle.announce import announce_start, lacks_thread
-from core.lifecycle.common import Tmux, Told, foreign, lock, take_reports, together, told_of, write_record
+from core.lifecycle.common import Tmux, VerbResult, foreign, lock, take_reports, together, told_of, write_record
 from core.lifecycle.ending import Ended, end_all
 from core.lifecycle.exits import tell_under_lock
 from core.lifecycle.look import rows_told
@@ -139,7 +139,7 @@ class Looks:
 def _is_shown(system: System, opened: Opened) -> bool:
     """Return whether another source shows that it reads, while its hooks are silent."""
     try:
-        opinion = opinion_of(system, opened.record, opened.pane.pid)
+        opinion = probe_of(system, opened.record, opened.pane.pid)
         notice_start(system, opened.record, opinion)
     except CoreError:
         return False  # looked at again until the deadline
@@ -167,7 +167,7 @@ def _moved_on(system: System, opened: Opened) -> bool:
 _HERE = frozenset({Outcome.STARTED, Outcome.RESUMED, Outcome.ALREADY_RUNNING, Outcome.NOT_RUNNING})
 
 
-def with_what_waits(system: System, told: Mapping[str, Told]) -> Mapping[str, Told]:
+def with_what_waits(system: System, told: Mapping[str, VerbResult]) -> Mapping[str, VerbResult]:
     """Return what is told of each session, and of what of it needs a service where none runs.
 
     Where that cannot be told (a damaged database) nothing is added: the start itself is not in doubt.
@@ -180,7 +180,7 @@ def with_what_waits(system: System, told: Mapping[str, Told]) -> Mapping[str, To
         return told
 
 
-def _with(system: System, name: str, word: Told) -> Told:
+def _with(system: System, name: str, word: VerbResult) -> VerbResult:
     waits = _waiting(system, definition_of(system.settings, system.records, name))
     if not waits:
         return word
@@ -206,7 +206,7 @@ _EXIT_SECONDS = 1.0  #: tmux learns of an end a moment after the process is gone
 _SCREEN_LINES = 50
 _LAST_CHARACTERS = 400
 _CHANGED_MEANWHILE = "it was started, stopped or deleted meanwhile"
-Failed = Callable[[str, CoreError], Told]  #: what is told of a session of which nothing was started
+Failed = Callable[[str, CoreError], VerbResult]  #: what is told of a session of which nothing was started
 _TMUX_SAYS = re.compile(r"Pane is dead \(.*\)")  #: below what the program has printed
 
 
@@ -231,9 +231,9 @@ def start_each(system: System, names: Iterable[str], order: StartOrder) -> Answe
     return Answer(rows_told(system, with_what_waits(system, finish_all(system, steps)), tmux.survey))
 
 
-def finish_all(system: System, steps: Mapping[str, Told | Opened]) -> dict[str, Told]:
+def finish_all(system: System, steps: Mapping[str, VerbResult | Opened]) -> dict[str, VerbResult]:
     """Wait until each opened pane is ready, dead or late, and return what became of every session, in their order."""
-    told = {name: step if isinstance(step, Told) else None for name, step in steps.items()}
+    told = {name: step if isinstance(step, VerbResult) else None for name, step in steps.items()}
     waiting = {name: step for name, step in steps.items() if isinstance(step, Opened)}
     dialogs = FirstDialogs(system)
     while waiting:
@@ -243,7 +243,7 @@ def finish_all(system: System, steps: Mapping[str, Told | Opened]) -> dict[str, 
                 with apart(system.events, name):
                     seen = looks.at(opened)
             except Unforeseen as error:
-                step: Told | Opened = spawn_failed(system, name, error, opened.order)
+                step: VerbResult | Opened = spawn_failed(system, name, error, opened.order)
             else:
                 if seen is None:
                     continue
@@ -258,15 +258,17 @@ def finish_all(system: System, steps: Mapping[str, Told | Opened]) -> dict[str, 
     return {name: word for name, word in told.items() if word is not None}
 
 
-def begin_each(system: System, orders: Mapping[str, StartOrder], tmux: Tmux | None = None) -> dict[str, Told | Opened]:
+def begin_each(
+    system: System, orders: Mapping[str, StartOrder], tmux: Tmux | None = None
+) -> dict[str, VerbResult | Opened]:
     """Look at these sessions under their locks, and open a pane for each that is to run and does not.
 
     What is left in their places is ended together, before the first pane is made.
     """
     once = tmux or Tmux(system)
-    steps: dict[str, Told | Opened] = {}
+    steps: dict[str, VerbResult | Opened] = {}
 
-    def failed(name: str, error: CoreError) -> Told:
+    def failed(name: str, error: CoreError) -> VerbResult:
         return spawn_failed(system, name, error, orders[name])
 
     for name in orders:
@@ -290,7 +292,7 @@ def _take_last_reports(system: System, name: str) -> None:
         take_reports(system, record)
 
 
-def spawn_failed(system: System, name: str, error: CoreError, order: StartOrder) -> Told:
+def spawn_failed(system: System, name: str, error: CoreError, order: StartOrder) -> VerbResult:
     """Report to the event log that nothing was started, and return the row's text."""
     system.events.emit("standing.spawn_failed", level="error", name=name, actor=order.actor, reason=str(error))
     return told_of(error)
@@ -298,9 +300,9 @@ def spawn_failed(system: System, name: str, error: CoreError, order: StartOrder)
 
 def _begin_held(
     system: System, orders: Mapping[str, StartOrder], held: Iterable[str], tmux: Tmux, failed: Failed
-) -> Mapping[str, Told | Opened]:
+) -> Mapping[str, VerbResult | Opened]:
     """Do that for the sessions whose locks are held."""
-    steps: dict[str, Told | Opened] = {}
+    steps: dict[str, VerbResult | Opened] = {}
     checked: dict[str, Checked] = {}
     names = list(held)
     try:
@@ -324,7 +326,9 @@ def _begin_held(
     return steps
 
 
-def _opened(system: System, ready: Checked, ended: Mapping[str, Ended], tmux: Tmux, failed: Failed) -> Told | Opened:
+def _opened(
+    system: System, ready: Checked, ended: Mapping[str, Ended], tmux: Tmux, failed: Failed
+) -> VerbResult | Opened:
     """Open the pane, unless tmux has been silent: then nothing is begun."""
     name = ready.known.name
     try:
@@ -343,7 +347,7 @@ def _recovered(
     system: System,
     names: Sequence[str],
     orders: Mapping[str, StartOrder],
-    steps: dict[str, Told | Opened],
+    steps: dict[str, VerbResult | Opened],
     failed: Failed,
     tmux: Tmux,
 ) -> tuple[dict[str, Known], Survey]:
@@ -372,10 +376,10 @@ def _recovered(
     return sessions | _known(system, changed, steps, failed), tmux.survey()
 
 
-def _gone(record: SessionRecord, order: StartOrder, failed: Failed) -> Told:
+def _gone(record: SessionRecord, order: StartOrder, failed: Failed) -> VerbResult:
     """Return what is told of a session whose deletion, or whose creation that was cut short, has just been cleared."""
     if order.after is not None:
-        return Told(Outcome.NOT_RUNNING, _CHANGED_MEANWHILE)
+        return VerbResult(Outcome.NOT_RUNNING, _CHANGED_MEANWHILE)
     name, create = record.name, f"`the-loop standing create {record.name}`"
     if record.phase is not Phase.DELETING:
         return failed(
@@ -385,11 +389,13 @@ def _gone(record: SessionRecord, order: StartOrder, failed: Failed) -> Told:
             ),
         )
     if order.skip_held:
-        return Told(Outcome.DELETED, "its deletion was finished")
+        return VerbResult(Outcome.DELETED, "its deletion was finished")
     return failed(name, Refused(f"{name} was being deleted, and is gone now", f"make it anew: {create}"))
 
 
-def _known(system: System, names: Iterable[str], steps: dict[str, Told | Opened], failed: Failed) -> dict[str, Known]:
+def _known(
+    system: System, names: Iterable[str], steps: dict[str, VerbResult | Opened], failed: Failed
+) -> dict[str, Known]:
     sessions: dict[str, Known] = {}
     for name in names:
         try:
@@ -403,16 +409,16 @@ def _known(system: System, names: Iterable[str], steps: dict[str, Told | Opened]
     return sessions
 
 
-def _checked(system: System, known: Known, survey: Survey, order: StartOrder) -> Told | Checked:
+def _checked(system: System, known: Known, survey: Survey, order: StartOrder) -> VerbResult | Checked:
     """Return the start that is to be made, or why there is none. Raises CoreError."""
     record = known.record
     if record and record.hold and _stays_held(record, order):
-        return Told(Outcome.HELD, _held_text(record))
+        return VerbResult(Outcome.HELD, _held_text(record))
     if order.after is not None and not _still_after(record, order.after):
-        return Told(Outcome.NOT_RUNNING, _CHANGED_MEANWHILE)
+        return VerbResult(Outcome.NOT_RUNNING, _CHANGED_MEANWHILE)
     live = survey.live(target_for(known.name), record.instance_id if record else None)
     if live is Live.LIVE:
-        return Told(Outcome.ALREADY_RUNNING)
+        return VerbResult(Outcome.ALREADY_RUNNING)
     refuse_foreign(system, known.name, survey, live)
     if record is not None:
         tell_under_lock(system, record, survey, starting=True)
@@ -448,7 +454,7 @@ def _held_text(record: SessionRecord) -> str:
 # ---------------------------------------------------------------- what became of a pane
 
 
-def conclude(system: System, opened: Opened, seen: Seen) -> Told | Opened:
+def conclude(system: System, opened: Opened, seen: Seen) -> VerbResult | Opened:
     """Settle a start, or begin a fresh conversation where the harness itself gave up resuming the old one.
 
     A harness that was killed, or whose pane went with its server, has not said a word about its conversation: that
@@ -458,7 +464,7 @@ def conclude(system: System, opened: Opened, seen: Seen) -> Told | Opened:
         with apart(system.events, opened.known.name), lock(system, opened.known.name, "start"):
             record = system.records.read(opened.known.name)
             if record is None or not _still_ours(record, opened):
-                return Told(Outcome.FAILED, "it was stopped or deleted while it started", opened.known)
+                return VerbResult(Outcome.FAILED, "it was stopped or deleted while it started", opened.known)
             if seen is not Seen.DEAD:
                 return _came_up(system, record, opened, seen)
             end = _exit_of(system, opened)
@@ -476,7 +482,7 @@ def _still_ours(record: SessionRecord, opened: Opened) -> bool:
     )
 
 
-def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) -> Told:
+def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) -> VerbResult:
     record = came_up(system, record)
     instead = begun_instead(opened.record)
     how = "resumed, its conversation goes on" if opened.resumed else "with a new conversation"
@@ -487,7 +493,7 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     how = "; ".join(text for text in (how, unfinished, untried) if text)
     announce_start(system, record, opened.known.definition, how, moving=opened.order.after is None)
     if seen is Seen.READY:
-        with effect(Effect.START_READY):
+        with failpoint(Failpoint.START_READY):
             mark_lives(system, record)
     _settle(system, record)
     carry_out_first(system, record)
@@ -500,7 +506,7 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
         instance=record.instance_id,
         generation=record.generation,
     )
-    system.poke()
+    system.notify()
     seconds = system.settings.routing.tmux.start_timeout_seconds
     late = f"it lives, but has not said within {seconds:g} s that it reads" if seen is Seen.LATE else ""
     late = _to_answer(system, record) if seen is Seen.ASKING else late
@@ -508,7 +514,7 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     mute = opened.harness.silence_ahead(opened.context.cwd, opened.context.args)
     threadless = lacks_thread(system, opened.known.definition)
     remarks = (new_conversation(opened.record), unfinished, late, mute, threadless, untried)
-    return Told(outcome, "; ".join(text for text in remarks if text), opened.known)
+    return VerbResult(outcome, "; ".join(text for text in remarks if text), opened.known)
 
 
 def _to_answer(system: System, record: SessionRecord) -> str:
@@ -529,7 +535,7 @@ def _retry_fresh(system: System, record: SessionRecord, opened: Opened, end: Las
         raise
 
 
-def _died(system: System, record: SessionRecord, opened: Opened, end: LastExit | None) -> Told:
+def _died(system: System, record: SessionRecord, opened: Opened, end: LastExit | None) -> VerbResult:
     last = _last_words(system, opened, end)
     if record.phase is not Phase.CREATING:
         _settle(system, replace(record, last_exit=end))
@@ -545,13 +551,13 @@ def _died(system: System, record: SessionRecord, opened: Opened, end: LastExit |
     said = "; ".join(
         text for text in (new_conversation(opened.record), f"its harness ended at once ({last})", kept) if text
     )
-    return Told(Outcome.FAILED, said, opened.known)
+    return VerbResult(Outcome.FAILED, said, opened.known)
 
 
 def _settle(system: System, record: SessionRecord) -> None:
     if record.phase is Phase.SETTLED:
         return  # a reconcile came first
-    with effect(Effect.START_SETTLE):
+    with failpoint(Failpoint.START_SETTLE):
         write_record(system, record.moved(SessionEvent.READY))
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 
 from core.base.errors import CoreError, RecordUnreadable, StoreBroken, TmuxMissing, TmuxSilent
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.names import new_uid, target_for
 from core.base.text import reason_of
 from core.delivery.saying import cancel_queue, hold_loops
-from core.lifecycle.common import Tmux, Told, foreign, together, told_of, write_record
+from core.lifecycle.common import Tmux, VerbResult, foreign, together, told_of, write_record
 from core.lifecycle.ending import Doomed, Ended, end_all
 from core.lifecycle.look import rows_told
 from core.lifecycle.recover import finish_stop
@@ -53,7 +53,7 @@ class _Stop:
     undone: dict[_Doing, str] = dataclasses.field(default_factory=dict)  #: what could not be done on the way, and why
     known: Known | None = None
     marked: SessionRecord | None = None  #: its record with the mark; None: an earlier mark stands
-    told: Told | None = None  #: how it ended, once it is over
+    told: VerbResult | None = None  #: how it ended, once it is over
 
     @property
     def record(self) -> SessionRecord | None:
@@ -94,7 +94,9 @@ def stop_standing(system: System, name: str | None, actor: str, reason: str = ""
     return Answer(rows_told(system, stop_each(system, names, order, tmux), tmux.survey))
 
 
-def stop_each(system: System, names: Iterable[str], order: StopOrder, tmux: Tmux | None = None) -> dict[str, Told]:
+def stop_each(
+    system: System, names: Iterable[str], order: StopOrder, tmux: Tmux | None = None
+) -> dict[str, VerbResult]:
     """End these sessions together: all are marked, then all signalled, then waited for at once.
 
     A second stop waits for the first, and finds its work done.
@@ -110,16 +112,16 @@ def stop_each(system: System, names: Iterable[str], order: StopOrder, tmux: Tmux
     )
 
 
-def _failed(system: System, name: str, order: StopOrder, error: CoreError) -> Told:
+def _failed(system: System, name: str, order: StopOrder, error: CoreError) -> VerbResult:
     system.events.emit("standing.stop_failed", level="error", name=name, actor=order.actor, reason=str(error))
     return told_of(error)
 
 
-def _stop_held(system: System, held: Mapping[str, str], order: StopOrder, tmux: Tmux) -> Mapping[str, Told]:
+def _stop_held(system: System, held: Mapping[str, str], order: StopOrder, tmux: Tmux) -> Mapping[str, VerbResult]:
     """Stop the sessions whose locks are held, or cannot be had at all: `held` says by name what stands against one."""
     stops = [_Stop(name, trouble) for name, trouble in held.items()]
 
-    def each(step: Callable[[_Stop], Told | None]) -> None:
+    def each(step: Callable[[_Stop], VerbResult | None]) -> None:
         for stop in stops:
             if stop.told is None:
                 try:
@@ -144,16 +146,16 @@ def _stop_held(system: System, held: Mapping[str, str], order: StopOrder, tmux: 
 # ---------------------------------------------------------------- the mark
 
 
-def _mark(system: System, stop: _Stop, order: StopOrder, tmux: Tmux) -> Told | None:
+def _mark(system: System, stop: _Stop, order: StopOrder, tmux: Tmux) -> VerbResult | None:
     """Write the mark, before tmux is asked anything; what an order asks first, tmux included, is asked before."""
     stop.known = known = definition_of(system.settings, system.records, stop.name)
     record = known.record
     if record is None:  # it cannot be read, or it never ran: there is nothing to be quick about
         return None
     if order.unless is not None and (kept := order.unless(record, _survey(tmux))):
-        return Told(Outcome.ALREADY_RUNNING, kept)
+        return VerbResult(Outcome.ALREADY_RUNNING, kept)
     if record.phase is Phase.DELETING:
-        return Told(Outcome.FAILED, deletion_text(record.name))
+        return VerbResult(Outcome.FAILED, deletion_text(record.name))
     if not _stands(record, order):
         _write_marks(system, stop, record, order)
     return None
@@ -173,7 +175,7 @@ def _stands(record: SessionRecord, order: StopOrder) -> bool:
     return not order.by_name or (record.hold is not None and record.hold.kind is HoldKind.STOPPED)
 
 
-def _mark_by_sight(system: System, stop: _Stop, order: StopOrder, seen: Survey | None) -> Told | None:
+def _mark_by_sight(system: System, stop: _Stop, order: StopOrder, seen: Survey | None) -> VerbResult | None:
     """Mark what was not marked before tmux was asked, unless what it shows makes an end of that stop.
 
     A session whose mark stands is over with, unless something may be left of it.
@@ -187,7 +189,7 @@ def _mark_by_sight(system: System, stop: _Stop, order: StopOrder, seen: Survey |
         _mark_unrecorded(system, stop, known, order)
         return None
     if seen is not None and seen.live(target_for(record.name), record.instance_id) is Live.ABSENT:
-        return Told(Outcome.NOT_RUNNING, "; ".join(stop.said))
+        return VerbResult(Outcome.NOT_RUNNING, "; ".join(stop.said))
     _write_marks(system, stop, record, order)
     return None
 
@@ -224,13 +226,13 @@ def _hold(system: System, order: StopOrder) -> Hold:
 
 
 def _block(system: System, record: SessionRecord) -> None:
-    with effect(Effect.STOP_HOLD):
+    with failpoint(Failpoint.STOP_HOLD):
         set_hold_file(system.paths, record.uid)
 
 
 def _write_mark(system: System, stop: _Stop, record: SessionRecord) -> None:
     def write() -> None:
-        with effect(Effect.STOP_MARK):
+        with failpoint(Failpoint.STOP_MARK):
             write_record(system, record)
 
     stop.attempt(_Doing.MARK, write)
@@ -241,7 +243,7 @@ def _write_mark(system: System, stop: _Stop, record: SessionRecord) -> None:
 
 def _finish(
     system: System, stop: _Stop, order: StopOrder, ended_all: Mapping[str, Ended], seen: Survey | None, tmux: Tmux
-) -> Told | None:
+) -> VerbResult | None:
     """Settle a session that was marked, and say what its stop came to. `seen`: what tmux showed, before the end."""
     marked, record = stop.marked, stop.record
     if marked is None:
@@ -255,21 +257,21 @@ def _finish(
             stop.undone.pop(_Doing.MARK, None)
         _say_stopped(system, marked, order, ended)
     if seen is not None and seen.live(target_for(stop.name), record.instance_id if record else None) is Live.FOREIGN:
-        return Told(Outcome.FAILED, str(foreign(system, seen, stop.name)))
+        return VerbResult(Outcome.FAILED, str(foreign(system, seen, stop.name)))
     return _told(ended, stop, marked=settled or not ended.complete)
 
 
-def _told(ended: Ended, stop: _Stop, *, marked: bool) -> Told:
+def _told(ended: Ended, stop: _Stop, *, marked: bool) -> VerbResult:
     detail = "; ".join(text for text in (ended.trouble(), *stop.said) if text)
     if ended.survivors:
-        return Told(Outcome.FAILED, detail)
+        return VerbResult(Outcome.FAILED, detail)
     if ended.silent:
-        return Told(Outcome.UNCONFIRMED, detail)
+        return VerbResult(Outcome.UNCONFIRMED, detail)
     if not marked:
-        return Told(
+        return VerbResult(
             Outcome.FAILED, f"{'it was ended, but ' if ended.was_live else ''}{detail}; stop it again afterwards"
         )
-    return Told(Outcome.STOPPED if ended.was_live else Outcome.NOT_RUNNING, detail)
+    return VerbResult(Outcome.STOPPED if ended.was_live else Outcome.NOT_RUNNING, detail)
 
 
 # ---------------------------------------------------------------- without a usable record
@@ -288,13 +290,13 @@ def _end_strays(system: System, names: Sequence[str], tmux: Tmux) -> Mapping[str
     return {name: {tag: ended[tag] for tag in found} for name, found in tags.items()}
 
 
-def _finish_unreadable(stop: _Stop, strays: Mapping[str, Mapping[str, Ended]], tmux: Tmux) -> Told:
+def _finish_unreadable(stop: _Stop, strays: Mapping[str, Mapping[str, Ended]], tmux: Tmux) -> VerbResult:
     if tmux.silence is not None:
         raise tmux.silence
     ends = strays.get(stop.name, {})
     said = [f"instance {tag} was ended" if ended.complete else ended.trouble() for tag, ended in ends.items()]
     why = stop.known.unreadable if stop.known else None
-    return Told(Outcome.UNREADABLE, "; ".join([*said, str(why)]))
+    return VerbResult(Outcome.UNREADABLE, "; ".join([*said, str(why)]))
 
 
 def _say_held(system: System, record: SessionRecord, order: StopOrder) -> None:

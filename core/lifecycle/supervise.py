@@ -19,13 +19,13 @@ from functools import partial
 
 from core.base.clock import Deadline
 from core.base.errors import CoreError, TmuxMissing, TmuxSilent
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.files import holds_files
 from core.base.names import target_for
 from core.base.values import replace
 from core.config.settings import Settings
 from core.lifecycle.announce import edit_root
-from core.lifecycle.common import Told, lock, write_record
+from core.lifecycle.common import VerbResult, lock, write_record
 from core.lifecycle.exits import SUPERVISOR, add_note, emit_held, hold_failed
 from core.lifecycle.spawn import Opened, StartOrder
 from core.lifecycle.start import FirstDialogs, Looks, begin_each, conclude
@@ -114,7 +114,7 @@ class Collector:
         if instance is None or activity is None or activity.instance != instance:
             return None
         since = self._idle_since(record, activity)
-        announced = self._system.watchbook.announced(record.uid)
+        announced = self._system.exit_ledger.announced(record.uid)
         same = announced is not None and announced.instance == instance and announced.idle_since == since
         spool = str(self._system.paths.spool_of(instance))
         return Facts(
@@ -142,15 +142,15 @@ class Collector:
         if activity is None or record.instance_id is None or stop_after is None:
             return
         since = self._idle_since(record, activity)
-        with effect(Effect.WATCH_ANNOUNCE), system.database.transaction(durable=True):
+        with failpoint(Failpoint.WATCH_ANNOUNCE), system.database.transaction(durable=True):
             if system.activities.get(record.uid) != activity:
                 return  # a report has told more meanwhile
-            system.watchbook.announce(Announced(record.uid, record.instance_id, since, now))
+            system.exit_ledger.announce(Announced(record.uid, record.instance_id, since, now))
             stops = because(Reason.STOPS_IDLE, at=f"{announce.stop_at:%H:%M:%S}")
             system.activities.put(replace(activity, remarks=(*activity.remarks, stops)))
             key = f"idle-{record.instance_id}-{int(since.timestamp() * 1000)}"
             add_note(system, record, key, idle_text(record.name, stop_after, announce.stop_at))
-        system.poke()
+        system.notify()
 
     def collect(self, records: Sequence[SessionRecord]) -> None:
         """End the sessions as a stop without a name does: no hold, conversation and queue kept."""
@@ -171,11 +171,11 @@ class Collector:
         decision = self.decide(record, survey)
         if not isinstance(decision, Collect):
             return "it is in use again"
-        announced = self._system.watchbook.announced(record.uid)
-        with effect(Effect.WATCH_TELL), self._system.database.transaction(durable=True):
+        announced = self._system.exit_ledger.announced(record.uid)
+        with failpoint(Failpoint.WATCH_TELL), self._system.database.transaction(durable=True):
             if announced is not None:
                 taken = replace(announced, instance=record.instance_id or "", stage=Stage.TAKEN)
-                self._system.watchbook.announce(taken)
+                self._system.exit_ledger.announce(taken)
             self._system.events.emit(
                 "standing.collected",
                 name=record.name,
@@ -191,15 +191,15 @@ class Collector:
         stop_after = record.definition.idle.stop_after
         if stop_after is None or record.status is not Status.STOPPED or record.phase is not Phase.SETTLED:
             return
-        announced = self._system.watchbook.announced(record.uid)
+        announced = self._system.exit_ledger.announced(record.uid)
         instance = record.instance_id or ""
         if announced is None or not announced.is_untold(instance):
             return
-        with effect(Effect.WATCH_TELL), self._system.database.transaction(durable=True):
-            self._system.watchbook.announce(replace(announced, stage=Stage.TOLD))
+        with failpoint(Failpoint.WATCH_TELL), self._system.database.transaction(durable=True):
+            self._system.exit_ledger.announce(replace(announced, stage=Stage.TOLD))
             text = collected_text(record.name, stop_after)
             add_note(self._system, record, f"idle-over-{instance}", text)
-        self._system.poke()
+        self._system.notify()
 
 
 Signature = tuple[int, int, int] | None
@@ -315,7 +315,7 @@ class Restarts:
     def turn(self, records: Mapping[str, SessionRecord]) -> None:
         """Begin what is due and see to what was begun. `records` are by instance. Raises StoreBroken."""
         now = self._system.clock.now()
-        ends = [end for end in self._system.watchbook.due() if end.due_at is not None and end.due_at <= now]
+        ends = [end for end in self._system.exit_ledger.due() if end.due_at is not None and end.due_at <= now]
         self._begin([(end, records.get(end.instance)) for end in ends])
         looks = Looks(self._system, [opened for _, opened in self._opened.values()], self._dialogs)
         for name, (end, opened) in list(self._opened.items()):
@@ -336,7 +336,7 @@ class Restarts:
 
     def next_due(self) -> timedelta | None:
         """Return how long until the next restart is due, None if none is. Raises StoreBroken."""
-        due = [end.due_at for end in self._system.watchbook.due() if end.due_at is not None]
+        due = [end.due_at for end in self._system.exit_ledger.due() if end.due_at is not None]
         return max(timedelta(), due[0] - self._system.clock.now()) if due else None
 
     # ------------------------------------------------------------ one session
@@ -370,13 +370,13 @@ class Restarts:
             self._put_off(end, _KILLED)
             self._failed(record.name, end, lacking, hopeless=True)
             return False
-        with effect(Effect.WATCH_COUNT), self._system.database.transaction(durable=True):
+        with failpoint(Failpoint.WATCH_COUNT), self._system.database.transaction(durable=True):
             if end.counted:
-                self._system.watchbook.count_restart(record.uid, self._system.clock.now())
-            self._system.watchbook.put_off(end.instance, self._system.clock.now() + _KILLED)
+                self._system.exit_ledger.count_restart(record.uid, self._system.clock.now())
+            self._system.exit_ledger.put_off(end.instance, self._system.clock.now() + _KILLED)
         return True
 
-    def _go_on(self, name: str, end: End, step: Told | Opened) -> None:
+    def _go_on(self, name: str, end: End, step: VerbResult | Opened) -> None:
         if isinstance(step, Opened):
             self._opened[name] = (end, step)
         elif step.outcome in _UP:
@@ -412,7 +412,7 @@ class Restarts:
         if not (end.counted and comes_back(system, record)):
             self._give_up(record, end, detail)
             return
-        restarts = system.watchbook.restarts(record.uid, now - WINDOW)
+        restarts = system.exit_ledger.restarts(record.uid, now - WINDOW)
         plan = plan_restart(restarts, now, system.settings.limits.restarts_per_hour)
         if isinstance(plan, BringBack):
             self._put_off(end, plan.at - now)
@@ -422,22 +422,22 @@ class Restarts:
     def _hold(self, record: SessionRecord, end: End, reason: str, told: str) -> None:
         """Hold the session as failed; `told` is the event's reason."""
         held = hold_failed(self._system, record, reason)
-        with effect(Effect.WATCH_RECORD):
+        with failpoint(Failpoint.WATCH_RECORD):
             write_record(self._system, held)
         self._give_up(held, end, reason)
         emit_held(self._system, held, told)
 
     def _give_up(self, record: SessionRecord, end: End, reason: str) -> None:
-        with effect(Effect.WATCH_PUT_OFF), self._system.database.transaction(durable=True):
-            self._system.watchbook.put_off(end.instance, None)
+        with failpoint(Failpoint.WATCH_PUT_OFF), self._system.database.transaction(durable=True):
+            self._system.exit_ledger.put_off(end.instance, None)
             add_note(self._system, record, f"down-{end.instance}", given_up_text(record.name, reason))
             edit_root(self._system, record)
-        self._system.poke()
+        self._system.notify()
 
     def _put_off(self, end: End, by: timedelta | None) -> None:
-        with effect(Effect.WATCH_PUT_OFF):
+        with failpoint(Failpoint.WATCH_PUT_OFF):
             due_at = None if by is None else self._system.clock.now() + by
-            self._system.watchbook.put_off(end.instance, due_at)
+            self._system.exit_ledger.put_off(end.instance, due_at)
 
 
 STALLED = timedelta(minutes=10)

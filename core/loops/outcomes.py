@@ -9,7 +9,7 @@ import logging
 from datetime import datetime, timedelta
 
 from core.base.errors import CoreError
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.loops.transitions import DELETED, apply, close_run
 from core.model import loop_transitions
 from core.model.activity import ActivityState
@@ -53,7 +53,7 @@ def name_of(system: System, run: LoopRun) -> str:
 
 def settle_run(system: System, run_id: str) -> None:
     """Settle one run by its inbox row. Raises StoreBroken, RecordUnreadable, Refused."""
-    with effect(Effect.LOOP_SETTLE), system.database.transaction(durable=True):
+    with failpoint(Failpoint.LOOP_SETTLE), system.database.transaction(durable=True):
         run = system.loops.run(run_id)
         if run is None or run.state is not RunState.SENT:
             return
@@ -234,7 +234,7 @@ def settle_taken_runs(system: System) -> None:
 
 
 def _look(system: System, seen: LoopRun) -> None:
-    with effect(Effect.LOOP_SETTLE), system.database.transaction(durable=True):
+    with failpoint(Failpoint.LOOP_SETTLE), system.database.transaction(durable=True):
         run = system.loops.run(seen.id)
         loop = system.loops.get(seen.loop_id)
         if run != seen or loop is None or loop.mode is not Mode.DYNAMIC:

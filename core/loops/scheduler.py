@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from core.base.clock import Deadline
 from core.base.errors import CoreError
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.files import is_there, remove_file
 from core.base.names import new_run_id
 from core.loops.outcomes import settle_runs, settle_taken_runs
@@ -88,7 +88,7 @@ class Scheduler:
         system = self._system
         while stopping is None or not stopping.is_set():
             now = system.clock.now()
-            with effect(Effect.LOOP_CLAIM):
+            with failpoint(Failpoint.LOOP_CLAIM):
                 claimed = system.loops.claim(now, self._claimer, now + self._lease, _BATCH)
             if not claimed:
                 return
@@ -125,7 +125,7 @@ class Scheduler:
 def _prune(system: System, now: datetime) -> None:
     """Remove what was over long ago: ticks with their runs and their files, and loops that have ended."""
     before = now - _TICKS_KEPT
-    with effect(Effect.LOOP_PRUNE):
+    with failpoint(Failpoint.LOOP_PRUNE):
         for uid, message_id in system.loops.over_ticks(before):
             file = file_of(message_id, system.paths.session(uid))
             if is_there(file):  # a row whose file is left is asked again; the other way round it would stay for ever

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from core.base.errors import CoreError, RecordUnreadable, Refused
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.names import new_marker, new_message_id
 from core.model import loop_transitions
 from core.model.gate import HoldState, hold_state
@@ -141,7 +141,7 @@ def end_loop(
             told = f"{_WORDS[event]} by {actor}: {reason}; {runs_text(ended.run_count)}"
             note(system, ended, event.removeprefix("loop."), told)
     tell(system, event, ended, actor=actor, reason=reason)
-    system.poke()
+    system.notify()
     return ended
 
 
@@ -187,7 +187,7 @@ def apply(system: System, loop: Loop, fate: Fate, *, message: str | None = None,
         what = changed.status.value if over else f"held-{changed.revision}"
         count = runs_text(changed.run_count) if over else ""
         note(system, changed, what, fate.note if count in fate.note else f"{fate.note}; {count}")
-        system.poke()
+        system.notify()
     if fate.event is not None:
         level = "warning" if fate.event.value in _WARNINGS else "info"
         tell(system, fate.event.value, changed, actor=actor, reason=fate.reason, level=level, message=message)
@@ -210,7 +210,7 @@ def send(system: System, claimed: Loop, run: LoopRun) -> bool:
     StoreBroken, RecordUnreadable: then the claim lapses, and whoever takes it sends the run under the same id.
     """
     record = system.records.read(claimed.name)
-    with effect(Effect.LOOP_SEND), system.database.transaction(durable=True):
+    with failpoint(Failpoint.LOOP_SEND), system.database.transaction(durable=True):
         loop, now = system.loops.get(claimed.id), system.clock.now()
         if loop is None or loop.status is not LoopStatus.ACTIVE or loop.held is not None:
             close_run(system, run, "lapsed", "the loop fires no more")
@@ -345,9 +345,9 @@ def _look_at_age(system: System, loop: Loop) -> None:
     expires = expires_at(loop, age)
     fires = loop.status is LoopStatus.ACTIVE and loop.held is None
     if age is not None and expires is not None and now >= expires and not fires:
-        _store(system, loop, loop_transitions.expired(loop, age, now), Effect.LOOP_EXPIRE)
+        _store(system, loop, loop_transitions.expired(loop, age, now), Failpoint.LOOP_EXPIRE)
     elif fires and (slot := replanned_slot(loop, now)) is not None and not _is_under_way(system, loop):
-        _store(system, loop, Fate({"next_run_at": slot}), Effect.LOOP_EXPIRE)
+        _store(system, loop, Fate({"next_run_at": slot}), Failpoint.LOOP_EXPIRE)
 
 
 def _is_under_way(system: System, loop: Loop) -> bool:
@@ -355,9 +355,9 @@ def _is_under_way(system: System, loop: Loop) -> bool:
     return any(run.loop_id == loop.id for run in system.loops.open_runs(loop.uid))
 
 
-def _store(system: System, seen: Loop, fate: Fate, name: Effect = Effect.LOOP_RELEASE) -> None:
+def _store(system: System, seen: Loop, fate: Fate, name: Failpoint = Failpoint.LOOP_RELEASE) -> None:
     """Store it unless the loop has changed since it was looked at: the next look sees what it is then."""
-    with effect(name), system.database.transaction(durable=True):
+    with failpoint(name), system.database.transaction(durable=True):
         loop = system.loops.get(seen.id)
         if loop is not None and loop.revision == seen.revision:
             apply(system, loop, fate)

@@ -17,7 +17,7 @@ from typing import Any
 
 from core.base.clock import iso
 from core.base.errors import BeingDeleted, CoreError, InvalidValue, OtherSession, RecordUnreadable, Refused, UnknownLoop
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.names import new_loop_id
 from core.base.text import interval_text, parse_delay, reason_of
 from core.base.values import dataclass, replace
@@ -26,10 +26,10 @@ from core.loops.transitions import cancel_runs, end_loop, tell
 from core.model.gate import HoldState, hold_state
 from core.model.loop import (
     OPEN,
-    Asked,
     Bounds,
     Held,
     Loop,
+    LoopRequest,
     LoopStatus,
     Mode,
     Spec,
@@ -195,7 +195,7 @@ def asker_of(system: System, actor: str, instance: str | None) -> Asker:
     raise Refused("this process belongs to no session that runs now", "only a running session has loops of its own")
 
 
-def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAnswer:
+def create_loop(system: System, asker: Asker, name: str, asked: LoopRequest) -> LoopAnswer:
     """Make a loop in a session; an agent leaves `name` "" or gives its own.
 
     Raises InvalidValue (what was asked), UnknownSession, OtherSession, TooManyLoops, Refused for a session that was
@@ -213,7 +213,7 @@ def create_loop(system: System, asker: Asker, name: str, asked: Asked) -> LoopAn
     if not system.loops.add(loop, most):
         raise TooManyLoops(record.name, most)
     tell(system, "loop.created", loop, actor=asker.actor, detail=cadence(loop))
-    system.poke()
+    system.notify()
     first = when(loop.next_run_at, now) if loop.next_run_at else "not planned"
     said = f"{loop.id} runs {cadence(loop)}, first at {first}; {_until(system, loop)}"
     return _answer(system, loop, f"{said}{in_the_way(system, loop, fires)}")
@@ -383,7 +383,7 @@ def _step(
             raise Refused(f"{loop.id} cannot be {what}: it is {_ended(loop)}", remedy)
         changed = change(loop)
     if changed is not None:
-        system.poke()
+        system.notify()
     return changed or loop, changed is not None
 
 
@@ -540,7 +540,7 @@ def carry_out_first(system: System, record: SessionRecord) -> None:
         return
     try:
         if not _carried_out(system.loops.of_session(record.uid)):
-            with effect(Effect.START_LOOPS):
+            with failpoint(Failpoint.START_LOOPS):
                 carry_out(system, system.settings, record)
     except CoreError as error:
         _LOG.warning("declared loops could not be made", extra={"session": record.name, "reason": str(error)})
@@ -569,7 +569,7 @@ def _withdraw(system: System, loop: Loop, reason: str) -> None:
 def _make(system: System, settings: Settings, record: SessionRecord, entry: DeclaredLoop, digest: str) -> None:
     bounds = Bounds(settings.loops.min_interval, settings.loops.max_interval)
     try:
-        spec = understood(Asked(*entry[1:]), bounds, system.clock.now())
+        spec = understood(LoopRequest(*entry[1:]), bounds, system.clock.now())
     except InvalidValue as error:  # valid when the file was read: a time zone that has gone from the machine since
         _tell_unmade(system, record, entry, digest, error.message, error.remedy)
         return
@@ -579,7 +579,7 @@ def _make(system: System, settings: Settings, record: SessionRecord, entry: Decl
         _tell_unmade(system, record, entry, digest, "loops.maxOpenPerSession are open", remedy)
         return
     tell(system, "loop.created", loop, actor=ACTOR, detail=f"{entry.name}: {cadence(loop)}")
-    system.poke()
+    system.notify()
 
 
 def _tell_unmade(

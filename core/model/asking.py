@@ -486,7 +486,7 @@ def payload_of(request: Request) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class HookQuestion:
     """What a client on the service's socket asks, as far as it could be understood."""
 
     instance: str
@@ -501,7 +501,7 @@ class Asked:
     wait: float | None = None  #: seconds, where the client wants less than the configured time
 
 
-def asked_of(line: Mapping[str, Any]) -> Asked | None:
+def asked_of(line: Mapping[str, Any]) -> HookQuestion | None:
     """Read a client's line; None where it makes no request."""
     try:
         return _asked_of(line)
@@ -509,7 +509,7 @@ def asked_of(line: Mapping[str, Any]) -> Asked | None:
         return None
 
 
-def _asked_of(line: Mapping[str, Any]) -> Asked | None:
+def _asked_of(line: Mapping[str, Any]) -> HookQuestion | None:
     instance, key = line.get("instance"), line.get("key")
     if not (isinstance(instance, str) and isinstance(key, str) and 0 < len(instance) <= 80 and 0 < len(key) <= 120):
         return None
@@ -529,7 +529,7 @@ def _asked_of(line: Mapping[str, Any]) -> Asked | None:
         kind = RequestKind.ASK
     left_out = missing if isinstance(missing, int) and missing > 0 else 0
     digest = _digest([kind.value, who, name, given, line.get("whole"), *([left_out] if left_out else [])])
-    return Asked(instance, key, kind, who, name, given, questions, digest, left_out, seconds)
+    return HookQuestion(instance, key, kind, who, name, given, questions, digest, left_out, seconds)
 
 
 def _digest(asked: Any) -> str:

@@ -95,7 +95,7 @@ class IncomingOrder:
 
 
 @dataclass(frozen=True)
-class Told:
+class PrivateAnswer:
     """What somebody gets to see alone. `code` is shown as it is, in a fixed-width font."""
 
     text: str
@@ -137,7 +137,7 @@ class Verdict(Enum):
     DROPPED = "dropped"
 
 
-class CoreDoor(Protocol):
+class CoreApi(Protocol):
     """What a channel may ask of core, from any thread."""
 
     def receive(self, replies: Sequence[IncomingReply], taken: Callable[[tuple[Verdict | None, ...]], None]) -> None:
@@ -197,11 +197,11 @@ class CoreDoor(Protocol):
         """Return the rows of `list` that the author may see: those of the sessions that they may steer."""
         ...
 
-    def press(self, press: IncomingPress) -> Told:
+    def press(self, press: IncomingPress) -> PrivateAnswer:
         """Do what a button is for, if whoever pressed it may, and return what to tell them. Raises CoreError."""
         ...
 
-    def order(self, order: IncomingOrder) -> Told:
+    def order(self, order: IncomingOrder) -> PrivateAnswer:
         """Do what a command says, if its author may, and return what to tell them. Raises CoreError."""
         ...
 
@@ -245,7 +245,7 @@ class Channel(Protocol):
 
     kind: str
 
-    def serve(self, door: CoreDoor, stopping: Callable[[], bool]) -> None:
+    def serve(self, door: CoreApi, stopping: Callable[[], bool]) -> None:
         """Listen until `stopping` says so; reconnects by itself, raises only on faults that waiting cannot mend."""
         ...
 
@@ -265,7 +265,7 @@ class Channel(Protocol):
         """Return whether the member is on the allow-list now; asked again at delivery."""
         ...
 
-    def holds(self, author: str, role: Role) -> bool:
+    def has_role(self, author: str, role: Role) -> bool:
         """Return whether somebody has that role now; MEMBER is what `authorized` tells."""
         ...
 

@@ -115,7 +115,7 @@ class SessionContext:
     cwd: Path
     folder: Path  #: the session's own folder (0700)
     spool: Path  #: where this instance's hook reports go
-    poke: Path  #: the FIFO that wakes the service
+    notify: Path  #: the FIFO that wakes the service
     args: tuple[str, ...]  #: the operator's harness arguments, resolved
     session_id: str | None  #: the conversation
 
@@ -132,7 +132,7 @@ class SessionContext:
     @property
     def service_socket(self) -> Path:
         """Where the service is asked: beside the FIFO that wakes it."""
-        return self.poke.with_name("service.sock")
+        return self.notify.with_name("service.sock")
 
 
 @dataclass(frozen=True)
@@ -318,7 +318,7 @@ class ToolEnded:
 
 
 @dataclass(frozen=True)
-class Asked:
+class DialogReported:
     """The harness waits for a person."""
 
     question: bool  #: False: a permission dialog, which an Enter would approve
@@ -344,13 +344,13 @@ HarnessEvent = (
     | TurnBlocked
     | ToolStarted
     | ToolEnded
-    | Asked
+    | DialogReported
     | Ended
 )
 
 
 @dataclass(frozen=True)
-class Opinion:
+class StatusProbe:
     """A second opinion of what a live harness does, from a source other than its hooks."""
 
     state: ActivityState
@@ -448,7 +448,7 @@ class Harness(Protocol):
         """
         ...
 
-    def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
+    def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Ask a source other than the hooks what the live harness does; None where none knows."""
         ...
 

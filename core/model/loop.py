@@ -316,7 +316,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Asked:
+class LoopRequest:
     """A loop as somebody asks for it."""
 
     instruction: str
@@ -340,7 +340,7 @@ class Spec:
     max_runs: int | None
 
 
-def understood(asked: Asked, bounds: Bounds, now: datetime) -> Spec:
+def understood(asked: LoopRequest, bounds: Bounds, now: datetime) -> Spec:
     """Return what was asked for, checked. Raises InvalidValue."""
     check_together(asked)
     zone = asked.time_zone or ""
@@ -356,7 +356,7 @@ def understood(asked: Asked, bounds: Bounds, now: datetime) -> Spec:
     )
 
 
-def check_together(asked: Asked) -> None:
+def check_together(asked: LoopRequest) -> None:
     """Refuse parts that do not go together."""
     if asked.interval is not None and asked.cron is not None:
         raise InvalidValue("an interval and a cron expression are two cadences", allowed="one of them")

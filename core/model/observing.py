@@ -20,12 +20,12 @@ from core.model.activity import (
 )
 from core.model.gate import Observed
 from core.model.harness import (
-    Asked,
+    DialogReported,
     Ended,
     HarnessEvent,
-    Opinion,
     PromptReported,
     Ready,
+    StatusProbe,
     TextQueued,
     TextReturned,
     TextTaken,
@@ -113,7 +113,7 @@ def follow(
         case ToolEnded(task=task, task_name=name):
             tasks = told.pending_tasks if task is None or task in told.pending_tasks else (*told.pending_tasks, task)
             return _named(_moved(told, ActivityState.BUSY, at, tasks=tasks), {task: name} if task and name else {})
-        case Asked(question=question, summary=summary):
+        case DialogReported(question=question, summary=summary):
             asking = ActivityState.QUESTION if question else ActivityState.PERMISSION
             return _moved(told, asking, at, because=said(summary) if summary else None)
         case TurnEnded(pending_tasks=tasks, turn=turn, task_names=names) if (
@@ -223,7 +223,7 @@ def _failed(activity: Activity, error: str, at: datetime) -> Activity:
     return replace(over, remarks=(said(error),) if error else ())
 
 
-def second_guess(activity: Activity, opinion: Opinion | None, now: datetime) -> Activity:
+def second_guess(activity: Activity, opinion: StatusProbe | None, now: datetime) -> Activity:
     """Return what a session does whose harness was silent for long: the opinion, or unknown; never idle by guess."""
     if opinion is None:
         return _moved(activity, ActivityState.UNKNOWN, now, because=Because(Reason.HARNESS_SILENT))
@@ -237,7 +237,7 @@ def second_guess(activity: Activity, opinion: Opinion | None, now: datetime) -> 
     return _explained(after, opinion, activity)
 
 
-def _explained(after: Activity, opinion: Opinion, before: Activity) -> Activity:
+def _explained(after: Activity, opinion: StatusProbe, before: Activity) -> Activity:
     """Return the activity with why it is so by the opinion, which may have nothing to say of that."""
     if opinion.between_turns:
         return replace(after, because=Because(Reason.BETWEEN_TURNS))
@@ -282,7 +282,7 @@ def shown_by(activity: Activity, event: HarnessEvent, mode: str) -> Shown:
             shown[Capability.TURN_EDGES] = True
             if tasks:
                 shown[Capability.BACKGROUND_TASKS] = True
-        case Asked():
+        case DialogReported():
             shown[Capability.PERMISSION_HOOK] = True
         case ToolEnded(tool=tool, task=task):
             if task is not None:

@@ -109,7 +109,7 @@ class ServiceLock:
             self._descriptor = None
 
 
-class Poke:
+class Notifier:
     """One FIFO; any process writes, the service reads."""
 
     def __init__(self, path: Path) -> None:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from core.base.redaction import redactor_of
-from core.chat.api import Door
+from core.chat.api import ChatApi
 from core.chat.backfill import CatchingUp
 from core.chat.commands import Orders
 from core.chat.inbound import Changes, Inbound, NullMirror, TypedAnswers
@@ -28,7 +28,7 @@ from core.loops.scheduler import Scheduler
 from core.model.channel import Channel, WebHook
 from core.model.message import InboxRow
 from core.process.presence import Connections
-from core.service.housekeeping import Finisher
+from core.service.housekeeping import Reconciler
 from core.service.service import Service, Worker, import_ahead
 from core.service.watching import ObserverWorker
 from core.service.wiring import build_system, load_channel
@@ -51,7 +51,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     for channel in channels:
         channel.redact_with(redactor_of(environ, secret_variables(settings, environ)))
     requests = Requests(system, replies=any(channel.sweeps() for channel in channels))
-    typed = {channel.kind: TypedAnswers(system, channel.holds, requests) for channel in channels}
+    typed = {channel.kind: TypedAnswers(system, channel.has_role, requests) for channel in channels}
     catching_up = CatchingUp(system.clock, system.bindings, *(channel.kind for channel in channels if channel.sweeps()))
     deliverer = Deliverer(system, _authorized(system, channels), _answering(typed), catching_up.holds)
     delivery = DeliveryWorker(system, deliverer)
@@ -91,9 +91,9 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     workers = [Worker(HTTP_ROW, 0, HttpHost(facts, connections.set).run)]
     for channel in channels:
         changes = Changes(system, channel.authorized)
-        presses, orders = Presses(system, channel.holds, requests), Orders(system, channel.holds)
+        presses, orders = Presses(system, channel.has_role, requests), Orders(system, channel.has_role)
         inbound = inbounds[channel.kind]
-        door = Door(
+        door = ChatApi(
             system, connections, inbound, changes, delivery.wake, presses, orders, catching_up, delivery.at_once
         )
         workers.append(Worker(channel.kind, 0, _serving(channel, door)))
@@ -103,7 +103,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     workers += [Worker(f"signals-{kind}", 2, worker.run) for kind, worker in signals.items()]
     workers.append(Worker("observer", 2, observer.run))
     workers.append(Worker("requests", 2, requests.run))
-    workers.append(Worker("finisher", 0, Finisher(system).run))
+    workers.append(Worker("finisher", 0, Reconciler(system).run))
     workers.append(Worker("supervisor", 0, supervisor.run))
     talks = {"request": requests.talk, "ask": requests.talk, "tool": _calls(system, toolbox)}
     return Service(system, workers, _sweeping(system, swept), connections, talks)
@@ -151,7 +151,7 @@ def _hooks(channels: Sequence[Channel]) -> Mapping[str, WebHook]:
     return {kind: hook for kind, hook in found.items() if hook is not None}
 
 
-def _serving(channel: Channel, door: Door) -> Callable[[threading.Event], None]:
+def _serving(channel: Channel, door: ChatApi) -> Callable[[threading.Event], None]:
     def run(stopping: threading.Event) -> None:
         channel.serve(door, stopping.is_set)
         stopping.wait()  # a channel that gave up has said so; the sessions go on without it

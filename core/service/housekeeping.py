@@ -15,7 +15,7 @@ from pathlib import Path
 
 from core.base.clock import Deadline
 from core.base.errors import CoreError
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 from core.base.files import broken
 from core.chat.speaking import OUTGOING, attachment_id
 from core.harness.base import BAD
@@ -59,7 +59,7 @@ class Housekeeper:
         before = now - timedelta(days=self._system.settings.limits.retain_text_days)
         kept, reporters = self._system.retention, self._system.retention.reporters()
         living = self._living()
-        with effect(Effect.KEEP_FORGET):
+        with failpoint(Failpoint.KEEP_FORGET):
             # messages and requests first: the posts about them go with them
             done = self._batches(lambda: kept.messages(before, living, _BATCH))
             done &= self._batches(lambda: kept.requests(before, _BATCH))
@@ -69,7 +69,7 @@ class Housekeeper:
                 done &= self._reports(instance, now - _REPORTS_KEPT)
             self._ends(living)
         if done:
-            with effect(Effect.KEEP_FILES):
+            with failpoint(Failpoint.KEEP_FILES):
                 self._files(before)
         return done
 
@@ -175,7 +175,7 @@ _COMING_UP = frozenset({Phase.STARTING, Phase.CREATING})  #: the lock is let go 
 _START_MARGIN = timedelta(seconds=30)  #: what a start takes beside its own deadlines
 
 
-class Finisher:
+class Reconciler:
     """Looks every five seconds. What tmux was too silent for is finished when it answers again.
 
     The thread has time, so what is over for long is removed by it, too.
@@ -207,7 +207,7 @@ class Finisher:
         for done in reconcile_some(self._system, unfinished, ACTOR, Tmux(self._system)):
             if done.after is done.before and not done.passing:
                 self._not_before[done.name] = Deadline(self._system.clock, _AGAIN_SECONDS_finishing)
-        self._system.poke()
+        self._system.notify()
 
     def _is_left(self, record: SessionRecord) -> bool:
         """Return whether nobody is at work on what the record's phase says, or its lock will tell."""

@@ -25,7 +25,7 @@ from core.model.rows import ServiceRow
 from core.process.control import ControlSocket, NoAnswer, Talk, ask
 from core.process.itself import give_back
 from core.process.logs import bound_log
-from core.process.presence import Connections, Poke, ServiceLock
+from core.process.presence import Connections, Notifier, ServiceLock
 from core.session.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -249,7 +249,7 @@ class Service:
         workers = [worker for worker in self._workers if worker.stage == stage]
         for worker in workers:
             worker.stopping.set()
-        Poke(self._system.paths.poke).send()
+        Notifier(self._system.paths.notify).send()
         deadline = Deadline(self._system.clock, _STAGE_SECONDS)
         for worker in workers:
             if worker.thread is not None:

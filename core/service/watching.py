@@ -20,7 +20,7 @@ from core.lifecycle.exits import Ends
 from core.model.activity import ASKING_STATES, Activity
 from core.model.pane import Pane, Survey
 from core.model.session import Live, Phase, SessionRecord, Status
-from core.process.presence import Poke
+from core.process.presence import Notifier
 from core.session.launching import ASKING
 from core.session.sessions import each_apart
 from core.session.system import System
@@ -68,7 +68,7 @@ class ObserverWorker:
 
     def run(self, stopping: threading.Event) -> None:
         """Observe until told to stop. Raises StoreBroken if the FIFO cannot be made."""
-        poke = Poke(self._system.paths.poke)
+        poke = Notifier(self._system.paths.notify)
         poke.open()
         try:
             while not stopping.is_set():
@@ -100,7 +100,7 @@ class ObserverWorker:
     def _one_died(self) -> None:
         """Called from the thread that watches processes."""
         self._died.set()
-        self._system.poke()
+        self._system.notify()
 
     def take_in(self) -> None:
         """Take in every report that waits; a poke without one means that somebody committed a row."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from core.store.eventlog import EventLog
     from core.store.messages import Marks, Outbox, Progress
     from core.store.retention import Retention
-    from core.store.sessions import Loops, RequestBook, Watchbook
+    from core.store.sessions import ExitLedger, Loops, RequestBook
     from core.tmux.processes import Processes
     from core.tmux.transport import Transport
 
@@ -67,10 +67,10 @@ def build_system(
 
         return plan_for_keep_alive(system, record)
 
-    def poke() -> None:
-        from core.process.presence import Poke
+    def notify() -> None:
+        from core.process.presence import Notifier
 
-        Poke(paths.poke).send()
+        Notifier(paths.notify).send()
 
     def close() -> None:
         runner.close()
@@ -98,7 +98,7 @@ def build_system(
         progress=deferred(lambda: _progress(database)),
         bindings=Bindings(database),
         activities=Activities(database),
-        watchbook=deferred(lambda: _watchbook(database)),
+        exit_ledger=deferred(lambda: _watchbook(database)),
         requests=deferred(lambda: _requests(database)),
         loops=deferred(lambda: _loops(database, clock)),
         retention=deferred(lambda: _retention(database)),
@@ -109,7 +109,7 @@ def build_system(
         environ=environ,
         ingest=ingest,
         bring_back=bring_back,
-        poke=poke,
+        notify=notify,
         close=close,
     )
     return system
@@ -157,10 +157,10 @@ def _progress(database: Database) -> Progress:
     return Progress(database)
 
 
-def _watchbook(database: Database) -> Watchbook:
-    from core.store.sessions import Watchbook
+def _watchbook(database: Database) -> ExitLedger:
+    from core.store.sessions import ExitLedger
 
-    return Watchbook(database)
+    return ExitLedger(database)
 
 
 def _requests(database: Database) -> RequestBook:

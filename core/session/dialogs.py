@@ -14,7 +14,7 @@ from core.base.errors import UnsupportedHarness
 from core.base.files import broken, read_plain, remove_file
 from core.model.activity import ASKING_STATES
 from core.model.asking import MAIN
-from core.model.harness import Opinion
+from core.model.harness import StatusProbe
 from core.session.sessions import Known, every_session, resolve
 from core.session.system import System
 
@@ -68,12 +68,12 @@ def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def says_none_is_open(opinion: Opinion | None) -> bool:
+def says_none_is_open(opinion: StatusProbe | None) -> bool:
     """Return whether the second source says that no dialog is shown. Silence says nothing."""
     return opinion is not None and opinion.state not in ASKING_STATES
 
 
-def is_over(opinion: Opinion | None, marked_at: datetime, waiting: frozenset[str], now: datetime) -> bool:
+def is_over(opinion: StatusProbe | None, marked_at: datetime, waiting: frozenset[str], now: datetime) -> bool:
     """Return whether the marker's dialog is over, by the second source or else by the marker's age.
 
     `marked_at`: when the marker was written last. Of the main agent's dialog the source tells at once; that of a

@@ -327,7 +327,7 @@ def context_of(
         cwd=resolved.cwd,
         folder=paths.session(record.uid),
         spool=paths.spool_of(instance),
-        poke=paths.poke,
+        notify=paths.notify,
         args=resolved.args,
         session_id=conversation or record.conversation,
     )
@@ -413,7 +413,7 @@ def fetched(system: System, message_id: str, files: Sequence[Fetched]) -> None:
         if missing and address is not None:
             system.outbox.add([_note(row.message.uid, row.message.name, address.channel, address.thread, missing,
                                      address.channel_kind, message_id)])  # fmt: skip
-    system.poke()
+    system.notify()
 
 
 def _note(

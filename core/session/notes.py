@@ -72,7 +72,7 @@ _LONGEST_TARGET = 1_900  #: characters of a button's value; Slack takes 2,000
 
 
 @dataclass(frozen=True)
-class Told:
+class NoteState:
     """A note about messages that met the same fate in the same thread, as it stands after its latest edit."""
 
     id: str  #: of the post that made it
@@ -91,7 +91,7 @@ class Told:
         joined = " ".join(self.messages)
         return joined if len(self.messages) == self.count and len(joined) <= _LONGEST_TARGET else ""
 
-    def edited(self, messages: tuple[str, ...], count: int) -> Told:
+    def edited(self, messages: tuple[str, ...], count: int) -> NoteState:
         """Return its next edit, about so many messages; `messages`: the ids that are known of them."""
         return replace(self, stand=replace(self.stand, edits=self.stand.edits + 1, count=count), messages=messages)
 
@@ -149,25 +149,25 @@ def _group(uid: str, address: ReplyAddress, state: MessageState, because: Becaus
     return f"{uid} {address.channel} {address.thread} {way} {state.value} {shared}"
 
 
-def _begun(first: str, group: str, at: int) -> Told:
+def _begun(first: str, group: str, at: int) -> NoteState:
     import hashlib  # loads OpenSSL
 
     from core.model.posts import NoteStand
 
     short = hashlib.sha256(group.encode()).hexdigest()[:8]  # it may be told of otherwise at the very same moment
-    return Told(f"p-note-{first}-{short}-{at}", first, NoteStand(group, at, 0, 1), (first,))
+    return NoteState(f"p-note-{first}-{short}-{at}", first, NoteStand(group, at, 0, 1), (first,))
 
 
-def latest_of(system: System, group: str) -> Told | None:
+def latest_of(system: System, group: str) -> NoteState | None:
     """Return the group's latest note, as it stands after its latest edit. Raises StoreBroken."""
     found = system.outbox.latest_note(group)
     if found is None or found.note is None:
         return None
     messages = tuple(dict.fromkeys(one for button in found.buttons for one in button.target.split()))
-    return Told(found.edits or found.id, found.about, found.note, messages or (found.about,))
+    return NoteState(found.edits or found.id, found.about, found.note, messages or (found.about,))
 
 
-def _open(system: System, group: str, message_id: str, state: MessageState) -> Told | None:
+def _open(system: System, group: str, message_id: str, state: MessageState) -> NoteState | None:
     """Return the note that a message joins: one of its messages still waits, or it is no half minute old."""
     told = latest_of(system, group)
     if told is None:
@@ -183,7 +183,7 @@ def _open(system: System, group: str, message_id: str, state: MessageState) -> T
 
 
 def words_of(
-    system: System, row: InboxRow, state: MessageState, because: Because, remedy: str, told: Told
+    system: System, row: InboxRow, state: MessageState, because: Because, remedy: str, told: NoteState
 ) -> tuple[str, tuple[Button, ...]]:
     """Return the note's text and buttons, about the row or as many as it tells of."""
     message, reason = row.message, because.reason
@@ -214,7 +214,7 @@ def subject_of(message: NewMessage) -> str:
 
 
 def post_of(
-    message: NewMessage, address: ReplyAddress, told: Told, text: str, buttons: tuple[Button, ...] = ()
+    message: NewMessage, address: ReplyAddress, told: NoteState, text: str, buttons: tuple[Button, ...] = ()
 ) -> NewPost:
     """Return the post of a note, or its next edit."""
     from core.model.posts import NewPost, OutboundKind

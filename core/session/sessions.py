@@ -349,7 +349,7 @@ def restart_due(system: System, record: SessionRecord) -> bool:
     """
     if record.instance_id is None or not may_be_brought_back(record):
         return False
-    end = system.watchbook.end(record.instance_id)
+    end = system.exit_ledger.end(record.instance_id)
     if end is None or end.told_at is None:
         return comes_back(system, record) and not (end is not None and end.by_person)
     return end.due_at is not None

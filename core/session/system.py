@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from core.store.messages import Inbox, Marks, Outbox, Progress
     from core.store.records import Records
     from core.store.retention import Retention
-    from core.store.sessions import Activities, Bindings, Loops, RequestBook, Watchbook
+    from core.store.sessions import Activities, Bindings, ExitLedger, Loops, RequestBook
     from core.tmux.processes import Processes
     from core.tmux.runner import Runner
 
@@ -45,7 +45,7 @@ class System:
     progress: Progress
     bindings: Bindings
     activities: Activities
-    watchbook: Watchbook
+    exit_ledger: ExitLedger
     requests: RequestBook
     loops: Loops
     retention: Retention
@@ -56,5 +56,5 @@ class System:
     environ: Mapping[str, str]
     ingest: Callable[[str], None]  #: take in the hook reports of the session of that uid, once; raises StoreBroken
     bring_back: Callable[[SessionRecord], bool]  #: have a crashed session resumed, within its budget; under its lock
-    poke: Callable[[], None]  #: wake the service, if one runs
+    notify: Callable[[], None]  #: wake the service, if one runs
     close: Callable[[], None]  #: end the control client and the database's connections; panes stay

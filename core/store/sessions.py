@@ -275,7 +275,7 @@ def _activity(found: sqlite3.Row) -> Activity:
 _KEPT = timedelta(days=1)  #: longer than any window in which restarts are counted
 
 
-class Watchbook:
+class ExitLedger:
     """What the supervisor must still know after it was killed. Every call may raise StoreBroken."""
 
     def __init__(self, database: Database) -> None:

@@ -28,7 +28,7 @@ from core.loops.verbs import (
     stop_loop,
 )
 from core.model import tools
-from core.model.loop import Asked
+from core.model.loop import LoopRequest
 from core.model.session import ActorKind, SessionRecord, require
 from core.model.tools import ToolAnswer, ToolSpec, failure, refused
 from core.process.control import Listener, Peer
@@ -228,9 +228,9 @@ def _asker(call: Call) -> Asker:
     return Asker(call.actor, call.record.uid)
 
 
-def _asked(call: Call) -> Asked:
+def _asked(call: Call) -> LoopRequest:
     given = call.arguments
-    return Asked(
+    return LoopRequest(
         given["instruction"],
         given.get("interval"),
         given.get("cron"),

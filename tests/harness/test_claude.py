@@ -11,7 +11,7 @@ import pytest
 
 from core.base.clock import SystemClock
 from core.harness.claude.adapter import ClaudeHarness
-from core.model.harness import Asked, Ready, TextTaken, ToolEnded, TurnBlocked, TurnEnded, TurnFailed
+from core.model.harness import DialogReported, Ready, TextTaken, ToolEnded, TurnBlocked, TurnEnded, TurnFailed
 from tests.fakes.model import ModelServer
 from tests.harness.claude_product import KEY, SLEEPING
 from tests.harness.conftest import WORDS
@@ -117,7 +117,7 @@ def test_settings_of_the_operator_are_merged(make: Make, tmp_path: Path) -> None
 
     assert ended.answer == "DONE: yes"
     wait_until(proof.exists, "their hook has run")
-    assert stage.of(Asked) == []
+    assert stage.of(DialogReported) == []
 
 
 @pytest.mark.capability("boot hook")
@@ -209,7 +209,7 @@ def test_configuration_folder_of_the_environment_is_respected(make: Make, tmp_pa
 
     assert (folder / ".claude.json").exists()
     wait_until(lambda: stage.harness.resumable(stage.context), "the conversation is on the disk")
-    assert stage.harness.second_opinion(stage.context, stage.pane_pid) is not None
+    assert stage.harness.probe_status(stage.context, stage.pane_pid) is not None
 
 
 @pytest.mark.capability("pasting")
@@ -224,7 +224,7 @@ def test_messages_in_the_session_folder_are_read_without_asking(stage: Stage) ->
     ended = stage.expect(TurnEnded)
 
     assert "what the message says" in ended.answer
-    assert stage.of(Asked) == []
+    assert stage.of(DialogReported) == []
 
 
 @pytest.mark.capability("permission hook")
@@ -234,7 +234,7 @@ def test_question_is_told_from_a_permission(stage: Stage) -> None:
 
     stage.say("ask1", f"[[call AskUserQuestion {json.dumps(QUESTION)}]]")
 
-    assert stage.expect(Asked) == Asked(question=True, summary="Which colour?")
+    assert stage.expect(DialogReported) == DialogReported(question=True, summary="Which colour?")
     assert stage.asking()
 
 
@@ -246,7 +246,7 @@ def test_plan_is_a_dialog_like_a_permission(make: Make) -> None:
 
     stage.say("plan1", '[[call ExitPlanMode {"plan": "Do it."}]]')
 
-    assert stage.expect(Asked) == Asked(question=False, summary="ExitPlanMode")
+    assert stage.expect(DialogReported) == DialogReported(question=False, summary="ExitPlanMode")
     assert stage.asking()
 
 
@@ -258,7 +258,7 @@ def test_dialog_of_a_subagent_outlives_the_main_turn(stage: Stage) -> None:
     stage.start_ready()
 
     stage.say("sub1", f"[[call Agent {agent}]] [[say over to it]]")
-    stage.expect(Asked)
+    stage.expect(DialogReported)
     stage.expect(TurnEnded, lambda event: event.answer == "over to it")
     wait_until(lambda: "Do you want to proceed" in stage.screen(), "the dialog is open")
     assert stage.asking()
@@ -276,7 +276,7 @@ def test_dialog_outlives_what_a_subagent_does(stage: Stage) -> None:
     stage.start_ready()
 
     stage.say("sub1", f"[[call Agent {agent}]] {stage.words.permission}")
-    stage.expect(Asked)
+    stage.expect(DialogReported)
     wait_until(lambda: len([event for event in stage.of(ToolEnded) if event.tool == "Bash"]) == 2, "its calls are over")
 
     assert "Do you want to proceed" in stage.screen()
@@ -313,7 +313,7 @@ def test_warning_about_bypassed_permissions_is_answered(make: Make) -> None:
     stage.expect(TurnEnded)
 
     assert (stage.context.cwd / "made-by-test").exists()
-    assert stage.of(Asked) == []
+    assert stage.of(DialogReported) == []
 
 
 @pytest.mark.capability("resume")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from core.base.errors import ChannelError
 from core.base.redaction import Redactor
 from core.model.asking import Button, Role
-from core.model.channel import CoreDoor, Finding, Posted, WebHook
+from core.model.channel import CoreApi, Finding, Posted, WebHook
 from core.model.posts import Mark, NewPost, OutboundKind, OwnPost, ThreadSeen
 
 TEAM, HOME = "T1", "C1"
@@ -44,7 +44,7 @@ class Chat:
     taken_back: list[tuple[str, Mark]] = field(default_factory=list)  #: each call that took a reaction back
     statuses: list[tuple[str, str]] = field(default_factory=list)  #: thread and text, as they were shown
 
-    def serve(self, door: CoreDoor, stopping: Callable[[], bool]) -> None:
+    def serve(self, door: CoreApi, stopping: Callable[[], bool]) -> None:
         """Listen to nobody."""
 
     def sweeps(self) -> bool:
@@ -63,7 +63,7 @@ class Chat:
         """Return whether the member is on the list."""
         return author in self.members
 
-    def holds(self, author: str, role: Role) -> bool:
+    def has_role(self, author: str, role: Role) -> bool:
         """Return whether somebody has the role: here every member has each but an operator's."""
         return self.authorized(author) and role is not Role.OPERATOR
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 
-from core.chat.api import Door
+from core.chat.api import ChatApi
 from core.chat.backfill import CatchingUp
 from core.chat.commands import Orders
 from core.chat.inbound import Changes, Inbound, NullMirror
@@ -13,16 +13,16 @@ from core.session.system import System
 from tests.support.chat import Chat
 
 
-def door_of(system: System, chat: Chat, at_once: Callable[[Collection[str]], None] = lambda uids: None) -> Door:
+def door_of(system: System, chat: Chat, at_once: Callable[[Collection[str]], None] = lambda uids: None) -> ChatApi:
     """Return core's side of a chat; `at_once`: the way into the terminals of these sessions."""
-    return Door(
+    return ChatApi(
         system,
         Connections([]),
         Inbound(system, chat.authorized, NullMirror()),
         Changes(system, chat.authorized),
         lambda: None,
-        Presses(system, chat.holds, Requests(system)),
-        Orders(system, chat.holds),
+        Presses(system, chat.has_role, Requests(system)),
+        Orders(system, chat.has_role),
         CatchingUp(system.clock, system.bindings),
         at_once,
     )

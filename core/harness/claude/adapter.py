@@ -42,10 +42,10 @@ from core.model.harness import (
     IdPolicy,
     Installed,
     Launch,
-    Opinion,
     Report,
     Retry,
     SessionContext,
+    StatusProbe,
     Traits,
 )
 from core.model.pane import InputLine, View
@@ -292,7 +292,7 @@ class ClaudeHarness:
             return None
         return TurnsFile(self._conversation(context, context.session_id), since=since)
 
-    def second_opinion(self, context: SessionContext, pane_pid: int) -> Opinion | None:
+    def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Read the status file of the pane's process, or of the one that runs below it."""
         own = read_opinion(self._files.status(pane_pid))
         if own is not None:

@@ -27,7 +27,7 @@ from core.harness.base import (
 )
 from core.model.activity import Failure
 from core.model.harness import (
-    Asked,
+    DialogReported,
     Ended,
     HarnessEvent,
     PromptReported,
@@ -95,7 +95,7 @@ def reporter_script(context: SessionContext) -> str:
     baked = {
         "folder": context.folder,
         "spool": context.spool,
-        "poke": context.poke,
+        "poke": context.notify,
         "instance": context.instance,
         "service": context.service_socket,
         "python": sys.executable,
@@ -208,9 +208,9 @@ def _post_tool_use(payload: _Payload) -> tuple[HarnessEvent, ...]:
 def _permission_request(payload: _Payload) -> tuple[HarnessEvent, ...]:
     tool, given = text_of(payload, "tool_name"), object_of(payload, "tool_input")
     if tool == QUESTION_TOOL:
-        return (Asked(question=True, summary=_questions(given)),)
+        return (DialogReported(question=True, summary=_questions(given)),)
     detail = _detail(given)
-    return (Asked(question=False, summary=_short(f"{tool}: {detail}" if detail else tool)),)
+    return (DialogReported(question=False, summary=_short(f"{tool}: {detail}" if detail else tool)),)
 
 
 def _detail(given: _Payload) -> str:

@@ -22,8 +22,8 @@ from core.model.channel import (
     IncomingOrder,
     IncomingPress,
     IncomingReply,
+    PrivateAnswer,
     Swept,
-    Told,
     Verdict,
 )
 from core.model.message import Fetch, Fetched
@@ -152,17 +152,17 @@ class Door:
             raise self.rows_error
         return tuple(self.sessions)
 
-    def press(self, press: IncomingPress) -> Told:
+    def press(self, press: IncomingPress) -> PrivateAnswer:
         """Record the press."""
         self.presses.append(press)
-        return Told("")
+        return PrivateAnswer("")
 
-    def order(self, order: IncomingOrder) -> Told:
+    def order(self, order: IncomingOrder) -> PrivateAnswer:
         """Record the command."""
         self.orders.append(order)
         if self.order_error is not None:
             raise self.order_error
-        return Told(f"{order.verb} done", "screen" if order.verb == "screen" else "")
+        return PrivateAnswer(f"{order.verb} done", "screen" if order.verb == "screen" else "")
 
     def refuse(
         self, channel_kind: str, author: str, what: str, *, name: str = "", press: IncomingPress | None = None

@@ -22,7 +22,7 @@ from core.base.errors import ChannelError
 from core.base.redaction import Redactor
 from core.commandtable import COMMANDS
 from core.model.asking import Button, Press
-from core.model.channel import Told
+from core.model.channel import PrivateAnswer
 from core.model.posts import OutboundKind
 from tests.integration.bot.served import SECRET, Door, post_of
 
@@ -160,7 +160,7 @@ def test_no_answer_to_one_person_lets_a_secret_through(sink: Sink) -> None:
     row = {"name": "scribe", "running": True, "loops": 1, **dict.fromkeys(("activity", "cwd", "detail"), SECRET)}
     drafts = (
         plain_view(SECRET),
-        told_view(Told(SECRET, SECRET)),
+        told_view(PrivateAnswer(SECRET, SECRET)),
         help_view(SECRET, COMMANDS),
         status_view([row]),
         list_view([row]),

@@ -12,7 +12,7 @@ import pytest
 from bot.bridge import AsyncDoor
 from core.base.errors import StoreBroken
 from core.base.names import new_uid
-from core.chat.api import Door
+from core.chat.api import ChatApi
 from core.model.channel import IncomingReply, Verdict
 from core.model.session import Binding, SessionRecord
 from core.session.system import System
@@ -37,7 +37,7 @@ def bound(system: System) -> System:
     return system
 
 
-def arrived(door: Door) -> Verdict | None:
+def arrived(door: ChatApi) -> Verdict | None:
     """Hand the reply over as a channel does, and return core's word once Slack would be answered."""
     [verdict] = asyncio.run(AsyncDoor(door).receive([REPLY]))
     return verdict

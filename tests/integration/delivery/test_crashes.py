@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.base.failpoints import Effect
+from core.base.failpoints import Failpoint
 from core.delivery.deliverer import Deliverer, is_over
 from core.model.message import MessageState
 from core.session.system import System
@@ -19,7 +19,7 @@ TARGET = "=loop-standing-scribe:"
 
 POINTS = [
     f"{effect.value}:{side}"
-    for effect in Effect
+    for effect in Failpoint
     if effect.value.startswith("delivery.")
     for side in ("before", "after")
 ]

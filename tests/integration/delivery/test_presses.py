@@ -27,7 +27,7 @@ THREAD, TS = "1700.000001", "1700.000009"
 ROLES = {"U1": {Role.MEMBER, Role.APPROVER}, "U2": {Role.MEMBER}, "T9:U9": {Role.MEMBER, Role.APPROVER}}
 
 
-def holds(author: str, role: Role) -> bool:
+def has_role(author: str, role: Role) -> bool:
     """Return whether a person has a role: U1 approves, U2 only steers."""
     return role in ROLES.get(author, set())
 
@@ -96,7 +96,7 @@ def requests(bound: System) -> Requests:
 @pytest.fixture
 def presses(bound: System, requests: Requests) -> Presses:
     """Give the buttons."""
-    return Presses(bound, holds, requests)
+    return Presses(bound, has_role, requests)
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def test_a_button_of_an_earlier_instance_does_nothing(bound: System, presses: Pr
 def test_nobody_waits_while_a_service_has_just_come_back(bound: System, hook: Hook) -> None:
     """A press is not taken whose answer would reach nobody, and the row is given up after a while."""
     fresh = Requests(bound)
-    told = Presses(bound, holds, fresh).press(pressed(bound))
+    told = Presses(bound, has_role, fresh).press(pressed(bound))
     opened = bound.requests.open()
     fresh.turn()
     kept = bound.requests.open()
@@ -367,7 +367,7 @@ def test_a_button_shows_the_terminal_to_whoever_pressed(bound: System) -> None:
     sent = next(row for row in bound.outbox.due("slack", bound.clock.now()) if row.post.kind is OutboundKind.ROOT)
     bound.outbox.advance(sent, PostState.SENT, ts=THREAD)
     waiting = bound.outbox.due("slack", bound.clock.now())
-    presses = Presses(bound, holds, Requests(bound))
+    presses = Presses(bound, has_role, Requests(bound))
     press = IncomingPress("slack", "T1", "C1", THREAD, THREAD, "U2", "bob", "T1", False, "screen", uid)
 
     first, again = presses.press(press), presses.press(press)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from core.base.errors import ChannelError
-from core.base.failpoints import Effect
+from core.base.failpoints import Failpoint
 from core.chat.inbound import Inbound, NullMirror
 from core.chat.outbound import OutboundWorker
 from core.lifecycle.common import write_record
@@ -233,8 +233,10 @@ def test_a_row_says_that_a_session_was_parted_from_its_thread(lost: System, cloc
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-@pytest.mark.parametrize(("effect", "uid"), [(Effect.REBIND, "s-1"), (Effect.REBIND_REFUSE, "s-0")])
-def test_a_crash_at_the_answer_leaves_it_to_the_next_service(world: World, effect: Effect, uid: str, side: str) -> None:
+@pytest.mark.parametrize(("effect", "uid"), [(Failpoint.REBIND, "s-1"), (Failpoint.REBIND_REFUSE, "s-0")])
+def test_a_crash_at_the_answer_leaves_it_to_the_next_service(
+    world: World, effect: Failpoint, uid: str, side: str
+) -> None:
     """Before it nothing was decided; after it everything, and nothing is said twice."""
     clock, chat = HandClock(), thread_of(uid)
     lost = without_database(talking(world), clock)

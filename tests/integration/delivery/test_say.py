@@ -94,7 +94,7 @@ def test_who_does_not_wait_is_told_that_the_message_is_under_way_however_far_it_
         row = scribe.inbox.advance(row, MessageState.PASTED, pasted_at=scribe.clock.now())
         scribe.inbox.advance(row, MessageState.SUBMITTED, submitted_at=scribe.clock.now(), submits=1)
 
-    said = say(replace(scribe, poke=enter), "scribe", "on its way", actor=ACTOR, wait=0)
+    said = say(replace(scribe, notify=enter), "scribe", "on its way", actor=ACTOR, wait=0)
 
     assert rows(scribe)[-1].state is MessageState.SUBMITTED
     assert (said.state, said.delivered, said.to_json()["exitCode"]) == (MessageState.QUEUED, False, 0)

@@ -152,7 +152,7 @@ def test_a_turn_that_ended_in_an_error_is_no_turn_done(
 
 def told_ended(system: System) -> None:
     """Note that the instance has ended: stopped, killed, crashed, or lost with its server."""
-    system.watchbook.tell("i-1", "s-1", T0)
+    system.exit_ledger.tell("i-1", "s-1", T0)
 
 
 def started_again(system: System) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.base.errors import CoreError, StoreBroken
-from core.base.failpoints import Effect
+from core.base.failpoints import Failpoint
 from core.delivery.deliverer import Deliverer, DeliveryWorker
 from core.lifecycle.start import start_standing
 from core.model.message import MessageState
@@ -20,7 +20,7 @@ from tests.support.world import ACTOR, World, waiting_message
 S = MessageState
 POINTS = [
     f"{effect.value}:{side}"
-    for effect in (Effect.DELIVERY_CLAIM, Effect.DELIVERY_PASTE, Effect.DELIVERY_SUBMITTED)
+    for effect in (Failpoint.DELIVERY_CLAIM, Failpoint.DELIVERY_PASTE, Failpoint.DELIVERY_SUBMITTED)
     for side in ("before", "after")
 ]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.base.failpoints import Effect
+from core.base.failpoints import Failpoint
 from core.chat.inbound import Inbound, NullMirror
 from core.chat.presses import Presses
 from core.delivery.deliverer import Deliverer
@@ -292,7 +292,9 @@ def test_a_kill_at_the_key_chooses_once_and_leaves_no_dialog_unseen(bound: Syste
     menu(bound, "menu Which one? | red | green")
     Service(bound).shown()
     [first] = opened(bound)
-    killed = run_until(f"{Effect.DIALOG_KEY.value}:{when}", world.folder, "choosing", str(world.save()), "scribe", "0")
+    killed = run_until(
+        f"{Failpoint.DIALOG_KEY.value}:{when}", world.folder, "choosing", str(world.save()), "scribe", "0"
+    )
 
     service = Service(bound)
     if when == "before":

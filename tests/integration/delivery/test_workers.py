@@ -77,7 +77,7 @@ class Served:
     def stop(self) -> None:
         """Stop the threads and give the lock back."""
         self._stopping.set()
-        self._system.poke()
+        self._system.notify()
         self._wake(None)
         for thread in self._threads:
             thread.join(15)
@@ -111,7 +111,7 @@ def reply(text: str, ts: str = "1700.000100", author: str = "U1") -> IncomingRep
 def receive(system: System, chat: Chat, *replies: IncomingReply) -> None:
     """Run the intake as the channel does."""
     Inbound(system, chat.authorized, NullMirror()).receive(replies)
-    system.poke()
+    system.notify()
 
 
 def told(system: System, event: str) -> list[dict[str, object]]:
@@ -166,7 +166,7 @@ def test_a_session_of_odd_files_stands_in_no_others_way(scribe: System, served: 
     conversation.mkdir()
     odd = scribe.paths.spool_of(instance) / os.fsdecode(b"7-\xff-Stop.json")
     odd.write_text('{"hook_event_name":"Stop"}')
-    scribe.poke()
+    scribe.notify()
     wait_until(lambda: told(scribe, "standing.suppressed"), "the odd report is told of")
 
     answer = stop_standing(scribe, "scribe", ACTOR)

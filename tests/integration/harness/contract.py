@@ -4,7 +4,7 @@ import pytest
 
 from core.model.activity import ActivityState
 from core.model.harness import (
-    Asked,
+    DialogReported,
     Ended,
     Ready,
     TextQueued,
@@ -108,7 +108,7 @@ class HookedHarnessContract:
         stage.start_ready()
 
         stage.say("perm1", stage.words.permission)
-        asked = stage.expect(Asked)
+        asked = stage.expect(DialogReported)
 
         assert asked.question is False
         assert asked.summary.startswith("Bash: ")
@@ -234,5 +234,5 @@ class HookedHarnessContract:
 
     @staticmethod
     def _opinion(stage: Stage) -> ActivityState | None:
-        opinion = stage.harness.second_opinion(stage.context, stage.pane_pid)
+        opinion = stage.harness.probe_status(stage.context, stage.pane_pid)
         return None if opinion is None else opinion.state

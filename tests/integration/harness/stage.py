@@ -60,11 +60,11 @@ class Stage:
             cwd=cwd,
             folder=root / "sessions" / uid,
             spool=root / "spool" / instance,
-            poke=root / "poke",
+            notify=root / "poke",
             args=args,
             session_id=harness.new_session_id(),
         )
-        os.mkfifo(self.context.poke)
+        os.mkfifo(self.context.notify)
         self.events: list[HarnessEvent] = []
         self.pane_pid = 0
         self._environ = dict(environ)

@@ -12,7 +12,7 @@ import pytest
 
 import embedded.agent
 from core.harness.bundled import BundledHarness
-from core.model.harness import Asked, Ended, Ready, TextTaken, TurnBlocked, TurnEnded
+from core.model.harness import DialogReported, Ended, Ready, TextTaken, TurnBlocked, TurnEnded
 from tests.integration.harness.contract import HookedHarnessContract
 from tests.integration.harness.stage import Stage, Words
 from tests.support.lines import entries
@@ -61,7 +61,7 @@ def test_question_is_answered_by_a_digit(stage: Stage) -> None:
     stage.start_ready()
 
     stage.say("ask1", "ask question Which colour? | red | blue")
-    assert stage.expect(Asked) == Asked(question=True, summary="Which colour?")
+    assert stage.expect(DialogReported) == DialogReported(question=True, summary="Which colour?")
     stage.keys(b"\x1b[200~2\x1b[201~")
     stage.keys(b"2")
 
@@ -72,7 +72,7 @@ def test_refused_permission_changes_nothing(stage: Stage) -> None:
     """The second option refuses, and the turn goes on."""
     stage.start_ready()
     stage.say("perm1", "ask permission")
-    stage.expect(Asked)
+    stage.expect(DialogReported)
 
     stage.keys(b"2")
 

@@ -62,8 +62,8 @@ def reporter(request: pytest.FixtureRequest, tmp_path: Path) -> Reporter:
 @pytest.fixture
 def service(reporter: Reporter) -> Iterator[int]:
     """The reading end of the FIFO, as the service holds it."""
-    os.mkfifo(reporter.context.poke)
-    descriptor = os.open(reporter.context.poke, os.O_RDWR | os.O_NONBLOCK)
+    os.mkfifo(reporter.context.notify)
+    descriptor = os.open(reporter.context.notify, os.O_RDWR | os.O_NONBLOCK)
     yield descriptor
     os.close(descriptor)
 
@@ -89,15 +89,15 @@ def test_reporter_is_private_to_its_owner(reporter: Reporter) -> None:
 def test_service_that_is_not_there_holds_nothing_up(reporter: Reporter, fifo: str) -> None:
     """Without a FIFO, or without anybody who reads it, the report is spooled and the hook ends."""
     if fifo == "without reader":
-        os.mkfifo(reporter.context.poke)
+        os.mkfifo(reporter.context.notify)
     elif fifo == "a file":
-        reporter.context.poke.write_text("mine")
+        reporter.context.notify.write_text("mine")
 
     done = reporter.run("Stop")
 
     assert done.returncode == 0
     assert len(reporter.names) == 1
-    assert fifo != "a file" or reporter.context.poke.read_text() == "mine"
+    assert fifo != "a file" or reporter.context.notify.read_text() == "mine"
 
 
 def test_service_that_reads_nothing_is_poked_no_more(reporter: Reporter, service: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.base.errors import Refused
-from core.base.failpoints import Effect
+from core.base.failpoints import Failpoint
 from core.chat.inbound import Changes
 from core.chat.presses import UNKNOWN_BUTTON, Presses
 from core.delivery.permission_requests import Requests
@@ -19,7 +19,7 @@ from core.model.message import Kind, MessageState, NewMessage, ReplyAddress
 from core.model.posts import NewPost, OutboundKind, PostState
 from core.model.reasons import Because, Reason
 from core.service import housekeeping
-from core.service.housekeeping import Finisher, Housekeeper
+from core.service.housekeeping import Housekeeper, Reconciler
 from core.session.system import System
 from tests.integration.lifecycle.machine import Killed, crashing
 from tests.support.simulated import Simulation
@@ -162,7 +162,7 @@ def test_the_services_finisher_does_it(simulation: Simulation, monkeypatch: pyte
     refused(simulation.system, a_message())
     simulation.clock.pause(15 * DAY)
     stopping = threading.Event()
-    thread = threading.Thread(target=Finisher(simulation.system).run, args=(stopping,))
+    thread = threading.Thread(target=Reconciler(simulation.system).run, args=(stopping,))
 
     thread.start()
     try:
@@ -338,24 +338,24 @@ def test_ends_are_forgotten_at_the_second_look(simulation: Simulation) -> None:
     """Whoever saw the instance as the session's a moment ago may still ask."""
     system = simulation.system
     for instance in ("i-before", "i-scribe"):
-        system.watchbook.leave(instance, "s-scribe")
+        system.exit_ledger.leave(instance, "s-scribe")
     housekeeper = Housekeeper(system)
 
     housekeeper.look()
-    first = system.watchbook.end("i-before")
+    first = system.exit_ledger.end("i-before")
     housekeeper.look()
 
     assert first is not None
-    assert system.watchbook.end("i-before") is None
-    assert system.watchbook.end("i-scribe") is not None
+    assert system.exit_ledger.end("i-before") is None
+    assert system.exit_ledger.end("i-scribe") is not None
 
 
 # ---------------------------------------------------------------- crashes
 
 
 @pytest.mark.parametrize("side", ["before", "after"])
-@pytest.mark.parametrize("effect", [Effect.KEEP_FORGET, Effect.KEEP_FILES])
-def test_a_killed_service_leaves_the_rest_to_the_next_one(simulation: Simulation, effect: Effect, side: str) -> None:
+@pytest.mark.parametrize("effect", [Failpoint.KEEP_FORGET, Failpoint.KEEP_FILES])
+def test_a_killed_service_leaves_the_rest_to_the_next_one(simulation: Simulation, effect: Failpoint, side: str) -> None:
     """Rows first: a file whose row is gone is found by itself."""
     system, noon = simulation.system, simulation.clock.now()
     refused(system, a_message())

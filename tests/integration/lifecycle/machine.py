@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from core.base import failpoints
 from core.base.errors import CoreError
-from core.base.failpoints import Effect
+from core.base.failpoints import Failpoint
 from core.delivery.deliverer import Deliverer
 from core.delivery.saying import cancel_message, say
 from core.lifecycle.look import get_standing
@@ -41,7 +41,7 @@ LIFTS = {
     HoldKind.FAILED: {"start", "stop", "delete"},
     HoldKind.PAUSED: {"resume", "stop", "delete"},
 }
-POINTS = [f"{effect.value}:{side}" for effect in Effect for side in ("before", "after")]
+POINTS = [f"{effect.value}:{side}" for effect in Failpoint for side in ("before", "after")]
 STEPS = sorted(set(VERBS) - {"cancel"})
 _SOON = 3.0  #: seconds within which what can be delivered is
 _KEPT = WAITING | IN_FLIGHT | {MessageState.ACCEPTED, MessageState.CONFIRMED}
@@ -298,7 +298,7 @@ class crashing:
     def __exit__(self, *_: object) -> None:
         failpoints._crash_point = self._real
 
-    def _point(self, name: failpoints.Effect, when: str) -> None:
+    def _point(self, name: failpoints.Failpoint, when: str) -> None:
         if f"{name.value}:{when}" == self._crash_at:
             raise Killed
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from core.base.errors import NameTaken, Refused, UnknownSession
-from core.base.failpoints import Effect
+from core.base.failpoints import Failpoint
 from core.lifecycle.look import get_standing
 from core.lifecycle.recover import reconcile
 from core.lifecycle.start import start_standing
@@ -23,33 +23,33 @@ from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, VERBS, World, check_consistent, waiting_message
 
 SPAWNING = (
-    Effect.START_MARK,
-    Effect.START_FOLDER,
-    Effect.START_UNHOLD,
-    Effect.START_PREPARE,
-    Effect.START_LAUNCHER,
-    Effect.START_BOOT,
-    Effect.START_SPAWN,
-    Effect.START_ANNOUNCE,
-    Effect.START_READY,
-    Effect.START_SETTLE,
+    Failpoint.START_MARK,
+    Failpoint.START_FOLDER,
+    Failpoint.START_UNHOLD,
+    Failpoint.START_PREPARE,
+    Failpoint.START_LAUNCHER,
+    Failpoint.START_BOOT,
+    Failpoint.START_SPAWN,
+    Failpoint.START_ANNOUNCE,
+    Failpoint.START_READY,
+    Failpoint.START_SETTLE,
 )
-ENDING = (Effect.END_OUTPUT, Effect.END_TREE, Effect.END_PANE)
-STOPPING = (Effect.STOP_HOLD, Effect.STOP_MARK, *ENDING, Effect.STOP_SETTLE)
+ENDING = (Failpoint.END_OUTPUT, Failpoint.END_TREE, Failpoint.END_PANE)
+STOPPING = (Failpoint.STOP_HOLD, Failpoint.STOP_MARK, *ENDING, Failpoint.STOP_SETTLE)
 DELETING = (
-    Effect.DELETE_HOLD,
-    Effect.DELETE_MARK,
+    Failpoint.DELETE_HOLD,
+    Failpoint.DELETE_MARK,
     *ENDING,
-    Effect.DELETE_CANCEL,
-    Effect.DELETE_UNBIND,
-    Effect.DELETE_FORGET,
-    Effect.DELETE_FILES,
-    Effect.DELETE_RECORD,
+    Failpoint.DELETE_CANCEL,
+    Failpoint.DELETE_UNBIND,
+    Failpoint.DELETE_FORGET,
+    Failpoint.DELETE_FILES,
+    Failpoint.DELETE_RECORD,
 )
 
-PAUSING = (Effect.PAUSE_HOLD, Effect.PAUSE_MARK)
-TAKING_BACK = (Effect.TAKE_BACK_KEY, Effect.TAKE_BACK_CLEAR)
-INTERRUPTING = (Effect.INTERRUPT_KEY, Effect.INTERRUPT_SETTLE)
+PAUSING = (Failpoint.PAUSE_HOLD, Failpoint.PAUSE_MARK)
+TAKING_BACK = (Failpoint.TAKE_BACK_KEY, Failpoint.TAKE_BACK_CLEAR)
+INTERRUPTING = (Failpoint.INTERRUPT_KEY, Failpoint.INTERRUPT_SETTLE)
 
 
 @dataclass(frozen=True)
@@ -58,26 +58,26 @@ class Scenario:
 
     verb: str
     name: str
-    effects: tuple[Effect, ...]
+    effects: tuple[Failpoint, ...]
     #: nothing | running | dead | busy | queued: busy, with a message in its own queue | paused: with one that waits
     before: str = "nothing"
     harness: str = "script"
 
 
 SCENARIOS = {
-    "start": Scenario("start", "scribe", (*SPAWNING, Effect.START_LOOPS)),
+    "start": Scenario("start", "scribe", (*SPAWNING, Failpoint.START_LOOPS)),
     "start over a dead pane": Scenario("start", "scribe", ENDING, "dead"),
-    "stop": Scenario("stop", "scribe", (*STOPPING, Effect.STOP_CANCEL, Effect.STOP_ANNOUNCE), "running"),
-    "restart": Scenario("restart", "scribe", (*STOPPING, Effect.STOP_UNBLOCK), "running"),
-    "create": Scenario("create", "extra", (Effect.CREATE_MARK, *SPAWNING)),
+    "stop": Scenario("stop", "scribe", (*STOPPING, Failpoint.STOP_CANCEL, Failpoint.STOP_ANNOUNCE), "running"),
+    "restart": Scenario("restart", "scribe", (*STOPPING, Failpoint.STOP_UNBLOCK), "running"),
+    "create": Scenario("create", "extra", (Failpoint.CREATE_MARK, *SPAWNING)),
     "delete": Scenario("delete", "extra", DELETING, "running"),
     "pause": Scenario("pause", "scribe", PAUSING, "running"),
     "pause a busy one hard": Scenario("pause-hard", "scribe", (*PAUSING, *INTERRUPTING), "busy", "bundled"),
     "pause one with a queue": Scenario("pause", "scribe", TAKING_BACK, "queued", "bundled"),
-    "resume": Scenario("resume", "scribe", (Effect.RESUME_MARK, Effect.RESUME_UNBLOCK), "paused"),
+    "resume": Scenario("resume", "scribe", (Failpoint.RESUME_MARK, Failpoint.RESUME_UNBLOCK), "paused"),
     "interrupt": Scenario("interrupt", "scribe", INTERRUPTING, "busy", "bundled"),
-    "announce": Scenario("announce", "scribe", (Effect.ANNOUNCE, Effect.ANNOUNCE_RECORD), "running"),
-    "cancel": Scenario("cancel", "scribe", (Effect.QUEUE_CANCEL,), "paused"),
+    "announce": Scenario("announce", "scribe", (Failpoint.ANNOUNCE, Failpoint.ANNOUNCE_RECORD), "running"),
+    "cancel": Scenario("cancel", "scribe", (Failpoint.QUEUE_CANCEL,), "paused"),
 }
 PATIENT = World.command_seconds  #: seconds that a tmux call has where nothing waits for its end
 POINTS = [
@@ -104,12 +104,12 @@ def test_every_effect_of_the_verbs_is_walked() -> None:
     walked = {effect for scenario in SCENARIOS.values() for effect in scenario.effects}
 
     workers = ("delivery.", "watch.", "loop.", "keep.", "rebind.", "dialog.")
-    assert walked == {effect for effect in Effect if not effect.value.startswith(workers)}
+    assert walked == {effect for effect in Failpoint if not effect.value.startswith(workers)}
 
 
 @pytest.mark.parametrize(("scenario", "effect", "side"), POINTS)
 def test_crash_leaves_nothing_that_reconcile_and_a_retry_do_not_mend(
-    world: World, scenario: Scenario, effect: Effect, side: str
+    world: World, scenario: Scenario, effect: Failpoint, side: str
 ) -> None:
     """Never two panes, no mark weakened, no half session, and the verb done again comes to its end."""
     world = replace(world, harness=scenario.harness)

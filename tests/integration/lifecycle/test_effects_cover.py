@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from core.base.failpoints import Effect, current_effect, effect
+from core.base.failpoints import Failpoint, current_failpoint, failpoint
 from core.model.activity import ActivityState
 from core.model.session import Binding
 from core.session.system import System
@@ -45,11 +45,11 @@ class Watch:
 
     def __init__(self) -> None:
         self.root: Path | None = None
-        self.seen: list[tuple[str, Effect | None]] = []
+        self.seen: list[tuple[str, Failpoint | None]] = []
 
     def note(self, what: str) -> None:
         """Note one change with the effect in which it is made."""
-        self.seen.append((what, current_effect()))
+        self.seen.append((what, current_failpoint()))
 
     def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Note what the interpreter is about to do to a file."""
@@ -114,7 +114,7 @@ def run_every_verb(system: System) -> None:
     VERBS["start"](system, "scribe")
     VERBS["restart"](system, "scribe")
     VERBS["pause"](system, "scribe")
-    with effect(Effect.DELIVERY_SETTLE):  # stands for whoever says something
+    with failpoint(Failpoint.DELIVERY_SETTLE):  # stands for whoever says something
         waiting_message(system, "scribe")
     VERBS["cancel"](system, "scribe")
     VERBS["resume"](system, "scribe")
@@ -123,7 +123,7 @@ def run_every_verb(system: System) -> None:
     VERBS["create"](system, "extra")
     record = system.records.read("extra")
     assert record is not None
-    with effect(Effect.DELIVERY_SETTLE):  # stands for the service, which binds the thread that it has posted
+    with failpoint(Failpoint.DELIVERY_SETTLE):  # stands for the service, which binds the thread that it has posted
         system.bindings.bind(Binding("slack", "T1", "C1", "1.1", record.uid, record.name, system.clock.now()))
     VERBS["start-all"](system, "")
     VERBS["delete"](system, "extra")
@@ -142,7 +142,7 @@ def test_every_effect_of_the_verbs_changes_something(system: System, watch: Watc
     """A name around nothing would be a crash point that proves nothing."""
     run_every_verb(system)
 
-    verbs = {named for named in Effect if not named.value.startswith(_OTHERS)}
+    verbs = {named for named in Failpoint if not named.value.startswith(_OTHERS)}
     assert verbs - {named for _, named in watch.seen} == set()
 
 
@@ -160,4 +160,4 @@ def test_an_interruption_changes_nothing_outside_of_its_effects(world: World, wa
     spool = str(system.paths.spool)
     unnamed = [what for what, named in watch.seen if named is None and what != "Database.write"]
     assert [what for what in unnamed if spool not in what] == []
-    assert {named for _, named in watch.seen if named} == {Effect.INTERRUPT_KEY, Effect.INTERRUPT_SETTLE}
+    assert {named for _, named in watch.seen if named} == {Failpoint.INTERRUPT_KEY, Failpoint.INTERRUPT_SETTLE}

@@ -19,7 +19,7 @@ from core.lifecycle.recover import reconcile
 from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.loops.verbs import Asker, create_loop
-from core.model.loop import Asked
+from core.model.loop import LoopRequest
 from core.model.rows import Answer
 from core.model.session import Outcome, Phase, SessionRecord, Status
 from core.session.system import System
@@ -44,7 +44,7 @@ VERBS: Mapping[str, Callable[[System, str], object]] = {
     "queue": lambda system, name: queue_of(system, name),
     "attach": lambda system, name: attach_command(system, name, write=False),
     "screen": lambda system, name: screen(system, name, 10),
-    "loop": lambda system, name: create_loop(system, Asker(ACTOR), name, Asked("look around", interval="5m")),
+    "loop": lambda system, name: create_loop(system, Asker(ACTOR), name, LoopRequest("look around", interval="5m")),
     "reconcile": lambda system, name: reconcile(system, ACTOR),
     "status": lambda system, name: status_all(system, ()),
 }

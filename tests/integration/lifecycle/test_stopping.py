@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from core.base.failpoints import Effect, current_effect
+from core.base.failpoints import Failpoint, current_failpoint
 from core.config.settings import HarnessDeclaration, Standing
 from core.lifecycle.look import get_standing
 from core.lifecycle.recover import reconcile
@@ -236,7 +236,7 @@ def test_a_mark_that_was_recorded_at_the_end_is_not_called_missing(
     moving = os.replace
 
     def full(source: Path, target: Path) -> None:
-        if current_effect() is Effect.STOP_MARK:
+        if current_failpoint() is Failpoint.STOP_MARK:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         moving(source, target)
 

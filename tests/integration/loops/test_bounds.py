@@ -15,7 +15,7 @@ from core.loops.verbs import (
     run_loop_now,
     stop_loop,
 )
-from core.model.loop import Asked, LoopStatus
+from core.model.loop import LoopRequest, LoopStatus
 from tests.support.simulated import Simulation
 
 AGENT, ANN = Asker("agent:scribe", "s-scribe"), Asker("cli:ann")
@@ -32,7 +32,7 @@ def a_second(simulation: Simulation) -> None:
 
 def test_an_agent_brings_its_next_run_no_closer_than_the_least_interval(simulation: Simulation) -> None:
     """However often it says so; an operator has a run at once."""
-    loop = create_loop(simulation.system, AGENT, "", Asked("look", interval="5m")).loop
+    loop = create_loop(simulation.system, AGENT, "", LoopRequest("look", interval="5m")).loop
     assert loop is not None
     for _ in range(60):
         answer = run_loop_now(simulation.system, AGENT, loop.id)
@@ -52,7 +52,7 @@ def test_new_loops_of_an_agent_prompt_it_no_more_often(simulation: Simulation) -
     """Each would run at once, and end with its turn: the first does, the next after the least interval."""
     for _ in range(60):
         if len(list_loops(simulation.system, AGENT).loops) == 0 or not _open(simulation):
-            create_loop(simulation.system, AGENT, "", Asked("look"))
+            create_loop(simulation.system, AGENT, "", LoopRequest("look"))
         a_second(simulation)
 
     assert len(simulation.prompts()) in (2, 3)
@@ -60,7 +60,7 @@ def test_new_loops_of_an_agent_prompt_it_no_more_often(simulation: Simulation) -
 
 def test_a_pause_in_its_turn_brings_no_run_closer(simulation: Simulation) -> None:
     """One without a cadence is due when it is resumed, but not at once."""
-    loop = create_loop(simulation.system, AGENT, "", Asked("look")).loop
+    loop = create_loop(simulation.system, AGENT, "", LoopRequest("look")).loop
     assert loop is not None
     simulation.turn()
     ran = simulation.now(loop).last_run_at
@@ -75,11 +75,11 @@ def test_a_pause_in_its_turn_brings_no_run_closer(simulation: Simulation) -> Non
 def test_an_answer_has_the_open_loops_and_the_latest_ends(simulation: Simulation) -> None:
     """An agent reads each answer: one that has made many pays for ten of those that are over."""
     for number in range(15):
-        ended = create_loop(simulation.system, AGENT, "", Asked(f"look at {number}", interval="5m")).loop
+        ended = create_loop(simulation.system, AGENT, "", LoopRequest(f"look at {number}", interval="5m")).loop
         assert ended is not None
         simulation.clock.pause(1)
         answer = stop_loop(simulation.system, AGENT, ended.id)
-    kept = create_loop(simulation.system, AGENT, "", Asked("keep", interval="5m")).loop
+    kept = create_loop(simulation.system, AGENT, "", LoopRequest("keep", interval="5m")).loop
 
     listed = list_loops(simulation.system, AGENT)
 
@@ -92,15 +92,15 @@ def test_an_answer_has_the_open_loops_and_the_latest_ends(simulation: Simulation
 def test_an_agent_makes_so_many_loops_an_hour(simulation: Simulation) -> None:
     """Each end is told in its thread: it could fill that, as with posts. An operator's are not counted."""
     for _ in range(LOOPS_AN_HOUR):
-        made = create_loop(simulation.system, AGENT, "", Asked("look", interval="5m")).loop
+        made = create_loop(simulation.system, AGENT, "", LoopRequest("look", interval="5m")).loop
         assert made is not None
         stop_loop(simulation.system, AGENT, made.id)
 
     with pytest.raises(Refused, match="has made 20 loops within the last hour"):
-        create_loop(simulation.system, AGENT, "", Asked("look", interval="5m"))
-    assert create_loop(simulation.system, ANN, "scribe", Asked("look", interval="5m")).loop is not None
+        create_loop(simulation.system, AGENT, "", LoopRequest("look", interval="5m"))
+    assert create_loop(simulation.system, ANN, "scribe", LoopRequest("look", interval="5m")).loop is not None
     simulation.clock.pause(3601)
-    assert create_loop(simulation.system, AGENT, "", Asked("look", interval="5m")).loop is not None
+    assert create_loop(simulation.system, AGENT, "", LoopRequest("look", interval="5m")).loop is not None
 
 
 def _open(simulation: Simulation) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from core.base.failpoints import CRASH_VARIABLE, Effect
+from core.base.failpoints import CRASH_VARIABLE, Failpoint
 from core.model.activity import Activity, ActivityState
 from core.model.loop import Held, Loop, LoopStatus, Mode, RunState
 from core.model.message import TICKS, InboxRow, MessageState
@@ -23,7 +23,7 @@ from tests.support.simulated import settings_of
 from tests.support.tmux import PATIENCE, wait_until
 from tests.unit.store.samples import a_record
 
-OF_A_SCHEDULER = [each for each in Effect if each.value.startswith("loop.") and each is not Effect.LOOP_GATE]
+OF_A_SCHEDULER = [each for each in Failpoint if each.value.startswith("loop.") and each is not Failpoint.LOOP_GATE]
 RUNS, SESSIONS = 1000, 50
 LEASE = 2.0
 
@@ -119,7 +119,7 @@ def test_a_run_that_was_claimed_by_the_dead_comes_back_under_its_id(system: Syst
     """And is sent then, once."""
     record = record_session(system, "scribe")
     system.loops.add(a_due_loop(record, 1), 0)
-    with scheduler(root, crash_at=f"{Effect.LOOP_CLAIM.value}:after") as doomed:
+    with scheduler(root, crash_at=f"{Failpoint.LOOP_CLAIM.value}:after") as doomed:
         assert doomed.wait(PATIENCE) == -signal.SIGKILL
     [claimed] = system.loops.open_runs()
 
@@ -133,18 +133,18 @@ def test_a_run_that_was_claimed_by_the_dead_comes_back_under_its_id(system: Syst
     assert row.message.key == f"loop:{claimed.id}"
 
 
-def bring_about(system: System, effect: Effect) -> SessionRecord:
+def bring_about(system: System, effect: Failpoint) -> SessionRecord:
     """Bring about what makes a scheduler come to the effect."""
     record = record_session(system, "scribe")
     now = datetime.now(UTC)
     loop = a_due_loop(record, 1)
-    if effect is Effect.LOOP_RELEASE:
+    if effect is Failpoint.LOOP_RELEASE:
         loop = a_due_loop(record, 1, held=Held.PAUSED, held_at=now)
-    if effect is Effect.LOOP_EXPIRE:
+    if effect is Failpoint.LOOP_EXPIRE:
         system.records.write(a_record("scribe", hold=Hold(HoldKind.PAUSED, "cli:ann", "", now)))
         loop = a_due_loop(record, 1, status=LoopStatus.PAUSED, created_at=now - timedelta(days=8))
     system.loops.add(loop, 0)
-    if effect is Effect.LOOP_SETTLE:
+    if effect is Failpoint.LOOP_SETTLE:
         with scheduler(system.paths.root):
             wait_until(lambda: ticks(system, [record.uid]), "it is sent")
         system.activities.put(Activity(record.uid, "i-scribe", ActivityState.BUSY, now))
@@ -154,15 +154,15 @@ def bring_about(system: System, effect: Effect) -> SessionRecord:
     return record
 
 
-def check(system: System, record: SessionRecord, effect: Effect) -> bool:
+def check(system: System, record: SessionRecord, effect: Failpoint) -> bool:
     """Return whether what was to happen has happened, once."""
     [loop] = system.loops.of_session(record.uid)
     rows = ticks(system, [record.uid])
-    if effect is Effect.LOOP_EXPIRE:
+    if effect is Failpoint.LOOP_EXPIRE:
         return loop.status is LoopStatus.STOPPED and not rows
-    if effect is Effect.LOOP_SETTLE:
+    if effect is Failpoint.LOOP_SETTLE:
         return loop.run_count == 1 and len(rows) == 1 and not system.loops.open_runs()
-    if effect is Effect.LOOP_RELEASE:
+    if effect is Failpoint.LOOP_RELEASE:
         return loop.held is None and len(rows) == 1
     return len(rows) == 1
 
@@ -170,7 +170,7 @@ def check(system: System, record: SessionRecord, effect: Effect) -> bool:
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize("effect", OF_A_SCHEDULER, ids=lambda effect: effect.value)
 def test_a_scheduler_killed_at_any_effect_loses_and_doubles_nothing(
-    system: System, root: Path, effect: Effect, side: str
+    system: System, root: Path, effect: Failpoint, side: str
 ) -> None:
     """The next one goes on from what is on the disk."""
     record = bring_about(system, effect)

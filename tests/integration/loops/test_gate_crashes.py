@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from core.base.failpoints import Effect
+from core.base.failpoints import Failpoint
 from core.lifecycle.exits import tell_end
 from core.model.loop import Held, RunState
 from core.model.message import MessageState
@@ -50,7 +50,7 @@ def test_the_gates_word_is_carried_out_once(simulation: Simulation, situation: s
     simulation.scheduler.turn()
     [run] = simulation.system.loops.open_runs()
 
-    with pytest.raises(Killed), crashing(f"{Effect.LOOP_GATE.value}:{side}"):
+    with pytest.raises(Killed), crashing(f"{Failpoint.LOOP_GATE.value}:{side}"):
         simulation.deliver()
     again = simulation.restarted()
     again.deliver()

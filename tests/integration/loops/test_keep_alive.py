@@ -124,7 +124,7 @@ def test_it_brings_a_crashed_session_back_and_its_tick_goes_in_then(simulation: 
     """Without any restart policy; the tick waits, and no failure is counted."""
     loop = simulation.loop(keep_alive=True)
     crash(simulation)
-    due = simulation.system.watchbook.due()
+    due = simulation.system.exit_ledger.due()
     simulation.pass_time(minutes=5)
     waiting = simulation.now(loop)
     record = simulation.change()
@@ -146,7 +146,7 @@ def test_an_ordinary_loop_brings_nothing_back(simulation: Simulation) -> None:
     simulation.pass_time(step=20, minutes=40)
 
     after = simulation.now(loop)
-    assert simulation.system.watchbook.due() == ()
+    assert simulation.system.exit_ledger.due() == ()
     assert (after.failures, after.held, after.status) == (5, Held.FAILURES, LoopStatus.ACTIVE)
     assert after.last_error == "its program has ended"
     assert [event["detail"] for event in events(simulation.system, "loop.held")] == [loop.id]
@@ -157,13 +157,13 @@ def test_a_keep_alive_tick_asks_for_a_restart_that_nobody_had_asked_for(simulati
     """The loop was made after the crash was told: its tick goes through the budget, and then the session is held."""
     crash(simulation)
     loop = simulation.loop(keep_alive=True)
-    assert simulation.system.watchbook.due() == ()
+    assert simulation.system.exit_ledger.due() == ()
 
     simulation.pass_time(minutes=5)
-    [end] = simulation.system.watchbook.due()
-    simulation.system.watchbook.put_off("i-scribe", None)
+    [end] = simulation.system.exit_ledger.due()
+    simulation.system.exit_ledger.put_off("i-scribe", None)
     for minute in range(5):
-        simulation.system.watchbook.count_restart("s-scribe", simulation.clock.now() - timedelta(minutes=minute))
+        simulation.system.exit_ledger.count_restart("s-scribe", simulation.clock.now() - timedelta(minutes=minute))
     simulation.pass_time(minutes=11)
 
     record = simulation.change()
@@ -190,7 +190,7 @@ def test_a_session_that_its_person_left_holds_its_loops(simulation: Simulation, 
     simulation.turn()
 
     assert (held.held, held.failures, held.status) == (Held.STOPPED, 0, LoopStatus.ACTIVE)
-    assert simulation.system.watchbook.due() == ()
+    assert simulation.system.exit_ledger.due() == ()
     after = simulation.now(loop)
     assert after.held is None
     assert after.next_run_at is not None
@@ -237,5 +237,5 @@ def test_how_an_earlier_instance_ended_says_nothing(simulation: Simulation) -> N
     simulation.pass_time(minutes=5)
 
     assert simulation.now(loop).held is None
-    [end] = simulation.system.watchbook.due()
+    [end] = simulation.system.exit_ledger.due()
     assert end.instance == "i-scribe"

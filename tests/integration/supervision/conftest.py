@@ -60,7 +60,7 @@ class Supervised:
     def stop(self) -> None:
         """Stop the threads."""
         self._stopping.set()
-        self._system.poke()
+        self._system.notify()
         self.supervisor.wake()
         for thread in self._threads:
             thread.join(15)

@@ -67,7 +67,7 @@ def test_a_program_that_the_service_does_not_know_is_not_replaced_by_another(
 
     ENDS[end](newer, private)
     wait_until(lambda: recorded(newer, "scribe").hold or back(newer, before), "it is held, or back")
-    wait_until(lambda: not newer.watchbook.due(), "nothing is due any more")
+    wait_until(lambda: not newer.exit_ledger.due(), "nothing is due any more")
     service.stop()
 
     row = get_standing(newer, "scribe")
@@ -77,7 +77,7 @@ def test_a_program_that_the_service_does_not_know_is_not_replaced_by_another(
     assert "'mute' is unknown to the running service's configuration" in row.hold.reason
     assert "`the-loop restart`" in row.hold.reason
     assert len(events(newer, "standing.held")) == 1
-    assert newer.watchbook.restarts(before.uid, datetime.now(UTC) - timedelta(hours=1)) == ()
+    assert newer.exit_ledger.restarts(before.uid, datetime.now(UTC) - timedelta(hours=1)) == ()
     again = start_standing(newer, "scribe", ACTOR)
     assert outcomes(again) == {"scribe": Outcome.STARTED}
     assert recorded(newer, "scribe").harness_in_use == "mute"

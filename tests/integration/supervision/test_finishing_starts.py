@@ -8,7 +8,7 @@ import pytest
 from core.lifecycle.look import get_standing
 from core.lifecycle.start import start_standing
 from core.model.session import Live, Phase
-from core.service.housekeeping import Finisher
+from core.service.housekeeping import Reconciler
 from tests.support.clocks import MovedClock
 from tests.support.killed import run_until
 from tests.support.tmux import wait_until
@@ -35,7 +35,7 @@ def test_a_start_that_was_killed_is_adopted_or_cleared(scripted: World, point: s
     """A live pane is taken over; where there is none the record is settled."""
     clock = MovedClock()
     system = replace(scripted.system(), clock=clock)
-    finisher = Finisher(system)
+    finisher = Reconciler(system)
     cut_short(scripted, point)
     finisher.look()
     early = recorded(system, "scribe").phase
@@ -52,7 +52,7 @@ def test_a_start_that_was_killed_is_adopted_or_cleared(scripted: World, point: s
 def test_what_somebody_was_at_work_on_is_looked_at_again_soon(scripted: World) -> None:
     """A busy lock is nothing that stands in the way: the next look finishes the stop, not one a minute later."""
     system = scripted.system()
-    finisher = Finisher(system)
+    finisher = Reconciler(system)
     assert start_standing(system, "scribe", ACTOR).ok
     cut_short(scripted, "stop.mark:after", "stop")
     with system.locks.hold("scribe", "the test", 1):

@@ -68,10 +68,10 @@ def test_a_crash_after_the_loop_was_stopped_is_nobodys_business(system: System) 
     service = Supervised(system).start()
 
     crash(system)
-    wait_until(lambda: system.watchbook.end(recorded(system, "scribe").instance_id or ""), "the end is told")
+    wait_until(lambda: system.exit_ledger.end(recorded(system, "scribe").instance_id or ""), "the end is told")
     service.stop()
 
-    assert system.watchbook.due() == ()
+    assert system.exit_ledger.due() == ()
     hold = recorded(system, "scribe").hold
     assert hold is None or hold.kind is not HoldKind.FAILED
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.base.failpoints import Effect
+from core.base.failpoints import Failpoint
 from core.lifecycle.look import get_standing
 from core.model.session import HoldKind, Live, Status
 from core.session.system import System
@@ -25,7 +25,7 @@ class Scenario:
     """What there is to supervise, which effects that has, and what it comes to."""
 
     prepare: Callable[[System], None]
-    effects: tuple[Effect, ...]
+    effects: tuple[Failpoint, ...]
     over: Callable[[System], bool]
     check: Callable[[System], None]
 
@@ -40,7 +40,7 @@ def crashed_too_often(system: System) -> None:
     """It crashes, and the hour has had its restarts."""
     up(system, "scribe")
     for minute in range(5):
-        system.watchbook.count_restart(recorded(system, "scribe").uid, datetime.now(UTC) - timedelta(minutes=minute))
+        system.exit_ledger.count_restart(recorded(system, "scribe").uid, datetime.now(UTC) - timedelta(minutes=minute))
     crash(system)
 
 
@@ -53,7 +53,7 @@ def cannot_start(system: System) -> None:
     """It crashes, and its folder is gone."""
     crashed_too_often(system)
     record = recorded(system, "scribe")
-    system.watchbook.tell(record.instance_id or "", record.uid, datetime.now(UTC), datetime.now(UTC))
+    system.exit_ledger.tell(record.instance_id or "", record.uid, datetime.now(UTC), datetime.now(UTC))
     (system.paths.root.parent / "cwd").rmdir()
 
 
@@ -66,7 +66,7 @@ def check_back(system: System) -> None:
     """One pane, one note, and no restart that was not counted."""
     assert len(system.runner.survey().panes) == 1
     assert len(notes(system, "has ended")) == 1
-    assert 1 <= len(system.watchbook.restarts(recorded(system, "scribe").uid, datetime.now(UTC) - HOUR)) <= 2
+    assert 1 <= len(system.exit_ledger.restarts(recorded(system, "scribe").uid, datetime.now(UTC) - HOUR)) <= 2
     assert 1 <= len(events(system, "standing.exited")) <= 2
 
 
@@ -78,7 +78,7 @@ def check_held(system: System) -> None:
     assert (system.paths.session(record.uid) / "hold").exists()
     assert len(notes(system, "held as failed")) == 1
     assert 1 <= len(events(system, "standing.held")) <= 2
-    assert system.watchbook.due() == ()
+    assert system.exit_ledger.due() == ()
 
 
 def check_collected(system: System) -> None:
@@ -93,26 +93,26 @@ def check_collected(system: System) -> None:
 
 def check_down(system: System) -> None:
     """It stays down, and the thread is told why."""
-    assert system.watchbook.due() == ()
+    assert system.exit_ledger.due() == ()
     assert len(notes(system, "was not brought back")) == 1
 
 
 SCENARIOS = {
     "crash": Scenario(
         crashed,
-        (Effect.WATCH_RECORD, Effect.WATCH_TELL, Effect.WATCH_COUNT, Effect.WATCH_PUT_OFF),
+        (Failpoint.WATCH_RECORD, Failpoint.WATCH_TELL, Failpoint.WATCH_COUNT, Failpoint.WATCH_PUT_OFF),
         is_back,
         check_back,
     ),
     "too often": Scenario(
         crashed_too_often,
-        (Effect.WATCH_HOLD, Effect.WATCH_RECORD, Effect.WATCH_TELL),
+        (Failpoint.WATCH_HOLD, Failpoint.WATCH_RECORD, Failpoint.WATCH_TELL),
         lambda system: recorded(system, "scribe").hold is not None and bool(notes(system, "held as failed")),
         check_held,
     ),
     "idle": Scenario(
         idle,
-        (Effect.WATCH_ANNOUNCE, Effect.WATCH_TELL),
+        (Failpoint.WATCH_ANNOUNCE, Failpoint.WATCH_TELL),
         lambda system: (
             get_standing(system, "sleeper").live is Live.ABSENT and bool(notes(system, "is stopped", "sleeper"))
         ),
@@ -120,7 +120,7 @@ SCENARIOS = {
     ),
     "cannot start": Scenario(
         cannot_start,
-        (Effect.WATCH_COUNT, Effect.WATCH_PUT_OFF),
+        (Failpoint.WATCH_COUNT, Failpoint.WATCH_PUT_OFF),
         lambda system: bool(notes(system, "was not brought back")),
         check_down,
     ),
@@ -137,11 +137,13 @@ def test_every_effect_of_the_supervisor_is_walked() -> None:
     """An effect that no scenario has would never be crashed."""
     walked = {effect for scenario in SCENARIOS.values() for effect in scenario.effects}
 
-    assert walked == {effect for effect in Effect if effect.value.startswith("watch.")}
+    assert walked == {effect for effect in Failpoint if effect.value.startswith("watch.")}
 
 
 @pytest.mark.parametrize(("scenario", "effect", "side"), POINTS)
-def test_a_killed_service_is_taken_up_where_it_was(world: World, scenario: Scenario, effect: Effect, side: str) -> None:
+def test_a_killed_service_is_taken_up_where_it_was(
+    world: World, scenario: Scenario, effect: Failpoint, side: str
+) -> None:
     """Never two panes, two notes or a lost end; what was decided is done."""
     world = replace(world, declared=())
     system = watched_system(world)
@@ -159,8 +161,8 @@ def test_a_killed_service_is_taken_up_where_it_was(world: World, scenario: Scena
 
 def _stepped(service: Stepped, system: System, scenario: Scenario) -> bool:
     # An attempt whose outcome nobody recorded is made again after a minute, which no test waits for.
-    for end in system.watchbook.due():
-        system.watchbook.put_off(end.instance, datetime.now(UTC))
+    for end in system.exit_ledger.due():
+        system.exit_ledger.put_off(end.instance, datetime.now(UTC))
     service.step()
     return scenario.over(system)
 

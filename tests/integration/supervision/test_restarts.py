@@ -66,7 +66,7 @@ def test_without_the_policy_nothing_comes_back(system: System) -> None:
         wait_until(lambda: events(system, "standing.exited"), "the end is told")
         service.supervisor.turn()
 
-    assert system.watchbook.due() == ()
+    assert system.exit_ledger.due() == ()
 
 
 def test_who_leaves_by_a_command_is_not_brought_back(system: System, private: PrivateTmux) -> None:
@@ -76,7 +76,7 @@ def test_who_leaves_by_a_command_is_not_brought_back(system: System, private: Pr
         private.tmux("send-keys", "-t", "=loop-standing-scribe:", "/exit", "Enter")
         wait_until(lambda: events(system, "standing.exited"), "the end is told")
 
-    assert system.watchbook.due() == ()
+    assert system.exit_ledger.due() == ()
 
 
 def test_the_budget_ends_in_a_hold_that_a_start_by_name_clears(system: System) -> None:
@@ -108,7 +108,7 @@ def test_the_budget_survives_the_service(system: System) -> None:
     system = up(restarting(system, per_hour=2))
     uid = recorded(system, "scribe").uid
     for minutes in (10, 20):
-        system.watchbook.count_restart(uid, datetime.now(UTC) - timedelta(minutes=minutes))
+        system.exit_ledger.count_restart(uid, datetime.now(UTC) - timedelta(minutes=minutes))
     with supervising(system):
         crash(system)
         wait_until(lambda: recorded(system, "scribe").hold, "it is held")
@@ -172,14 +172,14 @@ def test_whoever_stops_a_session_that_is_due_wins(system: System, stop: str) -> 
     record = recorded(system, "scribe")
     crash(system)
     now = system.clock.now()
-    assert system.watchbook.tell(record.instance_id or "", record.uid, now, now, counted=True)
+    assert system.exit_ledger.tell(record.instance_id or "", record.uid, now, now, counted=True)
 
     STOPS[stop](system)
     Restarts(system).turn({record.instance_id or "": recorded(system, "scribe")})
 
     assert recorded(system, "scribe").instance_id == record.instance_id
-    assert system.watchbook.due() == ()
-    assert system.watchbook.restarts(record.uid, now - timedelta(hours=1)) == ()
+    assert system.exit_ledger.due() == ()
+    assert system.exit_ledger.restarts(record.uid, now - timedelta(hours=1)) == ()
 
 
 def test_a_stop_between_the_look_and_the_lock_wins(system: System) -> None:
@@ -188,7 +188,7 @@ def test_a_stop_between_the_look_and_the_lock_wins(system: System) -> None:
     stale = recorded(system, "scribe")
     crash(system)
     now = system.clock.now()
-    system.watchbook.tell(stale.instance_id or "", stale.uid, now, now, counted=True)
+    system.exit_ledger.tell(stale.instance_id or "", stale.uid, now, now, counted=True)
     stop_standing(system, None, ACTOR)
 
     Restarts(system).turn({stale.instance_id or "": stale})
@@ -237,7 +237,7 @@ def test_a_lost_server_is_one_event_and_everything_comes_back_once(system: Syste
 
     for name, record in before.items():
         assert recorded(system, name).harness_session_id == record.harness_session_id
-        assert system.watchbook.restarts(record.uid, datetime.now(UTC) - timedelta(hours=1)) == ()
+        assert system.exit_ledger.restarts(record.uid, datetime.now(UTC) - timedelta(hours=1)) == ()
         assert not notes(system, "has ended", name)
     [lost] = events(system, "standing.tmux_lost")
     assert "4 of the sessions" in lost["detail"]
@@ -270,7 +270,7 @@ def test_a_restart_of_the_machine_is_nobodys_crash(system: System, private: Priv
     assert len(events(system, "standing.tmux_lost")) == len(events(system, "standing.tmux_back")) == 1
     assert not events(system, "standing.exited")
     for name in names:
-        assert not system.watchbook.restarts(recorded(system, name).uid, datetime.now(UTC) - timedelta(hours=1))
+        assert not system.exit_ledger.restarts(recorded(system, name).uid, datetime.now(UTC) - timedelta(hours=1))
 
 
 def test_nothing_is_done_while_tmux_is_silent(system: System, private: PrivateTmux) -> None:
@@ -279,18 +279,18 @@ def test_nothing_is_done_while_tmux_is_silent(system: System, private: PrivateTm
     before = recorded(system, "scribe")
     crash(system)
     now = system.clock.now()
-    system.watchbook.tell(before.instance_id or "", before.uid, now, now)
+    system.exit_ledger.tell(before.instance_id or "", before.uid, now, now)
     restarts = Restarts(system)
     records = {before.instance_id or "": before}
 
     with private.frozen():
         restarts.turn(records)
         unchanged = recorded(system, "scribe").instance_id == before.instance_id
-    waits = system.watchbook.due()
+    waits = system.exit_ledger.due()
 
     assert unchanged
     assert len(waits) == 1
-    system.watchbook.put_off(before.instance_id or "", now)
+    system.exit_ledger.put_off(before.instance_id or "", now)
     restarts.turn(records)
     wait_until(lambda: _came_up(restarts, records), "it is up")
     assert back(system, before)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.views import Draft, View, help_view, list_view, loops_view, plain_view, refusal_view, status_view, told_view
 from core.commandtable import COMMANDS
-from core.model.channel import Told
+from core.model.channel import PrivateAnswer
 from embedded.workspace.limits import check_blocks
 
 SECRET = "hunter2<&>and-more"
@@ -111,8 +111,8 @@ def test_no_view_shows_a_secret_whole_or_cut(padding: int) -> None:
     drafts = (
         plain_view(text),
         help_view(text, COMMANDS),
-        told_view(Told(text)),
-        told_view(Told(text, SECRET + text)),
+        told_view(PrivateAnswer(text)),
+        told_view(PrivateAnswer(text, SECRET + text)),
         status_view([row, {"name": text, "hold": {"kind": text}}]),
         list_view([row]),
     )

@@ -11,7 +11,7 @@ import pytest
 
 from bot.bridge import AsyncDoor
 from core.base.errors import StoreBroken
-from core.model.channel import CoreDoor, IncomingOrder, IncomingPress, IncomingReply, Verdict
+from core.model.channel import CoreApi, IncomingOrder, IncomingPress, IncomingReply, Verdict
 
 Taken = Callable[[tuple[Verdict | None, ...]], None]
 
@@ -78,7 +78,7 @@ def test_a_reply_that_is_on_the_disk_is_answered_while_it_is_delivered() -> None
     door = Slow()
 
     async def answered() -> tuple[tuple[Verdict | None, ...], int, bool]:
-        verdicts = await asyncio.wait_for(AsyncDoor(cast(CoreDoor, door)).receive([]), 10)
+        verdicts = await asyncio.wait_for(AsyncDoor(cast(CoreApi, door)).receive([]), 10)
         synced, delivered = door.synced, door.free.is_set()
         door.free.set()
         return verdicts, synced, delivered
@@ -94,7 +94,7 @@ def test_a_reply_that_is_on_the_disk_is_answered_while_it_is_delivered() -> None
 def test_a_reply_that_is_not_on_the_disk_is_told(door: object, reason: str) -> None:
     """Whoever handed it over lets Slack send it again."""
     with pytest.raises(StoreBroken, match=reason):
-        asyncio.run(AsyncDoor(cast(CoreDoor, door)).receive([]))
+        asyncio.run(AsyncDoor(cast(CoreApi, door)).receive([]))
 
 
 def test_slow_questions_keep_no_reply_waiting() -> None:
@@ -103,7 +103,7 @@ def test_slow_questions_keep_no_reply_waiting() -> None:
 
     async def answered() -> tuple[Verdict | None, ...]:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        with closing(AsyncDoor(cast(CoreDoor, door))) as asked:
+        with closing(AsyncDoor(cast(CoreApi, door))) as asked:
             calls = [asked.rows("U1"), asked.press(cast(IncomingPress, None)), asked.order(cast(IncomingOrder, None))]
             async with asyncio.TaskGroup() as group:
                 for call in calls:
@@ -128,7 +128,7 @@ def test_what_waits_for_names_keeps_no_reply_waiting(terminal: bool) -> None:
 
     async def answered() -> tuple[Verdict | None, ...]:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        asked = AsyncDoor(cast(CoreDoor, door))
+        asked = AsyncDoor(cast(CoreApi, door))
         async with asyncio.TaskGroup() as group:
             group.create_task(asked.shown(draw))
             await asyncio.sleep(0)  # it has begun
@@ -145,7 +145,7 @@ def test_a_delivery_that_fails_after_the_answer_is_logged(caplog: pytest.LogCapt
     door = Failing()
 
     async def answered() -> None:
-        asked = AsyncDoor(cast(CoreDoor, door))
+        asked = AsyncDoor(cast(CoreApi, door))
         await asked.receive([])
         door.free.set()
         await asyncio.to_thread(asked.close)  # its threads are its own: the loop does not wait for them as it ends

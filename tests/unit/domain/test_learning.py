@@ -5,7 +5,16 @@ from datetime import UTC, datetime
 import pytest
 
 from core.model.activity import CONSEQUENCES, Activity, ActivityState, Capability, Grade, consequences, graded
-from core.model.harness import Asked, HarnessEvent, PromptReported, Ready, TextQueued, TextTaken, ToolEnded, TurnEnded
+from core.model.harness import (
+    DialogReported,
+    HarnessEvent,
+    PromptReported,
+    Ready,
+    TextQueued,
+    TextTaken,
+    ToolEnded,
+    TurnEnded,
+)
 from core.model.observing import shown_by
 
 C = Capability
@@ -26,7 +35,7 @@ RUNNING = Activity("s-1", "i-1", ActivityState.BUSY, T0, turn_started_at=T0, tur
         (RUNNING, TurnEnded("done"), "", {C.TURN_EDGES: True}),
         (RUNNING, TurnEnded("done", ("b1",)), "", {C.TURN_EDGES: True, C.BACKGROUND_TASKS: True}),
         (IDLE, TurnEnded("done"), "", {}),
-        (RUNNING, Asked(question=False, summary="Bash"), "", {C.PERMISSION_HOOK: True}),
+        (RUNNING, DialogReported(question=False, summary="Bash"), "", {C.PERMISSION_HOOK: True}),
         (RUNNING, ToolEnded("mcp__the-loop__post"), "", {C.MCP_APPROVAL: True}),
         (RUNNING, TextTaken("hi"), "", {C.TRANSCRIPT: True}),
         (RUNNING, TextTaken("hi", begins=False), "", {C.TRANSCRIPT: True, C.QUEUE_EVIDENCE: True}),

@@ -9,12 +9,12 @@ import pytest
 from core.model.activity import Activity, ActivityState
 from core.model.gate import Observed
 from core.model.harness import (
-    Asked,
+    DialogReported,
     Ended,
     HarnessEvent,
-    Opinion,
     PromptReported,
     Ready,
+    StatusProbe,
     TextQueued,
     TextTaken,
     ToolEnded,
@@ -90,8 +90,8 @@ def test_activity_of_an_earlier_instance_says_nothing() -> None:
         (A.IDLE, PromptReported("hi"), A.BUSY),
         (A.PERMISSION, ToolEnded("Bash"), A.BUSY),
         (A.IDLE, ToolStarted("Bash"), A.BUSY),
-        (A.BUSY, Asked(False, "Bash: ls"), A.PERMISSION),
-        (A.BUSY, Asked(True, "which?"), A.QUESTION),
+        (A.BUSY, DialogReported(False, "Bash: ls"), A.PERMISSION),
+        (A.BUSY, DialogReported(True, "which?"), A.QUESTION),
         (A.BUSY, TurnEnded("done"), A.IDLE),
         (A.BUSY, TurnEnded("done", ("b1",)), A.BUSY),
         (A.BUSY, TurnFailed("rate_limit", "wait"), A.IDLE),
@@ -201,7 +201,7 @@ def test_the_late_report_of_a_turns_end_does_not_end_the_next_one() -> None:
 def test_a_record_that_is_read_late_closes_no_dialog() -> None:
     """A dialog that opened after the turn's text was taken stays open, though its report was read before the text."""
     running = follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0)
-    asking = follow(running, Asked(False, "Bash: rm x"), LATER)
+    asking = follow(running, DialogReported(False, "Bash: rm x"), LATER)
 
     after = follow(asking, TextTaken("later", at=LATER - SECOND / 2, turn="t-2"), LATER)
 
@@ -261,7 +261,7 @@ def test_a_refused_text_may_stand_in_the_input_line() -> None:
 def test_what_failed_or_is_asked_is_told() -> None:
     """The words are for people."""
     failed = follow(activity(A.BUSY), TurnFailed("rate_limit", "wait"), LATER)
-    asked = follow(activity(A.BUSY), Asked(False, "Bash: ls"), LATER)
+    asked = follow(activity(A.BUSY), DialogReported(False, "Bash: ls"), LATER)
 
     assert (failed.detail, asked.detail) == ("rate_limit: wait", "Bash: ls")
 
@@ -270,14 +270,14 @@ def test_what_failed_or_is_asked_is_told() -> None:
     ("before", "opinion", "state"),
     [
         (A.BUSY, None, A.UNKNOWN),
-        (A.PERMISSION, Opinion(A.IDLE), A.IDLE),
-        (A.BUSY, Opinion(A.BUSY), A.BUSY),
-        (A.BUSY, Opinion(A.PERMISSION), A.PERMISSION),
-        (A.QUESTION, Opinion(A.PERMISSION), A.QUESTION),
+        (A.PERMISSION, StatusProbe(A.IDLE), A.IDLE),
+        (A.BUSY, StatusProbe(A.BUSY), A.BUSY),
+        (A.BUSY, StatusProbe(A.PERMISSION), A.PERMISSION),
+        (A.QUESTION, StatusProbe(A.PERMISSION), A.QUESTION),
     ],
 )
 def test_a_long_silence_is_never_taken_for_idleness(
-    before: ActivityState, opinion: Opinion | None, state: ActivityState
+    before: ActivityState, opinion: StatusProbe | None, state: ActivityState
 ) -> None:
     """Another source is asked, and without one nothing is known; it cannot tell a question from a permission."""
     assert second_guess(activity(before), opinion, LATER).state is state

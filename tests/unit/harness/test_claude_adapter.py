@@ -14,7 +14,7 @@ from core.base.errors import HarnessNotInstalled, InvalidValue
 from core.harness.claude.adapter import ClaudeHarness
 from core.harness.claude.files import ClaudeFiles, project_folder
 from core.model.activity import ActivityState
-from core.model.harness import Opinion, SessionContext
+from core.model.harness import SessionContext, StatusProbe
 from core.model.session import Definition
 from core.model.tools import EVERY_TOOL
 
@@ -49,7 +49,7 @@ def context(tmp_path: Path) -> SessionContext:
         cwd=tmp_path / "work",
         folder=tmp_path / "sessions" / "s-1",
         spool=tmp_path / "spool" / "i-1",
-        poke=tmp_path / "poke",
+        notify=tmp_path / "poke",
         args=(),
         session_id=str(uuid.uuid4()),
     )
@@ -374,20 +374,20 @@ def test_status_file_is_the_second_opinion(
     folder.mkdir(parents=True)
     own = folder / f"{os.getpid()}.json"
 
-    def told(content: str) -> Opinion | None:
+    def told(content: str) -> StatusProbe | None:
         own.write_text(content)
-        return claude.second_opinion(context, os.getpid())
+        return claude.probe_status(context, os.getpid())
 
-    assert claude.second_opinion(context, os.getpid()) is None
-    assert told('{"status": "idle"}') == Opinion(ActivityState.IDLE, turn_over=True)
-    assert told('{"status": "busy"}') == Opinion(ActivityState.BUSY)
-    assert told('{"status": "shell"}') == Opinion(ActivityState.BUSY, turn_over=True)
-    assert told('{"status": "waiting", "waitingFor": "permission prompt"}') == Opinion(
+    assert claude.probe_status(context, os.getpid()) is None
+    assert told('{"status": "idle"}') == StatusProbe(ActivityState.IDLE, turn_over=True)
+    assert told('{"status": "busy"}') == StatusProbe(ActivityState.BUSY)
+    assert told('{"status": "shell"}') == StatusProbe(ActivityState.BUSY, turn_over=True)
+    assert told('{"status": "waiting", "waitingFor": "permission prompt"}') == StatusProbe(
         ActivityState.PERMISSION, "permission prompt"
     )
     assert [told(content) for content in ('{"status": "new"}', "{", "[]", '{"status": 1}')] == [None] * 4
     own.write_text('{"status": "idle"}')
-    assert claude.second_opinion(context, os.getppid()) == Opinion(ActivityState.IDLE, turn_over=True)
+    assert claude.probe_status(context, os.getppid()) == StatusProbe(ActivityState.IDLE, turn_over=True)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from core.harness.claude.files import line_events
 from core.harness.claude.hooks import failure_of, interpret
 from core.model.activity import Failure
 from core.model.harness import (
-    Asked,
+    DialogReported,
     Ended,
     HarnessEvent,
     PromptReported,
@@ -141,12 +141,12 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
             tool_input={"command": "touch made", "description": "run a command"},
             permission_suggestions=[{"type": "setMode", "mode": "acceptEdits", "destination": "session"}],
         ),
-        (Asked(question=False, summary="Bash: touch made"),),
+        (DialogReported(question=False, summary="Bash: touch made"),),
     ),
     (
         "permission for a file",
         report("PermissionRequest", tool_name="Write", tool_input={"file_path": "/etc/x", "content": "y"}),
-        (Asked(question=False, summary="Write: /etc/x"),),
+        (DialogReported(question=False, summary="Write: /etc/x"),),
     ),
     (
         "question",
@@ -155,7 +155,7 @@ GOLDEN: list[tuple[str, Report, tuple[HarnessEvent, ...]]] = [
             tool_name="AskUserQuestion",
             tool_input={"questions": [{"question": "Which?"}, {"question": "And when?"}]},
         ),
-        (Asked(question=True, summary="Which? / And when?"),),
+        (DialogReported(question=True, summary="Which? / And when?"),),
     ),
     ("late notice of a dialog", report("Notification", notification_type="permission_prompt"), ()),
     ("no proof of idleness", report("Notification", notification_type="idle_prompt"), ()),
@@ -232,7 +232,7 @@ def test_what_is_asked_is_kept_short() -> None:
     """A command of any length makes a summary of at most 500 characters."""
     (event,) = interpret(report("PermissionRequest", tool_name="Bash", tool_input={"command": "x" * 10_000}))
 
-    assert isinstance(event, Asked)
+    assert isinstance(event, DialogReported)
     assert len(event.summary) == 500
 
 

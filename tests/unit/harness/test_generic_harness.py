@@ -81,4 +81,4 @@ def test_it_proves_nothing(context: SessionContext) -> None:
     assert context.folder.is_dir()
     assert harness.interpret(Report("i-1", "1.json", {"hook_event_name": "Stop"})) == ()
     assert harness.transcript(context, from_start=True) is None
-    assert harness.second_opinion(context, 1) is None
+    assert harness.probe_status(context, 1) is None

@@ -11,7 +11,7 @@ from core.base.values import replace
 from core.config.settings import DeclaredLoop, Settings
 from core.lifecycle.supervise import Drift
 from core.loops.verbs import CHANGED, REMOVED, Asker, carry_out, carry_out_first, create_loop, pause_loop, stop_loop
-from core.model.loop import Asked, Loop, LoopStatus
+from core.model.loop import Loop, LoopRequest, LoopStatus
 from core.model.session import Phase
 from core.session.system import System
 from tests.unit.loops.conftest import a_session
@@ -124,7 +124,7 @@ def test_a_paused_loop_stays_paused(system: System) -> None:
 
 def test_a_loop_without_room_waits_and_is_told_of_once(system: System) -> None:
     """It is made as soon as another one ends."""
-    made = [create_loop(system, ANN, "scribe", Asked("x", interval="5m")).loop for _ in range(5)]
+    made = [create_loop(system, ANN, "scribe", LoopRequest("x", interval="5m")).loop for _ in range(5)]
     _carried_out(system, BUILDS)
     loops = _carried_out(system, BUILDS)
     assert made[0] is not None

@@ -11,7 +11,7 @@ from core.cli.printing import print_loops
 from core.loops.verbs import Asker, LoopAnswer, create_loop, state_text, stop_loop
 from core.model.asking import Role
 from core.model.channel import IncomingOrder
-from core.model.loop import Asked, LoopStatus
+from core.model.loop import LoopRequest, LoopStatus
 from core.session.system import System
 
 ANN = Asker("cli:ann")
@@ -27,8 +27,8 @@ def _order(author: str) -> IncomingOrder:
 
 def test_a_member_looks_at_the_loops_of_a_session(system: System) -> None:
     """Each with its cadence, where it stands and how its instruction begins; those that have ended last."""
-    ended = create_loop(system, ANN, "scribe", Asked("look", cron="0 9 * * *")).loop
-    kept = create_loop(system, ANN, "scribe", Asked("tell\n" * 60, interval="5m", keep_alive=True)).loop
+    ended = create_loop(system, ANN, "scribe", LoopRequest("look", cron="0 9 * * *")).loop
+    kept = create_loop(system, ANN, "scribe", LoopRequest("tell\n" * 60, interval="5m", keep_alive=True)).loop
     assert ended is not None
     assert kept is not None
     stop_loop(system, ANN, ended.id, "enough")
@@ -45,7 +45,7 @@ def test_a_member_looks_at_the_loops_of_a_session(system: System) -> None:
 
 def test_a_loop_that_is_due_has_no_next_run_in_the_past(system: System, capsys: pytest.CaptureFixture[str]) -> None:
     """What was planned for a time that is over waits for the run before it: both ways of looking say since when."""
-    made = create_loop(system, ANN, "scribe", Asked("tell", interval="5m")).loop
+    made = create_loop(system, ANN, "scribe", LoopRequest("tell", interval="5m")).loop
     assert made is not None
     at = datetime(2020, 1, 1, 12, 5, tzinfo=UTC)
     made = replace(made, next_run_at=at)

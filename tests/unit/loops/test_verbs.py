@@ -23,7 +23,7 @@ from core.loops.verbs import (
     schedule_next_run,
     stop_loop,
 )
-from core.model.loop import Asked, Held, Loop, LoopRun, LoopStatus, RunState, run_key, understood
+from core.model.loop import Held, Loop, LoopRequest, LoopRun, LoopStatus, RunState, run_key, understood
 from core.model.message import Kind, MessageState
 from core.model.session import Definition, Hold, HoldKind, Phase, Status
 from core.process.presence import ServiceLock
@@ -32,11 +32,11 @@ from tests.unit.loops.conftest import a_session
 from tests.unit.store.samples import NOON, StandingClock, a_message
 
 SCRIBE, OTHER, ANN = Asker("agent:scribe", "s-scribe"), Asker("agent:other", "s-other"), Asker("cli:ann")
-EVERY = Asked("look at the migration", interval="5m")
+EVERY = LoopRequest("look at the migration", interval="5m")
 MINUTE = timedelta(minutes=1)
 
 
-def _made(system: System, asked: Asked = EVERY) -> Loop:
+def _made(system: System, asked: LoopRequest = EVERY) -> Loop:
     loop = create_loop(system, SCRIBE, "", asked).loop
     assert loop is not None
     return loop
@@ -73,7 +73,7 @@ def _waiting(system: System, loop: Loop, clock: StandingClock) -> LoopRun:
 
 def test_a_loop_is_made_and_told(system: System) -> None:
     """The answer has the loop with its fixed keys, the session's loops and a sentence; the log has an event."""
-    answer = create_loop(system, SCRIBE, "", Asked(" check it\r\n", interval="1.5h", keep_alive=True, max_runs=3))
+    answer = create_loop(system, SCRIBE, "", LoopRequest(" check it\r\n", interval="1.5h", keep_alive=True, max_runs=3))
     told = answer.to_json()
 
     assert answer.loop is not None
@@ -106,18 +106,18 @@ def test_a_loop_is_made_and_told(system: System) -> None:
 
 def test_answers_say_what_keeps_a_loop_from_firing(system: System) -> None:
     """No service, or a session that is not there, with the command that ends it; nothing is promised meanwhile."""
-    unserved = create_loop(system, SCRIBE, "", Asked("look", interval="5m", max_runs=1))
+    unserved = create_loop(system, SCRIBE, "", LoopRequest("look", interval="5m", max_runs=1))
     record = system.records.read("scribe")
     assert record is not None
     assert unserved.loop is not None
     system.records.write(replace(record, hold=Hold(HoldKind.STOPPED, "cli:ann", "", NOON)))
     stopped = run_loop_now(system, SCRIBE, unserved.loop.id)
     system.records.write(replace(record, status=Status.STOPPED))
-    never = create_loop(system, SCRIBE, "", Asked("look", interval="5m"))
+    never = create_loop(system, SCRIBE, "", LoopRequest("look", interval="5m"))
     system.records.write(replace(record, hold=Hold(HoldKind.PAUSED, "cli:ann", "", NOON)))
     lock = ServiceLock(system.paths.service_lock)
     lock.take()
-    paused = create_loop(system, SCRIBE, "", Asked("look", interval="5m"))
+    paused = create_loop(system, SCRIBE, "", LoopRequest("look", interval="5m"))
     lock.release()
 
     assert "after one run or after" in unserved.said
@@ -131,7 +131,7 @@ def test_a_declared_loop_that_has_ended_is_changed_in_its_entry(system: System) 
     """A new one by hand would not be it."""
     record = system.records.read("scribe")
     assert record is not None
-    spec = understood(Asked("look", interval="5m"), bounds_of(system), NOON)
+    spec = understood(LoopRequest("look", interval="5m"), bounds_of(system), NOON)
     loop = new_loop(system, record, spec, "config", "builds", "d")
     system.loops.add(loop, 5)
     stop_loop(system, SCRIBE, loop.id)
@@ -144,13 +144,13 @@ def test_a_declared_loop_that_has_ended_is_changed_in_its_entry(system: System) 
 def test_keep_alive_without_an_interval_is_rejected(system: System) -> None:
     """A future whose heartbeat depends on an agent that remembers it each turn is none."""
     with pytest.raises(InvalidValue, match="keep-alive loop needs an interval or a cron expression"):
-        create_loop(system, SCRIBE, "", Asked("look", keep_alive=True))
+        create_loop(system, SCRIBE, "", LoopRequest("look", keep_alive=True))
     assert list_loops(system, SCRIBE).loops == ()
 
 
 def test_keep_alive_goes_with_a_cron_expression(system: System) -> None:
     """It is a cadence as an interval is; the loop runs in its zone."""
-    loop = _made(system, Asked("look", cron="0 9 * * *", time_zone="Europe/Berlin", keep_alive=True))
+    loop = _made(system, LoopRequest("look", cron="0 9 * * *", time_zone="Europe/Berlin", keep_alive=True))
 
     assert loop.keep_alive
     assert loop.next_run_at is not None
@@ -160,19 +160,19 @@ def test_keep_alive_goes_with_a_cron_expression(system: System) -> None:
 @pytest.mark.parametrize(
     ("asked", "why"),
     [
-        (Asked("  \n"), "instruction is empty"),
-        (Asked("\x1b\x07"), "instruction is empty"),
-        (Asked("x" * 4001), "4,001 characters"),
-        (Asked("x", interval="5m", cron="* * * * *"), "two cadences"),
-        (Asked("x", interval="5m", time_zone="UTC"), "without a cron expression"),
-        (Asked("x", interval="soon"), "'soon'"),
-        (Asked("x", interval="5s"), "out of bounds"),
-        (Asked("x", cron="0 0 30 2 *"), "never comes true"),
-        (Asked("x", cron="* * * * *", time_zone="Mars/Olympus"), "IANA"),
-        (Asked("x", interval="5m", max_runs=0), "at most 0 times"),
+        (LoopRequest("  \n"), "instruction is empty"),
+        (LoopRequest("\x1b\x07"), "instruction is empty"),
+        (LoopRequest("x" * 4001), "4,001 characters"),
+        (LoopRequest("x", interval="5m", cron="* * * * *"), "two cadences"),
+        (LoopRequest("x", interval="5m", time_zone="UTC"), "without a cron expression"),
+        (LoopRequest("x", interval="soon"), "'soon'"),
+        (LoopRequest("x", interval="5s"), "out of bounds"),
+        (LoopRequest("x", cron="0 0 30 2 *"), "never comes true"),
+        (LoopRequest("x", cron="* * * * *", time_zone="Mars/Olympus"), "IANA"),
+        (LoopRequest("x", interval="5m", max_runs=0), "at most 0 times"),
     ],
 )
-def test_what_cannot_be_a_loop_is_refused(system: System, asked: Asked, why: str) -> None:
+def test_what_cannot_be_a_loop_is_refused(system: System, asked: LoopRequest, why: str) -> None:
     """With what was given and the rule; nothing is stored."""
     with pytest.raises(InvalidValue, match=why):
         create_loop(system, SCRIBE, "", asked)
@@ -181,7 +181,7 @@ def test_what_cannot_be_a_loop_is_refused(system: System, asked: Asked, why: str
 
 def test_an_instruction_of_four_thousand_characters_is_whole(system: System) -> None:
     """Control characters do not count, since they go."""
-    assert len(_made(system, Asked("x" * 4000 + "\x00\x00", interval="5m")).instruction) == 4000
+    assert len(_made(system, LoopRequest("x" * 4000 + "\x00\x00", interval="5m")).instruction) == 4000
 
 
 def test_a_session_has_so_many_open_loops_and_no_more(system: System) -> None:
@@ -197,7 +197,7 @@ def test_a_session_has_so_many_open_loops_and_no_more(system: System) -> None:
 
 def test_a_dynamic_loop_runs_at_once(system: System) -> None:
     """It says what ends it."""
-    answer = create_loop(system, SCRIBE, "", Asked("look"))
+    answer = create_loop(system, SCRIBE, "", LoopRequest("look"))
 
     assert answer.loop is not None
     assert answer.loop.next_run_at == NOON
@@ -362,7 +362,7 @@ def test_pause_and_resume_are_idempotent_and_say_so(system: System, clock: Stand
 
 def test_a_dynamic_loop_that_was_paused_in_its_turn_is_due_when_it_is_resumed(system: System) -> None:
     """Nobody planned its next run, and whoever resumes it wants one."""
-    loop = _made(system, Asked("look"))
+    loop = _made(system, LoopRequest("look"))
     system.loops.change(loop, next_run_at=None)
     pause_loop(system, SCRIBE, loop.id)
 
@@ -434,7 +434,7 @@ def test_what_has_ended_takes_no_more_verbs(system: System) -> None:
 
 def test_an_agent_names_its_next_run(system: System) -> None:
     """A span or seconds, with a reason."""
-    loop = _made(system, Asked("look"))
+    loop = _made(system, LoopRequest("look"))
 
     answer = schedule_next_run(system, SCRIBE, loop.id, "10 minutes", "the build takes long")
 
@@ -447,7 +447,7 @@ def test_an_agent_names_its_next_run(system: System) -> None:
 @pytest.mark.parametrize(("delay", "seconds"), [(1, 30), ("30 days", 604_800)])
 def test_a_delay_out_of_bounds_is_brought_within_and_said(system: System, delay: str | int, seconds: int) -> None:
     """What was asked for, and what is allowed."""
-    loop = _made(system, Asked("look"))
+    loop = _made(system, LoopRequest("look"))
 
     answer = schedule_next_run(system, SCRIBE, loop.id, delay)
 
@@ -491,12 +491,12 @@ def test_a_run_to_come_is_not_promised_without_a_service(system: System, verb: s
 # ---------------------------------------------------------------- reasons
 
 FORGED = "late\x1b[31m\n2026-05-04T12:00:00Z  standing.stopped  info  other\ud800"
-STEPS: dict[str, tuple[Asked, Callable[[System, Asker, str, str], LoopAnswer]]] = {
+STEPS: dict[str, tuple[LoopRequest, Callable[[System, Asker, str, str], LoopAnswer]]] = {
     "stop": (EVERY, stop_loop),
     "pause": (EVERY, pause_loop),
     "resume": (EVERY, resume_loop),
     "run": (EVERY, run_loop_now),
-    "schedule": (Asked("look"), lambda *said: schedule_next_run(said[0], said[1], said[2], "10m", said[3])),
+    "schedule": (LoopRequest("look"), lambda *said: schedule_next_run(said[0], said[1], said[2], "10m", said[3])),
 }
 
 
@@ -534,7 +534,7 @@ def test_a_loop_survives_a_restart(system: System) -> None:
     """What another process reads is what was made, keep-alive and all."""
     from core.service.wiring import build_system
 
-    loop = _made(system, Asked("look", interval="5m", keep_alive=True))
+    loop = _made(system, LoopRequest("look", interval="5m", keep_alive=True))
 
     later = build_system(system.settings, {})
     try:

@@ -19,16 +19,16 @@ from core.loops.verbs import (
     schedule_next_run,
     stop_loop,
 )
-from core.model.loop import OPEN, Asked
+from core.model.loop import OPEN, LoopRequest
 from core.service.wiring import build_system
 from core.session.system import System
 from tests.unit.loops.conftest import a_session
 
 ANN = Asker("cli:ann")
 ASKED = (
-    Asked("by interval", interval="5m", keep_alive=True),
-    Asked("by cron", cron="*/5 * * * *"),
-    Asked("by its agent"),
+    LoopRequest("by interval", interval="5m", keep_alive=True),
+    LoopRequest("by cron", cron="*/5 * * * *"),
+    LoopRequest("by its agent"),
 )
 VERBS: tuple[Callable[[System, str], object], ...] = (
     lambda system, loop: stop_loop(system, ANN, loop),

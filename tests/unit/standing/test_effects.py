@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from core.base.failpoints import CRASH_VARIABLE, Effect, current_effect, effect
+from core.base.failpoints import CRASH_VARIABLE, Failpoint, current_failpoint, failpoint
 
 _SCRIPT = """
-from core.base.failpoints import Effect, effect
+from core.base.failpoints import Failpoint, failpoint
 print("begin", flush=True)
-with effect(Effect.STOP_MARK):
+with failpoint(Failpoint.STOP_MARK):
     print("inside", flush=True)
 print("end", flush=True)
 """
@@ -28,13 +28,13 @@ def run(crash_at: str) -> tuple[int, list[str]]:
 
 def test_current_effect_is_told_inside_only() -> None:
     """Outside of every effect there is none; an inner one hides the outer."""
-    assert current_effect() is None
-    with effect(Effect.STOP_MARK):
-        assert current_effect() is Effect.STOP_MARK
-        with effect(Effect.STOP_CANCEL):
-            assert current_effect() is Effect.STOP_CANCEL
-        assert current_effect() is Effect.STOP_MARK
-    assert current_effect() is None
+    assert current_failpoint() is None
+    with failpoint(Failpoint.STOP_MARK):
+        assert current_failpoint() is Failpoint.STOP_MARK
+        with failpoint(Failpoint.STOP_CANCEL):
+            assert current_failpoint() is Failpoint.STOP_CANCEL
+        assert current_failpoint() is Failpoint.STOP_MARK
+    assert current_failpoint() is None
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,6 @@ def test_process_is_killed_at_the_point_that_the_variable_names(crash_at: str, c
 
 def test_effect_that_raised_has_no_point_after_it() -> None:
     """What was not made is not told as made."""
-    with pytest.raises(OSError, match="full"), effect(Effect.STOP_MARK):
+    with pytest.raises(OSError, match="full"), failpoint(Failpoint.STOP_MARK):
         raise OSError("full")
-    assert current_effect() is None
+    assert current_failpoint() is None

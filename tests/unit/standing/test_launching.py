@@ -31,7 +31,7 @@ def context(tmp_path: Path) -> SessionContext:
     """Give the context of one instance, its folders made."""
     paths = StatePaths(tmp_path)
     made = SessionContext(
-        "scribe", "s-1", "i-1", tmp_path, paths.session("s-1"), paths.spool_of("i-1"), paths.poke, (), None
+        "scribe", "s-1", "i-1", tmp_path, paths.session("s-1"), paths.spool_of("i-1"), paths.notify, (), None
     )
     make_folders(made)
     return made

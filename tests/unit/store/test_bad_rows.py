@@ -9,7 +9,7 @@ from core.base.errors import RowBroken, StoreBroken
 from core.model.activity import Activity, ActivityState
 from core.store.database import Database
 from core.store.messages import Inbox, Outbox
-from core.store.sessions import Activities, Bindings, Loops, Watchbook
+from core.store.sessions import Activities, Bindings, ExitLedger, Loops
 from tests.unit.store.samples import NOON, a_binding, a_loop, a_message, a_post
 
 
@@ -123,7 +123,7 @@ def test_an_impossible_binding_hides_no_other(database: Database) -> None:
 
 def test_an_impossible_end_hides_no_other(database: Database) -> None:
     """The other session is brought back."""
-    watchbook = Watchbook(database)
+    watchbook = ExitLedger(database)
     watchbook.tell("i-1", "s-a", NOON, NOON)
     watchbook.tell("i-2", "s-b", NOON, NOON)
     _spoil(database, "UPDATE ends SET due_at = 'soon' WHERE instance = 'i-1'")

@@ -224,7 +224,7 @@ def test_what_a_turn_took_that_was_cut_off_is_shown_as_failed(upgraded: Simulati
 )
 def test_an_announcement_stands_where_it_stood(upgraded: Simulation, name: str, stage: Stage) -> None:
     """None is made twice, and whose end was not told yet is told of it."""
-    kept = upgraded.system.watchbook.announced(f"s-{name}")
+    kept = upgraded.system.exit_ledger.announced(f"s-{name}")
 
     assert kept == Announced(f"s-{name}", f"i-{name}", NOON, NOON, stage)
 

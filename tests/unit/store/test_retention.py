@@ -15,7 +15,7 @@ from core.model.reasons import Because, Reason
 from core.store.database import Database
 from core.store.messages import Inbox, Marks, Outbox
 from core.store.retention import Living, Retention
-from core.store.sessions import Activities, Bindings, RequestBook, Watchbook
+from core.store.sessions import Activities, Bindings, ExitLedger, RequestBook
 from tests.unit.store.samples import NOON, StandingClock, a_binding, a_message, a_post, an_activity
 
 LIVING = Living(frozenset({"s-scribe"}), frozenset({"i-2"}), all_known=True)
@@ -551,7 +551,7 @@ def test_a_start_is_told_once_as_long_as_its_instance_is_the_latest(
 def test_what_counts_within_a_window_goes_after_it(database: Database, retention: Retention) -> None:
     """Posts of agents and restarts, of sessions that have long done neither."""
     RequestBook(database).spoke("s-scribe", NOON, NOON, 9)
-    Watchbook(database).count_restart("s-scribe", NOON)
+    ExitLedger(database).count_restart("s-scribe", NOON)
     RequestBook(database).spoke("s-other", LATER, LATER, 9)
 
     retention.traces(LATER, 100)
@@ -578,7 +578,7 @@ def test_only_ends_of_earlier_instances_that_nobody_waits_for_are_past(
     database: Database, retention: Retention
 ) -> None:
     """A restart that is due is still to come; whose instance it is may be unknown."""
-    book = Watchbook(database)
+    book = ExitLedger(database)
     for instance in ("i-1", "i-2"):
         book.leave(instance, "s-scribe")
     book.tell("i-3", "s-scribe", NOON, NOON)

@@ -6,19 +6,19 @@ import pytest
 
 from core.model.restarting import Announced, End, Stage
 from core.store.database import Database
-from core.store.sessions import Watchbook
+from core.store.sessions import ExitLedger
 from tests.unit.store.samples import NOON
 
 LATER = NOON + timedelta(seconds=5)
 
 
 @pytest.fixture
-def book(database: Database) -> Watchbook:
+def book(database: Database) -> ExitLedger:
     """Give an empty book."""
-    return Watchbook(database)
+    return ExitLedger(database)
 
 
-def test_an_end_is_told_once(book: Watchbook) -> None:
+def test_an_end_is_told_once(book: ExitLedger) -> None:
     """A second telling says so, and changes nothing."""
     first = book.tell("i-1", "s-1", NOON, LATER, counted=True)
     second = book.tell("i-1", "s-1", LATER)
@@ -28,7 +28,7 @@ def test_an_end_is_told_once(book: Watchbook) -> None:
     assert book.end("i-2") is None
 
 
-def test_a_person_who_leaves_is_remembered_when_the_end_is_told(book: Watchbook) -> None:
+def test_a_person_who_leaves_is_remembered_when_the_end_is_told(book: ExitLedger) -> None:
     """The harness tells of it before its process ends."""
     book.leave("i-1", "s-1")
     book.leave("i-1", "s-1")
@@ -39,7 +39,7 @@ def test_a_person_who_leaves_is_remembered_when_the_end_is_told(book: Watchbook)
     assert book.end("i-1") == End("i-1", "s-1", True, NOON)
 
 
-def test_what_is_due_is_found_until_it_is_put_off_for_good(book: Watchbook) -> None:
+def test_what_is_due_is_found_until_it_is_put_off_for_good(book: ExitLedger) -> None:
     """The earliest comes first."""
     book.tell("i-1", "s-1", NOON, LATER)
     book.tell("i-2", "s-2", NOON, NOON)
@@ -52,7 +52,7 @@ def test_what_is_due_is_found_until_it_is_put_off_for_good(book: Watchbook) -> N
     assert [end.instance for end in book.due()] == ["i-2"]
 
 
-def test_restarts_are_counted_by_session_and_time(book: Watchbook) -> None:
+def test_restarts_are_counted_by_session_and_time(book: ExitLedger) -> None:
     """Two at one moment are two."""
     for moment in (NOON, LATER, LATER):
         book.count_restart("s-1", moment)
@@ -62,7 +62,7 @@ def test_restarts_are_counted_by_session_and_time(book: Watchbook) -> None:
     assert book.restarts("s-1", NOON - timedelta(seconds=1)) == (NOON, LATER, LATER)
 
 
-def test_a_session_that_is_forgotten_leaves_nothing(book: Watchbook) -> None:
+def test_a_session_that_is_forgotten_leaves_nothing(book: ExitLedger) -> None:
     """Ends, restarts and announcements go; those of others stay."""
     for uid in ("s-1", "s-2"):
         book.tell(f"i-{uid}", uid, NOON, NOON)
@@ -79,7 +79,7 @@ def test_a_session_that_is_forgotten_leaves_nothing(book: Watchbook) -> None:
 
 
 @pytest.mark.parametrize("stage", Stage)
-def test_what_followed_from_an_announcement_is_kept(book: Watchbook, stage: Stage) -> None:
+def test_what_followed_from_an_announcement_is_kept(book: ExitLedger, stage: Stage) -> None:
     """Whoever comes after a supervisor that was killed goes on where it stood; another instance is none of it."""
     book.announce(Announced("s-1", "i-1", NOON, LATER, stage))
 
@@ -90,7 +90,7 @@ def test_what_followed_from_an_announcement_is_kept(book: Watchbook, stage: Stag
     assert (kept.is_untold("i-1"), kept.is_untold("i-2")) == (stage is Stage.TAKEN, False)
 
 
-def test_the_book_does_not_grow_with_a_sessions_lives(book: Watchbook) -> None:
+def test_the_book_does_not_grow_with_a_sessions_lives(book: ExitLedger) -> None:
     """An end that nothing follows from is dropped at the next one, and a restart after a day."""
     for day in range(5):
         at = NOON + timedelta(days=2 * day)

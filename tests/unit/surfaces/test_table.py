@@ -75,9 +75,9 @@ class Slack(AsyncWebClient):
         )
 
 
-def holds(author: str, role: Role) -> bool:
+def has_role(author: str, role: Role) -> bool:
     """Return whether somebody has the role by the lists of this module."""
-    return SlackChannel(dict(LISTS), {}, None).holds(author, role)
+    return SlackChannel(dict(LISTS), {}, None).has_role(author, role)
 
 
 def said(door: Door, words: str, caller: str, table: Iterable[Command] = COMMANDS) -> View:
@@ -87,7 +87,7 @@ def said(door: Door, words: str, caller: str, table: Iterable[Command] = COMMAND
         settings = SlackSettings.model_validate(LISTS)
         tokens = Tokens(settings, {"THE_LOOP_SLACK_BOT_TOKEN": "xoxb-1"})
         directory = Directory(Slack(), tokens, SystemClock())
-        sessions = Sessions(AsyncDoor(door), directory, settings, holds, lambda: TEAM, in_chat(table))
+        sessions = Sessions(AsyncDoor(door), directory, settings, has_role, lambda: TEAM, in_chat(table))
         draft = await answer(command({"user_id": caller, "team_id": TEAM, "text": words}), sessions)
         return draft(lambda text, *, verbatim=False: text)
 
@@ -106,7 +106,7 @@ def system(terminal: Terminal) -> System:
 def order(system: System, verb: str, caller: str, table: Iterable[Command]) -> str:
     """Return what core tells somebody in a chat who says `VERB scribe`. Raises CoreError."""
     asked = IncomingOrder("slack", caller, caller.lower(), verb, "scribe", "hello")
-    return Orders(system, holds, orders_of(table)).order(asked).text
+    return Orders(system, has_role, orders_of(table)).order(asked).text
 
 
 def test_a_row_is_found_on_every_surface(
