@@ -152,7 +152,7 @@ def rows_of(product: Product, threads: Mapping[str, str]) -> dict[str, Row]:
         notes = database.execute(
             "SELECT buttons, text, ts FROM outbox WHERE note_group <> '' AND state = 'sent'"
         ).fetchall()
-        inbox = database.execute("SELECT id, from_ts, state, detail FROM inbox WHERE from_ts IS NOT NULL").fetchall()
+        inbox = database.execute("SELECT id, from_ts, state, reason FROM inbox WHERE from_ts IS NOT NULL").fetchall()
     named = [buttons for buttons, text, ts in notes if _NOTED in text and ts in told and buttons]
     noted = {ident for buttons in named for button in json.loads(buttons) for ident in button[1].split()}
     return {ts: Row(ts, state, detail, ident in doubted, ident in noted) for ident, ts, state, detail in inbox}
