@@ -11,40 +11,34 @@
   it while Bolt is imported. Whoever imports `aiohttp.web` later gets the real server.
 """
 
-import asyncio
 import logging
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import groupby
 from types import ModuleType
 from typing import Any
 
 import aiohttp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.context.ack.async_ack import AsyncAck
-from slack_bolt.context.async_context import AsyncBoltContext
-from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import payloads
-from bot.bridge import AsyncDoor
 from bot.buttons import PREFIX
 from bot.clients import ASYNC_FAILURES, channel_error, quiet_logger, redact, response_client
-from bot.directory import Directory, age, words_of
+from bot.directory import Directory
 from bot.documents import Document
-from bot.payloads import COMMAND, KIND, Command, Identity, as_known
+from bot.intake import ASK_SECONDS, AsyncDoor, commit_before_ack
+from bot.payloads import COMMAND, KIND, Command, Identity
 from bot.settings import SlackSettings
 from bot.views import Draft, help_view, list_view, loops_view, plain_view, refusal_view, status_view, told_view
-from bot.words import mentioned, plain, quoted
 from core import commandtable
-from core.base.clock import Clock
-from core.base.errors import ChannelError, CoreError, StoreBroken, UnknownSession
+from core.base.errors import ChannelError, CoreError, UnknownSession
 from core.base.values import dataclass, replace
 from core.commandtable import COMMANDS, check_bound, in_chat
 from core.model.asking import Role
-from core.model.channel import IncomingChange, IncomingOrder, IncomingPress, IncomingReply, Verdict
+from core.model.channel import IncomingOrder, IncomingPress
 
 _WEB = "aiohttp.web"
 _NAMED = ("Application", "Request", "Response")  #: by Bolt, in annotations
@@ -122,7 +116,7 @@ async def pressed(body: Document, buttons: Buttons) -> Draft | None:
         await buttons.door.refuse(press.author, press.action, press=press)
         return refusal_view("press this", press.author)
     try:
-        person = await buttons.directory.person(press.author, _ASK_SECONDS)
+        person = await buttons.directory.person(press.author, ASK_SECONDS)
         told = await buttons.door.press(_known(press, person))
     except ChannelError as error:
         log.warning("a press was not taken", extra={"author": press.author, "reason": str(error)})
@@ -165,7 +159,7 @@ class Sessions:
         """
         if not asked.team or asked.team != self.team() or not self.settings.listed(asked.user):
             return asked, False
-        person = await self.directory.person(asked.user, _ASK_SECONDS)
+        person = await self.directory.person(asked.user, ASK_SECONDS)
         user, team = payloads.actor(asked.user, asked.team, asked.team, person)
         permitted = bool(team) and not person.is_bot and self.has_role(user, Role.MEMBER)
         return replace(asked, user=user, user_name=person.name), permitted
@@ -239,156 +233,6 @@ def register_others(app: AsyncApp) -> None:
 
 async def unasked() -> None:
     """Do nothing: nobody here waits for this event."""
-
-
-COMMIT = "the_loop_commit"  #: the key in Bolt's context under which a reply's Ticket.committed stands
-LAST_RETRY = 3  #: Slack delivers four times: the event and three retries
-_BATCH = 100
-_ASK_SECONDS = 2.0
-
-Item = IncomingReply | IncomingChange
-
-
-@dataclass(frozen=True)
-class Ticket:
-    """Something that waits for its commit. `committed` becomes core's word, or None if it has to be sent again."""
-
-    item: Item
-    message: Document  #: what it was made from
-    retry: int  #: which delivery this is; 0 is the first
-    committed: asyncio.Future[Verdict | None]
-
-
-class Intake:
-    """Takes in what people wrote, edited and deleted, in order, and settles the tickets."""
-
-    def __init__(self, door: AsyncDoor, directory: Directory, settings: SlackSettings, clock: Clock) -> None:
-        self._door = door
-        self._directory = directory
-        self._settings = settings
-        self._clock = clock
-        self._waiting: asyncio.Queue[Ticket] = asyncio.Queue()
-        self._broken = False
-        self.committed: Callable[[], None] = lambda: None  #: called once something is new in core
-        self.missed: Callable[[], None] = lambda: None  #: called once something could not be taken
-
-    def offer(self, item: Item, message: Document, retry: int) -> asyncio.Future[Verdict | None]:
-        """Take a place in the queue, at once: no await may come between the frame and this call."""
-        ticket = Ticket(item, message, retry, asyncio.get_running_loop().create_future())
-        self._waiting.put_nowait(ticket)
-        return ticket.committed
-
-    async def run(self) -> None:
-        """Consume until cancelled, or until core fails; then what waits is given up: Slack sends it again."""
-        batch: list[Ticket] = []
-        try:
-            while True:
-                batch = await self._batch()
-                await self._commit(batch)
-        finally:
-            for ticket in (*batch, *self._rest()):
-                if not ticket.committed.done():
-                    ticket.committed.set_result(None)
-
-    async def warm(self) -> None:
-        """Learn who the listed people are, so that a moment in which Slack does not say costs nobody a reply."""
-        listed = [entry.rpartition(":")[2] for entry in self._settings.authorized_users]
-        await self._directory.names(listed, _ASK_SECONDS)
-
-    async def _batch(self) -> list[Ticket]:
-        return [await self._waiting.get(), *self._rest(_BATCH - 1)]
-
-    def _rest(self, most: int | None = None) -> list[Ticket]:
-        """Return what waits, without waiting for more."""
-        count = self._waiting.qsize() if most is None else min(most, self._waiting.qsize())
-        return [self._waiting.get_nowait() for _ in range(count)]
-
-    async def _commit(self, batch: list[Ticket]) -> None:
-        if len(batch) == 1:
-            items = [await self._known(batch[0])]
-        else:
-            items = await asyncio.gather(*(self._known(ticket) for ticket in batch))
-        known = [(ticket, item) for ticket, item in zip(batch, items, strict=True) if item is not None]
-        verdicts: dict[int, Verdict] = {}
-        for kind, group in groupby(known, key=lambda pair: type(pair[1])):
-            pairs = list(group)
-            done = await self._hand_over(kind, [item for _, item in pairs])
-            verdicts |= {id(ticket): verdict for (ticket, _), verdict in zip(pairs, done, strict=True) if verdict}
-        if any(verdicts.get(id(ticket)) is None for ticket in batch):
-            await self._door.behind(KIND)  # Slack sends it again, but after others
-            self.missed()
-        for ticket in batch:
-            verdict = verdicts.get(id(ticket))
-            if not ticket.committed.done():
-                ticket.committed.set_result(verdict)
-        if Verdict.COMMITTED in verdicts.values():
-            self.committed()
-
-    async def _hand_over(self, kind: type[Item], items: Sequence[Item]) -> Sequence[Verdict | None]:
-        """Give items of one kind to core; None for each of them where it could not store them."""
-        try:
-            if kind is IncomingChange:
-                await self._door.change([item for item in items if isinstance(item, IncomingChange)])
-                verdicts: Sequence[Verdict | None] = [Verdict.DUPLICATE] * len(items)
-            else:
-                verdicts = await self._door.receive([item for item in items if isinstance(item, IncomingReply)])
-        except StoreBroken as error:
-            if not self._broken:
-                log.error("replies cannot be stored; Slack is asked to send them again", extra={"reason": str(error)})
-            self._broken = True
-            return [None] * len(items)
-        if self._broken:
-            log.info("replies are stored again")
-        self._broken = False
-        return verdicts
-
-    async def _known(self, ticket: Ticket) -> Item | None:
-        """Return the item with what is known of its author, None if Slack has to send it again."""
-        item = ticket.item
-        if isinstance(item, IncomingReply):
-            return await self._looked_up(item, ticket)
-        if item.deleted:
-            return item
-        found = await self._looked_up(item.reply, ticket)
-        return None if found is None else replace(item, reply=found)
-
-    async def _looked_up(self, reply: IncomingReply, ticket: Ticket) -> IncomingReply | None:
-        """Return the reply as its author is known, with names in its text.
-
-        Only those on the allow-list are looked up: nobody else's reply depends on the answer. Where Slack does not say
-        who they are (a guest? deactivated?), the last delivery goes on without a team, which core refuses.
-        """
-        if reply.is_bot or not self._settings.listed(reply.author):
-            return replace(reply, unlisted=not reply.is_bot)
-        try:
-            person = await self._directory.person(reply.author, _ASK_SECONDS)
-        except ChannelError as error:
-            log.warning("an author could not be looked up", extra={"author": reply.author, "reason": str(error)})
-            if ticket.retry < LAST_RETRY:
-                return None
-            self.missed()
-            return replace(reply, author_team="")
-        known = replace(as_known(reply, person), confirm=self._late(reply.ts))
-        ids = mentioned(ticket.message)
-        if not ids:
-            return known
-        names = await self._directory.names(ids, _ASK_SECONDS)
-        return replace(known, text=plain(ticket.message, names), quoted=quoted(ticket.message, names))
-
-    def _late(self, ts: str) -> str:
-        """Return why a reply has to be confirmed: it says what somebody wanted long ago."""
-        seconds = age(ts, self._clock.now())
-        limit = self._settings.confirm_older_than_minutes * 60
-        return f"sent {words_of(seconds)} ago" if seconds > limit else ""
-
-
-async def commit_before_ack(context: AsyncBoltContext, next: Callable[[], Awaitable[None]]) -> BoltResponse | None:
-    """Let Bolt acknowledge a message once its reply is on the disk; events that are no reply pass at once."""
-    committed: asyncio.Future[Verdict | None] | None = context.get(COMMIT)
-    if committed is None or await committed:
-        await next()
-        return None
-    return BoltResponse(status=503, body="")
 
 
 EVENTS = ("message.channels", "message.groups")  #: the subscriptions that bring them

@@ -14,11 +14,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot import payloads
-from bot.app import Intake, Self
-from bot.bridge import AsyncDoor
+from bot.app import Self
 from bot.clients import ASYNC_FAILURES, Tokens, channel_error
 from bot.directory import age, earlier, order, words_of
 from bot.documents import Document
+from bot.intake import AsyncDoor, Intake
 from bot.payloads import KIND, Identity, Ignored
 from core.base.clock import Clock
 from core.base.errors import ChannelError, StoreBroken

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from bot import manifest, markdown
-from bot.app import Buttons, Intake, Self, Sessions, build_app
+from bot.app import Buttons, Self, Sessions, build_app
 from bot.backfill import Sweeper, SweepPace
-from bot.bridge import AsyncDoor
 from bot.checks import Check
 from bot.clients import Tokens, async_web_client
 from bot.connection import Connection, Pace, Poller, Reader, Reading, Standing
 from bot.directory import Directory, Naming
 from bot.files import FilePace, Files
 from bot.http import HttpReader, Patience, signed
+from bot.intake import AsyncDoor, Intake
 from bot.messenger import Messenger
 from bot.payloads import KIND
 from bot.settings import PRESSES, SlackSettings

@@ -34,11 +34,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot import payloads
-from bot.app import COMMIT, AsyncApp, Intake, Self, send_async_response
+from bot.app import AsyncApp, Self, send_async_response
 from bot.backfill import Committed, Incomplete, Looked, Sweeper
-from bot.bridge import AsyncDoor
 from bot.clients import ASYNC_FAILURES, PERMANENT, Token, Tokens, beyond_waiting, channel_error, quiet_logger
 from bot.documents import Document
+from bot.intake import COMMIT, AsyncDoor, Intake
 from bot.payloads import KIND, Ignored
 from bot.settings import on_loopback
 from core.base.errors import ChannelError

@@ -14,9 +14,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import payloads
 from bot.app import Self
-from bot.bridge import AsyncDoor
 from bot.clients import ASYNC_FAILURES, Tokens, channel_error, redact
 from bot.documents import Document
+from bot.intake import AsyncDoor
 from bot.payloads import KIND
 from bot.settings import SlackSettings, on_loopback, url_parts
 from core.base.errors import ChannelError, CoreError, StoreBroken

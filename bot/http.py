@@ -19,9 +19,8 @@ from slack_sdk.signature import Clock as SigningClock
 from slack_sdk.signature import SignatureVerifier
 
 from bot import payloads
-from bot.app import COMMIT
-from bot.bridge import AsyncDoor
 from bot.connection import Reading, pause, unless
+from bot.intake import COMMIT, AsyncDoor
 from core.base.errors import ChannelError, StoreBroken
 from core.base.values import dataclass
 from core.model.channel import WebAnswer

@@ -15,8 +15,8 @@ from urllib.parse import unquote_plus
 import pytest
 
 from bot.app import respond
-from bot.bridge import AsyncDoor
 from bot.channel import SlackChannel
+from bot.intake import AsyncDoor
 from bot.views import help_view, list_view, loops_view, plain_view, status_view, told_view
 from core.base.errors import ChannelError
 from core.base.redaction import Redactor

@@ -11,9 +11,9 @@ from threading import Thread
 import pytest
 
 from bot.app import Self
-from bot.bridge import AsyncDoor
 from bot.clients import Tokens, async_web_client
 from bot.files import FilePace, Files
+from bot.intake import AsyncDoor
 from bot.settings import SlackSettings
 from core.model.channel import IncomingReply
 from core.model.message import Attachment, Fetched

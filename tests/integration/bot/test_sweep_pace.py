@@ -12,11 +12,11 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.app import Intake, Self
+from bot.app import Self
 from bot.backfill import Sweeper, SweepPace
-from bot.bridge import AsyncDoor
 from bot.clients import Tokens
 from bot.directory import Directory
+from bot.intake import AsyncDoor, Intake
 from bot.payloads import Identity
 from bot.settings import SlackSettings
 from core.base.clock import SystemClock

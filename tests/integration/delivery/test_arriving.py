@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bot.bridge import AsyncDoor
+from bot.intake import AsyncDoor
 from core.base.errors import StoreBroken
 from core.base.names import new_uid
 from core.chat.api import ChatApi

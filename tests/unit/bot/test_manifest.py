@@ -13,10 +13,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import manifest
 from bot.app import Buttons, Self, Sessions, build_app
-from bot.bridge import AsyncDoor
 from bot.buttons import button_blocks
 from bot.clients import Tokens
 from bot.directory import Directory
+from bot.intake import AsyncDoor
 from bot.settings import SlackSettings
 from core.base.clock import SystemClock
 from core.base.errors import InvalidValue

@@ -17,10 +17,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.app import Sessions, answer
-from bot.bridge import AsyncDoor
 from bot.channel import SlackChannel
 from bot.clients import Tokens
 from bot.directory import Directory
+from bot.intake import AsyncDoor
 from bot.manifest import usage_hint
 from bot.payloads import command
 from bot.settings import SlackSettings

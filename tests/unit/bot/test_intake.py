@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from bot.bridge import AsyncDoor
+from bot.intake import AsyncDoor
 from core.base.errors import StoreBroken
 from core.model.channel import CoreApi, IncomingOrder, IncomingPress, IncomingReply, Verdict
 
@@ -152,6 +152,6 @@ def test_a_delivery_that_fails_after_the_answer_is_logged(caplog: pytest.LogCapt
 
     asyncio.run(answered())
 
-    [record] = [record for record in caplog.records if record.name == "bot.bridge"]
+    [record] = [record for record in caplog.records if record.name == "bot.intake"]
     assert record.levelname == "WARNING"
     assert "the disk failed" in str(vars(record)["reason"])
