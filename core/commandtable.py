@@ -568,7 +568,7 @@ COMMANDS: tuple[Command, ...] = (
         "The whole product on this machine, without account or network. A workspace's page, and a session in a pane.",
         Verb.START,
         (
-            Argument("--folder", "Where the demo keeps all it has.", Kind.PATH, default=".demo"),
+            Argument("--name", "Of the demo, where several run: each has its own state, session and page."),
             Argument(
                 "--port",
                 "Of the workspace's page; default: the last one.",

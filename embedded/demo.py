@@ -1,8 +1,7 @@
 """Run the whole product in one folder: a Slack-compatible workspace on loopback, the service, one session.
 
-A demonstration starts what its folder holds. A folder that came with somebody else's files could hold sessions, and so
-instructions for an agent with the rights of whoever types `the-loop demo` there. So the folders that this user's
-demonstrations made are recorded outside of them, where no repository can add an entry.
+A demonstration starts what its folder holds. So that folder is never where a repository could write: it is among the
+user's own state, whatever the folder is in which `the-loop demo` is typed.
 """
 
 import json
@@ -14,7 +13,6 @@ import sys
 from binascii import crc32
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from hashlib import sha256
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
@@ -26,8 +24,8 @@ import yaml
 
 from core.base.clock import Deadline, SystemClock
 from core.base.errors import CoreError, Refused
-from core.base.files import broken, private_folder, read_plain, secure_root, write_private
-from core.base.names import target_for
+from core.base.files import own_folder, write_private
+from core.base.names import check_name, target_for
 from core.base.paths import StatePaths, default_state_root
 from core.config.loading import FILE, HEADER, state_root
 from core.lifecycle.look import get_standing
@@ -95,56 +93,10 @@ def write_configuration(folder: Path, facts: Mapping[str, Any], socket: str) -> 
     return config
 
 
-_NOTES = "demos"
-_LONGEST = 1 << 16  #: bytes of a note
-
-
-class NotOurDemo(Refused):
-    """The folder is there, and no demo of this user's made it."""
-
-    code = "not_our_demo"
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(
-            f"{folder} was not made there by a demo of yours; what lies in it would be run",
-            f"look into it; then remove it, or give another folder with --folder (`rm -r {folder}`)",
-        )
-
-
-def claim(folder: Path, environ: Mapping[str, str]) -> None:
-    """Make the folder, or take the one that an earlier demo of this user's made there.
-
-    Raises NotOurDemo for any other that holds something, StoreBroken where it cannot be made or noted.
-    """
-    note = _note_of(folder, environ)
-    try:
-        if folder.exists() and any(folder.iterdir()):
-            if _read(note) != _seen(folder):
-                raise NotOurDemo(folder)
-        else:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            private_folder(note.parent)
-            write_private(note, json.dumps(_seen(folder)).encode())
-        secure_root(folder)
-    except OSError as error:
-        raise broken(error, folder, "use the folder for a demo") from error
-
-
-def _note_of(folder: Path, environ: Mapping[str, str]) -> Path:
-    name = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:16]
-    return default_state_root(environ) / _NOTES / f"{name}.json"
-
-
-def _seen(folder: Path) -> dict[str, Any]:
-    """Return what tells the folder from another that is put in its place."""
-    return {"folder": os.path.realpath(folder), "inode": folder.stat().st_ino}
-
-
-def _read(note: Path) -> Any:
-    try:
-        return json.loads(read_plain(note, _LONGEST))
-    except (OSError, ValueError):  # none, or nothing of ours
-        return None
+def folder_of(name: str, environ: Mapping[str, str]) -> Path:
+    """Return where the demo of that name keeps all it has. Raises InvalidValue for what is no name."""
+    check_name(name, "demo")
+    return default_state_root(environ) / "demos" / name
 
 
 _LOG = logging.getLogger(__name__)
@@ -162,22 +114,24 @@ class WorkspaceNotStarted(CoreError):
 
 
 def run_demo(
-    folder: Path,
+    name: str,
     port: int,
     environ: Mapping[str, str],
     tell: Callable[[Mapping[str, Any]], None],
     tell_end: Callable[[str], None],
 ) -> int:
-    """Bring everything up in `folder`, tell how to address it (see `addressed`), and serve until interrupted.
+    """Bring up the demo of that name, tell how to address it (see `addressed`), and serve until interrupted.
 
     At the end it tells what ended it, and what lives on; before, that a service without a page gave way to it. Raises
-    Refused if a demo runs there already, NotOurDemo, WorkspaceNotStarted.
+    InvalidValue, Refused if it runs already, WorkspaceNotStarted, StoreBroken where its folder cannot be made.
     """
     from core.config.loading import load
     from core.service.assembly import build_service
 
     close_process()
-    claim(folder, environ)
+    folder = folder_of(name, environ)
+    own_folder(folder.parent)
+    own_folder(folder)
     _make_way(folder, environ, tell_end)
     with _workspace(folder, port) as facts:
         tokens = {"THE_LOOP_SLACK_BOT_TOKEN": facts["bot_token"], "THE_LOOP_SLACK_APP_TOKEN": facts["app_token"]}
@@ -208,7 +162,7 @@ def _make_way(folder: Path, environ: Mapping[str, str], tell: Callable[[str], No
     if _answers(page):
         raise Refused(
             f"a demo runs in {folder} already (pid {pid}): {page}",
-            "open its page, or end it with Ctrl-C, or give another folder with --folder",
+            "open its page, or end it with Ctrl-C, or give another name with --name",
         )
     from core.config.loading import load_tolerant
     from core.service.hosting import end_service

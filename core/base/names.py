@@ -28,11 +28,11 @@ class WorkItemRef:
     number: int
 
 
-def check_name(name: str) -> str:
-    """Return the name if it is a session name. Raises InvalidValue."""
+def check_name(name: str, of: str = "session") -> str:
+    """Return the name if it can be that of a session, or of whatever `of` says. Raises InvalidValue."""
     if not _NAME.fullmatch(name):
         raise InvalidValue(
-            f"{name!r} is no session name",
+            f"{name!r} is no {of} name",
             "use 1 to 40 of a-z, 0-9 and '-', beginning with a letter or digit",
         )
     return name

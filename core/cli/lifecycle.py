@@ -2,10 +2,8 @@
 
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from core.base.paths import absolute_path
 from core.cli.printing import (
     EXIT_FAILED,
     EXIT_OK,
@@ -98,8 +96,9 @@ def serve(session: Session, tmux: bool) -> int:
     return run_service(session.settings, session.environ)
 
 
-def demo(session: Session, folder: Path, port: int) -> int:
+def demo(session: Session, name: str | None, port: int) -> int:
     """Run `the-loop demo`."""
+    from core.config.loading import USUAL_DEMO
     from embedded.demo import explained, run_demo
 
     def tell(address: Mapping[str, Any]) -> None:
@@ -113,4 +112,4 @@ def demo(session: Session, folder: Path, port: int) -> int:
         if not session.json:
             print_line(text)
 
-    return run_demo(absolute_path(folder), port, session.environ, tell, tell_end)
+    return run_demo(name or USUAL_DEMO, port, session.environ, tell, tell_end)

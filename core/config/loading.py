@@ -103,7 +103,7 @@ def _unusable(location: Location, found: str, remedy: str) -> ConfigError:
 
 FILE = "cli-config.yaml"
 HEADER = "# Written by `the-loop demo` at each start. Everything it names is in this folder or on loopback.\n"
-_USUAL = ".demo"  #: the folder of `make run`
+USUAL_DEMO = "usual"  #: the name of the demo that `make run` runs
 
 
 class DemoOnly(Refused):
@@ -138,9 +138,9 @@ def way_up(settings: Settings) -> str:
     folder = demo_folder(settings)
     if folder is None:
         return "start it: `the-loop start`"
-    command = f"`the-loop demo --folder {shlex.quote(str(folder))}`"
-    usual = "`make run`, or " if folder.name == _USUAL else ""
-    return f"this brings it up again: {usual}{command}"
+    if folder.name == USUAL_DEMO:
+        return "this brings it up again: `make run`, or `the-loop demo`"
+    return f"this brings it up again: `the-loop demo --name {shlex.quote(folder.name)}`"
 
 
 def refuse_alone(settings: Settings) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from core.base.errors import StoreBroken, StoreGone, UnsupportedHarness
 from core.base.files import check_room, is_there
 from core.base.values import replace
-from core.config.loading import demo_folder
 from core.lifecycle.common import Tmux, VerbResult, foreign, told_of
 from core.lifecycle.exits import tell_server_lost
 from core.lifecycle.look import Glance, glance, row_of, rows_told
@@ -21,7 +20,16 @@ from core.model.restarting import ended_unasked
 from core.model.rows import Answer, HarnessRow, Row, ServiceRow, StatusReport
 from core.model.session import HoldKind, Live, Outcome, Phase
 from core.session.dialogs import trouble_ahead
-from core.session.sessions import Known, Unforeseen, apart, every_session, has_run, resolve, resolve_record
+from core.session.sessions import (
+    Known,
+    Unforeseen,
+    apart,
+    every_session,
+    has_run,
+    resolve,
+    resolve_record,
+    starts_unasked,
+)
 from core.session.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -88,11 +96,11 @@ def starts_by_itself(system: System) -> Starts:
 
     One that `create` made is wanted by whoever made it, but in a demo, which starts what it declares and nothing else.
     """
-    enabled, demo = system.settings.standing.enabled, demo_folder(system.settings) is not None
+    enabled = system.settings.standing.enabled
 
     def starts(known: Known) -> bool:
-        wanted = enabled and (known.declared or not demo) if of_the_file(known) else not demo
-        return known.definition.auto_start and wanted
+        wanted = enabled or not of_the_file(known)
+        return known.definition.auto_start and wanted and starts_unasked(system, known.name)
 
     return starts
 

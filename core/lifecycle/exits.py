@@ -29,12 +29,11 @@ from core.model.restarting import (
     ended_unasked,
     exit_text,
     is_crash,
-    may_be_brought_back,
     plan_restart,
 )
 from core.model.session import CHANNEL, Hold, HoldKind, LastExit, Live, SessionRecord
 from core.session.launching import set_hold_file
-from core.session.sessions import comes_back, each_apart
+from core.session.sessions import comes_back, each_apart, may_come_back
 from core.session.system import System
 
 _LOG = logging.getLogger(__name__)
@@ -113,7 +112,7 @@ def plan_for_keep_alive(system: System, record: SessionRecord) -> bool:
     Counted like every restart after a crash; with the hour's budget spent it is held as failed. Needs the session's
     lock. Raises StoreBroken.
     """
-    if not may_be_brought_back(record):
+    if not may_come_back(system, record):
         return False
     plan = _plan(system, record)
     if isinstance(plan, BringBack):
@@ -225,7 +224,7 @@ def tell_server_lost(system: System, lost: Sequence[SessionRecord], reason: str,
         now = system.clock.now()
         names = []
         for record in lost:
-            due = now if bring_back and may_be_brought_back(record) else None
+            due = now if bring_back and may_come_back(system, record) else None
             if record.instance_id and system.exit_ledger.tell(record.instance_id, record.uid, now, due):
                 names.append(record.name)
         if not names:

@@ -53,7 +53,7 @@ from core.session.launching import (
     set_hold_file,
     settled_conversation,
 )
-from core.session.sessions import apart, resolve_record
+from core.session.sessions import apart, resolve_record, starts_unasked
 from core.session.system import System
 
 
@@ -238,7 +238,7 @@ def finish_stop(system: System, record: SessionRecord, ended: Ended, *, cut_shor
     `cut_short`: whoever began it is gone. If that was a restart, the supervisor brings the session back.
     """
     take_reports(system, record)
-    back_in = _bring_back_in(record, cut_short=cut_short)
+    back_in = _bring_back_in(system, record, cut_short=cut_short)
     if back_in is None:
         announce_stop(system, record)
     with failpoint(Failpoint.STOP_SETTLE):
@@ -262,9 +262,9 @@ def _with_its_turn(system: System, record: SessionRecord) -> SessionRecord:
         return record
 
 
-def _bring_back_in(record: SessionRecord, *, cut_short: bool) -> timedelta | None:
+def _bring_back_in(system: System, record: SessionRecord, *, cut_short: bool) -> timedelta | None:
     """Return when a session is to be up again that was ended in order to be restarted, None for every other."""
-    if record.status is not Status.RUNNING:
+    if record.status is not Status.RUNNING or not starts_unasked(system, record.name):
         return None
     return timedelta() if cut_short else _RESTART_TAKES
 

@@ -58,6 +58,7 @@ from core.session.sessions import (
     definition_of,
     every_session,
     has_thread,
+    starts_unasked,
 )
 from core.session.system import System
 
@@ -420,6 +421,10 @@ def _checked(system: System, known: Known, survey: Survey, order: StartOrder) ->
     if live is Live.LIVE:
         return VerbResult(Outcome.ALREADY_RUNNING)
     refuse_foreign(system, known.name, survey, live)
+    if order.skip_held and not starts_unasked(system, known.name):
+        start = f"`the-loop standing start {known.name}`"
+        left = f"a demo starts what it declares, and nothing else unasked: {start} starts it"
+        return VerbResult(Outcome.NOT_RUNNING, left)
     if record is not None:
         tell_under_lock(system, record, survey, starting=True)
         if order.after is not None:

@@ -64,6 +64,7 @@ from core.session.sessions import (
     every_session,
     lacks_harness,
     left_default,
+    may_come_back,
     moved,
     resolve_record,
 )
@@ -362,7 +363,7 @@ class Restarts:
         """Return whether the session is to be started now, which counts; else see to what else is to be done."""
         if record.phase is not Phase.SETTLED:
             return False  # a verb is at work on it, and decides
-        if not may_be_brought_back(record):
+        if not may_come_back(self._system, record):
             self._put_off(end, None)
             return False
         lacking = lacks_harness(self._system, record)

@@ -334,12 +334,27 @@ def each_apart(events: EventLog, records: Iterable[SessionRecord], act: Callable
             _LOG.warning("session passed over", extra={"session": record.name, "reason": str(error)})
 
 
+def starts_unasked(system: System, name: str) -> bool:
+    """Tell whether the session may be brought up where nobody asks for it by name: in a demo, only what that declares.
+
+    Whatever brings up a session asks this: a boot, what finishes a restart, the supervisor, a keep-alive.
+    """
+    from core.config.loading import demo_folder
+
+    return system.settings.standing.get(name) is not None or demo_folder(system.settings) is None
+
+
+def may_come_back(system: System, record: SessionRecord) -> bool:
+    """Tell whether the session, whose program has ended, may be resumed unasked."""
+    return may_be_brought_back(record) and starts_unasked(system, record.name)
+
+
 def comes_back(system: System, record: SessionRecord) -> bool:
     """Return whether a crash of the session brings it back: by its policy, or by a loop that keeps its future open.
 
     Raises StoreBroken.
     """
-    return restarts_itself(record) or (may_be_brought_back(record) and system.loops.holds_open(record.uid))
+    return may_come_back(system, record) and (restarts_itself(record) or system.loops.holds_open(record.uid))
 
 
 def restart_due(system: System, record: SessionRecord) -> bool:
@@ -347,7 +362,7 @@ def restart_due(system: System, record: SessionRecord) -> bool:
 
     Until its end was looked into, one that restarts after crashes counts as due: what it was is not known yet.
     """
-    if record.instance_id is None or not may_be_brought_back(record):
+    if record.instance_id is None or not may_come_back(system, record):
         return False
     end = system.exit_ledger.end(record.instance_id)
     if end is None or end.told_at is None:

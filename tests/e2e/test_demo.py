@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +17,10 @@ from urllib.request import urlopen
 import pytest
 
 from core.base.paths import StatePaths
+from core.config.loading import USUAL_DEMO
 from core.process.control import ask
 from core.process.presence import running_service
+from embedded.demo import folder_of
 from tests.support.product import Done, Product, end_tmux
 from tests.support.tmux import alive, wait_until
 from tests.support.trees import contents, lay_traps
@@ -85,14 +88,14 @@ class Demo:
 
 @pytest.fixture
 def folder(alone: Product) -> Path:
-    """Give the folder in which the demo keeps all it has."""
-    return alone.folder / "demo"
+    """Return the folder in which the usual demo keeps all it has."""
+    return folder_of(USUAL_DEMO, alone.environ())
 
 
 @contextmanager
 def demo(alone: Product, folder: Path) -> Iterator[Demo]:
     """Run the demo, and end its tmux server with it if the test left one."""
-    process, output = alone.begin("demo", "--folder", str(folder))
+    process, output = alone.begin("demo", "--name", folder.name)
     running = Demo(folder, process, output)
     try:
         yield running.wait_up()
@@ -123,6 +126,11 @@ def wait_well(alone: Product, running: Demo) -> None:
     wait_until(lambda: run(alone, running.command("is it up?")).code == 0, "all of it is up")
 
 
+def not_copied(name: str) -> bool:
+    """Tell whether a file of a demo is one that cannot be copied: a socket, or the service's pipe."""
+    return name.endswith((".sock", "poke")) or name.startswith("tmux")
+
+
 def commands() -> list[list[str]]:
     """Return the command line of every process."""
     listed = subprocess.run(["ps", "-axww", "-o", "args="], capture_output=True, text=True, timeout=30, check=True)
@@ -145,19 +153,31 @@ def test_what_lies_in_the_current_folder_is_not_run(alone: Product, folder: Path
     assert not mark.exists()
 
 
-def test_a_folder_that_no_demo_of_ours_made_is_refused(alone: Product, folder: Path) -> None:
-    """A cloned repository may bring one with sessions in it, in which agents would run with its author's words."""
+def test_nothing_that_lies_where_it_is_typed_is_its_state(alone: Product, folder: Path) -> None:
+    """An update of a repository may bring a `.demo` with sessions in it, with words for its agents."""
     with demo(alone, folder) as running:
         run(alone, running.command("end it all"))
     shipped = alone.folder / "work" / ".demo"
-    folder.rename(shipped)
+    shutil.copytree(folder, shipped, ignore=lambda _, names: [name for name in names if not_copied(name)])
+    record = shipped / "state" / "local" / "standing" / f"{SESSION}.json"
+    evil = {**json.loads(record.read_text()), "name": "evil", "uid": "s-evil00000001", "status": "running"}
+    record.with_name("evil.json").write_text(json.dumps({**evil, "phase": "stopping", "harness": "bundled"}))
     before = contents(shipped)
 
-    done = alone.program(["demo"])
+    with demo(alone, folder) as running:
+        wait_well(alone, running)
+        listed = run(alone, [*running.command("is it up?")[:-1], "standing", "list", "--json"])
 
-    assert done.code == 1
-    assert str(shipped) in done.err
+    assert [row["name"] for row in listed.json] == [SESSION]
     assert contents(shipped) == before
+    assert folder.is_relative_to(alone.folder / "home")
+
+
+def test_a_name_that_leads_elsewhere_is_refused(alone: Product) -> None:
+    """It would name a folder that is not among the user's own state."""
+    done = alone.program(["demo", "--name", "../../../elsewhere"])
+
+    assert (done.code, "is no demo name" in done.err) == (2, True)
 
 
 def test_its_printed_commands_work_as_printed(alone: Product, folder: Path) -> None:
@@ -243,7 +263,7 @@ def test_a_guide_that_was_stopped_by_name_is_named_with_what_starts_it(alone: Pr
 
 def test_two_demos_side_by_side_do_not_meet(alone: Product, folder: Path) -> None:
     """Each has its own port, its own pane and its own agent."""
-    other = alone.folder / "other"
+    other = folder_of("other", alone.environ())
     with demo(alone, folder) as first, demo(alone, other) as second:
         words = [run(alone, running.command("speak to it")) for running in (first, second)]
         for running in (first, second):
@@ -258,10 +278,10 @@ def test_a_second_demo_in_the_same_folder_is_refused_and_touches_nothing(alone: 
     with demo(alone, folder) as running:
         before = [(folder / name).read_bytes() for name in ("workspace.json", "cli-config.yaml")]
 
-        second = alone.program(("demo", "--folder", str(folder)))
+        second = alone.program(("demo",))
 
         assert second.code == 1
-        assert "--folder" in second.err
+        assert "--name" in second.err
         assert running.workspace()["page_url"] in second.err
         assert "Traceback" not in second.err
         assert [(folder / name).read_bytes() for name in ("workspace.json", "cli-config.yaml")] == before
@@ -293,12 +313,10 @@ def test_what_ended_a_demo_names_what_brings_it_back(alone: Product, folder: Pat
     refused = [run(alone, [*program, verb]) for verb in ("start", "restart", "serve")]
 
     assert stopped.code == 0
-    assert f"demo --folder {folder}" in status.out
+    assert "this brings it up again: `make run`, or" in status.out
     assert f"{program[0]} start" not in status.out
     for done in refused:
-        assert (done.code, f"demo --folder {folder}" in done.err) == (1, True)
-    back = shlex.split(status.out.partition("brings it up again: `")[2].partition("`")[0])
-    assert back[-2:] == ["--folder", str(folder)]
+        assert (done.code, " demo`" in done.err) == (1, True)
 
 
 def test_a_service_without_a_page_gives_way_to_the_demo(alone: Product, folder: Path) -> None:

@@ -10,14 +10,17 @@ from core.config.loading import FILE, HEADER
 from core.config.settings import Standing
 from core.lifecycle.create import create_standing
 from core.lifecycle.everything import start_all, status_all, stop_all
+from core.lifecycle.exits import plan_for_keep_alive, tell_server_lost
 from core.lifecycle.look import get_standing
 from core.lifecycle.recover import reconcile
 from core.lifecycle.spawn import Opened, StartOrder
 from core.lifecycle.start import begin_each, start_standing
 from core.lifecycle.stop import stop_standing
+from core.lifecycle.supervise import Restarts
 from core.model.activity import ActivityState
 from core.model.rows import ServiceRow
-from core.model.session import Definition, Hold, HoldKind, Live, Outcome, Phase, SessionRecord
+from core.model.session import Definition, Hold, HoldKind, Live, Outcome, Phase, Restart, SessionRecord, Status
+from core.session.sessions import restart_due
 from core.session.system import System
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, declaring, definition, events, kill_and_wait, outcomes, recorded
@@ -34,20 +37,51 @@ def test_boot_starts_what_is_declared_with_auto_start(system: System) -> None:
     assert answer.ok
 
 
+def demonstrating(system: System) -> System:
+    """Return the ports with a demo's configuration, which declares `guide` alone."""
+    demo = declaring(system, definition("guide"))
+    source = demo.settings.state_root.parent / FILE
+    source.write_text(HEADER)
+    return replace(demo, settings=demo.settings._replace(source=source))
+
+
 def test_a_demo_starts_what_it_declares_alone(system: System) -> None:
     """Its folder may hold records of sessions that somebody made there: they are left down, and that is well."""
     start_standing(declaring(system, definition("guide"), definition("made")), "made", ACTOR)
     stop_all(system, ACTOR)
-    demo = declaring(system, definition("guide"))
-    source = demo.settings.state_root.parent / FILE
-    source.write_text(HEADER)
-    demo = replace(demo, settings=demo.settings._replace(source=source))
+    demo = demonstrating(system)
 
     answer = start_all(demo, ACTOR)
     status = status_all(demo, [ServiceRow("service", True, 1, "")])
 
     assert outcomes(answer) == {"guide": Outcome.STARTED, "made": Outcome.NOT_RUNNING}
     assert status.ok
+
+
+def test_a_demo_brings_nothing_else_back_whatever_its_state_says(system: System) -> None:
+    """A restart that was cut short, a crash, a lost server, a keep-alive: nobody asked for that session by its name."""
+    made = replace(definition("made"), restart=Restart.ON_FAILURE)
+    start_standing(declaring(system, definition("guide"), made), "made", ACTOR)
+    stop_all(system, ACTOR)
+    record = recorded(system, "made")
+    system.records.write(replace(record, phase=Phase.STOPPING, status=Status.RUNNING))
+    demo = demonstrating(system)
+
+    answer = start_all(demo, ACTOR)
+    told = tell_server_lost(demo, [recorded(demo, "made")], "it has gone", bring_back=True)
+    kept = plan_for_keep_alive(demo, recorded(demo, "made"))
+    planned = demo.exit_ledger.due()
+    demo.exit_ledger.plan(record.instance_id or "", demo.clock.now())
+    due = restart_due(demo, recorded(demo, "made"))
+    Restarts(demo).turn({record.instance_id or "": recorded(demo, "made")})
+    everything = start_standing(demo, None, ACTOR)
+    by_name = start_standing(demo, "made", ACTOR)
+
+    assert outcomes(answer) == {"guide": Outcome.STARTED, "made": Outcome.NOT_RUNNING}
+    assert (told, kept, due, planned) == (False, False, False, ())
+    assert demo.exit_ledger.due() == ()
+    assert outcomes(everything) == {"guide": Outcome.ALREADY_RUNNING, "made": Outcome.NOT_RUNNING}
+    assert outcomes(by_name) == {"made": Outcome.RESUMED}
 
 
 def test_boot_adopts_what_lives_and_respawns_nothing(system: System) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from core.clients import askclient
+from core.config.loading import USUAL_DEMO
+from embedded.demo import folder_of
 from tests.support.product import NAME, PROGRAM, Product, product
 from tests.support.tmux import PATIENCE, alive, wait_until
 
@@ -69,7 +71,6 @@ def test_a_command_needs_no_folder(served: Product, words: Sequence[str]) -> Non
         ("--config", "mine.yaml", "config", "init"),
         ("standing", "create", "other", "--cwd", "sub", "--no-start"),
         ("standing", "create", "other", "--prompt-file", "brief.md", "--no-start"),
-        ("demo", "--port", "0"),
     ],
     ids=" ".join,
 )
@@ -137,11 +138,11 @@ def server_in(folder: Path) -> int:
 
 def test_a_demo_whose_folder_is_removed_ends_in_words(tmp_path: Path, short_path: Path) -> None:
     """Its service says which file is gone; its page and its agent end with it."""
-    folder, output = short_path / "demo", tmp_path / "output"
     environ = {**os.environ, "HOME": str(tmp_path), "TMUX_TMPDIR": str(short_path)}
+    folder, output = folder_of(USUAL_DEMO, environ), tmp_path / "output"
     with output.open("wb") as stream:
         demo = subprocess.Popen(
-            [PROGRAM, "demo", "--folder", folder, "--port", "0"],
+            [PROGRAM, "demo", "--port", "0"],
             env=environ, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=tmp_path, start_new_session=True,
         )  # fmt: skip
     tmux = 0

@@ -75,11 +75,11 @@ def test_an_agent_may_not_change_sessions(inside: Terminal, words: tuple[str, ..
 
 def test_an_agent_may_not_run_a_demo(inside: Terminal) -> None:
     """A demo starts a session, so it is refused, too."""
-    code = inside.run("demo", "--folder", str(inside.folder / "demo"), "--json")
+    code = inside.run("demo", "--json")
 
     assert code == 1
     assert inside.json["error"]["code"] == "not_permitted"
-    assert not (inside.folder / "demo").exists()
+    assert not [*inside.folder.rglob("demos")]
 
 
 def test_an_agent_may_not_write_the_configuration(inside: Terminal) -> None:
