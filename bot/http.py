@@ -143,7 +143,9 @@ class HttpReader:
     ) -> BoltResponse:
         retry = headers.get("x-slack-retry-num", "")
         if document.get("type") == "event_callback":
-            committed = self._reading.taken(document, int(retry) if retry.isascii() and retry.isdigit() else 0)
+            committed = self._reading.taken(
+                document, int(retry) if retry.isascii() and retry.isdigit() and len(retry) < 5 else 0
+            )
             request.context[COMMIT] = committed
         return await self._reading.app.async_dispatch(request)
 

@@ -12,7 +12,7 @@ INSTANCE_VARIABLE = "THE_LOOP_INSTANCE"  #: in the environment of every process 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _WORK_ITEM = (  # compiled at its first use, which most commands have none of
     r"(?P<provider>github):(?:(?P<host>[a-z0-9.-]+\.[a-z0-9.-]+)/)?"
-    r"(?P<owner>[A-Za-z0-9][A-Za-z0-9-]*)/(?P<repo>[A-Za-z0-9._-]+)#(?P<number>[1-9][0-9]*)"
+    r"(?P<owner>[A-Za-z0-9][A-Za-z0-9-]*)/(?P<repo>[A-Za-z0-9._-]+)#(?P<number>[1-9][0-9]{0,17})"
 )
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # no l, o, 0, 1: people read these aloud. 32: each is as likely
 

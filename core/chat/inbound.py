@@ -11,10 +11,11 @@ ticket, so no copy of a reply is kept elsewhere yet.
 """
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from core.base.errors import InvalidValue, RecordUnreadable, UnknownSession
@@ -34,6 +35,7 @@ from core.session.sessions import Authorized, definition_of, may_steer
 from core.session.system import System
 
 _STALE = timedelta(days=1)
+_TIME_STAMP = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?", re.ASCII)
 
 
 def note_of(
@@ -455,10 +457,9 @@ def message_of(passed: Passed, now: datetime) -> NewMessage:
 
 def order_of(ts: str, now: datetime) -> int:
     """Return a time stamp (`1712.000200`, seconds) as microseconds; one that is no number counts as now."""
-    try:
-        return int(Decimal(ts) * 1_000_000)
-    except (InvalidOperation, ValueError, OverflowError):
+    if not _TIME_STAMP.fullmatch(ts):
         return int(now.astimezone(UTC).timestamp() * 1_000_000)
+    return int(Decimal(ts) * 1_000_000)
 
 
 Holds = Callable[[str, Role], bool]

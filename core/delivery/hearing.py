@@ -60,7 +60,7 @@ from core.model.session import CHANNEL, Phase, SessionRecord
 from core.model.texts import text
 from core.session.launching import REPORTER, context_of
 from core.session.notes import attach_of, note_for
-from core.session.sessions import activity_of, has_thread, resolve_record, traits_of
+from core.session.sessions import activity_of, each_apart, has_thread, resolve_record, traits_of
 from core.session.system import System
 
 if TYPE_CHECKING:
@@ -495,9 +495,13 @@ class Retries:
             shown = self._system.runner.screens([activity.instance for _, activity in looked], _SCREEN_LINES)
         except TmuxSilent:
             return
-        for record, activity in looked:
-            if activity.instance in shown:
-                self._follow(record, activity, shown[activity.instance])
+        told = {record.uid: activity for record, activity in looked if activity.instance in shown}
+
+        def follow(record: SessionRecord) -> None:
+            activity = told[record.uid]
+            self._follow(record, activity, shown[activity.instance])
+
+        each_apart(self._system.events, [record for record, _ in looked if record.uid in told], follow)
 
     def _follow(self, record: SessionRecord, activity: Activity, screen: str) -> None:
         harness = self._system.harnesses.get(resolve_record(record, self._system.settings).harness)

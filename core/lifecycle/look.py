@@ -477,5 +477,7 @@ def _read(path: Path) -> tuple[str, datetime] | None:
             return read_bounded(stream, LONGEST_OUTPUT).decode(errors="replace"), at
     except FileNotFoundError:
         return None
+    except (OverflowError, ValueError) as error:
+        raise StoreBroken(f"{path} was written at no time that there is: {error}", f"`touch {path}`") from error
     except OSError as error:
         raise StoreBroken(f"{path} cannot be read: {error.strerror}", "give yourself the rights to it") from error

@@ -85,6 +85,7 @@ _LEFT_OUT = "… [{left} more characters are left out: look at the terminal]"
 _MANY_BLANKS = re.compile(r"[ \t]*(?:\n[ \t]*){6,}|[ \t]{80,}")
 _PARTED = "[a secret stands in it: look at the terminal]"
 _PROSE = {"Bash": "description"}  #: what a tool takes along and does not act on: it is not shown
+_LONGEST_WAIT = 1e9  #: seconds; a client that says it waits longer has said nothing
 _LONGEST_NAME = 200  #: characters of a tool's and an agent's; they are shown whole
 _MOST_QUESTIONS, _MOST_OPTIONS = 8, 10
 _LABEL, _DESCRIPTION, _QUESTION = 200, 300, 1_000  #: characters that are shown
@@ -514,7 +515,8 @@ def _asked_of(line: Mapping[str, Any]) -> HookQuestion | None:
     if not (isinstance(instance, str) and isinstance(key, str) and 0 < len(instance) <= 80 and 0 < len(key) <= 120):
         return None
     wait = line.get("wait")
-    seconds = float(wait) if isinstance(wait, int | float) and not isinstance(wait, bool) and wait > 0 else None
+    told = wait if isinstance(wait, int | float) and not isinstance(wait, bool) else 0
+    seconds = float(told) if 0 < told <= _LONGEST_WAIT else None
     given = line.get("input")
     given = given if isinstance(given, dict) else {}
     tool, agent, missing = line.get("tool"), line.get("agent"), line.get("missing")

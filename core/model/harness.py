@@ -102,7 +102,7 @@ class Installed:
 
 
 def _order(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version.partition("-")[0]))
+    return tuple(int(number) for number in re.findall(r"\d{1,18}", version.partition("-")[0]))
 
 
 @dataclass(frozen=True)

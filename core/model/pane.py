@@ -69,6 +69,9 @@ class Receipt(Enum):
     INTERRUPTED = "@the_loop_interrupted"  #: its token names the moment, see `interrupt_token`
 
 
+_MOMENT_DIGITS = 16  #: of microseconds since 1970; it holds until 2286
+
+
 def interrupt_token(at: datetime) -> str:
     """Return the receipt of an interruption: it names its moment, after which the input line may hold a text again."""
     return f"esc-{int(at.timestamp() * 1_000_000)}"
@@ -77,7 +80,9 @@ def interrupt_token(at: datetime) -> str:
 def interrupted_at(receipts: Mapping[Receipt, str]) -> datetime | None:
     """Return when the pane was last interrupted by us, None if it never was."""
     digits = receipts.get(Receipt.INTERRUPTED, "").removeprefix("esc-")
-    return datetime.fromtimestamp(int(digits) / 1_000_000, UTC) if digits.isascii() and digits.isdigit() else None
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOMENT_DIGITS):
+        return None  # anybody who reaches the server can set an option of a pane
+    return datetime.fromtimestamp(int(digits) / 1_000_000, UTC)
 
 
 class Written(Enum):

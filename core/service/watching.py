@@ -180,8 +180,13 @@ class ObserverWorker:
     def look_at_unheard(self) -> bool:
         """Ask other sources about each session whose hooks may be silent, and tell whether there is one."""
         survey, activities = self._survey, self._system.activities.all()
-        records = [record for record in self._records() if record.phase is Phase.SETTLED]
-        unheard = [record for record in records if self._hearing.suspects(record, activities.get(record.uid))]
+        unheard: list[SessionRecord] = []
+
+        def look(record: SessionRecord) -> None:
+            if record.phase is Phase.SETTLED and self._hearing.suspects(record, activities.get(record.uid)):
+                unheard.append(record)
+
+        each_apart(self._system.events, self._records(), look)
         if survey is not None:
             self._hear_each(unheard, survey)
         return bool(unheard)

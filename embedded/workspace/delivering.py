@@ -206,7 +206,7 @@ class Sockets:
     def _acknowledge(self, text: str) -> None:
         try:
             frame: Any = json.loads(text)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return
         waiting = self._waiting.get(frame.get("envelope_id", "")) if isinstance(frame, dict) else None
         if waiting is not None and not waiting.done():

@@ -14,6 +14,8 @@ from embedded.workspace.model import ApiError, App, Channel, Json, decode_cursor
 from embedded.workspace.room import Room
 from embedded.workspace.shapes import bot_fields, channel_view, file_view, message_view, sent_to_wire, user_view
 
+_DIGITS = 12  #: of a number that an argument holds
+
 
 @dataclass(frozen=True)
 class Call:
@@ -54,13 +56,13 @@ class Call:
             return None
         try:
             return json.loads(value)
-        except json.JSONDecodeError as problem:
+        except (ValueError, RecursionError) as problem:
             raise ApiError(error) from problem
 
     def limit(self, default: int, most: int) -> int:
         """Return how many items a page may hold: invalid_limit unless 1 to `most`."""
         value = str(self.args.get("limit") or default)
-        if not value.isdigit() or not 1 <= int(value) <= most:
+        if not value.isdigit() or len(value) > _DIGITS or not 1 <= int(value) <= most:
             raise ApiError("invalid_limit")
         return int(value)
 
@@ -402,7 +404,7 @@ def _files_info(call: Call) -> Json:
 
 def _get_upload_url(call: Call) -> Json:
     name, length = call.needed("filename"), str(call.args.get("length") or "")
-    if not length.isdigit() or int(length) < 1:
+    if not length.isdigit() or len(length) > _DIGITS or int(length) < 1:
         raise ApiError("invalid_arguments", response_metadata={"messages": ["[ERROR] invalid length"]})
     file_id, ticket = new_id("F"), new_id("U")
     call.room.uploads.expect(ticket, file_id, name, int(length), call.app.id)

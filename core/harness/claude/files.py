@@ -432,7 +432,7 @@ def tells_unchecked(dialog: str) -> bool:
 
 
 _SHOWN = re.compile(
-    r"^[^\s●\u276f⎿] (?P<reason>.+?) · retrying(?:…| in \d+s) · attempt (?P<attempt>\d+)/(?P<most>\d+)\s*$",
+    r"^[^\s●\u276f⎿] (?P<reason>.+?) · retrying(?:…| in \d{1,6}s) · attempt (?P<attempt>\d{1,4})/(?P<most>\d{1,4})\s*$",
     re.IGNORECASE,
 )
 

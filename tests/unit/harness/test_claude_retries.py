@@ -37,13 +37,15 @@ def test_a_retry_is_read_off_the_screen(line: str, retry: Retry) -> None:
     [
         screen("✻ Worked for 3s"),
         screen("● It said: API error · retrying in 1s · attempt 2/10 and so on"),
+        screen(f"✻ API error · retrying in 4s · attempt {'1' * 4400}/10"),
+        screen(f"✻ API error · retrying in {'1' * 4400}s · attempt 1/{'1' * 4400}"),
         screen(typed="✻ API error · retrying in 1s · attempt 2/10"),
         screen("✻ API error · retrying in 1s · attempt 2/10", *[f"line {number}" for number in range(12)]),
         "",
     ],
 )
 def test_no_other_screen_shows_a_retry(shown: str) -> None:
-    """Neither what stands in the input line, nor what has scrolled up since."""
+    """Neither what stands in the input line, nor what has scrolled up since, nor numbers that no program counts to."""
     assert retry_of(shown) is None
 
 

@@ -10,13 +10,14 @@ import pytest
 from core.base.errors import RecordUnreadable, TmuxSilent
 from core.base.values import replace
 from core.delivery.deliverer import Deliverer
+from core.delivery.hearing import AFTER, Retries
 from core.delivery.hook_ingest import ingest_record
 from core.harness.catalogue import Harnesses
 from core.loops.scheduler import Scheduler
-from core.model.harness import HarnessEvent, Report, SessionContext, Transcript
+from core.model.harness import HarnessEvent, Report, Retry, SessionContext, Transcript
 from core.model.message import MessageState
 from core.model.session import SessionRecord
-from core.session.sessions import Unforeseen, each_apart
+from core.session.sessions import Unforeseen, activity_of, each_apart
 from tests.support.simulated import Simulation, simulated
 from tests.support.world import events, waiting_message
 
@@ -47,6 +48,12 @@ class OddHarness:
         if context.name == ODD:
             raise ZeroDivisionError("a defect")
         return self._harness.transcript(context, from_start=from_start)
+
+    def retry_shown(self, screen: str) -> Retry | None:
+        """Fail at a screen that says so."""
+        if "defect" in screen:
+            raise ZeroDivisionError("a defect")
+        return Retry("", 2, 10)
 
 
 @pytest.fixture
@@ -102,6 +109,27 @@ def test_a_delivery_that_fails_holds_up_no_other(simulation: Simulation) -> None
     assert isinstance(outcomes[f"s-{ODD}"], Unforeseen)
     assert states == {ODD: MessageState.PENDING, EVEN: MessageState.ACCEPTED}
     assert (told["name"], told["level"]) == (ODD, "error")
+
+
+def test_a_screen_that_cannot_be_read_holds_up_no_other(simulation: Simulation) -> None:
+    """Both turns are quiet; what the other one's screen shows is noted."""
+    records = [record_of(simulation, name) for name in (ODD, EVEN)]
+    for record in records:
+        pane = simulation.tmux.panes[f"i-{record.name}"]
+        pane.report({"hook_event_name": "UserPromptSubmit", "prompt": "begin"})
+        ingest_record(simulation.system, record)
+        pane.shown = "a defect" if record.name == ODD else "a retry"
+    simulation.clock.pause(AFTER.total_seconds() + 1)
+
+    Retries(simulation.system).look(records, simulation.tmux.survey())
+
+    retrying = {record.name: activity_of(simulation.system, record) for record in records}
+    [told] = events(simulation.system, "standing.passed_over")
+    assert {name: activity and bool(activity.retrying) for name, activity in retrying.items()} == {
+        ODD: False,
+        EVEN: True,
+    }
+    assert told["name"] == ODD
 
 
 def test_what_was_foreseen_is_no_defect(simulation: Simulation) -> None:
