@@ -16,15 +16,16 @@ CLAUDE_CODE_TRIED := 2.1.197 2.1.280 2.1.332
 # Nothing is exported or taken back here: what `run` starts gives its environment on.
 
 .DEFAULT_GOAL := help
-.PHONY: help run install setup setup-dev test lint format types imports unit integration e2e \
-	test-long test-browser test-harness harness-matrix bench lock tmux clean
+.PHONY: help run install setup setup-dev check test lint format types imports unit integration e2e \
+	test-long test-browser test-harness harness-matrix bench picture lock tmux clean
 
 help:
 	@echo 'make run           the whole product on this machine: a workspace page, a session in a real pane'
 	@echo 'make install       the-loop as a command: a link in ~/.local/bin'
+	@echo 'make check         before a commit, within a minute: format, lint, types, import rules, quick unit tests'
 	@echo 'make test          lint, types, import rules, unit, integration and end-to-end tests'
 	@echo 'make test-long | test-browser | test-harness | bench   what takes longer or needs more'
-	@echo 'make lint | format | types | imports | unit | integration | e2e | lock | clean'
+	@echo 'make lint | format | types | imports | unit | integration | e2e | picture | lock | clean'
 
 run: setup tmux
 	$(BIN)/the-loop demo
@@ -66,6 +67,12 @@ test:
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory integration
 	@$(MAKE) --no-print-directory e2e
+
+# Before a commit: what takes under a minute on two cores. Tests that start processes are left to `make unit`.
+QUICK := $(addprefix tests/unit/,domain session loops conversation config harness bot test_house.py test_docs.py)
+check: setup-dev
+	@$(MAKE) --no-print-directory lint types imports
+	$(PYTEST) -q -n $(UNIT_WORKERS) $(QUICK)
 
 lint: setup-dev
 	$(BIN)/ruff format --check .
@@ -111,6 +118,11 @@ test-harness: setup-dev tmux
 # Writes docs/harness-matrix.md: what each version can do, and how each case ended. Fails where a case did.
 harness-matrix: setup-dev tmux
 	@env -u PYTHONDONTWRITEBYTECODE sh scripts/harness_suite.sh --matrix $(or $(VERSION),$(if $(filter file,$(origin VERSIONS)),$(CLAUDE_CODE_TRIED),$(VERSIONS)))
+
+# Writes docs/thread.png: the demonstration's page, as a thread in which somebody talks to a session.
+picture: setup-dev tmux
+	@sh scripts/provide.sh chromium
+	$(COMPILED) -m tests.browser.picture docs/thread.png
 
 bench: setup-dev tmux
 	$(COMPILED) -m benchmarks
