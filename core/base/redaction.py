@@ -298,11 +298,30 @@ class Redacted:
     characters: int = 0
 
 
-class _Hiding:
-    """Counts what is taken out of one text."""
+#: signs of a shell: what stands behind one may be run
+_SIGN = re.compile(r"[;&|`$()<>{}\\\s\"']")
+_RUNS = re.compile(r"[;&|`$()<>{}]")
+_LINE = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+=][A-Za-z0-9+/=]{15,}")  #: of a key, and no path from the root
+_OPERATOR = re.compile(r"[;&|(){`][ \t]*$")  #: a command stands behind it
+_BEFORE = re.compile(r"[^\s;&|`$()<>{}\"']*/$")  #: the beginning of a path, or of a URL
+_BEHIND = re.compile(r"/|\.[A-Za-z]")
 
-    def __init__(self) -> None:
+
+def _may_run(found: re.Match[str]) -> bool:
+    """Return whether what was found by its form alone may be the name of a program: of a command, or in a path."""
+    before = found.string[max(0, found.start() - _LONGEST) : found.start()]
+    path = _BEFORE.search(before)
+    if path is not None or _BEHIND.match(found.string, found.end()):
+        return path is None or "://" not in path[0]
+    return _OPERATOR.search(before) is not None
+
+
+class _Hiding:
+    """Counts what is taken out of one text. `asked`: somebody is to allow what it says."""
+
+    def __init__(self, *, asked: bool = False) -> None:
         self.count = self.characters = 0
+        self._asked = asked
 
     def hide(self, characters: int) -> str:
         """Count a value of so many characters, and return what stands in its place."""
@@ -321,9 +340,26 @@ class _Hiding:
             if look.judge is not None and not look.judge(found):
                 return found[0]
             keep = found.groupdict().get("keep") or ""
-            return f"{keep}{self.hide(len(found[0]) - len(keep))}"
+            value = found[0][len(keep) :]
+            if not self._asked:
+                return f"{keep}{self.hide(len(value))}"
+            if not keep and _may_run(found):
+                return found[0]
+            return f"{keep}{self._lines_of(value) if look.lines else self._beginning(value)}"
 
         return shown
+
+    def _beginning(self, value: str) -> str:
+        """Hide what stands before the first sign of a shell, if that is long enough for a secret."""
+        sign = _SIGN.search(value)
+        end = sign.start() if sign else len(value)
+        return value if sign and end < SHORTEST else f"{self.hide(end)}{value[end:]}"
+
+    def _lines_of(self, key: str) -> str:
+        """Hide the lines of a key, each by itself, as far as nothing stands between them that runs what follows."""
+        sign = _RUNS.search(key)
+        end = sign.start() if sign else len(key)
+        return _LINE.sub(self.known, key[:end]) + key[end:]
 
 
 def _by_lines(look: re.Pattern[str], shown: Callable[[re.Match[str]], str], text: str) -> str:
@@ -364,9 +400,13 @@ class Redactor:
         """Return the text without secrets, `[redacted]` in the place of each."""
         return self.counted(text).text
 
-    def counted(self, text: str) -> Redacted:
-        """Return the same, and how much was taken out."""
-        hiding = _Hiding()
+    def counted(self, text: str, *, asked: bool = False) -> Redacted:
+        """Return the same, and how much was taken out.
+
+        `asked`: somebody is to allow what the text says. By its look only that is taken out then which can be nothing
+        but a value: no sign of a shell, no name of a command and no part of a path is.
+        """
+        hiding = _Hiding(asked=asked)
         if self._known is not None:
             known = hiding.known
             text = self._known.sub(known, text) if self._lines else _by_lines(self._known, known, text)

@@ -192,9 +192,11 @@ class OutboundWorker:
 
         Whoever is to answer a request is told that something is hidden: that of a permission says so already.
         """
-        redact, redacted = self._redactor.redact, self._redactor.counted(post.text)
-        buttons = tuple(replace(button, label=redact(button.label)) for button in post.buttons)
-        unseen = Unseen(redacted.count, redacted.characters) if post.kind is OutboundKind.REQUEST else Unseen()
+        asked = post.kind is OutboundKind.REQUEST
+        redact = partial(self._redactor.counted, asked=asked)
+        redacted = redact(post.text)
+        buttons = tuple(replace(button, label=redact(button.label).text) for button in post.buttons)
+        unseen = Unseen(redacted.count, redacted.characters) if asked else Unseen()
         return replace(post, text="\n".join([redacted.text, *unseen.said()]), buttons=buttons)
 
     # ------------------------------------------------------------ where and when

@@ -241,7 +241,7 @@ def _request(system: System, record: SessionRecord, dialog: Dialog, digest: str)
     redactor = _redactor(system)
 
     def hide(text: str) -> tuple[str, int, int]:
-        redacted = redactor.counted(text)
+        redacted = redactor.counted(text, asked=True)
         return redacted.text, redacted.count, redacted.characters
 
     detail, unseen = screen_of(dialog.text, hide, headless=dialog.headless)

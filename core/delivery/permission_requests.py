@@ -200,7 +200,7 @@ class Requests:
         )
 
     def _hide(self, text: str) -> tuple[str, int, int]:
-        redacted = self._redactor.counted(text)
+        redacted = self._redactor.counted(text, asked=True)
         return redacted.text, redacted.count, redacted.characters
 
     def _terminal(self, request: Request) -> str:

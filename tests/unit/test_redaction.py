@@ -400,3 +400,74 @@ def test_a_long_text_is_redacted_as_a_short_one_is() -> None:
         == "".join(f"{'x' * (n % 97)} token: {HIDDEN} {HIDDEN}\n{HIDDEN if n % 500 == 0 else ''}" for n in range(4_000))
         + HIDDEN
     )
+
+
+DRAWN = "aK9xQ2bV7tR4mZ1pLw8s"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo wss://h?ticket=a;touch${IFS}/tmp/x;sh${IFS}/tmp/evil.sh",
+        "git fetch https://u:`sh${IFS}evil.sh`@h",
+        "curl https://u:x;sh${IFS}evil.sh;echo@h",
+        "curl https://u:x|sh@h",
+        "curl https://u:$(sh)@h",
+        "login --password a;b=evil.sh;sh${IFS}$b",
+        'echo password="x1;sh${IFS}evil9.sh;"',
+        f"true;ghp_{BODY}",
+        f"(sk-{BODY})",
+        "sh ./xoxb-1-evil.sh",
+        f"/tmp/ghp_{BODY}/run",
+        f"~/bin/ghp_{BODY}.sh",
+    ],
+)
+def test_nothing_that_could_run_is_taken_out_of_a_request(command: str) -> None:
+    """Whoever allows a command sees all of it that a shell may act on; elsewhere a secret counts for more."""
+    redacted = Redactor().counted(command, asked=True)
+
+    assert (redacted.text, redacted.count) == (command, 0)
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (f"curl -H 'Authorization: Bearer {BODY}' h", f"curl -H 'Authorization: Bearer {HIDDEN}' h"),
+        (f"git clone https://u:{BODY}@h/r", f"git clone https://u:{HIDDEN}@h/r"),
+        (f"echo wss://h?ticket={BODY};touch x", f"echo wss://h?ticket={HIDDEN};touch x"),
+        (f"login --token {DRAWN}", f"login --token {HIDDEN}"),
+        (f"curl https://h/bot/ghp_{BODY}/me", f"curl https://h/bot/{HIDDEN}/me"),
+        (f"export T=ghp_{BODY}; run $T", f"export T={HIDDEN}; run $T"),
+        (
+            f"cat > k <<E\n-----BEGIN PRIVATE KEY-----\n{BODY}\n{BODY}\n-----END PRIVATE KEY-----\nE",
+            f"cat > k <<E\n-----BEGIN PRIVATE KEY-----\n{HIDDEN}\n{HIDDEN}\n-----END PRIVATE KEY-----\nE",
+        ),
+        (
+            f": -----BEGIN PRIVATE KEY----- {BODY}|/tmp/{DRAWN}",
+            f": -----BEGIN PRIVATE KEY----- {HIDDEN}|/tmp/{DRAWN}",
+        ),
+        (
+            f"# -----BEGIN PRIVATE KEY-----\n{BODY}\n/tmp/{DRAWN}",
+            f"# -----BEGIN PRIVATE KEY-----\n{HIDDEN}\n/tmp/{DRAWN}",
+        ),
+    ],
+)
+def test_a_value_is_taken_out_of_a_request_as_far_as_nothing_can_run(command: str, shown: str) -> None:
+    """What can be nothing but a value, up to the first sign of a shell."""
+    redacted = Redactor().counted(command, asked=True)
+
+    assert redacted.text == shown
+    assert Redactor().counted(shown, asked=True).text == shown
+
+
+@given(st.text(alphabet=f"{string.ascii_letters}{string.digits};|&`$(){{}}<>\n '\"/@:=?-._", max_size=60))
+def test_no_sign_of_a_shell_goes_out_of_a_request(between: str) -> None:
+    """Whatever stands where secrets do."""
+    command = f"run https://u:{between}@h?ticket={between} token={between} --password {between}"
+
+    shown = Redactor().counted(command, asked=True).text
+
+    assert [sign for sign in shown if sign in _SIGNS] == [sign for sign in command if sign in _SIGNS]
+
+
+_SIGNS = frozenset(";|&`$(){}<>\n '\"")

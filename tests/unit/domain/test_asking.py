@@ -49,7 +49,7 @@ def seen(given_input: dict[str, Any], missing: int = 0, tool: str = "Bash") -> t
     """Return what is shown of a tool's input, secrets taken out."""
 
     def hide(text: str) -> tuple[str, int, int]:
-        redacted = Redactor().counted(text)
+        redacted = Redactor().counted(text, asked=True)
         return redacted.text, redacted.count, redacted.characters
 
     return view_of(tool, given_input, hide, missing)
