@@ -169,10 +169,10 @@ def _say(call: Call, name: str, text: str) -> Said:
     return say(call.system, name, text, actor=call.actor, who=call.who, wait=_CHAT_SECONDS)
 
 
-def _screen(call: Call, name: str, lines: int = 40) -> Screen:
+def _screen(call: Call, name: str, lines: int = 40, history: bool = False, window: bool = False) -> Screen:
     from core.lifecycle.look import screen
 
-    return screen(call.system, name, lines)
+    return screen(call.system, name, lines, history=history, window=window)
 
 
 def _delete(call: Call, name: str) -> Answer:
@@ -356,7 +356,12 @@ COMMANDS: tuple[Command, ...] = (
         "standing screen",
         "What the session's terminal shows.",
         Verb.SCREEN,
-        (_NAME, _LINES),
+        (
+            _NAME,
+            _LINES,
+            Argument("--history", "All lines that tmux has kept, the last 10000 at most.", Kind.FLAG),
+            Argument("--window", "Its window's size, how much history is kept, and its own options.", Kind.FLAG),
+        ),
         chat="screen NAME",
         run=_screen,
     ),

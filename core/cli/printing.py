@@ -265,6 +265,18 @@ def print_logs(logs: Mapping[str, Any]) -> None:
         print_line(f"nothing was kept of {logs['name']}")
 
 
+def print_window(window: Mapping[str, Any], screen: str) -> None:
+    """Print what tmux tells of a window, then what its terminal shows; what is not ours has a mark, as in logs."""
+    kept = f"{window['history']} rows of history (at most {window['historyLimit']})"
+    alternate = "; its program draws on the alternate screen" if window["alternate"] else ""
+    print_line(f"--- window {window['id']}: {window['columns']} columns, {window['rows']} rows, {kept}{alternate}")
+    switched = {True: "on", False: "off"}
+    for name, value in window["options"].items():
+        _print_marked(f"{name}: {switched[value] if isinstance(value, bool) else value}")
+    print_line("--- now")
+    _print_marked(screen)
+
+
 def _print_marked(text: str) -> None:
     for line in text.splitlines():
         print_line(f"| {line}".rstrip())

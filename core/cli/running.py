@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_never
 
-from core.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line, print_loops, print_rows, warn
+from core.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line, print_loops, print_rows, print_window, warn
 from core.commandtable import Call, NoHandler
 
 if TYPE_CHECKING:
@@ -71,9 +71,13 @@ def _show_loops(session: Session, answer: LoopAnswer) -> int:
 
 def _show_screen(session: Session, screen: Screen, name: str) -> int:
     if session.json:
-        print_json({"name": name, "screen": screen.text, "ended": screen.ended})
+        window = {"window": screen.window.to_json()} if screen.window is not None else {}
+        print_json({"name": name, "screen": screen.text, "ended": screen.ended, **window})
         return EXIT_OK
     if screen.ended:
         warn(f"{name} has ended; this was kept of its terminal")
-    print_line(screen.text)
+    if screen.window is not None:
+        print_window(screen.window.to_json(), screen.text)
+    else:
+        print_line(screen.text)
     return EXIT_OK

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from core.config.settings import Settings
     from core.lifecycle.common import VerbResult
     from core.model.activity import Activity, Shown
-    from core.model.pane import Survey
+    from core.model.pane import Survey, Window
     from core.model.session import Binding
 
 
@@ -362,10 +362,13 @@ class Screen:
 
     text: str
     ended: bool  #: it is there no more, and this was kept of it
+    window: Window | None = None  #: the one that shows it, where that was asked for and the terminal is there
 
 
-def screen(system: System, name: str, lines: int) -> Screen:
+def screen(system: System, name: str, lines: int, *, history: bool = False, window: bool = False) -> Screen:
     """Return the last lines of the session's terminal; of one that was ended, what was kept of it.
+
+    With `history`: all lines that are kept, whatever `lines` says.
 
     Raises UnknownSession, InvalidValue, NotRunning, BeingDeleted, StoreBroken.
     """
@@ -374,12 +377,19 @@ def screen(system: System, name: str, lines: int) -> Screen:
     if record is None or record.instance_id is None:
         raise _nothing_to_see(name, record)
     try:
-        return Screen(system.runner.screen(record.instance_id, lines), ended=False)
+        return _of_pane(system, record.instance_id, lines, history, window)
     except NotRunning as error:
         kept = _kept_output(system, known)
         if kept is None:
             raise _nothing_to_see(name, record) from error
-        return Screen("\n".join(kept.splitlines()[-lines:]), ended=True)
+        return Screen("\n".join(kept.splitlines()[0 if history else -lines :]), ended=True)
+
+
+def _of_pane(system: System, instance: str, lines: int, history: bool, window: bool) -> Screen:
+    if not (history or window):
+        return Screen(system.runner.screen(instance, lines), ended=False)
+    seen, text = system.runner.window(instance, history=history)
+    return Screen(text if history else system.runner.screen(instance, lines), False, seen if window else None)
 
 
 def _kept_output(system: System, known: Known) -> str | None:

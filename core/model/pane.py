@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from core.base.values import dataclass, field
 from core.model.session import LastExit, Live
@@ -31,6 +32,31 @@ class Pane:
     receipts: Mapping["Receipt", str] = field(default_factory=dict)  #: latest token of each kind
     tty: str = ""  #: the path of its terminal
     brackets: bool | None = None  #: its program has switched bracketed paste on; None: this tmux does not tell
+
+
+@dataclass(frozen=True)
+class Window:
+    """The window that shows a pane."""
+
+    window_id: str  #: `@4`
+    columns: int
+    rows: int
+    history: int  #: rows above the screen that tmux has kept
+    limit: int  #: and the most that it keeps
+    alternate: bool  #: its program draws on the alternate screen, of which tmux keeps no history
+    options: Mapping[str, Any]  #: that are set for this window or its pane alone, by name; on and off are booleans
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fixed keys."""
+        return {
+            "id": self.window_id,
+            "columns": self.columns,
+            "rows": self.rows,
+            "history": self.history,
+            "historyLimit": self.limit,
+            "alternate": self.alternate,
+            "options": dict(self.options),
+        }
 
 
 @dataclass(frozen=True)

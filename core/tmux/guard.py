@@ -10,13 +10,14 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from core.base.environment import MARKER, limit_of
 from core.base.names import TARGET_PREFIX
-from core.model.pane import Pane, Paste, Receipt, Spawn, View
-from core.tmux.transport import DATA, Command, Line, literal_format, spell
+from core.model.pane import Pane, Paste, Receipt, Spawn, View, Window
+from core.tmux.transport import DATA, Command, Line, literal_format, silent, spell
 
 #: How the command line begins that each pane of ours is started with; the instance follows, and a blank. tmux notes it
 #: as it makes the pane, and anew for whatever is started in the pane's place: so it is the pane's tag.
@@ -34,6 +35,8 @@ CHANGED = "changed"
 _CLOCK = "#{T;l:%s}"  #: the server's time in whole seconds: the literal `%s`, expanded as a time (tmux 3.2 and later)
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _PANE_ID = re.compile(r"%[0-9]+")
+_WINDOW = "#{window_id} #{window_width} #{window_height} #{history_size} #{history_limit} #{alternate_on}"
+_WINDOW_TOLD = re.compile(r"(@\d+) (\d+) (\d+) (\d+) (\d+) ([01])")
 _SESSION_ID = re.compile(r"\$[0-9]+")
 _LIVING = "#{W:#{P:#{?pane_dead,,x}}}"  #: expands to nothing where every pane of every window is dead
 _COLUMNS, _ROWS = "200", "50"  # tmux's own default of 80x24 makes full-screen programs wrap and cut their text
@@ -200,6 +203,26 @@ def screen_line(pane_id: str, instance: str, lines: int, nonce: str) -> Line:
     told = _tell(f"{nonce} {instance} #{{history_size}}", pane_id)
     act = [told, ["capture-pane", "-p", "-J", "-S", f"-{lines}", "-t", pane_id]]
     return [_if(pane_id, _carries(instance), act, [_tell(f"{nonce} {ABSENT}")])]
+
+
+def window_format(instance: str) -> str:
+    """Return the format that tells of the pane's window; see `window_of`. No text of anybody's is in what it tells."""
+    return f"#{{?{_carries(_checked(_SAFE, instance))},{_WINDOW},{ABSENT}}}"
+
+
+def window_of(told: str, options: Mapping[str, Any]) -> Window | None:
+    """Return the window, as `window_format` was expanded for it; None of a pane that is gone or lacks the tag.
+
+    Raises TmuxSilent for an answer that is not understood.
+    """
+    if told in (ABSENT, ""):
+        return None
+    found = _WINDOW_TOLD.fullmatch(told)
+    if found is None:
+        raise silent(f"it told something else of the window: {told[:80]!r}")
+    window_id, *numbers, alternate = found.groups()
+    columns, rows, history, limit = map(int, numbers)
+    return Window(window_id, columns, rows, history, limit, alternate == "1", options)
 
 
 def view_line(pane_id: str, instance: str, nonce: str) -> Line:

@@ -10,7 +10,7 @@ from core.base.clock import Clock, Deadline, SystemClock
 from core.base.errors import NotRunning, SpawnFailed, TmuxSilent
 from core.base.loggers import logger
 from core.base.values import dataclass
-from core.model.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, View, Written
+from core.model.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, View, Window, Written
 from core.tmux import guard
 from core.tmux.listing import EMPTY, LIST, Listing, read_listing
 from core.tmux.server import TmuxServer
@@ -19,6 +19,7 @@ from core.tmux.transport import OLDEST, Command, Line, Reply, Transport, check_v
 _T = TypeVar("_T")
 _LOG = logger(__name__)
 _SCREEN_LINES = 2000  #: the most that is ever captured: the server serves nobody else meanwhile
+_HISTORY_ROWS = 10_000  #: the most of a history that somebody asks for: all that a server of ours keeps, in some 20 ms
 _END_ATTEMPTS = 5
 _TOGETHER = 16  #: panes that one line speaks of
 _GONE = "can't find pane"
@@ -244,6 +245,26 @@ class Runner:
             for instance, (text, history) in guard.screens_of(reply.out, nonce).items():
                 shown[instance] = _Captured(text, cut=history > rows)
         return shown
+
+    def window(self, instance: str, *, history: bool) -> tuple[Window, str]:
+        """Return the window that shows the pane and, with `history`, all lines that tmux has kept, else "".
+
+        At most 10000 rows. Raises NotRunning, TmuxSilent, TmuxMissing, within the deadline of one question.
+        """
+        from core.tmux.window import look  # here, since it starts a process that loads far more than any other look
+
+        deadline = Deadline(self._clock, self._timeout)
+        self._list(deadline.remaining())
+        known = self._known.get(instance)
+        if known is not None:
+            rows = _HISTORY_ROWS if history else 0
+            seen = look(self._server, known.pane_id, instance, rows, deadline.remaining())
+            if seen.reply.rc != 0 and not _nothing(seen.reply) and _GONE not in seen.reply.err:
+                _refused(seen.reply)
+            if seen.window is not None:
+                text = _Captured(seen.reply.out, cut=seen.window.history > _HISTORY_ROWS)
+                return seen.window, text.last(text.joined + 1) if history else ""
+        raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
 
     def view(self, instance: str) -> View:
         """Return what the pane's screen shows now, without history. Raises NotRunning if no pane carries the tag."""

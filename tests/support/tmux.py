@@ -1,14 +1,18 @@
 """Private tmux servers for tests, and a stand-in for a full-screen program that notes every read."""
 
 import base64
+import fcntl
 import json
 import os
+import pty
 import secrets
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -179,6 +183,32 @@ class PrivateTmux:
             yield pid
         finally:
             os.kill(pid, signal.SIGCONT)
+
+    @contextmanager
+    def attached(self, *words: str, size: tuple[int, int] = (24, 80)) -> Iterator[int]:
+        """Attach a client in a terminal of its own, of so many rows and columns, and give the terminal's other end."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
+        before = self.tmux("list-clients", "-F", "#{client_name}").count("/dev/")
+        client = subprocess.Popen(
+            [*self.server.command, "attach-session", *words],
+            env=self.environ | {"TERM": "xterm"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+        )
+        os.close(theirs)
+        try:
+            wait_until(
+                lambda: self.tmux("list-clients", "-F", "#{client_name}").count("/dev/") > before,
+                "the client is attached",
+            )
+            yield ours
+        finally:
+            client.kill()
+            client.wait()
+            os.close(ours)
 
     def spawn(
         self,

@@ -23,6 +23,7 @@ VERBS = {
     "status": (("status", "--json"), 2),
     "attach": (("standing", "attach", "idle", "--json"), 1),
     "screen": (("standing", "screen", "idle", "--json"), 1),
+    "screen --window": (("standing", "screen", "idle", "--window", "--history", "--json"), 1),
     "start": (("standing", "start", "down", "--json"), 2),
     "start live": (("standing", "start", "idle", "--json"), 2),
     "restart": (("standing", "restart", "again", "--json"), 2),
@@ -123,7 +124,7 @@ def check_looks(spell: Spell) -> None:
     assert {(row["live"], row["running"]) for row in rows} == {("unknown", None)}
     assert all("tmux" in row["detail"] for row in rows)
     assert [spell.answers[verb].code for verb in ("list", "get", "status")] == [0, 0, 1]
-    for verb in ("attach", "screen"):
+    for verb in ("attach", "screen", "screen --window"):
         assert (spell.answers[verb].code, spell.json(verb)["error"]["code"]) == (1, "tmux_silent")
     if spell.service is not None:
         assert spell.json("status")["services"][0]["running"] is True

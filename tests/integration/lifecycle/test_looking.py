@@ -10,6 +10,7 @@ from core.lifecycle.look import attach_command, get_standing, list_standing, scr
 from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.model.session import Live, Outcome
+from core.session.launching import output_path
 from core.session.system import System
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, declaring, definition, recorded, waiting_message
@@ -99,6 +100,24 @@ def test_screen_shows_the_pane_and_what_was_kept_of_it(system: System) -> None:
     stop_standing(system, "scribe", ACTOR)
 
     assert "READY" in screen(system, "scribe", 50).text
+
+
+def test_screen_tells_of_its_window_while_there_is_one(system: System) -> None:
+    """Where that is asked for; of what has ended all that was kept is shown, and there is no window."""
+    start_standing(system, "scribe", ACTOR)
+    wait_until(lambda: "READY" in screen(system, "scribe", 50).text, "the screen shows the agent")
+
+    whole, plain = screen(system, "scribe", 1, history=True, window=True), screen(system, "scribe", 50)
+    stop_standing(system, "scribe", ACTOR)
+    output_path(system.paths, recorded(system, "scribe").uid).write_text("one\ntwo\n")
+    ended = screen(system, "scribe", 1, history=True, window=True)
+
+    assert plain.window is None
+    assert whole.window is not None
+    assert (whole.window.columns, whole.window.rows) == (200, 50)
+    assert whole.text == plain.text
+    assert (ended.ended, ended.window, ended.text) == (True, None, "one\ntwo")
+    assert screen(system, "scribe", 1).text == "two"
 
 
 def test_attach_is_read_only_unless_asked_and_needs_a_pane(system: System, world: World) -> None:

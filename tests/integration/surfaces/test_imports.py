@@ -37,7 +37,7 @@ FORBIDDEN = {
     "hashlib": "loads OpenSSL",
     "importlib.metadata": "channels are found by other commands",
     "inspect": "dataclasses imports it",
-    "libtmux": "core.tmux asks by itself",
+    "libtmux": "core.tmux asks by itself, and core.tmux.window by a process",
     "logging": "import it where something goes wrong",
     "psutil": "core.tmux.processes is for ending processes",
     "pydantic": "core.config.cache keeps what was validated",
@@ -147,8 +147,9 @@ def test_list_of_nothing_opens_no_database(environ: dict[str, str]) -> None:
     assert _culprits(done.stderr, {**FORBIDDEN, "sqlite3": "there is no database yet"}) == []
 
 
-def test_say_imports_nothing_that_it_does_not_use(tmp_path: Path, short_path: Path, environ: dict[str, str]) -> None:
-    """A message to a program that reads its terminal, without a service: the whole way into the pane."""
+@pytest.fixture
+def started(tmp_path: Path, short_path: Path, environ: dict[str, str]) -> Iterator[dict[str, str]]:
+    """Give the environment of a user whose session `scribe` runs: a program that reads its terminal."""
     environ["TMUX_TMPDIR"] = str(short_path)
     socket = f"loop-test-{secrets.token_hex(4)}"
     sink = {"start": ["sh", "-c", "stty raw -echo; echo READY; exec cat >/dev/null"], "ready": "READY", "settleMs": 0}
@@ -161,14 +162,30 @@ def test_say_imports_nothing_that_it_does_not_use(tmp_path: Path, short_path: Pa
     (tmp_path / "config" / "the-loop" / "cli-config.yaml").write_text(json.dumps(document))
     try:
         _standing(environ, "start", "scribe")
-
-        done = _standing(environ, "say", "scribe", "--text", "hello")
+        yield environ
     finally:
         subprocess.run(["tmux", "-L", socket, "kill-server"], env=environ, capture_output=True, timeout=60, check=False)
+
+
+def test_say_imports_nothing_that_it_does_not_use(started: dict[str, str]) -> None:
+    """A message to a program that reads its terminal, without a service: the whole way into the pane."""
+    done = _standing(started, "say", "scribe", "--text", "hello")
 
     assert "scribe: submitted" in done.stdout
     assert "core.delivery.writing" in {module for module, *_ in _imports(done.stderr)}
     assert _culprits(done.stderr, FORBIDDEN_TO_SAY) == []
+
+
+def test_a_screen_asks_tmux_by_itself_and_libtmux_only_about_its_window(started: dict[str, str]) -> None:
+    """No other process of a plain look is started, and libtmux is imported by none but that of its own."""
+    plain = _standing(started, "screen", "scribe", "--json")
+    window = _standing(started, "screen", "scribe", "--window", "--json")
+
+    assert json.loads(plain.stdout) == {"name": "scribe", "screen": "READY", "ended": False}
+    told = json.loads(window.stdout)
+    assert (told.pop("window")["columns"], told) == (200, json.loads(plain.stdout))
+    assert "core.tmux.window" not in {module for module, *_ in _imports(plain.stderr)}
+    assert _culprits(plain.stderr + window.stderr, {"libtmux": "it belongs to a process of its own"}) == []
 
 
 def test_culprit_is_named_with_those_that_import_it() -> None:

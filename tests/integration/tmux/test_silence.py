@@ -48,10 +48,11 @@ def _calls(private: PrivateTmux, runner: Runner, instance: str) -> dict[str, Cal
         "typing": lambda: runner.typing(instance),
         "end": lambda: runner.end(instance),
         "screen": lambda: runner.screen(instance, 10),
+        "window": lambda: runner.window(instance, history=True),
     }
 
 
-@pytest.mark.parametrize("call", ["survey", "spawn", "write", "typing", "end", "screen"])
+@pytest.mark.parametrize("call", ["survey", "spawn", "write", "typing", "end", "screen", "window"])
 def test_frozen_server_is_silent_in_time(private: PrivateTmux, impatient: Runner, patient: Runner, call: str) -> None:
     """Every call on a stopped server raises within its deadline, the first and the next; nothing is called absent."""
     pane, _ = private.reading(private.runner())

@@ -1,16 +1,9 @@
 """What a write meets in a real server, over both transports."""
 
-import fcntl
 import os
-import pty
 import select
 import signal
-import struct
-import subprocess
-import termios
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -25,33 +18,6 @@ from tests.support.tmux import PrivateTmux, alive, launcher, soon, wait_until
 def runner(request: pytest.FixtureRequest, private: PrivateTmux) -> Runner:
     """Give a runner over each transport."""
     return private.runner(ControlTransport(private.server) if request.param == "control" else None)
-
-
-@contextmanager
-def _client(private: PrivateTmux, *words: str, size: tuple[int, int] = (24, 80)) -> Iterator[int]:
-    """Attach a client in a terminal of its own, of that many rows and columns, and give the terminal's other end."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
-    before = private.tmux("list-clients", "-F", "#{client_name}").count("/dev/")
-    client = subprocess.Popen(
-        [*private.server.command, "attach-session", *words],
-        env=private.environ | {"TERM": "xterm"},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-    )
-    os.close(theirs)
-    try:
-        wait_until(
-            lambda: private.tmux("list-clients", "-F", "#{client_name}").count("/dev/") > before,
-            "the client is attached",
-        )
-        yield ours
-    finally:
-        client.kill()
-        client.wait()
-        os.close(ours)
 
 
 def _shown(terminal: int, mark: bytes) -> bytes:
@@ -234,9 +200,9 @@ def test_who_looks_on_is_told_that_they_do_and_how_to_leave(private: PrivateTmux
     pane, _ = private.reading(runner)
     private.tmux("set-option", "-g", "prefix", "C-a")
 
-    with _client(private, "-r", "-t=loop-standing-test:") as terminal:
+    with private.attached("-r", "-t=loop-standing-test:") as terminal:
         looking = _shown(terminal, b"leave")
-    with _client(private, "-t=loop-standing-test:") as terminal:
+    with private.attached("-t=loop-standing-test:") as terminal:
         typing = _shown(terminal, b"leave")
 
     assert b"read-only: keys do nothing" in looking
@@ -253,9 +219,9 @@ def test_only_writable_clients_type(private: PrivateTmux, runner: Runner) -> Non
     pane, _ = private.reading(runner)
     private.reading(runner, target="other")
 
-    with _client(private, "-r", "-t=loop-standing-test:"), _client(private, "-t=other:"):
+    with private.attached("-r", "-t=loop-standing-test:"), private.attached("-t=other:"):
         watching = runner.typing(pane.tag)
-        with _client(private, "-t=loop-standing-test:") as terminal:
+        with private.attached("-t=loop-standing-test:") as terminal:
             os.write(terminal, b"k")
             typing = runner.typing(pane.tag)
 
@@ -275,7 +241,7 @@ def test_whoever_looks_leaves_the_terminal_as_it_is(
     sizes = set()
 
     for size in ((1, 2), (90, 300)):
-        with _client(private, *words, "-t=loop-standing-test:", size=size):
+        with private.attached(*words, "-t=loop-standing-test:", size=size):
             sizes.add(private.tmux("display-message", "-p", "-t", pane.pane_id, "#{pane_width}x#{pane_height}"))
     sizes.add(private.tmux("display-message", "-p", "-t", pane.pane_id, "#{pane_width}x#{pane_height}"))
 
@@ -288,7 +254,7 @@ def test_client_of_a_grouped_session_types_too(private: PrivateTmux, runner: Run
     pane, _ = private.reading(runner)
     private.tmux("new-session", "-d", "-s", "aaa-mine", "-t", "=loop-standing-test:")
 
-    with _client(private, "-t=aaa-mine:"):
+    with private.attached("-t=aaa-mine:"):
         typing = runner.typing(pane.tag)
         panes = [found for found in runner.survey().panes if found.tag]
 
@@ -313,7 +279,7 @@ def test_read_only_client_does_not_stand_in_the_way(private: PrivateTmux, runner
     """Text arrives while somebody watches read-only."""
     pane, reader = private.reading(runner)
 
-    with _client(private, "-r", "-t=loop-standing-test:"):
+    with private.attached("-r", "-t=loop-standing-test:"):
         written = runner.write(pane.tag, b"seen", Receipt.PASTED, "m-1", soon())
         reader.wait_for(b"seen")
 

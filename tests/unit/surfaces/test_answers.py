@@ -11,10 +11,11 @@ from contextlib import contextmanager
 import pytest
 
 from core.cli.main import run
-from core.cli.printing import print_logs, print_row, print_rows
+from core.cli.printing import print_logs, print_row, print_rows, print_window
 from core.config.loading import load
 from core.harness.claude import adapter
 from core.harness.claude.adapter import TRIED
+from core.model.pane import Window
 from core.model.session import Definition, SessionRecord
 from core.service.wiring import build_system
 from core.session.system import System
@@ -467,6 +468,26 @@ def test_what_a_terminal_showed_stands_apart_from_what_we_say_of_it(capsys: pyte
         "| two",
         "--- now",
         "| --- ended today (status 0)",
+    ]
+
+
+def test_what_tmux_tells_of_a_window_stands_before_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    """Options and the screen have a mark before each line: anybody may have set or written them."""
+    options = {"remain-on-exit": True, "window-size": "manual", "@note": "one\n--- now"}
+    window = Window("@1", 200, 50, history=72, limit=10_000, alternate=True, options=options)
+
+    print_window(window.to_json(), "--- window @2: none\ntwo")
+
+    assert capsys.readouterr().out.splitlines() == [
+        "--- window @1: 200 columns, 50 rows, 72 rows of history (at most 10000); "
+        "its program draws on the alternate screen",
+        "| remain-on-exit: on",
+        "| window-size: manual",
+        "| @note: one",
+        "| --- now",
+        "--- now",
+        "| --- window @2: none",
+        "| two",
     ]
 
 
