@@ -21,6 +21,7 @@ from core.harness.base import SETTINGS, allowed_tools, find_executable, install_
 from core.harness.claude.arguments import asks_for_bypass, mode_arguments, refuse_owned, take_settings
 from core.harness.claude.files import (
     MANAGED,
+    MOST_SETTINGS,
     UNCHECKED,
     ClaudeFiles,
     ConversationFile,
@@ -34,7 +35,7 @@ from core.harness.claude.files import (
     untaken,
 )
 from core.harness.claude.hooks import install_hooks, interpret, merged
-from core.harness.claude.startup import ClaudeTrust, hooks_off, undecided
+from core.harness.claude.startup import ClaudeTrust, hooks_off, undecided, unread
 from core.model.activity import Failure
 from core.model.harness import (
     Echo,
@@ -130,6 +131,10 @@ _ASKS = (
     "run `claude` in {cwd} once and decide, or name them, letter by letter, in enabledMcpjsonServers or "
     "disabledMcpjsonServers of its settings"
 )
+_UNREAD = (
+    "{path} is not read: it is larger than {most:,} bytes; whether Claude Code asks about what stands there, or runs "
+    "no hooks for it, is not known"
+)
 
 
 class ClaudeHarness:
@@ -193,10 +198,11 @@ class ClaudeHarness:
         self._executable()
 
     def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
-        """Return what it would ask about servers of `.mcp.json`, and where that is decided; "" for nothing."""
+        """Return what it would ask about servers of `.mcp.json`, where that is decided, and what of it is not known."""
         asked = undecided(self._files, cwd, (*self._mode(args, cwd), *args), self._version)
-        told = [f"{', '.join(names)} of {path}" for path, names in asked.items()]
-        return _ASKS.format(servers="; ".join(told), cwd=cwd) if told else ""
+        servers = [f"{', '.join(names)} of {path}" for path, names in asked.items()]
+        told = [_UNREAD.format(path=path, most=MOST_SETTINGS) for path in unread(cwd)]
+        return "; ".join([*([_ASKS.format(servers="; ".join(servers), cwd=cwd)] if servers else []), *told])
 
     def silence_ahead(self, cwd: Path, args: Sequence[str]) -> str:
         """Return which settings would keep our hooks from running, and what can be done; "" for none."""

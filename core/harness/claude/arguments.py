@@ -9,7 +9,7 @@ from typing import Any
 from core.base.errors import InvalidValue
 from core.base.files import read_plain
 from core.harness.base import object_of, text_of
-from core.harness.claude.files import LONGEST
+from core.harness.claude.files import MOST_SETTINGS
 
 #: flag -> why an operator cannot give it
 OWNED: Mapping[str, str] = {
@@ -116,7 +116,7 @@ def _load_settings(value: str, cwd: Path) -> dict[str, Any]:
     inline = value.strip().startswith("{")
     where = "inline JSON" if inline else str(cwd / value)
     try:
-        settings = json.loads(value if inline else read_plain(cwd / value, LONGEST))
+        settings = json.loads(value if inline else read_plain(cwd / value, MOST_SETTINGS))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidValue(
             f"harnessArgs of claude: --settings cannot be read ({where}): {error}", "give a JSON file or a JSON object"

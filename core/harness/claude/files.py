@@ -12,6 +12,7 @@
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +27,8 @@ from core.model.harness import HarnessEvent, Retry, TextQueued, TextReturned, Te
 from core.model.pane import InputLine, View
 
 MANAGED = Path("/etc/claude-code/managed-settings.json")  #: what the machine's owner settles for all of its users
-LONGEST = 1 << 26  #: bytes of a file of settings; the one that holds every project has some millions
+MOST_SETTINGS = 1 << 20  #: bytes of a file of settings
+LONGEST = 1 << 26  #: bytes of the operator's own configuration, which holds every project; some have some millions
 _LONGEST = 200  #: longer folder names are cut and end in a hash
 
 
@@ -69,13 +71,43 @@ class ClaudeFiles:
         return self.folder / "sessions" / f"{pid}.json"
 
 
-def read_settings(path: Path) -> Mapping[str, Any]:
-    """Return a file's JSON object; an empty one where it is none or cannot be read, which Claude Code passes over."""
+_Identity = tuple[int, int, int, int]
+_MOST_KEPT = 64
+_kept: dict[Path, tuple[_Identity, Mapping[str, Any]]] = {}  #: the files of settings that were read last
+
+
+def read_settings(path: Path, most: int = MOST_SETTINGS) -> Mapping[str, Any]:
+    """Return a file's JSON object, read once for each change of it, whoever asks.
+
+    An empty one where it is none, or cannot be read, which Claude Code passes over, or has more bytes than `most`: a
+    cloned repository may bring a file of any size.
+    """
     try:
-        content = json.loads(read_plain(path, LONGEST))
-    except (OSError, ValueError, RecursionError):
+        found = path.stat()
+    except OSError:
         return {}
-    return content if isinstance(content, dict) else {}
+    identity = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    kept = _kept.get(path)
+    if kept is not None and kept[0] == identity:
+        return kept[1]
+    try:
+        content = json.loads(read_plain(path, most))
+    except (OSError, ValueError, RecursionError):
+        content = {}
+    settings = content if isinstance(content, dict) else {}
+    while len(_kept) >= _MOST_KEPT:
+        _kept.pop(next(iter(_kept), path), None)
+    _kept[path] = (identity, settings)
+    return settings
+
+
+def is_unread(path: Path) -> bool:
+    """Return whether a file of settings is too large to be read."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size > MOST_SETTINGS
 
 
 def project_folder(cwd: str) -> str:

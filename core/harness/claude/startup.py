@@ -28,7 +28,7 @@ from core.base.errors import InvalidValue, TrustFailed
 from core.base.files import read_plain
 from core.harness.base import list_of, object_of, write_private
 from core.harness.claude.arguments import asks_for_bypass, take_settings
-from core.harness.claude.files import LONGEST, MANAGED, ClaudeFiles, read_settings
+from core.harness.claude.files import LONGEST, MANAGED, ClaudeFiles, is_unread, read_settings
 from core.model.tools import SERVER
 
 _LOCK_WAIT = 5.0  #: seconds until we give up on somebody's lock
@@ -179,6 +179,12 @@ _NUMBER = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})")
 _LOOSE = (2, 1, 280)  #: the last version that was seen to compare names loosely
 
 
+def unread(cwd: Path) -> tuple[Path, ...]:
+    """Return the project's files that are too large to be read."""
+    project = cwd / ".claude" / "settings.json"
+    return tuple(path for path in (*_project_files(cwd), project, *_local(cwd)) if is_unread(path))
+
+
 def undecided(
     files: ClaudeFiles, cwd: Path, args: Sequence[str], version: Callable[[], str]
 ) -> dict[Path, tuple[str, ...]]:
@@ -234,7 +240,7 @@ def _settings(files: ClaudeFiles, cwd: Path, args: Sequence[str]) -> tuple[tuple
         rest, given = take_settings(args, cwd)
     except InvalidValue:  # a start refuses them, and says why
         rest, given = tuple(args), {}
-    projects = object_of(read_settings(files.configuration), "projects")
+    projects = object_of(read_settings(files.configuration, LONGEST), "projects")
     paths = (files.settings, cwd / ".claude/settings.json", cwd / ".claude/settings.local.json")
     earlier = object_of(projects, os.path.realpath(cwd))
     return rest, [earlier, *map(read_settings, paths), given, read_settings(MANAGED)]

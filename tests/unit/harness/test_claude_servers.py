@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from core.base.clock import SystemClock
+from core.base.files import read_plain
+from core.harness.claude import files
 from core.harness.claude.adapter import ClaudeHarness
 
 ONE = {"mcpServers": {"my server": {"command": "/bin/false"}}}
@@ -157,3 +159,39 @@ def test_settings_that_cannot_be_read_decide_nothing(claude: ClaudeHarness, work
     (work / ".claude" / "settings.json").write_text("{")
 
     assert "my server" in claude.dialog_ahead(work, ())
+
+
+@pytest.mark.parametrize("name", [".mcp.json", ".claude/settings.json", ".claude/settings.local.json"])
+def test_a_file_of_a_project_that_is_too_large_is_not_read(claude: ClaudeHarness, work: Path, name: str) -> None:
+    """A cloned repository may bring any; what is not known of it then is said."""
+    path = work / name
+    path.write_text('{"disableAllHooks": true, "a": "' + "a" * files.MOST_SETTINGS + '"}')
+
+    told = claude.dialog_ahead(work, ())
+
+    assert f"{path} is not read: it is larger than 1,048,576 bytes" in told
+    assert claude.silence_ahead(work, ()) == ""
+
+
+def test_settings_are_read_once_for_each_change(
+    claude: ClaudeHarness, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often somebody asks, and whether they can be understood or not."""
+    seen: list[Path] = []
+
+    def counted(path: Path, most: int) -> bytes:
+        seen.append(path)
+        return read_plain(path, most)
+
+    monkeypatch.setattr(files, "read_plain", counted)
+    write(work / ".mcp.json", ONE)
+    (work / ".claude" / "settings.json").write_text("{")
+    for _ in range(3):
+        claude.dialog_ahead(work, ())
+    before = seen.count(work / ".mcp.json"), seen.count(work / ".claude" / "settings.json")
+    write(work / ".mcp.json", TWO)
+
+    told = claude.dialog_ahead(work, ())
+
+    assert before == (1, 1)
+    assert "web" in told
