@@ -121,20 +121,22 @@ class Orders:
         return PrivateAnswer(f"{name}: {answer.said}", self._redactor.redact("\n".join(lines)))
 
     def _check(self, order: IncomingOrder, role: Role, name: str) -> None:
-        """Raise NotPermitted without the right: the session's own list counts, too.
+        """Raise NotPermitted without the role, whatever the name is; UnknownSession where the session is not for them.
 
-        A name that no session has is UnknownSession to whoever has the right, and a record that nobody can read is
-        RecordUnreadable: neither is a refusal that an audit counts.
+        Whoever may not speak to a session, a member or an operator whom its own list leaves out, need not learn that it
+        is there. Of one whose record nobody can read nobody knows who may. An audit counts what was refused for want of
+        rights: neither that, nor a name that no session has.
         """
-        if self._holds(order.author, role):
-            known = definition_of(self._system.settings, self._system.records, name)
-            if known.unreadable is not None and not known.declared:
-                raise known.unreadable
         if may_steer(self._system, lambda author: self._holds(author, role), name, order.author):
             return
+        holds = self._holds(order.author, role)
+        if holds:
+            known = definition_of(self._system.settings, self._system.records, name)
+            if known.unreadable is not None and not known.declared:
+                raise UnknownSession(name)
         tell_refused(self._system, order.channel_kind, order.author, order.verb, name=name)
-        if role is Role.MEMBER:
-            raise UnknownSession(name)  # whoever may not speak to it need not learn that it is there
+        if holds or role is Role.MEMBER:
+            raise UnknownSession(name)
         raise NotPermitted(f"you may not {order.verb} {name}", "ask one of channels.slack.operators")
 
 

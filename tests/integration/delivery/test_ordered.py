@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.base.errors import CoreError, NotPermitted, RecordUnreadable, UnknownSession
+from core.base.errors import CoreError, NotPermitted, UnknownSession
 from core.base.values import replace
 from core.chat.commands import Orders
 from core.chat.inbound import Inbound, NullMirror
@@ -109,8 +109,9 @@ def test_an_order_without_the_right_is_one_event(bound: System, verb: str, error
     assert dropped(bound) == [("unauthorized-actor", "slack:U1", "scribe", verb)]
 
 
-def test_somebody_left_out_by_the_sessions_own_list_is_one_event(bound: System) -> None:
-    """The channel's list has them, the session's has not; they learn no more than of a typo."""
+@pytest.mark.parametrize("verb", ["pause", "screen", "start", "stop", "restart"])
+def test_somebody_left_out_by_the_sessions_own_list_is_one_event(bound: System, verb: str) -> None:
+    """The channel's lists have them, the session's has not; member or operator, they learn no more than of a typo."""
     record = bound.records.read("scribe")
     assert record is not None
     slack = replace(record.definition.slack, authorized_users=())
@@ -118,16 +119,17 @@ def test_somebody_left_out_by_the_sessions_own_list_is_one_event(bound: System) 
     bound.records.write(replace(record, name="digger", uid="s-digger", definition=closed))
 
     with pytest.raises(UnknownSession):
-        Orders(bound, lambda _, __: True).order(IncomingOrder("slack", "U-alice", "alice", "pause", "digger", ""))
+        Orders(bound, lambda _, __: True).order(IncomingOrder("slack", "U-alice", "alice", verb, "digger", ""))
 
-    assert dropped(bound) == [("unauthorized-actor", "slack:U-alice", "digger", "pause")]
+    assert dropped(bound) == [("unauthorized-actor", "slack:U-alice", "digger", verb)]
 
 
-def test_a_record_that_cannot_be_read_is_no_refusal_for_want_of_rights(bound: System) -> None:
-    """Somebody who may is told why nothing is done, and of no right that they lack."""
+@pytest.mark.parametrize("verb", ["pause", "screen", "stop"])
+def test_a_created_session_of_which_nobody_can_read_who_may_is_open_to_nobody(bound: System, verb: str) -> None:
+    """Neither its name nor where its record lies is told; and nobody is refused for want of rights."""
     (bound.paths.records / "digger.json").write_text("{")
 
-    with pytest.raises(RecordUnreadable):
-        Orders(bound, lambda _, __: True).order(IncomingOrder("slack", "U1", "alice", "stop", "digger", ""))
+    with pytest.raises(UnknownSession):
+        Orders(bound, lambda _, __: True).order(IncomingOrder("slack", "U1", "alice", verb, "digger", ""))
 
     assert dropped(bound) == []
