@@ -23,7 +23,7 @@ from bot.settings import SlackSettings, on_loopback
 from core.base.errors import ChannelError
 from core.base.values import dataclass
 
-_SECRET = re.compile(r"\bx(?:ox[a-z]|app)[.-][A-Za-z0-9._%-]+|(?<=ticket=)[^&\s\"'<>]+", re.IGNORECASE)
+_SECRET = re.compile(r"x(?:ox[a-z]|app)[.-][A-Za-z0-9._%-]+|(?<=ticket=)[^&\s\"'<>]+", re.IGNORECASE)
 HIDDEN = "(not shown)"
 
 

@@ -18,6 +18,8 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from core.base.reading import Cut, Reading, found_in, joined, readings, without
+from core.base.text import unstyled
 from core.base.values import dataclass
 
 _KEYS = r"(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|signing[_-]?secret|client[_-]?secret"
@@ -286,8 +288,6 @@ _NAMED = re.compile(r"(?:^THE_LOOP_|TOKEN$|SECRET$|PASSWORD$|PASSWD$|API_?KEY$|(
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")  #: which no text has, whatever its encoding
 _OPEN = frozenset({"THE_LOOP_INSTANCE", "THE_LOOP_CONFIG", "THE_LOOP_MCP_TOKEN_FILE", "THE_LOOP_CRASH_AT"})
 
-_PIECE = 64 * 1024  #: characters that are looked through at once: `re` lets no other thread run meanwhile
-
 
 @dataclass(frozen=True)
 class Redacted:
@@ -301,6 +301,7 @@ class Redacted:
 #: signs of a shell: what stands behind one may be run
 _SIGN = re.compile(r"[;&|`$()<>{}\\\s\"']")
 _RUNS = re.compile(r"[;&|`$()<>{}]")
+_PARTS = re.compile(r"[;&|`$()<>{}\s\"']")  #: that, and what ends a word
 _LINE = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+=][A-Za-z0-9+/=]{15,}")  #: of a key, and no path from the root
 _OPERATOR = re.compile(r"[;&|(){`][ \t]*$")  #: a command stands behind it
 _BEFORE = re.compile(r"[^\s;&|`$()<>{}\"']*/$")  #: the beginning of a path, or of a URL
@@ -316,62 +317,31 @@ def _may_run(found: re.Match[str]) -> bool:
     return _OPERATOR.search(before) is not None
 
 
-class _Hiding:
-    """Counts what is taken out of one text. `asked`: somebody is to allow what it says."""
-
-    def __init__(self, *, asked: bool = False) -> None:
-        self.count = self.characters = 0
-        self._asked = asked
-
-    def hide(self, characters: int) -> str:
-        """Count a value of so many characters, and return what stands in its place."""
-        self.count += 1
-        self.characters += characters
-        return HIDDEN
-
-    def known(self, found: re.Match[str]) -> str:
-        """Return what stands in the place of a value that is known."""
-        return self.hide(len(found[0]))
-
-    def by(self, look: Look) -> Callable[[re.Match[str]], str]:
-        """Return what replaces that which looks so."""
-
-        def shown(found: re.Match[str]) -> str:
-            if look.judge is not None and not look.judge(found):
-                return found[0]
-            keep = found.groupdict().get("keep") or ""
-            value = found[0][len(keep) :]
-            if not self._asked:
-                return f"{keep}{self.hide(len(value))}"
-            if not keep and _may_run(found):
-                return found[0]
-            return f"{keep}{self._lines_of(value) if look.lines else self._beginning(value)}"
-
-        return shown
-
-    def _beginning(self, value: str) -> str:
-        """Hide what stands before the first sign of a shell, if that is long enough for a secret."""
-        sign = _SIGN.search(value)
-        end = sign.start() if sign else len(value)
-        return value if sign and end < SHORTEST else f"{self.hide(end)}{value[end:]}"
-
-    def _lines_of(self, key: str) -> str:
-        """Hide the lines of a key, each by itself, as far as nothing stands between them that runs what follows."""
-        sign = _RUNS.search(key)
-        end = sign.start() if sign else len(key)
-        return _LINE.sub(self.known, key[:end]) + key[end:]
+def _looking_so(look: Look, text: str, *, asked: bool) -> Iterator[Cut]:
+    """Yield what looks so. `asked`: somebody is to allow what the text says."""
+    for found in found_in(look.pattern, text, lines=look.lines):
+        if look.judge is not None and not look.judge(found):
+            continue
+        keep = found.groupdict().get("keep") or ""
+        cut = Cut(found.start() + len(keep), found.end(), HIDDEN)
+        if not asked:
+            yield cut
+        elif keep or not _may_run(found):
+            yield from _lines_of(text, cut) if look.lines else _beginning(text, cut, _SIGN)
 
 
-def _by_lines(look: re.Pattern[str], shown: Callable[[re.Match[str]], str], text: str) -> str:
-    """Substitute what is found within lines, a piece of the text after the other."""
-    if len(text) <= _PIECE:
-        return look.sub(shown, text)
-    pieces, start = [], 0
-    while start < len(text):
-        end = text.find("\n", start + _PIECE) + 1 or len(text)
-        pieces.append(look.sub(shown, text[start:end]))
-        start = end
-    return "".join(pieces)
+def _beginning(text: str, cut: Cut, signs: re.Pattern[str]) -> Iterator[Cut]:
+    """Yield what stands before the first of the signs, if that is long enough for a secret."""
+    sign = signs.search(text, cut.start, cut.end)
+    if sign is None or sign.start() - cut.start >= SHORTEST:
+        yield Cut(cut.start, sign.start() if sign else cut.end, cut.shown)
+
+
+def _lines_of(text: str, key: Cut) -> Iterator[Cut]:
+    """Yield the lines of a key, each by itself, as far as nothing stands between them that runs what follows."""
+    sign = _RUNS.search(text, key.start, key.end)
+    for line in _LINE.finditer(text, key.start, sign.start() if sign else key.end):
+        yield Cut(line.start(), line.end(), HIDDEN)
 
 
 class Redactor:
@@ -401,51 +371,57 @@ class Redactor:
         return self.counted(text).text
 
     def counted(self, text: str, *, asked: bool = False) -> Redacted:
-        """Return the same, and how much was taken out.
+        """Return the same, and how much was taken out: whatever is a secret in one of the ways to read the text.
 
         `asked`: somebody is to allow what the text says. By its look only that is taken out then which can be nothing
         but a value: no sign of a shell, no name of a command and no part of a path is.
         """
-        hiding = _Hiding(asked=asked)
-        if self._known is not None:
-            known = hiding.known
-            text = self._known.sub(known, text) if self._lines else _by_lines(self._known, known, text)
-            text = self._without_broken(self._without_beginnings(text, hiding), hiding)
-        for look in looks():
-            shown = hiding.by(look)
-            text = look.pattern.sub(shown, text) if look.lines else _by_lines(look.pattern, shown, text)
-        return Redacted(text, hiding.count, hiding.characters)
+        cuts = list[Cut]()
+        for reading in readings(text):
+            for cut in self._taken_out(reading, asked=asked):
+                cuts += _beginning(text, cut, _PARTS) if asked and not reading.literal else [cut]
+        cuts = joined(cuts)
+        count, characters = sum(bool(cut.shown) for cut in cuts), sum(cut.end - cut.start for cut in cuts)
+        return Redacted(without(text, cuts), count, characters) if cuts else Redacted(text)
 
-    def _without_broken(self, text: str, hiding: _Hiding) -> str:
-        """Take out the known values that a full-screen program has broken over lines, and leave the lines' frames.
+    def _taken_out(self, reading: Reading, *, asked: bool) -> Iterator[Cut]:
+        if self._known is not None:
+            known = found_in(self._known, reading.text, lines=self._lines)
+            reading.take(Cut(found.start(), found.end(), HIDDEN) for found in known)
+            reading.take(self._beginnings(reading.text))
+            reading.take(self._broken(reading.text))
+        for look in looks():
+            reading.take(_looking_so(look, reading.text, asked=asked))
+        return reading.cuts()
+
+    def _broken(self, text: str) -> Iterator[Cut]:
+        """Yield the places of the known values that a full-screen program has broken over lines, not the lines' frames.
 
         Nothing but the value's own characters is taken for it, in their order; between them may stand the end of a
         line, blanks and a box's borders.
         """
         if self._long is None or "\n" not in text:
-            return text
+            return
         lines = text.split("\n")
         unbroken = "".join(line.strip(_FRAME) for line in lines)
         if self._long.search(unbroken) is None:
-            return text
+            return
         places: list[int] = []  # in `text`, of each character of `unbroken`
         start = 0
         for line in lines:
             begins = start + len(line) - len(line.lstrip(_FRAME))
             places += range(begins, begins + len(line.strip(_FRAME)))
             start += len(line) + 1
-        shown, end = [], 0
         for found in self._long.finditer(unbroken):
             own = places[found.start() : found.end()]
-            frames = [text[before + 1 : after] for before, after in pairwise(own)]
-            shown += [text[end : own[0]], hiding.hide(len(own)), *frames]
-            end = own[-1] + 1
-        return "".join([*shown, text[end:]])
+            borders = [0, *(at for at in range(1, len(own)) if own[at] != own[at - 1] + 1), len(own)]
+            for first, after in pairwise(borders):
+                yield Cut(own[first], own[after - 1] + 1, "" if first else HIDDEN)
 
-    def _without_beginnings(self, text: str, hiding: _Hiding) -> str:
-        """Take out what is left of a known value where a text was cut within it: its beginning, the mark behind it."""
+    def _beginnings(self, text: str) -> Iterator[Cut]:
+        """Yield what is left of a known value where a text was cut within it: its beginning, the mark behind it."""
         if CUT not in text:
-            return text
+            return
         starts: dict[int, int] = {}  # by the place of a mark: where the longest beginning before it starts
         for found in self._heads.finditer(text):
             start = found.start()
@@ -453,11 +429,8 @@ class Redactor:
             beginning = text[start:cut] if cut >= 0 else ""
             if beginning and any(form.startswith(beginning) for form in self._by_head[found[1]]):
                 starts.setdefault(cut, start)
-        shown, end = [], 0
         for cut, start in sorted(starts.items()):
-            shown += [text[end:start], hiding.hide(cut - start)]
-            end = cut
-        return "".join([*shown, text[end:]])
+            yield Cut(start, cut, HIDDEN)
 
     def redact_file(self, content: bytes) -> bytes | None:
         """Return a file's content without secrets; None where it holds a known one that cannot be taken out.
@@ -538,7 +511,7 @@ def _forms(value: str) -> set[str]:
     if len(value) < SHORTEST:
         return set()
     raw = value.encode("utf-8", "surrogateescape")
-    forms = {value, quote(value, safe="", errors="replace"), quote_plus(value, errors="replace")}
+    forms = {value, unstyled(value), quote(value, safe="", errors="replace"), quote_plus(value, errors="replace")}
     for shift in range(3):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             text = encode(b"\0" * shift + raw).decode().rstrip("=")

@@ -20,12 +20,14 @@ _DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u061c\u200e\u200f\u202a-
 
 
 #: What a program writes to colour and to move: a sequence is taken whole, for its rest would be read as text (ECMA-48).
-_SEQUENCE = re.compile(
+SEQUENCES = (
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI
-    "|(?:\x1b[P\\]X^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)"  # OSC, DCS and the like
+    "|(?:\x1b[P\\]X^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]*(?:\x07|\x1b\\\\|\x9c)"  # OSC, DCS, …
     "|\x1b[ -/]*[0-~]"
 )
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
+_SEQUENCE = re.compile(SEQUENCES)
+CONTROLS = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]"
+_CONTROLS = re.compile(CONTROLS)
 
 
 def unstyled(text: str) -> str:
@@ -173,11 +175,12 @@ def _echo(text: str) -> str:
 
 
 #: what may be left out where a text is shown: Unicode's Default_Ignorable_Code_Point and General_Category Cf (15.1)
-_UNSEEN = re.compile(
+UNSEEN = (
     "[\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_UNSEEN = re.compile(UNSEEN)
 _BLANK = "\u2800"  #: a pattern of Braille without a dot, which Unicode calls no space
 
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import random
+import re
 import string
 import uuid
 from urllib.parse import quote
@@ -178,6 +179,115 @@ def test_the_lines_of_a_private_key_go_and_what_follows_stays(between: str, head
 def test_no_command_hides_behind_what_looks_like_a_secret(text: str) -> None:
     """What a shell would run is no key and no value."""
     assert Redactor().redact(text) == text
+
+
+TOKENS_BY_FORM = [
+    f"ghp_{BODY}", "AKIAIOSFODNN7EXAMPLE", f"sk-ant-api03-{BODY}", f"xoxb-12345678901-{BODY}",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dozjgNryP4J3jVmNHl0w5N", f"glpat-{BODY}", f"github_pat_{BODY}_{BODY}", SECRET,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("secret", TOKENS_BY_FORM)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("\x1b[36m", "\x1b[0m"), ("\x1b[01;31m\x1b[K", "\x1b[m\x1b[K"), ("\x1b[38;5;12m", ""), ("\x9b36m", "\x9b0m"),
+        ("\x1b]8;;https://example.org\x07", "\x1b]8;;\x1b\\"), ("A=1\\n", "\\n"), ("A=1\\\\n", "\\\\n"), ("\\t", "\\r"),
+        ("?x%3D", "%26"),
+        ('{"x\\u003d', '\\u0026"}'), ("x\\x3d", ""), ("\\x1b[36m", "\\x1b[0m"), ("\\u001b[36m", "\\u001b[0m"),
+        ("\\033[36m", "\\033[0m"), ("\\e[36m", "\\e[0m"), ("^[[36m", "^[[0m"), ("[36m", "[0m"), ("x&#61;", "&#38;"),
+        ("\u200b", "\u200b"),
+    ],
+)  # fmt: skip
+def test_a_secret_beside_a_colour_or_an_escape_is_taken_out(secret: str, before: str, after: str) -> None:
+    """Whoever reads the text sees the secret alone; what stands round it is kept."""
+    assert Redactor([SECRET]).redact(f"a {before}{secret}{after} b") == f"a {before}{HIDDEN}{after} b"
+
+
+@pytest.mark.parametrize("secret", [SECRET, "correct-horse_battery-staple9", *TOKENS_BY_FORM])
+@pytest.mark.parametrize("within", ["\x1b[0m", "\x1b[1;32m", "\x1b[K", "\x00", "\u200b", "\\x1b[0m", "\\u001b[1m"])
+@pytest.mark.parametrize("place", [1, 3, 8, -2])
+def test_a_secret_with_a_colour_inside_is_taken_out(secret: str, within: str, place: int) -> None:
+    """All of it: the part on neither side is left."""
+    redactor = Redactor([SECRET, "correct-horse_battery-staple9"])
+
+    assert redactor.redact(f"a {secret[:place]}{within}{secret[place:]} b") == f"a {HIDDEN} b"
+
+
+@pytest.mark.parametrize("secret", ["correct-horse_battery-staple9", *TOKENS_BY_FORM])
+def test_a_secret_that_markdown_escapes_is_taken_out(secret: str) -> None:
+    """A backslash before a sign is not shown."""
+    escaped = "".join(f"\\{letter}" if letter in "_-.+&" else letter for letter in secret)
+
+    assert Redactor([SECRET, "correct-horse_battery-staple9"]).redact(f"a {escaped} b") == f"a {HIDDEN} b"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("password=\x1b[33mhunter22xyz\x1b[0m", f"password=\x1b[33m{HIDDEN}\x1b[0m"),
+        ("\x1b[01;31m\x1b[Kpassword\x1b[m\x1b[K=hunter22xyz", f"\x1b[01;31m\x1b[Kpassword\x1b[m\x1b[K={HIDDEN}"),
+        ("\x1b[36mpassword\x1b[0m: \x1b[1mhunter22\x1b[0mxyz", f"\x1b[36mpassword\x1b[0m: \x1b[1m{HIDDEN}"),
+        ("API_TOKEN\x1b[90m=\x1b[39mk3f9x2m4p7q1", f"API_TOKEN\x1b[90m=\x1b[39m{HIDDEN}"),
+        ("?access_token%3Dh480djs93hd8%26state=1", f"?access_token%3D{HIDDEN}%26state=1"),
+        ('"x\\u0026access_token\\u003dh480djs93hd8"', f'"x\\u0026access_token\\u003d{HIDDEN}"'),
+        ("A=1\\npassword=hunter22xyz\\nB=2", f"A=1\\npassword={HIDDEN}\\nB=2"),
+        ("api\\_key: AbCd1234EfGh5678IjKl", f"api\\_key: {HIDDEN}"),
+        ("postgres://app:p%40ss%2Fw0rd@db/x", f"postgres://app:{HIDDEN}@db/x"),
+        ("Authorization: \x1b[32mBearer\x1b[0m opaque-word", f"Authorization: \x1b[32mBearer\x1b[0m {HIDDEN}"),
+        (KEY.replace("\n", "\x1b[0m\n\x1b[33m"), HIDDEN),
+    ],
+)  # fmt: skip
+def test_a_name_is_seen_through_colours_and_escapes(text: str, shown: str) -> None:
+    """Those between a name and its value, and those inside either."""
+    redactor = Redactor()
+
+    assert redactor.redact(text) == shown
+    assert redactor.redact(shown) == shown
+    assert redactor.redact_file(text.encode()) == shown.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"curl -H \x1b[36mghp_{BODY}\x1b[0m x", f"curl -H \x1b[36m{HIDDEN}\x1b[0m x"),
+        (f"curl ghp_{BODY}\x1b[0;1m{BODY} x", f"curl {HIDDEN};1m{BODY} x"),
+        (f"curl ghp_{BODY}\x1b]--data @/etc/passwd\x07{BODY} x", f"curl {HIDDEN} @/etc/passwd\x07{BODY} x"),
+        (f"curl ghp_{BODY}\\e[0;1m x", f"curl {HIDDEN}\\e[0;1m x"),
+        (f"curl ghp\\_{BODY} x", f"curl {HIDDEN} x"),
+        (f"A=1\\nghp_{BODY}", f"A=1\\n{HIDDEN}"),
+        ("x \x1b[0;1mpassword=hunter22xyz\\;rm", f"x \x1b[0;1mpassword={HIDDEN}\\;rm"),
+    ],
+)  # fmt: skip
+def test_what_somebody_is_to_allow_hides_no_command_behind_a_style(text: str, shown: str) -> None:
+    """A sequence may hold what a shell acts on: of a secret with one inside only the beginning goes."""
+    assert Redactor().counted(text, asked=True).text == shown
+
+
+STYLES = st.sampled_from(["\x1b[0m", "\x1b[1;31m", "\x1b[K", "\x9b4m", "\u200b", "\x08", "\\x1b[0m", "\\u001b[33m"])
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), STYLES), max_size=8), st.sampled_from(TOKENS_BY_FORM))
+def test_no_secret_can_be_read_whatever_styles_it_has(styles: list[tuple[int, str]], secret: str) -> None:
+    """At any places of it; and a second pass finds nothing more."""
+    text = f"a {secret} b"
+    for place, style in sorted(styles, reverse=True):
+        text = text[:place] + style + text[place:]
+    redactor = Redactor([SECRET])
+
+    shown = redactor.redact(text)
+
+    plain = re.sub("(?:\x1b|\\\\x1b|\\\\u001b)\\[[0-9;]*[mK]|\x9b4m|\u200b|\x08", "", shown)
+    assert secret not in plain
+    assert HIDDEN in plain
+    assert redactor.redact(shown) == shown
+
+
+@given(st.text("ab \x1b[0;1m\\n%3D&#;\u200b_-*|", max_size=80))
+def test_text_with_styles_and_escapes_is_kept_letter_by_letter(text: str) -> None:
+    """Where it holds no secret nothing of it is changed, whatever it is read as."""
+    assert Redactor([SECRET]).redact(text) == text
+    assert Redactor([SECRET]).redact_file(text.encode()) == text.encode()
 
 
 def test_what_was_taken_out_is_counted() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,7 +28,8 @@ from core.model.posts import OutboundKind
 from tests.integration.bot.served import SECRET, Door, post_of
 
 LOOK = f"ghp_{'Ab3' * 12}"
-TEXT = f"the key is {SECRET}, or {LOOK}"
+COLOURED = f"\x1b[36m{LOOK}\x1b[0m, password=\x1b[33mhunter22xyz\x1b[0m, {SECRET[:9]}\x1b[1m{SECRET[9:]}"
+TEXT = f"the key is {SECRET}, or {LOOK}, {COLOURED}"
 ROOT = Path(__file__).parents[3]
 #: What carries a text out, by the names of slack_sdk's methods and of the standard library's.
 WAYS_OUT = {"send", "open", "urlopen", "assistant_threads_setStatus"}
@@ -74,6 +76,7 @@ class Sink:
         for raw in self.taken:
             forms = [raw.decode("utf-8", "replace"), raw.decode("utf-16-le", "replace"), raw.decode("latin-1")]
             forms += [unquote_plus(forms[0]), forms[0].encode().decode("unicode_escape", "replace")]
+            forms = [re.sub("\x1b\\[[0-9;]*m", "", form) for form in forms]
             found += [form for form in forms if SECRET in form or LOOK in form or "hunter2" in form]
         return found
 

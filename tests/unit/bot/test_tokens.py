@@ -15,7 +15,8 @@ from core.base.errors import ChannelError
     "secret", ["xoxb-1-2-abc", "xapp-1-A1-2-abc", "xoxp-9-abc", "xoxe.xoxb-1-abc", "XOXB-1-2-abc", "xoxc-1-abc%2F"]
 )
 def test_tokens_are_taken_out_of_text(secret: str) -> None:
-    """Every kind of token, wherever it stands."""
+    """Every kind of token, wherever it stands, behind a colour too."""
+    assert redact(f"\x1b[36m{secret}\x1b[0m") == f"\x1b[36m{HIDDEN}\x1b[0m"
     assert redact(f"token={secret}, and on") == f"token={HIDDEN}, and on"
 
 
