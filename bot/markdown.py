@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from itertools import groupby, zip_longest
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.base.text import unstyled
 from core.base.values import replace
@@ -38,9 +38,36 @@ _REST = re.compile(r"://[^\s<>\[\]|\"'`]+")
 _DEFINED = re.compile(r"\[(?!\^)(?:[^\[\]\\]|\\.)+\]:[ \t]*(?:<|https?:|mailto:|[/#.])")
 
 
+#: blocks within one another, a list being two, and brackets; each takes three calls of Python's thousand
+_DEEPEST = 60
+
+
+class _Definitions(dict[str, Any]):
+    """The addresses of a text by their labels, and which of them a link uses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used: set[str] = set()
+
+    def get(self, label: str, default: Any = None) -> Any:
+        self.used |= {label} & self.keys()
+        return super().get(label, default)
+
+
 def tokens_of(markdown: str) -> "list[Token]":
-    """Return the tokens of a text. HTML is none of its markup: it stays the characters that it is."""
-    return _reader().parse(markdown)
+    """Return the tokens of a text. HTML is none of its markup: it stays the characters that it is.
+
+    So does a definition that no link uses, and a second one of its label.
+    """
+    reader, known = _reader(), _Definitions()
+    tokens = reader.parse(markdown, {"references": known})
+    for token in tokens:
+        if token.type == "definition":
+            label = token.meta["id"]
+            if label not in known.used or known[label]["map"] != token.map:
+                token.type, token.children = "inline", []
+                reader.inline.parse(token.content, reader, {}, token.children)
+    return tokens
 
 
 def load() -> None:
@@ -51,6 +78,7 @@ def load() -> None:
 @cache
 def _reader() -> "MarkdownIt":
     from markdown_it import MarkdownIt
+    from markdown_it.parser_block import ParserBlock
     from markdown_it.rules_block import reference, table
     from markdown_it.rules_block.table import escapedSplit, getLine
     from markdown_it.rules_inline.emphasis import tokenize
@@ -61,10 +89,28 @@ def _reader() -> "MarkdownIt":
         def normalizeLink(self, url: str) -> str:
             return url
 
+    class Blocks(ParserBlock):
+        """Shows what is nested too deeply as the lines that it is, where the library would leave it out."""
+
+        def tokenize(self, state: "StateBlock", startLine: int, endLine: int) -> None:
+            if state.level < _DEEPEST:
+                super().tokenize(state, startLine, endLine)
+                return
+            start = end = state.skipEmptyLines(startLine)
+            while end < endLine and (state.isEmpty(end) or state.sCount[end] >= state.blkIndent):
+                end += 1
+            state.line = end
+            if start < end:
+                token = state.push("code_block", "code", 0)
+                token.map, token.content = [start, end], state.getLines(start, end, state.blkIndent, False).rstrip()
+
     def defined(state: "StateBlock", start: int, end: int, silent: bool) -> bool:
         """Take a definition only for an address: of `[^1]: note` and `[ERROR]: it failed` the words would be lost."""
         line = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
-        return bool(_DEFINED.match(line)) and reference(state, start, end, silent)
+        if not _DEFINED.match(line) or not reference(state, start, end, silent):
+            return False
+        state.tokens[-1].content = state.getLines(start, state.line, state.blkIndent, False).strip()
+        return True
 
     def whole_table(state: "StateBlock", start: int, end: int, silent: bool) -> bool:
         """Join the cells beyond the head's to the last one: by GitHub's rule their words would be lost."""
@@ -100,7 +146,9 @@ def _reader() -> "MarkdownIt":
             return True
         return tokenize(state, silent)
 
-    reader = Reader("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    reader = Reader("commonmark", {"html": False, "maxNesting": _DEEPEST, "inline_definitions": True})
+    reader.block = Blocks()
+    reader.enable(["table", "strikethrough"])
     reader.block.ruler.at("reference", defined)
     reader.block.ruler.at("table", whole_table, {"alt": ["paragraph", "reference"]})
     reader.inline.ruler.at("emphasis", emphasis)
@@ -420,20 +468,23 @@ class _Run:
 def _lines(children: "Iterable[Token]", style: str = "") -> Iterator[list[_Run]]:
     """Yield a paragraph's lines. `style`: one that all of it is in."""
     line: list[_Run] = []
-    label: list[_Run] | None = None
-    opened, target = [style] if style else [], ""
+    labels: list[tuple[list[_Run], str]] = []  # of the links that are open, within one another, and their targets
+    opened = [style] if style else []
     for token in children:
         name, _, way = token.type.rpartition("_")
         styles = frozenset(opened)
         if name in _STYLES:
             opened = [*opened, name] if way == "open" else opened[: -1 - opened[::-1].index(name)]
         elif token.type == "link_open":
-            label, target = [], str(token.attrs.get("href", ""))
+            labels.append(([], str(token.attrs.get("href", ""))))
         elif token.type == "link_close":
-            line += _linked(label or [], target, styles)
-            label = None
-        elif label is not None:
-            label.append(_run_of(token, styles))
+            linked = _linked(*labels.pop(), styles)
+            if labels:
+                labels[-1][0].extend(map(_unlinked, linked))
+            else:
+                line += linked
+        elif labels:
+            labels[-1][0].append(_run_of(token, styles))
         elif token.type in ("softbreak", "hardbreak"):
             yield line
             line = []
@@ -452,7 +503,7 @@ def _lines(children: "Iterable[Token]", style: str = "") -> Iterator[list[_Run]]
 
 def _run_of(token: "Token", styles: frozenset[str]) -> _Run:
     if token.type == "image":
-        return _Run("".join(child.content for child in token.children or []), styles=styles)
+        return _Run(" ".join("".join(map(_bare, line)) for line in _lines(token.children or [])), styles=styles)
     if token.type in ("softbreak", "hardbreak"):
         return _Run(" ", styles=styles)
     return _Run(token.content, _CODE if token.type == "code_inline" else "text", styles)
@@ -471,6 +522,11 @@ def _linked(label: list[_Run], target: str, styles: frozenset[str]) -> list[_Run
     if _LABELLED.search(shown) or _weight(link) > ROOM // 2 or any(_is_odd(run) for run in label):
         return [*label, around(" ("), dataclasses.replace(link, text=""), around(")")]
     return [link]
+
+
+def _unlinked(run: _Run) -> _Run:
+    """Return a link within another one's label as the text that it shows."""
+    return dataclasses.replace(run, kind="text", text=_bare(run).removeprefix("mailto:")) if run.kind == "link" else run
 
 
 def _is_odd(run: _Run) -> bool:

@@ -85,6 +85,75 @@ def test_markdown_becomes_what_slack_shows(markdown: str, shown: str) -> None:
     assert render(markdown) == shown
 
 
+def _nested(depth: int, opening: str) -> str:
+    """Return as many lists or quotes within one another, each with a word, and code in the innermost."""
+    if opening == "> ":
+        return "\n".join(f"{opening * level}word{level}\n{opening * level}" for level in range(1, depth + 1)) + (
+            f"\n{opening * depth}```\n{opening * depth}a *code* _line_\n{opening * depth}```"
+        )
+    indent, lines = 0, []
+    for level in range(1, depth + 1):
+        lines.append(f"{' ' * indent}{opening}word{level}")
+        indent += len(opening)
+    margin = " " * indent
+    return "\n".join([*lines, "", f"{margin}```", f"{margin}a *code* _line_", f"{margin}```", "", "at the end"])
+
+
+@pytest.mark.parametrize("opening", ["- ", "1. ", "> "])
+@pytest.mark.parametrize("depth", [9, 10, 11, 20, 45, 60, 300])
+def test_what_is_nested_deeply_is_shown(opening: str, depth: int) -> None:
+    """All its words and its code; however deep it is it ends no worker, and is shown flat in the end."""
+    shown = render(_nested(depth, opening))
+
+    assert re.findall(r"word[0-9]+", shown) == [f"word{level}" for level in range(1, depth + 1)]
+    assert "a *code* _line_" in shown
+    assert opening == "> " or shown.endswith("at the end")
+
+
+@pytest.mark.parametrize("opening", ["[", "![", "*", "**a ", "~~", "<", "`", "[a](", "(", "> - ", "- > ", "> 1. ", "|"])
+def test_no_depth_is_too_deep(opening: str) -> None:
+    """Text that opens what it never closes, or closes all of it, is shown in the end."""
+    for text in (f"{opening * 2_000}word", f"{opening * 2_000}word{'](https://a.b)' * 2_000}"):
+        assert "word" in render(text)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("Sources:\n\n[1]: https://a.b/one\n[2]: https://a.b/two \"Two\"\n",
+         'Sources:\n\n[1]: <https://a.b/one>\n[2]: <https://a.b/two> "Two"'),
+        ("[config]: /etc/app.conf\n[log]: ./app.log", "[config]: /etc/app.conf\n[log]: ./app.log"),
+        ("[ERROR]: /var/log/app.log\n\n[TODO]: #123", "[ERROR]: /var/log/app.log\n\n[TODO]: #123"),
+        ("see [one][1]\n\n[2]: https://a.b/two\n[1]: https://a.b/one",
+         "see <https://a.b/one|one>\n\n[2]: <https://a.b/two>"),
+        ("see [1]\n\n[1]: https://a.b/one\n[1]: https://a.b/other", "see <https://a.b/one|1>\n[1]: <https://a.b/other>"),
+        ("- [1]: https://a.b/one\n- [2]: https://a.b/two", "• [1]: <https://a.b/one>\n• [2]: <https://a.b/two>"),
+        ("`[1]`\n\n> [1]: https://a.b", "`[1]`\n\n> [1]: <https://a.b>"),
+        ("![shot][1]\n\n[1]: https://a.b/c.png", "<https://a.b/c.png|shot>"),
+        ("[a *b*]: https://a.b\n'over\ntwo'", "[a _b_]: <https://a.b>\n'over\ntwo'"),
+    ],
+)  # fmt: skip
+def test_a_definition_that_nothing_uses_is_text(markdown: str, shown: str) -> None:
+    """A list of sources, and what only looks like a definition; one that a link uses is in the link."""
+    assert render(markdown) == shown
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("[see <https://a.b> and `x`](https://c.d)", "see https://a.b and `x` (<https://c.d>)"),
+        ("[<https://a.b>](https://c.d)", "https://a.b (<https://c.d>)"),
+        ("[**see <https://a.b>** here](src/a.py)", "*see https://a.b* here (src/a.py)"),
+        ("[mail <a@b.org> now](https://c.d)", "<https://c.d|mail a@b.org now>"),
+        ("![a `b` <https://a.b>\nc](https://c.d/e.png)", "a b https://a.b c (<https://c.d/e.png>)"),
+        ("[![build `x`](https://a.b/i.png) ok](https://c.d)", "<https://c.d|build x ok>"),
+    ],
+)
+def test_a_label_keeps_all_that_stands_in_it(markdown: str, shown: str) -> None:
+    """An address in it, code, what follows; and the link keeps its own target."""
+    assert render(markdown) == shown
+
+
 @pytest.mark.parametrize(
     "ping", ["<!channel>", "<!here|here>", "<@U123>", "<#C123|general>", "<!subteam^S1>", "<!date^1^{date}|x>"]
 )
