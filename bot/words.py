@@ -1,13 +1,14 @@
 """What a message says: its author's own words, and what it quotes of others. Total over any document, and pure.
 
 A forwarded message, and what a link to a message unfolds to, are in `attachments`, with their own text, blocks, files
-and attachments. A page's preview is there too; it is left out, because the link in the text names it. Text in blocks
+and attachments. A page's preview is there too; it is left out, because the link in the text names it. What
+has neither an origin nor an address is the author's own: Slack puts a pasted table there. Text in blocks
 (people's rich text, and what apps post) is read too. A block of an unknown kind is named, so nothing disappears without
 a trace (https://docs.slack.dev/reference/block-kit/blocks). The strings of rich_text are not escaped.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from bot.documents import (
@@ -28,7 +29,7 @@ from core.base.text import in_lines
 
 _DEEPEST_BLOCK = 8  #: levels of a list
 _APART = ("rich_text_preformatted", "rich_text_list", "rich_text_quote")
-_WORDLESS = ("divider", "actions", "input", "context_actions")
+_TITLED = ("image", "video")
 #: Elements of rich text whose words are elsewhere, and that the wire form leaves out or names by an id alone.
 ELSEWHERE = {"canvas": "canvas", "list_record": "list item", "message_mention": "message"}
 _ON_THE_WIRE = frozenset(
@@ -80,17 +81,40 @@ def _block(block: Document, names: Names) -> str:
     if kind == "rich_text":
         return _joined(_section(section, names) for section in mappings_of(block, "elements"))
     if kind in ("section", "header"):
-        return _joined(_text_object(one, names) for one in (mapping_of(block, "text"), *mappings_of(block, "fields")))
+        said = (mapping_of(block, "text"), *mappings_of(block, "fields"))
+        return _joined((*(_text_object(one, names) for one in said), _control(mapping_of(block, "accessory"), names)))
     if kind == "context":
         return _joined(_text_object(element, names) for element in mappings_of(block, "elements"))
+    if kind in ("actions", "context_actions"):
+        return _joined(_control(element, names) for element in mappings_of(block, "elements"))
     if kind == "markdown":
         return text_of(block, "text")
     if kind == "table":
         return _table(block, names)
-    if kind == "image":
-        return _text_object(block, names)
-    title = _text_object(mapping_of(block, "title"), names)
-    return "" if kind in _WORDLESS else title or _unknown(kind)
+    title = _linked(_text_object(mapping_of(block, "title"), names), text_of(block, "title_url"))
+    if kind in _TITLED:
+        return _joined((title, _text_object(mapping_of(block, "description"), names), _control(block, names)))
+    if kind == "input":
+        title = _text_object(mapping_of(block, "label"), names)
+    return "" if kind in ("divider", "input") and not title else title or _unknown(kind)
+
+
+def _control(element: Document, names: Names) -> str:
+    """Return what can be pressed, chosen or looked at: what, its words, its link; its choices' links."""
+    kind = text_of(element, "type")
+    if not kind:
+        return ""
+    words = _text_object(mapping_of(element, "text") or mapping_of(element, "placeholder"), names)
+    link = text_of(element, "url") or text_of(element, f"{kind}_url")
+    told = ", ".join(filter(None, (words or text_of(element, "alt_text"), link)))
+    options = mappings_of(element, "options")
+    linked = ({**option, "type": "option"} for option in options if text_of(option, "url"))
+    what = kind.replace("_", " ") if told or kind != "image" else "image: without a name"
+    return _joined((f"({what}: {told})" if told else f"({_a(what)})", *(_control(option, names) for option in linked)))
+
+
+def _linked(title: str, link: str) -> str:
+    return f"{title} ({link})" if title and link else title or link
 
 
 def _text_object(text: Document, names: Names) -> str:
@@ -112,7 +136,11 @@ def _table(block: Document, names: Names) -> str:
 
 
 def _unknown(kind: str) -> str:
-    return f"(a {kind.replace('_', ' ')}, which cannot be shown as text)" if kind else ""
+    return f"({_a(kind.replace('_', ' '))}, which cannot be shown as text)" if kind else ""
+
+
+def _a(what: str) -> str:
+    return f"an {what}" if what[:1] in "aeiou" else f"a {what}"
 
 
 # ---------------------------------------------------------------- rich text
@@ -212,7 +240,7 @@ def _is_code(element: Document) -> bool:
     return mapping_of(element, "style").get("code") is True
 
 
-def _joined(parts: Iterator[str]) -> str:
+def _joined(parts: Iterable[str]) -> str:
     """Return the parts that say something, each on a line of its own; code and lists end with theirs already."""
     whole = ""
     for part in parts:
@@ -249,14 +277,29 @@ _UNNAMED = re.compile(r"[^\w .'#&-]+")
 _LONGEST_NAME = 80
 _IDS = ("user_id", "channel_id", "usergroup_id", "author_id")
 _QUOTES = ("is_share", "is_msg_unfurl", "is_reply_unfurl", "is_thread_root_unfurl")
-_PREVIEWS = ("from_url", "original_url", "app_unfurl_url", "title_link")
+_ORIGINS = ("author_id", "author_name", "author_subname", "channel_id", "ts", "footer")
+_PREVIEWS = ("from_url", "original_url", "app_unfurl_url")
+_NO_PREVIEW = "[no preview available]"  #: the fallback of what Slack shows by its blocks
 
 
 def plain(message: Document, names: Names = NOBODY) -> str:
     """Return a message's own text: out of its blocks where they say more than the wire form, else that form.
 
-    The wire form is what people see. What is malformed is left out, never raised.
+    The wire form is what people see. Behind it stands what Slack keeps of the author's own in attachments. What is
+    malformed is left out, never raised.
     """
+    own = (_words(attachment, names, 1) or _unknown("attachment") for attachment in _own(message))
+    return _joined((_written(message, names), *own))
+
+
+def _own(message: Document) -> tuple[Document, ...]:
+    """Return the attachments of a message that are its author's own: of no other message, and of no page."""
+    others = (*_QUOTES, *_ORIGINS, *_PREVIEWS, "message_blocks")
+    attachments = mappings_of(message, "attachments")
+    return tuple(found for found in attachments if _says(found) and not any(found.get(key) for key in others))
+
+
+def _written(message: Document, names: Names) -> str:
     blocks, wire = mappings_of(message, "blocks"), _marked(to_plain(text_of(message, "text"), names))
     if blocks and (not wire.strip() or say_more(blocks)):
         shown = text_of_blocks(blocks, names)
@@ -279,8 +322,9 @@ def quoted(message: Document, names: Names = NOBODY) -> str:
 def quotes_in(message: Document) -> tuple[Document, ...]:
     """Return the attachments of a message that are others' messages; in one that says nothing itself all of them."""
     attachments = mappings_of(message, "attachments")
-    mute = not (text_of(message, "text").strip() or message.get("blocks"))
-    return tuple(found for found in attachments if _is_quote(found) or mute)
+    own = _own(message)
+    mute = not (text_of(message, "text").strip() or message.get("blocks") or own)
+    return tuple(found for found in attachments if found not in own and (_is_quote(found) or mute))
 
 
 def all_quotes(message: Document) -> Iterator[Document]:
@@ -302,7 +346,7 @@ def mentions_elsewhere(message: Document) -> Iterator[Document]:
     """
     quotes = list(all_quotes(message))
     known = {(text_of(quote, "channel_id"), text_of(quote, "ts")) for quote in quotes}
-    for blocks in (mappings_of(message, "blocks"), *map(blocks_of_quote, quotes)):
+    for blocks in (mappings_of(message, "blocks"), *map(blocks_of_quote, (*_own(message), *quotes))):
         for element in elements_of(blocks):
             place = (text_of(element, "channel_id"), text_of(element, "message_ts"))
             if text_of(element, "type") in ELSEWHERE and place not in known:
@@ -312,7 +356,7 @@ def mentions_elsewhere(message: Document) -> Iterator[Document]:
 def mentioned(message: Document) -> frozenset[str]:
     """Return the ids of members, channels and groups that a message or its quotes name, to be looked up."""
     found: set[str] = set()
-    for part in (message, *all_quotes(message)):
+    for part in (message, *_own(message), *all_quotes(message)):
         blocks = (*mappings_of(part, "blocks"), *blocks_of_quote(part))
         found |= named_in(text_of(part, "text"))
         found |= {text for block in blocks for text in _named_in_block(block)}
@@ -334,8 +378,12 @@ def _named_in_block(block: Document) -> Iterator[str]:
 def _is_quote(attachment: Document) -> bool:
     if _is_message(attachment) or mappings_of(attachment, "message_blocks"):
         return True
-    says = any(text_of(attachment, key) for key in ("text", "pretext", "title", "fallback"))
-    return says and not any(text_of(attachment, key) for key in _PREVIEWS)
+    return _says(attachment) and not any(text_of(attachment, key) for key in _PREVIEWS)
+
+
+def _says(attachment: Document) -> bool:
+    keys = ("text", "pretext", "title", "fallback", "image_url")
+    return any(text_of(attachment, key) for key in keys) or bool(attachment.get("blocks") or attachment.get("fields"))
 
 
 def _within(quotes: tuple[Document, ...], depth: int) -> Iterator[Document]:
@@ -377,7 +425,8 @@ def _words(quote: Document, names: Names, depth: int) -> str:
     else:
         parts += [_quote(one, names, depth + 1) if _is_message(one) else _words(one, names, depth + 1) for one in inner]
     said = "\n".join(filter(str.strip, parts))
-    return said or to_plain(text_of(quote, "fallback"), names).strip()
+    fallback = to_plain(text_of(quote, "fallback"), names).strip()
+    return said or ("" if fallback == _NO_PREVIEW else fallback)
 
 
 def _is_message(attachment: Document) -> bool:
@@ -385,8 +434,7 @@ def _is_message(attachment: Document) -> bool:
 
 
 def _titled(quote: Document, names: Names) -> str:
-    title, link = to_plain(text_of(quote, "title"), names), text_of(quote, "title_link")
-    return f"{title} ({link})" if title and link else title or link
+    return _linked(to_plain(text_of(quote, "title"), names), text_of(quote, "title_link"))
 
 
 def _file_name(file: Document) -> str:

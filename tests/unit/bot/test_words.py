@@ -294,6 +294,96 @@ def test_a_quote_that_slack_adds_is_told_apart_from_an_edit() -> None:
     assert isinstance(preview, Ignored)
 
 
+PASTED = {
+    "type": "table",
+    "rows": [
+        [{"type": "raw_text", "text": "Name"}, {"type": "raw_text", "text": "Owner"}],
+        [rich({"type": "text", "text": "db|3"}), rich({"type": "user", "user_id": "U123"})],
+        [{"type": "raw_text", "text": "cost"}, {"type": "raw_number", "value": 1200, "text": "1,200"}],
+    ],
+}
+PASTED_LINES = "| Name | Owner |\n| db\\|3 | @alice |\n| cost | 1,200 |"
+
+
+@pytest.mark.parametrize("words", ["which of these?", ""])
+@pytest.mark.parametrize("more", [{"fallback": "[no preview available]"}, {}])
+def test_a_table_that_its_author_pasted_is_their_own_text(words: str, more: dict[str, Any]) -> None:
+    """Slack puts it into an attachment that comes from nowhere else; who it names is looked up."""
+    blocks = [rich({"type": "text", "text": words})] if words else []
+    message = {"text": words, "blocks": blocks, "attachments": [{"id": 1, "blocks": [PASTED], **more}]}
+
+    assert plain(message, NAMES) == (f"{words}\n{PASTED_LINES}" if words else PASTED_LINES)
+    assert quoted(message, NAMES) == ""
+    assert "U123" in mentioned(message)
+
+
+@pytest.mark.parametrize(
+    ("attachment", "shown"),
+    [
+        ({"text": "att <@U123>"}, "att @alice"),
+        ({"pretext": "see", "title": "Build", "title_link": "https://e.org/b",
+          "fields": [{"title": "a", "value": "b"}]},
+         "see\nBuild (https://e.org/b)\na: b"),
+        ({"fallback": "[no preview available]"}, "(an attachment, which cannot be shown as text)"),
+        ({"image_url": "https://e.org/i.png"}, "(image: https://e.org/i.png)"),
+    ],
+)  # fmt: skip
+def test_what_comes_from_no_other_message_is_no_quote(attachment: dict[str, Any], shown: str) -> None:
+    """Only what has an origin is somebody else's; nothing goes without a trace."""
+    message = {"text": "hey", "attachments": [attachment]}
+
+    assert plain(message, NAMES) == f"hey\n{shown}"
+    assert quoted(message, NAMES) == ""
+
+
+@pytest.mark.parametrize("origin", [{"author_name": "Grafana"}, {"channel_id": "C9"}, {"ts": "1700000000.000100"}])
+def test_what_has_an_origin_is_a_quote(origin: dict[str, Any]) -> None:
+    """An author, a channel or a time of its own; its blocks alone may hold its words."""
+    message = {"text": "hey", "attachments": [{**origin, "blocks": [PASTED]}]}
+
+    assert plain(message, NAMES) == "hey"
+    assert quoted(message, NAMES).startswith("(quoted: a message of ")
+    assert "> | Name | Owner |" in quoted(message, NAMES)
+
+
+def _text(text: str, kind: str = "plain_text") -> dict[str, str]:
+    return {"type": kind, "text": text}
+
+
+@pytest.mark.parametrize(
+    ("block", "shown"),
+    [
+        ({"type": "section", "text": _text("*svc*", "mrkdwn"),
+          "accessory": {"type": "button", "text": _text("Roll back"), "url": "https://e.org/rb"}},
+         "*svc*\n(button: Roll back, https://e.org/rb)"),
+        ({"type": "section", "accessory": {"type": "image", "image_url": "https://e.org/x.png", "alt_text": "graph"}},
+         "(image: graph, https://e.org/x.png)"),
+        ({"type": "section", "text": _text("pick"),
+          "accessory": {"type": "static_select", "placeholder": _text("a host")}},
+         "pick\n(static select: a host)"),
+        ({"type": "section",
+          "accessory": {"type": "overflow", "options": [{"text": _text("Open"), "url": "https://e.org/o"}]}},
+         "(an overflow)\n(option: Open, https://e.org/o)"),
+        ({"type": "image", "title": _text("CPU graph"), "alt_text": "cpu", "image_url": "https://e.org/cpu.png"},
+         "CPU graph\n(image: cpu, https://e.org/cpu.png)"),
+        ({"type": "video", "title": _text("Demo"), "title_url": "https://e.org/v",
+          "description": _text("how it breaks"),
+          "video_url": "https://e.org/v/1", "author_name": "Ann", "provider_name": "Tube"},
+         "Demo (https://e.org/v)\nhow it breaks\n(video: https://e.org/v/1)"),
+        ({"type": "actions", "elements": [{"type": "button", "text": _text("Ack")},
+                                          {"type": "button", "text": _text("Log"), "url": "https://e.org/l"}]},
+         "(button: Ack)\n(button: Log, https://e.org/l)"),
+        ({"type": "input", "label": _text("Why?"), "element": {"type": "plain_text_input"}}, "Why?"),
+        ({"type": "alert", "level": "error"}, "(an alert, which cannot be shown as text)"),
+    ],
+)  # fmt: skip
+def test_what_a_forwarded_block_holds_is_named(block: dict[str, Any], shown: str) -> None:
+    """Buttons and images beside a section, titles, descriptions, and where they lead."""
+    found = quoted({"attachments": [shared("", blocks=[block])]}, NAMES)
+
+    assert found.partition("\n")[2] == "\n".join(f"> {line}" for line in shown.split("\n"))
+
+
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.sampled_from(["rich_text", "table", "image"]),
     lambda inner: (
@@ -301,7 +391,8 @@ anything = st.recursive(
         | st.dictionaries(
             st.sampled_from(
                 ["type", "text", "elements", "blocks", "attachments", "message_blocks", "message", "rows", "fields",
-                 "is_share", "files", "ts", "author_name", "title", "value", "fallback", "url", "id", "transcription"]
+                 "is_share", "files", "ts", "author_name", "title", "value", "fallback", "url", "id", "transcription",
+                 "accessory", "description", "placeholder", "options", "label", "image_url"]
             ),
             inner,
             max_size=5,
