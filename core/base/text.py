@@ -15,8 +15,10 @@ from core.base.errors import InvalidValue
 _REASON_LIMIT = 500
 _ELLIPSIS = "…"
 
+# The patterns below are compiled at their first use, and kept by `re`: few commands need them.
+
 #: C0 but tab and newline, DEL, C1, what turns the direction of text, halves of surrogate pairs.
-_DROPPED = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_DROPPED = "[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 
 
 #: What a program writes to colour and to move: a sequence is taken whole, for its rest would be read as text (ECMA-48).
@@ -25,28 +27,26 @@ SEQUENCES = (
     "|(?:\x1b[P\\]X^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f\n]*(?:\x07|\x1b\\\\|\x9c)"  # OSC, DCS, …
     "|\x1b[ -/]*[0-~]"
 )
-_SEQUENCE = re.compile(SEQUENCES)
 CONTROLS = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]"
-_CONTROLS = re.compile(CONTROLS)
 
 
 def unstyled(text: str) -> str:
     """Return a text as a terminal would show it: without ANSI sequences, and without other control characters."""
-    return _CONTROLS.sub("", _SEQUENCE.sub("", text))
+    return re.sub(CONTROLS, "", re.sub(SEQUENCES, "", text))
 
 
 #: CR and CRLF, VT, FF, the separators of files, groups and records, NEL, those of lines and paragraphs (Unicode, 5.8)
-_LINE_END = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_LINE_END = "\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
 
 
 def in_lines(text: str) -> str:
     """Return the text with `\n` for whatever ends a line somewhere: a quote has to mark every line that is shown."""
-    return _LINE_END.sub("\n", text)
+    return re.sub(_LINE_END, "\n", text)
 
 
 def plain(text: str) -> str:
     """Return the text without control characters, direction marks and broken surrogates. Tabs and newlines stay."""
-    return _DROPPED.sub("", text)
+    return re.sub(_DROPPED, "", text)
 
 
 def visible(text: str) -> tuple[str, int]:
@@ -81,7 +81,7 @@ def reason_of(text: str) -> str:
 
 
 RULE = "a time such as 30s, 15m, 2h, 7d or 1h30m, longer than nothing"
-_FORM = r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?"  # compiled at its first use: few commands do
+_FORM = r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?"
 _UNITS = (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
 
 
@@ -180,14 +180,13 @@ UNSEEN = (
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-_UNSEEN = re.compile(UNSEEN)
 _BLANK = "\u2800"  #: a pattern of Braille without a dot, which Unicode calls no space
 
 
 def seen(text: str) -> str:
     """Return the text as it is compared with what a program has kept of it: composed, without what has no width."""
     lines = plain(in_lines(text))
-    return lines if lines.isascii() else unicodedata.normalize("NFC", _UNSEEN.sub("", lines))
+    return lines if lines.isascii() else unicodedata.normalize("NFC", re.sub(UNSEEN, "", lines))
 
 
 def alike(text: str) -> str:
@@ -199,5 +198,5 @@ def alike(text: str) -> str:
 def _letter(letter: str) -> str:
     if letter == "\n":
         return letter
-    shown = _UNSEEN.sub("", plain(letter))
+    shown = re.sub(UNSEEN, "", plain(letter))
     return " " if shown.isspace() or shown == _BLANK else unicodedata.normalize("NFKC", shown).casefold()

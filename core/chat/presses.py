@@ -31,8 +31,9 @@ from core.lifecycle.look import screen
 from core.lifecycle.start import start_standing
 from core.model.asking import Button, Press, Request, RequestKind, RequestState, Role
 from core.model.channel import IncomingPress, PrivateAnswer
+from core.model.dialog import DOWN, PRESSED, UP, Dialog, offers_of
 from core.model.message import WAITING, InboxRow, MessageState, NewMessage
-from core.model.pane import DOWN, PRESSED, UP, Dialog, View, Written, offers_of
+from core.model.pane import View, Written
 from core.model.posts import NewPost, OutboundKind, OutboxRow
 from core.model.reasons import Remedy
 from core.model.session import Outcome, SessionRecord

@@ -131,7 +131,7 @@ def show_list(system: System, *, as_json: bool) -> int:
 def _say(request: Request, message: Message) -> int:
     from pathlib import Path
 
-    from core.cli.session import message_of
+    from core.cli.reading import message_of
     from core.delivery.saying import say
     from core.process.presence import user_name
 

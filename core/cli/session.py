@@ -5,7 +5,6 @@ Texts from standard input or a file are read up to a bound, whatever is there.
 
 import os
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,12 +13,10 @@ from typing import Any, TypeVar
 
 import click
 
-from core.base.errors import InvalidValue
 from core.base.names import INSTANCE_VARIABLE
 from core.base.paths import locate
 from core.commandtable import Command
 from core.config.settings import Settings
-from core.model.message import MOST_TEXT
 from core.model.session import ActorKind, require
 from core.process.presence import user_name
 from core.session.commands import exact
@@ -148,46 +145,3 @@ def shared_options(command: Decorated) -> Decorated:
         callback=set_config,
         help="The configuration file; see `the-loop config path`.",
     )(command)
-
-
-_MOST_BYTES = 4 * MOST_TEXT  # what so many characters take in UTF-8 at most
-
-
-def standard_input() -> bytes:
-    """Return all of it. Raises InvalidValue where that is more than any text may have."""
-    return _bounded(sys.stdin.buffer.read(_MOST_BYTES + 1), "standard input")
-
-
-def text_or_input(text: str) -> str:
-    """Return the text, or what stands on standard input in the place of `-`. Raises InvalidValue."""
-    return standard_input().decode("utf-8", "replace") if text == "-" else text
-
-
-def content_of(file: Path) -> bytes:
-    """Return what the file holds. Raises InvalidValue where that is too much, OSError."""
-    with file.open("rb") as stream:
-        return _bounded(stream.read(_MOST_BYTES + 1), str(file))
-
-
-def message_of(source: str | None, text: str | None, file: Path | None) -> str:
-    """Return what is to be said, from the one place where it is given. Raises InvalidValue."""
-    given = [part for part in (source, text, file) if part is not None]
-    if len(given) != 1 or (source is not None and source != "-"):
-        raise InvalidValue("say takes one message", "give it by --text TEXT, --file FILE, or - for standard input")
-    if text is not None:
-        return text
-    file = None if file == Path("-") else file
-    try:
-        return (standard_input() if file is None else content_of(file)).decode("utf-8")
-    except OSError as error:
-        raise InvalidValue(f"cannot read {file}: {error.strerror}", "name a readable file") from error
-    except UnicodeDecodeError as error:
-        raise InvalidValue(f"{file or 'standard input'} is not UTF-8: {error}", "convert it first") from error
-
-
-def _bounded(content: bytes, where: str) -> bytes:
-    if len(content) > _MOST_BYTES:
-        raise InvalidValue(
-            f"{where} holds more than {_MOST_BYTES:,} bytes", "put it where the agent can read it, and say where"
-        )
-    return content

@@ -18,8 +18,9 @@ from core.base.errors import InvalidValue, Refused
 from core.base.paths import absolute_path
 from core.cli.printing import EXIT_OK, print_json, print_line, print_logs, print_queue, print_row, warn
 from core.cli.quick import named_actor, show_said
+from core.cli.reading import message_of, text_or_input
 from core.cli.running import run, show
-from core.cli.session import Session, message_of, text_or_input
+from core.cli.session import Session
 from core.model.reasons import code_of
 from core.session.system import System
 

@@ -7,17 +7,16 @@ is taken without waiting, so no process waits for two. The service has one deliv
 another.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 
 from core.base.errors import CoreError, LockBusy, Refused, TmuxMissing, TmuxSilent, UnsupportedHarness
+from core.base.loggers import logger
 from core.base.values import replace
 from core.delivery.dialogs import DialogWatch, hold
 from core.delivery.evidence import Transcripts
-from core.delivery.hearing import notice_reading
 from core.delivery.hook_ingest import ingest_record
 from core.delivery.recording import Gatekeeper, Recorder, held_by_harness, take_back
 from core.delivery.screens import AGAIN, Form, Screens, Shown
@@ -334,8 +333,11 @@ class Deliverer:
             if not sight.remembered or isinstance(chosen, Attempt):
                 return sight, situation, chosen
         sight = self._looker.see(record.name, record)
-        if sight.observed is Observed.STARTING and notice_reading(self._system, record):
-            sight = self._looker.see(record.name, record)
+        if sight.observed is Observed.STARTING:
+            from core.delivery.hearing import notice_reading
+
+            if notice_reading(self._system, record):
+                sight = self._looker.see(record.name, record)
         if sight.observed is Observed.DIALOG and self._dialog_over(record, sight):
             sight = self._looker.see(record.name, record)
         return sight, *self._next(row, record, sight)
@@ -488,7 +490,7 @@ def waits_long(row: InboxRow) -> bool:
     return row.state is MessageState.QUEUED and row.reason not in delivering.PASSING
 
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 _LOOK = timedelta(seconds=5)
 _TOGETHER = 64  #: sessions whose messages are pasted together: their verbs wait for their locks meanwhile
 _IDLE_SECONDS = 0.5  #: the longest rest: a row that nobody told of is seen within it

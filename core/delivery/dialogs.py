@@ -20,12 +20,13 @@ from core.delivery.screens import Form, Screens
 from core.delivery.snapshot import probe_of, replace_activity
 from core.model.activity import ASKING_STATES, Activity, ActivityState
 from core.model.asking import MAIN, Option, Question, Request, RequestKind, RequestState, screen_of
+from core.model.dialog import Dialog, offers_of
 from core.model.harness import StatusProbe
 from core.model.observing import second_guess
-from core.model.pane import Dialog, Pane, Survey, offers_of
+from core.model.pane import Pane, Survey
 from core.model.reasons import Because, Reason, because
 from core.model.session import CHANNEL, SessionRecord
-from core.session.launching import ASKING
+from core.session.folder import ASKING
 from core.session.sessions import activity_of, has_thread, resolve_record
 from core.session.system import System
 

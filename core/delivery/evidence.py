@@ -25,7 +25,7 @@ from core.model.observing import follow, is_of_running_turn, shown_by, without_q
 from core.model.reasons import Because, Reason, Remedy
 from core.model.session import SessionRecord
 from core.model.texts import text
-from core.session.launching import context_of
+from core.session.folder import context_of
 from core.session.notes import note_for
 from core.session.sessions import activity_of, resolve_record
 from core.session.system import System

@@ -20,13 +20,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from re import compile as pattern
 from typing import TYPE_CHECKING
 
 from core.base.errors import NotRunning, TmuxSilent
-from core.base.values import replace
+from core.base.values import dataclass, field, replace
 from core.delivery.hook_ingest import follow_conversation, ingest_record, take_told
 from core.delivery.screens import Form, look
 from core.delivery.snapshot import probe_of, replace_activity, turn_over
@@ -58,7 +57,7 @@ from core.model.posts import NewPost, NoteStand, OutboundKind
 from core.model.reasons import Because, Reason, Remedy, because, said
 from core.model.session import CHANNEL, Phase, SessionRecord
 from core.model.texts import text
-from core.session.launching import REPORTER, context_of
+from core.session.folder import REPORTER, context_of
 from core.session.notes import attach_of, note_for
 from core.session.sessions import activity_of, each_apart, has_thread, resolve_record, traits_of
 from core.session.system import System
@@ -176,7 +175,7 @@ _EARLIER = timedelta(seconds=5)  #: may a turn stand in the record before its be
 _SETTLED = timedelta(seconds=2)  #: from the second source's word that a turn is over to the end of it in the record
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Followed:
     """One instance's conversation."""
 

@@ -37,7 +37,7 @@ from core.model.reasons import Because, Reason, text_of
 from core.model.restarting import is_crash
 from core.model.session import LastExit, Phase, SessionRecord, Status
 from core.model.texts import text
-from core.session.launching import ASKING, context_of
+from core.session.folder import ASKING, context_of
 from core.session.notes import note_for
 from core.session.sessions import resolve_record, restart_due, traits_of
 from core.session.system import System

@@ -52,7 +52,7 @@ from core.model.session import SessionRecord
 from core.model.texts import text
 from core.process.presence import running_service
 from core.session.commands import exact_for
-from core.session.launching import ASKING
+from core.session.folder import ASKING
 from core.session.notes import admit, note_for, told_in
 from core.session.sessions import Known, definition_of
 from core.session.system import System

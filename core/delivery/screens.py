@@ -10,9 +10,10 @@ from enum import Enum
 
 from core.base.errors import NotRunning, TmuxSilent
 from core.base.values import dataclass
-from core.model.pane import Dialog, InputLine, View, read_dialog
+from core.model.dialog import Dialog, read_dialog
+from core.model.pane import InputLine, View
 from core.model.session import SessionRecord
-from core.session.launching import has_input_line, note_input_line
+from core.session.folder import has_input_line, note_input_line
 from core.session.sessions import activity_of, resolve_record
 from core.session.system import System
 

@@ -25,7 +25,7 @@ from core.model.pane import Pane, Survey, interrupted_at
 from core.model.posts import step_line
 from core.model.session import Live, SessionRecord
 from core.session.dialogs import SETTLED, SILENT_TURN, drop_marker, is_over, says_none_is_open, waiting_agents
-from core.session.launching import ASKING, TOOL, context_of
+from core.session.folder import ASKING, TOOL, context_of
 from core.session.sessions import activity_of, has_thread, resolve_record, restart_due, traits_of
 from core.session.system import System
 

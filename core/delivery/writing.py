@@ -28,7 +28,7 @@ from core.model.message import InboxRow, MessageState
 from core.model.pane import Paste, Receipt, Written
 from core.model.reasons import Because, Reason, said
 from core.model.session import Phase, SessionRecord
-from core.session.launching import clear_hold_file, has_hold_file
+from core.session.folder import clear_hold_file, has_hold_file
 from core.session.system import System
 
 _ROWS = 60  #: the last of a screen, in which its input line stands

@@ -26,7 +26,7 @@ from core.lifecycle.spawn import Opened, StartOrder, open_pane
 from core.lifecycle.start import finish_all, refuse_foreign, spawn_failed, with_what_waits
 from core.model.rows import Answer
 from core.model.session import Definition, Outcome, Phase, SessionEvent, SessionRecord, Status
-from core.session.launching import set_hold_file
+from core.session.folder import set_hold_file
 from core.session.sessions import Known
 from core.session.system import System
 

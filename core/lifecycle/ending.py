@@ -11,7 +11,7 @@ from core.delivery.snapshot import modified
 from core.lifecycle.common import Tmux
 from core.model.pane import Pane, Survey
 from core.model.session import LastExit, SessionRecord
-from core.session.launching import save_output
+from core.session.folder import save_output
 from core.session.sessions import apart, traits_of
 from core.session.system import System
 

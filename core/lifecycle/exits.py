@@ -32,7 +32,7 @@ from core.model.restarting import (
     plan_restart,
 )
 from core.model.session import CHANNEL, Hold, HoldKind, LastExit, Live, SessionRecord
-from core.session.launching import set_hold_file
+from core.session.folder import set_hold_file
 from core.session.sessions import comes_back, each_apart, may_come_back
 from core.session.system import System
 

@@ -23,7 +23,7 @@ from core.model.pane import Pane, Receipt, Written, interrupt_token
 from core.model.rows import Answer
 from core.model.session import Live, Outcome, SessionRecord
 from core.session.dialogs import drop_marker
-from core.session.launching import ASKING, context_of
+from core.session.folder import ASKING, context_of
 from core.session.sessions import activity_of, resolve_record
 from core.session.system import System
 

@@ -22,7 +22,7 @@ from core.model.activity import Capability, consequences, graded, unfinished_tex
 from core.model.rows import Row, drift
 from core.model.session import CHANNEL, LastExit, Live, Outcome, Phase, SessionRecord, Status, deletion_text
 from core.session.commands import exact_for
-from core.session.launching import LONGEST_OUTPUT, check_files, fingerprints_now, given_otherwise, output_path
+from core.session.folder import LONGEST_OUTPUT, check_files, fingerprints_now, given_otherwise, output_path
 from core.session.sessions import Known, definition_of, every_session, left_default, moved, resolve
 from core.session.system import System
 

@@ -31,7 +31,7 @@ from core.model.message import IN_FLIGHT, InboxRow, MessageState
 from core.model.rows import Answer
 from core.model.session import Hold, HoldKind, Live, Outcome, Phase, SessionEvent, SessionRecord
 from core.process.presence import running_service
-from core.session.launching import clear_hold_file, set_hold_file
+from core.session.folder import clear_hold_file, set_hold_file
 from core.session.sessions import Known, definition_of
 from core.session.system import System
 

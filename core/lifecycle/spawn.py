@@ -22,16 +22,14 @@ from core.model.observing import unfinished_tasks
 from core.model.pane import Pane, Spawn, Survey
 from core.model.reasons import Because, Reason
 from core.model.session import HoldKind, Phase, SessionEvent, SessionRecord, Status
+from core.session.folder import clear_flags, context_of, set_hold_file
 from core.session.launching import (
     boot_argument,
     check_cwd,
-    clear_flags,
-    context_of,
     drop_spool,
     grants,
     make_folders,
     read_brief,
-    set_hold_file,
     take_conversation,
     write_given,
     write_launcher,

@@ -16,7 +16,7 @@ from core.lifecycle.recover import finish_stop
 from core.model.pane import Survey
 from core.model.rows import Answer
 from core.model.session import Hold, HoldKind, Live, Outcome, Phase, SessionEvent, SessionRecord, Status, deletion_text
-from core.session.launching import set_hold_file
+from core.session.folder import set_hold_file
 from core.session.sessions import Known, apart, definition_of, every_session
 from core.session.system import System
 

@@ -54,7 +54,7 @@ from core.model.restarting import (
 )
 from core.model.rows import drift
 from core.model.session import CHANNEL, Live, Outcome, Phase, SessionRecord, Status
-from core.session.launching import context_of
+from core.session.folder import context_of
 from core.session.sessions import (
     Known,
     Unforeseen,

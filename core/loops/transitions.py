@@ -7,12 +7,12 @@
 - A claimed run becomes an inbox row, and the gate decides there. Row, run and next slot move in one transaction.
 """
 
-import logging
 from datetime import datetime
 from typing import Any
 
 from core.base.errors import CoreError, RecordUnreadable, Refused
 from core.base.failpoints import Failpoint, failpoint
+from core.base.loggers import logger
 from core.base.names import new_marker, new_message_id
 from core.model import loop_transitions
 from core.model.gate import HoldState, hold_state
@@ -260,7 +260,7 @@ def _means(system: System, record: SessionRecord, loop: Loop) -> Means:
     return Means(exact_for(system, named.stop), exact_for(system, named.schedule))
 
 
-_LOG = logging.getLogger(__name__)
+_LOG = logger(__name__)
 
 
 def hold_with_session(system: System, record: SessionRecord, reason: str) -> None:

@@ -17,7 +17,6 @@ from itertools import pairwise
 from core.base.errors import InvalidValue
 from core.base.text import interval_text, parse_interval
 from core.base.values import dataclass
-from core.model.framing import clean, defused, frame_name
 
 
 class Mode(Enum):
@@ -375,6 +374,8 @@ def check_together(asked: LoopRequest) -> None:
 
 def check_instruction(text: str) -> str:
     """Return the instruction, cleaned; 1 to 4,000 characters."""
+    from core.model.framing import clean  # a list counts loops, and reads no text of theirs
+
     try:
         cleaned = clean(text).text.strip()
     except InvalidValue as error:
@@ -431,6 +432,8 @@ def compose_tick(loop: Loop, number: int, means: Means, *, last: bool = False) -
 
     `last`: the loop ends with this run, for its age. Raises InvalidValue for an instruction without any text.
     """
+    from core.model.framing import frame_name
+
     parts = [
         _opening(loop, number),
         f"Its instruction, as {frame_name(loop.created_by)} wrote it. Each line of it begins with {QUOTE.strip()!r}; "
@@ -447,6 +450,8 @@ def quoted(instruction: str) -> str:
 
     Raises InvalidValue if there is no text.
     """
+    from core.model.framing import clean, defused
+
     lines = clean(instruction).text.strip("\n").split("\n")
     return "\n".join(QUOTE + defused(line) for line in lines)
 

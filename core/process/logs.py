@@ -23,7 +23,7 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 
 
 class LineFormatter(logging.Formatter):
-    """`2026-11-29T13:50:10.123456Z warning core.store.messages: cannot write reason='disk full' session='scribe'`."""
+    """`2026-11-29T13:50:10.123456Z warning core.store.inbox: cannot write reason='disk full' session='scribe'`."""
 
     def __init__(self) -> None:
         super().__init__()

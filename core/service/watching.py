@@ -21,7 +21,7 @@ from core.model.activity import ASKING_STATES, Activity
 from core.model.pane import Pane, Survey
 from core.model.session import Live, Phase, SessionRecord, Status
 from core.process.presence import Notifier
-from core.session.launching import ASKING
+from core.session.folder import ASKING
 from core.session.sessions import each_apart
 from core.session.system import System
 

@@ -13,7 +13,7 @@ from core.config.settings import secret_variables
 from core.session.commands import exact_for
 from core.session.system import System
 from core.store.database import Database
-from core.store.messages import Inbox
+from core.store.inbox import Inbox
 from core.store.records import Records
 from core.store.sessions import Activities, Bindings
 from core.tmux.runner import Runner
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from core.model.channel import Channel, ChannelFactory
     from core.model.session import SessionRecord
     from core.store.eventlog import EventLog
-    from core.store.messages import Marks, Outbox, Progress
+    from core.store.loops import Loops
+    from core.store.outbox import Marks, Outbox, Progress
+    from core.store.requests import RequestBook
     from core.store.retention import Retention
-    from core.store.sessions import ExitLedger, Loops, RequestBook
+    from core.store.sessions import ExitLedger
     from core.tmux.processes import Processes
     from core.tmux.transport import Transport
 
@@ -140,19 +142,19 @@ def _locks(paths: StatePaths) -> Locks:
 
 
 def _outbox(database: Database, clock: Clock, system: System) -> Outbox:
-    from core.store.messages import Outbox
+    from core.store.outbox import Outbox
 
     return Outbox(database, clock, lambda text: exact_for(system, text))
 
 
 def _marks(database: Database, clock: Clock) -> Marks:
-    from core.store.messages import Marks
+    from core.store.outbox import Marks
 
     return Marks(database, clock)
 
 
 def _progress(database: Database) -> Progress:
-    from core.store.messages import Progress
+    from core.store.outbox import Progress
 
     return Progress(database)
 
@@ -164,13 +166,13 @@ def _watchbook(database: Database) -> ExitLedger:
 
 
 def _requests(database: Database) -> RequestBook:
-    from core.store.sessions import RequestBook
+    from core.store.requests import RequestBook
 
     return RequestBook(database)
 
 
 def _loops(database: Database, clock: Clock) -> Loops:
-    from core.store.sessions import Loops
+    from core.store.loops import Loops
 
     return Loops(database, clock)
 

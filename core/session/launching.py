@@ -1,9 +1,5 @@
-"""What a start writes for the pane: folders, brief, launcher, tools, token, and the files that hold a session.
+"""What a start writes for the pane: folders, brief, launcher, tools and token; files of messages; conversations.
 
-- Which variables a session's program was given, and which of them a start by this process would change. Every command
-  that lists sessions asks this, so nothing heavy is imported here.
-- The files that hold a session concern a live program. After a crash of the machine there is none, so they are not
-  synced to the disk.
 - The token by which a session's agent is known to its tools is made anew before each pane, and is in a private file of
   the session's folder. It is valid for that instance of that generation: a restart, a stop or a delete ends it,
   wherever a copy is.
@@ -21,13 +17,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.base.environment import chosen, differences, fingerprints
+from core.base.environment import fingerprints
 from core.base.errors import CoreError, InvalidValue, Refused, UnknownMessage, UnsupportedHarness
 from core.base.files import (
     broken,
-    is_file,
-    is_there,
-    open_plain,
     own_folder,
     private_folder,
     read_plain,
@@ -35,11 +28,10 @@ from core.base.files import (
     remove_file,
     write_private,
 )
-from core.base.names import INSTANCE_VARIABLE, new_message_id
+from core.base.names import new_message_id
 from core.base.paths import StatePaths
 from core.base.values import dataclass, replace
 from core.clients import toolbridge
-from core.config.settings import secret_variables
 from core.model.directive import Grant, compose_pointer
 from core.model.harness import TOOL_LIST, TOOL_SERVER, Harness, Launch, SessionContext
 from core.model.message import WAITING, Fetched, MessageState, safe_name, shown_name, told
@@ -57,11 +49,12 @@ from core.model.session import (
     taken_up,
 )
 from core.model.tools import EVERY_TOOL, INSTRUCTIONS, SERVER, tools_for
+from core.session.folder import GIVEN, context_of
 from core.session.sessions import Resolved, record_of_instance, resolve_record
 from core.session.system import System
 
 if TYPE_CHECKING:
-    from core.config.settings import Settings
+    pass
 
 
 _BYTES = 32
@@ -117,33 +110,8 @@ def _owner(record: SessionRecord) -> str:
     return f"{record.instance_id}.{record.generation}"
 
 
-_MOST_BYTES = 1 << 20
-GIVEN = "environment"  #: in a session's folder: its program's variables, by name, with their fingerprints
-
-
-def fingerprints_now(settings: Settings, environ: Mapping[str, str]) -> Mapping[str, str] | None:
-    """Return what a start by this process would give; None inside of a session, whose agent starts nothing."""
-    if INSTANCE_VARIABLE in environ:
-        return None
-    return fingerprints(chosen(environ, secret_variables(settings, environ)))
-
-
-def given_otherwise(paths: StatePaths, uid: str, now: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names of the variables that a start would change, be it to another value, to one, or to none.
-
-    () where nobody noted what the program was given: an earlier release started it.
-    """
-    try:
-        with open_plain(paths.session(uid) / GIVEN) as stream:
-            before = json.loads(stream.read(_MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return ()
-    return differences(before, now) if isinstance(before, dict) else ()
-
-
 LONGEST_BRIEF = 1 << 20  #: bytes
 _BREAKS_NO_ROW = r"\033[?7l"  #: DECAWM off: what is written beyond the last column stays in its row
-LONGEST_OUTPUT = 1 << 26  #: bytes of what is kept of a screen and its history
 
 
 def check_cwd(resolved: Resolved) -> None:
@@ -277,17 +245,6 @@ def write_given(context: SessionContext, given: Mapping[str, str]) -> None:
     write_private(context.folder / GIVEN, json.dumps(fingerprints(given)).encode())
 
 
-def output_path(paths: StatePaths, uid: str) -> Path:
-    """Where the last of an ended instance's screen is kept."""
-    return paths.session(uid) / "last-output"
-
-
-def save_output(paths: StatePaths, uid: str, text: str) -> None:
-    """Keep the last of a screen; a stop of many sessions does not wait for the disk for it. Raises StoreBroken."""
-    own_folder(paths.session(uid))
-    write_private(output_path(paths, uid), text.encode("utf-8", "replace"), durable=False)
-
-
 def remove_files(paths: StatePaths, uid: str, instance: str | None) -> None:
     """Remove the session's folder and the instance's spool. Raises StoreBroken."""
     for folder in (paths.session(uid), *([paths.spool_of(instance)] if instance else [])):
@@ -309,66 +266,6 @@ def boot_argument(context: SessionContext, prompt: str, marker: str, limit: int)
     path = context.folder / "boot-prompt.md"
     write_private(path, prompt.encode())
     return compose_pointer(str(path), marker)
-
-
-HOLD, ASKING, TOOL = "hold", "asking", "tool"
-INPUT_LINE = "input-line"  #: there once the instance's input line was seen on its screen
-REPORTER = "report"  #: the program that the hooks run
-
-
-def context_of(
-    paths: StatePaths, record: SessionRecord, resolved: Resolved, instance: str, conversation: str | None = None
-) -> SessionContext:
-    """Return the instance as the harness's adapter sees it; `conversation`: in another than that of the latest pane."""
-    return SessionContext(
-        name=record.name,
-        uid=record.uid,
-        instance=instance,
-        cwd=resolved.cwd,
-        folder=paths.session(record.uid),
-        spool=paths.spool_of(instance),
-        notify=paths.notify,
-        args=resolved.args,
-        session_id=conversation or record.conversation,
-    )
-
-
-def set_hold_file(paths: StatePaths, uid: str) -> None:
-    """Make the file that blocks turns born inside the harness. Raises StoreBroken."""
-    own_folder(paths.session(uid))
-    write_private(paths.session(uid) / HOLD, b"", durable=False)
-
-
-def has_hold_file(paths: StatePaths, uid: str) -> bool:
-    """Return whether that file is there. Raises StoreBroken."""
-    return is_file(paths.session(uid) / HOLD)
-
-
-def clear_hold_file(paths: StatePaths, uid: str) -> None:
-    """Remove that file. Raises StoreBroken."""
-    remove_file(paths.session(uid) / HOLD, durable=False)
-
-
-def check_files(paths: StatePaths, name: str, uid: str) -> None:
-    """Raise StoreBroken where something else stands in the place of a file without which no message is moved."""
-    for path in (paths.locks / name, paths.session(uid) / HOLD, paths.session(uid) / ASKING):
-        is_file(path)
-
-
-def note_input_line(paths: StatePaths, uid: str) -> None:
-    """Note that the live instance's input line was seen. Raises StoreBroken."""
-    write_private(paths.session(uid) / INPUT_LINE, b"", durable=False)
-
-
-def has_input_line(paths: StatePaths, uid: str) -> bool:
-    """Return whether it was. Raises StoreBroken."""
-    return is_there(paths.session(uid) / INPUT_LINE)
-
-
-def clear_flags(paths: StatePaths, uid: str, *, held: bool) -> None:
-    """Remove what an earlier instance left, and `hold` where nothing holds it. Raises StoreBroken."""
-    for name in (ASKING, TOOL, INPUT_LINE, *(() if held else (HOLD,))):
-        remove_file(paths.session(uid) / name, durable=False)
 
 
 FOLDER = "files"  #: in the session's folder, one folder a message

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from core.base.clock import iso
 from core.base.errors import InvalidValue, RecordUnreadable, Refused, StoreBroken
 from core.base.files import private_folder, write_private
-from core.base.redaction import Redactor
 from core.base.values import dataclass, replace
 from core.model.asking import Button, Press
 from core.model.framing import AGENT_WAY
@@ -34,6 +33,7 @@ from core.session.sessions import Unforeseen, apart, chat_of
 from core.session.system import System
 
 if TYPE_CHECKING:
+    from core.base.redaction import Redactor
     from core.model.posts import NewPost, NoteStand
 
 

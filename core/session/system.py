@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from core.model.session import SessionRecord
     from core.store.database import Database
     from core.store.eventlog import EventLog
-    from core.store.messages import Inbox, Marks, Outbox, Progress
+    from core.store.inbox import Inbox
+    from core.store.loops import Loops
+    from core.store.outbox import Marks, Outbox, Progress
     from core.store.records import Records
+    from core.store.requests import RequestBook
     from core.store.retention import Retention
-    from core.store.sessions import Activities, Bindings, ExitLedger, Loops, RequestBook
+    from core.store.sessions import Activities, Bindings, ExitLedger
     from core.tmux.processes import Processes
     from core.tmux.runner import Runner
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -352,7 +351,6 @@ def _report(error: Exception, event: str, name: str | None) -> None:
 
 
 _LONGEST = 1 << 24  #: bytes of a line; one that is longer is no event
-_log = logging.getLogger(__name__)
 
 
 def read_events(files: LogFiles) -> Iterator[dict[str, Any]]:
@@ -443,5 +441,5 @@ def _event(line: bytes) -> dict[str, Any] | None:
     if isinstance(event, dict):
         return event
     if line.strip():
-        _log.warning("line of the event log is no event", extra={"length": len(line)})
+        _LOG.warning("line of the event log is no event", extra={"length": len(line)})
     return None

@@ -4,7 +4,7 @@ The conditions repeat those of the partial indexes letter by letter: SQLite uses
 stands where it would otherwise choose another index, which also goes through every settled row.
 """
 
-from core.model.posts import RANKS
+from collections.abc import Mapping
 
 _WAITING = "state IN ('pending', 'queued')"
 _OPEN = "state IN ('pending', 'queued', 'claimed', 'pasted', 'submitted') AND final = 0"
@@ -82,7 +82,6 @@ CANCEL_WAITING = f"""
 
 # ---------------------------------------------------------------- outbox
 
-_RANK = f"CASE kind {' '.join(f'WHEN {kind.value!r} THEN {rank}' for kind, rank in RANKS.items())} ELSE 3 END"
 ADD_POST = """
     INSERT INTO outbox (id, key, kind, uid, name, channel_kind, text, channel, thread, buttons, edits, path,
                         only_for, about, starts, note_group, note_start, note_edits, note_count, state, changed_at)
@@ -93,15 +92,22 @@ ADD_POST = """
 POST = "SELECT * FROM outbox WHERE seq = ?"
 POST_OF_ID = "SELECT * FROM outbox WHERE id = ?"
 POST_WITH_BUTTONS = "SELECT * FROM outbox WHERE ts = ? AND buttons <> '' AND channel_kind = ? ORDER BY seq DESC"
-DUE_POSTS = f"""
-    SELECT * FROM (
-        SELECT *, {_RANK} AS rank,
-            row_number() OVER (PARTITION BY uid ORDER BY {_RANK}, coalesce(part_of, seq), part) AS place
-        FROM outbox WHERE channel_kind = ? AND {_OPEN_POST} AND seq NOT IN (SELECT value FROM json_each(?))
-    )
-    WHERE place = 1 AND (not_before IS NULL OR not_before <= ?)
-    ORDER BY rank, coalesce(part_of, seq), part
-"""
+
+
+def due_posts(ranks: Mapping[str, int]) -> str:
+    """Return the query of the first open post of each session. `ranks`: the order among the kinds of posts."""
+    rank = f"CASE kind {' '.join(f'WHEN {kind!r} THEN {rank}' for kind, rank in ranks.items())} ELSE 3 END"
+    return f"""
+        SELECT * FROM (
+            SELECT *, {rank} AS rank,
+                row_number() OVER (PARTITION BY uid ORDER BY {rank}, coalesce(part_of, seq), part) AS place
+            FROM outbox WHERE channel_kind = ? AND {_OPEN_POST} AND seq NOT IN (SELECT value FROM json_each(?))
+        )
+        WHERE place = 1 AND (not_before IS NULL OR not_before <= ?)
+        ORDER BY rank, coalesce(part_of, seq), part
+    """
+
+
 EDIT_INSTEAD = """
     UPDATE outbox SET kind = 'refresh', changed_at = ?
     WHERE channel_kind = ? AND uid = ? AND kind = 'root' AND state = 'pending'

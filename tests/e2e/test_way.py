@@ -26,5 +26,5 @@ def test_a_reply_crosses_few_modules(talking: Product) -> None:
     way = list(dict.fromkeys(steps))
     print(" -> ".join(way))
     assert (way[0], way[-1]) == ("bot.connection", "core.tmux.runner")
-    assert {"core.chat.inbound", "core.store.messages", "core.delivery.deliverer"} < set(way)
+    assert {"core.chat.inbound", "core.store.inbox", "core.delivery.deliverer"} < set(way)
     assert len(way[1:-1]) <= MOST, way

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.intake import AsyncDoor, Intake
-from core.store.messages import Inbox
+from core.store.inbox import Inbox
 from core.tmux.runner import Runner
 
 _FILE, _TEXT = os.environ["REPLY_WAY"], os.environ["REPLY_TEXT"]

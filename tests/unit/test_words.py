@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 MAY: dict[str, str] = {
     "core.config.loading.demo_folder": "the first line of a file that we wrote, by which it is known as ours",
     "core.harness.claude.files": "Claude Code's words in its own records",
-    "core.store.database.broken": "SQLite's words",
+    "core.store.sqlerrors.broken": "SQLite's words",
     "core.store.migrations": "what earlier releases stored",
     "core.store.oldwords": "what earlier releases stored",
     "core.tmux.runner": "tmux's words",

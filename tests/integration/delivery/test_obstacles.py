@@ -22,7 +22,7 @@ from core.model.message import MessageState
 from core.model.pane import Paste, Receipt, Written
 from core.model.reasons import Reason
 from core.model.session import Outcome
-from core.session.launching import TOOL
+from core.session.folder import TOOL
 from core.session.system import System
 from core.tmux.runner import Runner
 from tests.integration.delivery.conftest import open_dialog, settle

@@ -14,7 +14,8 @@ from core.model.posts import Mark, OutboundKind, PostState
 from core.model.reasons import Because, Reason
 from core.model.session import Binding
 from core.session.system import System
-from core.store.messages import Inbox, Marks
+from core.store.inbox import Inbox
+from core.store.outbox import Marks
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.outgoing import HandClock, post
 

@@ -19,7 +19,7 @@ from core.model.gate import HoldState
 from core.model.message import Kind, MessageState, NewMessage, ReplyAddress
 from core.model.posts import OutboundKind
 from core.model.session import Hold, HoldKind, Live, Outcome, Phase
-from core.session.launching import set_hold_file
+from core.session.folder import set_hold_file
 from core.session.system import System
 from tests.integration.lifecycle.held import tell, turns, wait_for
 from tests.support.tmux import wait_until

@@ -9,7 +9,7 @@ from core.lifecycle.look import logs_of, screen
 from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.model.session import LastExit, Live
-from core.session.launching import output_path
+from core.session.folder import output_path
 from core.session.system import System
 from tests.integration.lifecycle.held import kill
 from tests.support.world import ACTOR, recorded

@@ -10,7 +10,7 @@ from core.lifecycle.look import attach_command, get_standing, list_standing, scr
 from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.model.session import Live, Outcome
-from core.session.launching import output_path
+from core.session.folder import output_path
 from core.session.system import System
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, declaring, definition, recorded, waiting_message

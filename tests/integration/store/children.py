@@ -15,9 +15,9 @@ from core.base.locks import Locks
 from core.base.paths import StatePaths
 from core.store.database import Database
 from core.store.eventlog import EventLog
-from core.store.messages import Inbox
+from core.store.inbox import Inbox
+from core.store.loops import Loops
 from core.store.records import Records
-from core.store.sessions import Loops
 from tests.unit.store.samples import a_loop, a_message, a_record
 
 

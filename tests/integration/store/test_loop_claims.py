@@ -10,7 +10,7 @@ from core.base.clock import SystemClock
 from core.base.paths import StatePaths
 from core.model.loop import RunState
 from core.store.database import Database
-from core.store.sessions import Loops
+from core.store.loops import Loops
 from tests.integration.store.conftest import Child, go_on, line
 from tests.unit.store.samples import a_loop
 

@@ -14,7 +14,7 @@ from core.base.locks import Locks
 from core.base.paths import StatePaths
 from core.store.database import Database
 from core.store.eventlog import EventLog
-from core.store.messages import Inbox
+from core.store.inbox import Inbox
 from core.store.records import Records
 from tests.integration.store.conftest import REPOSITORY, Child, go_on, line
 from tests.unit.store.samples import a_message, a_record

@@ -17,7 +17,7 @@ from core.lifecycle.pause import restart_standing
 from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.model.session import HoldKind, LastExit, Live, Status
-from core.session.launching import output_path
+from core.session.folder import output_path
 from core.session.system import System
 from tests.integration.delivery.conftest import settle
 from tests.integration.supervision.conftest import Supervised, notes, pid_of, up

@@ -20,7 +20,7 @@ from core.model.message import MessageState
 from core.model.posts import NewPost, OutboundKind
 from core.model.reasons import Reason, text_of
 from core.model.session import SessionRecord, Status
-from core.session.launching import REPORTER
+from core.session.folder import REPORTER
 from core.session.system import System
 from tests.support.simulated import Played, Simulation, settings_of, simulated
 from tests.support.world import definition, events

@@ -28,7 +28,13 @@ FORBIDDEN = {
     "core.commandtable": "what the whole command line is built from",
     "core.model.reasons": "import it where there is a reason to tell",
     "core.harness": "list asks tmux, not the agents",
-    "core.model.ports": "types only: import it under TYPE_CHECKING",
+    "core.model.asking": "only what asks or posts has buttons",
+    "core.model.dialog": "no screen is read",
+    "core.model.framing": "no text is framed",
+    "core.model.harness": "list asks tmux, not the agents",
+    "core.model.posts": "nobody is told anything in a thread",
+    "core.session.launching": "only a start writes for a pane",
+    "core.store.outbox": "nobody is told anything in a thread",
     "core.service.service": "the long-running process",
     "core.cli.app": "the whole command line",
     "core.tmux.control": "the service's way to tmux",
@@ -43,28 +49,38 @@ FORBIDDEN = {
     "pydantic": "core.config.cache keeps what was validated",
     "random": "secrets imports it",
     "secrets": "only new names need it",
+    "shutil": "nothing is searched or removed",
     "slack_bolt": "Slack's",
     "slack_sdk": "Slack's",
+    "socket": "nobody is asked",
     "tempfile": "nothing is written",
+    "uuid": "only new conversations need it",
     "yaml": "core.config.cache keeps what was validated",
 }
-#: `say` tells why a message waits, asks the session's harness, and writes a hash of the text to the event log.
-USED_TO_SAY = {"core.model.reasons", "core.harness", "hashlib"}
+#: `say` tells why a message waits, asks the session's harness, looks for dialogs, frames the text for the pane, and
+#: writes a hash of it to the event log.
+USED_TO_SAY = {
+    "core.harness",
+    "core.model.asking",
+    "core.model.dialog",
+    "core.model.framing",
+    "core.model.harness",
+    "core.model.posts",
+    "core.model.reasons",
+    "hashlib",
+}
 FORBIDDEN_TO_SAY = {name: why for name, why in FORBIDDEN.items() if name not in USED_TO_SAY} | {
     "embedded.agent": "the bundled agent's",
     "core.clients": "programs that others run",
     "core.harness.bundled": "another harness's: core.harness.catalogue makes them one by one",
     "core.harness.claude": "another harness's",
     "core.loops.outcomes": "core.delivery.hook_ingest imports it where a turn begins",
+    "core.cli.session": "every other command's",
+    "core.delivery.hearing": "core.delivery.deliverer imports it where a session starts",
     "core.delivery.permission_requests": "core.delivery.hook_ingest imports it where a dialog is over",
     "core.process.control": "the service's",
-    "core.session.launching": "only a start writes for a pane",
     "core.lifecycle.start": "a message starts no session",
-    "core.store.messages": "nobody is told anything in a thread",
     "multiprocessing": "another's",
-    "shutil": "nothing is searched or removed",
-    "socket": "nobody is asked",
-    "uuid": "only new conversations need it",
 }
 _LINE = re.compile(r"import time:\s+\d+ \|\s+\d+ \|( +)(\S+)")
 

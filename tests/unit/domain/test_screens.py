@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.model.pane import Dialog, read_dialog
+from core.model.dialog import Dialog, read_dialog
 
 SCREENS = Path(__file__).parents[1] / "harness" / "screens"
 VERSIONS = sorted(path.name for path in SCREENS.iterdir())

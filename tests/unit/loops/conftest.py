@@ -11,8 +11,8 @@ from core.model.session import Definition, SessionRecord, SlackBinding, Status
 from core.service.wiring import build_system
 from core.session.system import System
 from core.store.database import Database
-from core.store.messages import Inbox
-from core.store.sessions import Loops
+from core.store.inbox import Inbox
+from core.store.loops import Loops
 from tests.unit.store.samples import NOON, StandingClock
 
 

@@ -12,16 +12,14 @@ from core.model.directive import compose_pointer
 from core.model.harness import Launch, SessionContext
 from core.model.session import Definition
 from core.model.tools import EVERY_TOOL
+from core.session.folder import clear_flags, has_hold_file, set_hold_file
 from core.session.launching import (
     boot_argument,
-    clear_flags,
     grants,
-    has_hold_file,
     launcher_text,
     make_folders,
     read_brief,
     remove_files,
-    set_hold_file,
     write_launcher,
 )
 

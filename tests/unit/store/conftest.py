@@ -7,9 +7,10 @@ import pytest
 
 from core.base.paths import StatePaths
 from core.store.database import Database
-from core.store.messages import Inbox, Outbox
+from core.store.inbox import Inbox
+from core.store.loops import Loops
+from core.store.outbox import Outbox
 from core.store.records import Records
-from core.store.sessions import Loops
 from tests.unit.store.samples import StandingClock
 
 

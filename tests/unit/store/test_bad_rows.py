@@ -8,8 +8,10 @@ import pytest
 from core.base.errors import RowBroken, StoreBroken
 from core.model.activity import Activity, ActivityState
 from core.store.database import Database
-from core.store.messages import Inbox, Outbox
-from core.store.sessions import Activities, Bindings, ExitLedger, Loops
+from core.store.inbox import Inbox
+from core.store.loops import Loops
+from core.store.outbox import Outbox
+from core.store.sessions import Activities, Bindings, ExitLedger
 from tests.unit.store.samples import NOON, a_binding, a_loop, a_message, a_post
 
 

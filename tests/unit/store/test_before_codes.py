@@ -18,8 +18,8 @@ from core.delivery.hearing import heard_again
 from core.delivery.saying import cancel_message
 from core.lifecycle.supervise import STALLED, Collector, Stalls
 from core.model.asking import Press
+from core.model.dialog import Dialog
 from core.model.message import InboxRow, Kind, MessageState, ReplyAddress
-from core.model.pane import Dialog
 from core.model.posts import Mark, NewPost, PostState
 from core.model.reasons import Because, Reason, because, said
 from core.model.restarting import Announced, Collect, Stage

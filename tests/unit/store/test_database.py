@@ -18,7 +18,8 @@ from core.base.errors import Refused, StoreBroken, StoreGone
 from core.base.paths import StatePaths
 from core.store import queries
 from core.store.database import Database
-from core.store.messages import Inbox, Outbox
+from core.store.inbox import Inbox
+from core.store.outbox import Outbox
 from tests.unit.store.samples import StandingClock, a_message, a_post
 
 

@@ -12,7 +12,7 @@ from core.model.message import IN_FLIGHT, TRANSITIONS, WAITING, InboxRow, Kind, 
 from core.model.reasons import said
 from core.store import queries
 from core.store.database import Database
-from core.store.messages import Inbox
+from core.store.inbox import Inbox
 from tests.unit.store.samples import NOON, StandingClock, a_message
 
 S = MessageState

@@ -8,8 +8,8 @@ import pytest
 from core.model.loop import Held, Loop, LoopRun, LoopStatus, Mode, RunState, run_key
 from core.model.message import Kind, MessageState
 from core.store.database import Database
-from core.store.messages import Inbox
-from core.store.sessions import Loops
+from core.store.inbox import Inbox
+from core.store.loops import Loops
 from tests.unit.store.samples import NOON, StandingClock, a_loop, a_message
 
 LEASE = NOON + timedelta(seconds=30)

@@ -11,7 +11,8 @@ from core.model.message import MessageState, ReplyAddress
 from core.model.posts import MARKS, Mark
 from core.store import queries
 from core.store.database import Database
-from core.store.messages import Inbox, Marks, Progress
+from core.store.inbox import Inbox
+from core.store.outbox import Marks, Progress
 from core.store.sessions import Activities
 from tests.unit.store.samples import NOON, StandingClock, a_message
 

@@ -8,9 +8,8 @@ import pytest
 from core.base.errors import Refused
 from core.model.posts import RANKS, OutboundKind, OutboxRow, PostState
 from core.model.reasons import said
-from core.store import queries
 from core.store.database import Database
-from core.store.messages import Outbox
+from core.store.outbox import DUE_POSTS, Outbox
 from tests.unit.store.samples import NOON, a_post
 
 K = OutboundKind
@@ -107,7 +106,7 @@ def test_dropping_leaves_the_closing_note(outbox: Outbox) -> None:
 def test_open_posts_are_found_by_their_index(database: Database) -> None:
     """However many posts were sent, only the open ones are looked at."""
     with database.transaction(durable=False):
-        found = database.read(f"EXPLAIN QUERY PLAN {queries.DUE_POSTS}", ("slack", "[]", "2026"))
+        found = database.read(f"EXPLAIN QUERY PLAN {DUE_POSTS}", ("slack", "[]", "2026"))
     plan = " ".join(step["detail"] for step in found)
 
     assert "INDEX outbox_open" in plan

@@ -13,9 +13,11 @@ from core.model.message import Attachment, InboxRow, Kind, MessageState, NewMess
 from core.model.posts import Mark, NewPost, NoteStand, OutboundKind, OutboxRow, PostState
 from core.model.reasons import Because, Reason
 from core.store.database import Database
-from core.store.messages import Inbox, Marks, Outbox
+from core.store.inbox import Inbox
+from core.store.outbox import Marks, Outbox
+from core.store.requests import RequestBook
 from core.store.retention import Living, Retention
-from core.store.sessions import Activities, Bindings, ExitLedger, RequestBook
+from core.store.sessions import Activities, Bindings, ExitLedger
 from tests.unit.store.samples import NOON, StandingClock, a_binding, a_message, a_post, an_activity
 
 LIVING = Living(frozenset({"s-scribe"}), frozenset({"i-2"}), all_known=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.base.errors import StoreBroken
-from core.store.database import Translated
+from core.store.sqlerrors import Translated
 
 
 @pytest.fixture

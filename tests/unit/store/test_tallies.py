@@ -2,7 +2,8 @@
 
 from core.model.message import MessageState
 from core.model.posts import PostState
-from core.store.messages import Inbox, Outbox
+from core.store.inbox import Inbox
+from core.store.outbox import Outbox
 from tests.unit.store.samples import NOON, a_message, a_post
 
 

@@ -24,9 +24,10 @@ from core.model.reasons import Because, Reason, code_of
 from core.model.texts import text
 from core.session.notes import buttons_of
 from core.store.database import Database
-from core.store.messages import Inbox, Outbox
+from core.store.inbox import Inbox
+from core.store.loops import Loops
 from core.store.oldwords import PATTERNS, WORDS
-from core.store.sessions import Loops
+from core.store.outbox import Outbox
 from tests.unit.store.samples import StandingClock
 
 _EARLIER = Path(__file__).parent / "earlier"

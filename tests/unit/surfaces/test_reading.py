@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.cli.session import message_of
+from core.cli.reading import message_of
 
 
 @pytest.mark.parametrize(("source", "file"), [("-", None), (None, Path("-"))])
