@@ -56,13 +56,13 @@ class ReadBlock(Block):
     mode: Literal["socket", "http", "poll", "off"] = Field(
         "socket",
         description="socket: Socket Mode; http: Slack calls the service at /channels/slack/events; poll: the threads "
-        "are read again and again, without commands and buttons; off: nothing is read, posts only",
+        "are read at intervals, without commands and buttons; off: nothing is read, posts only",
     )
-    interval_seconds: float = Field(30, ge=1, le=3600, description="poll: seconds between two rounds")
+    interval_seconds: float = Field(30, ge=1, le=3600, description="For poll: seconds between two rounds")
 
 
 class SlackSettings(Block):
-    """Slack."""
+    """The Slack channel."""
 
     enabled: bool = Field(False, description="Connect to Slack, and announce sessions that have a thread")
     bot_token_env: Variable = Field(
@@ -71,8 +71,10 @@ class SlackSettings(Block):
     app_token_env: Variable = Field(
         "THE_LOOP_SLACK_APP_TOKEN", description="Environment variable that holds the app-level token (xapp-…)"
     )
-    api_url: ApiUrl = Field(SLACK_API, description="Where the Web API is: GovSlack, or a workspace on loopback")
-    channel: ChannelId = Field("", description="Id of the channel in which sessions are announced (C…)")
+    api_url: ApiUrl = Field(
+        SLACK_API, description="Address of the Web API: GovSlack's, or that of a workspace on loopback"
+    )
+    channel: ChannelId = Field("", description="Id of the channel where sessions are announced (C…)")
     signing_secret_env: Variable = Field(
         "THE_LOOP_SLACK_SIGNING_SECRET",
         description="Environment variable that holds the signing secret, which read.mode http needs",
@@ -86,14 +88,14 @@ class SlackSettings(Block):
     )
     operators: list[MemberId] = Field(
         default_factory=list,
-        description="Member ids of those who may also start, stop and restart sessions from Slack; members, too",
+        description="Member ids of those who may also start, stop and restart sessions from Slack; also members",
     )
     read: ReadBlock = Field(default_factory=ReadBlock)
     confirm_older_than_minutes: float = Field(
         120,
         ge=0,
         le=1_000_000,
-        description="A reply that arrives later than this after it was sent waits until somebody confirms it",
+        description="A reply that arrives later than this after it was sent needs confirmation",
     )
 
     def listed(self, member: str) -> bool:
@@ -106,8 +108,8 @@ class SlackSettings(Block):
 
     verbosity: Literal["quiet", "normal", "verbose"] = Field(
         "normal",
-        description="quiet: announcements, notes and questions; normal: the agent's final answers too; "
-        "verbose: the steps of each turn too",
+        description="quiet: announcements, notes and questions; normal: also the agent's final answers; "
+        "verbose: also the steps of each turn",
     )
 
     @model_validator(mode="after")

@@ -269,8 +269,8 @@ def _schedule_loop(call: Call, loop_id: str, delay: str, reason: str) -> LoopAns
 # ---------------------------------------------------------------- the table
 
 GROUPS: Mapping[str, str] = {
-    "standing": "Standing sessions: named agents that outlive the service.",
-    "loop": "Loops: what a session is prompted with again and again. An agent has those of its own session.",
+    "standing": "Standing sessions: named agents that go on when the service ends.",
+    "loop": "Loops: instructions that a session gets again and again. An agent has the loops of its own session.",
     "config": "The configuration file.",
     "slack": "The Slack channel.",
 }
@@ -280,81 +280,83 @@ _ANY = Argument("NAME")  #: None: every one
 _OWN = Argument("NAME", default="")  #: "": an agent's own, or all of them
 _MESSAGE = Argument("ID", required=True, name="message_id")
 _LOOP = Argument("ID", required=True, name="loop_id")
-_KEPT = Argument("--reason", "Kept with it.", default="")
-_MARK = Argument("--reason", "Kept with the mark.", default="")
-_LINES = Argument("--lines", "How many of the last lines.", Kind.INTEGER, default=50, least=1, most=2000)
+_KEPT = Argument("--reason", "Stored with the loop.", default="")
+_MARK = Argument("--reason", "Stored with the hold.", default="")
+_LINES = Argument("--lines", "How many lines, from the end.", Kind.INTEGER, default=50, least=1, most=2000)
 
 COMMANDS: tuple[Command, ...] = (
-    Command("", "Which sessions run, and what they do.", chat="status"),
-    Command("start", "Bring up the service, and the sessions that a boot starts.", Verb.START),
+    Command("", "Show which sessions run, and what they do.", chat="status"),
+    Command("start", "Start the service, and the sessions that start automatically.", Verb.START),
     Command(
         "stop", "End every session gracefully, then the service. The next start resumes the conversations.", Verb.STOP
     ),
     Command(
         "restart",
-        "Stop everything, then start it all again. Conversations resume, and whatever ran runs.",
+        "Stop everything, then start it again. Conversations are resumed, and everything that ran runs again.",
         Verb.RESTART,
     ),
-    Command("status", "Is it up? Exit code 0 only if all that should run does.", Verb.STATUS),
-    Command("standing list", "All sessions, with their details.", Verb.LIST, chat="list"),
-    Command("standing get", "One session's row, whole.", Verb.GET, (_NAME,)),
+    Command(
+        "status", "Show whether everything is up. Exit code 0 only if everything that should run does.", Verb.STATUS
+    ),
+    Command("standing list", "List all sessions, with their details.", Verb.LIST, chat="list"),
+    Command("standing get", "Show everything about one session.", Verb.GET, (_NAME,)),
     Command(
         "standing create",
-        "Make a session that the configuration does not declare. It is started, too, unless --no-start is given.",
+        "Create a session that the configuration does not declare. It is also started, unless --no-start is given.",
         Verb.CREATE,
         (
             _NAME,
             Argument("--harness", "The agent program; default: routing.defaultHarness.", default=""),
             Argument("--cwd", "The folder it works in; default: routing.spawnWorkdir.", default=""),
-            Argument("--prompt", "What it shall do."),
-            Argument("--prompt-file", "A file that says what it shall do, read at each fresh start."),
-            Argument("--description", "What it is for, as lists show it.", default=""),
+            Argument("--prompt", "What it is to do."),
+            Argument("--prompt-file", "A file that says what it is to do, read at each start with a new conversation."),
+            Argument("--description", "What it is for; lists show it.", default=""),
             Argument("--harness-arg", "An argument for the harness; may be repeated.", many=True, name="harness_args"),
             Argument("--slack", "Whether it gets a Slack thread.", Kind.SWITCH, default=False),
             Argument("--slack-channel", "The channel's id; default: channels.slack.channel.", default=""),
-            Argument("--no-auto-start", "A boot does not start it.", Kind.FLAG),
+            Argument("--no-auto-start", "Do not start it automatically.", Kind.FLAG),
             Argument(
                 "--restart",
-                "on-failure: after a crash it is resumed, within limits.restartsPerHour.",
+                "on-failure: resume it after a crash, at most limits.restartsPerHour times an hour.",
                 choices=("never", "on-failure"),
                 default="never",
             ),
-            Argument("--no-start", "Only record it.", Kind.FLAG),
+            Argument("--no-start", "Only record it; do not start it.", Kind.FLAG),
         ),
     ),
     Command(
         "standing delete",
-        "Stop a created session and forget it. The name is free only when all is gone.",
+        "Stop a created session and remove it. The name is free once everything of it is gone.",
         Verb.DELETE,
         (_NAME,),
         run=_delete,
     ),
     Command(
         "standing say",
-        "Put a message into the agent's terminal, once. `-` reads standard input. A message never starts a session.",
+        "Type a message into the agent's terminal, once. `-` reads standard input. A message never starts a session.",
         Verb.SAY,
         (
             _NAME,
             Argument("SOURCE"),
             Argument("--text", "What to say."),
             Argument("--file", "A file that holds what to say; - is standard input.", Kind.PATH),
-            Argument("--actor", "Who says it, where it is not the user of this terminal."),
-            Argument("--raw", "Without the frame that says who speaks.", Kind.FLAG),
-            Argument("--wait", "Seconds to wait for the harness's own word.", Kind.NUMBER, default=30.0),
-            Argument("--no-wait", "Only commit the message.", Kind.FLAG),
+            Argument("--actor", "Who says it, if not the user of this terminal."),
+            Argument("--raw", "Leave out the frame that says who speaks.", Kind.FLAG),
+            Argument("--wait", "Seconds to wait for confirmation from the agent.", Kind.NUMBER, default=30.0),
+            Argument("--no-wait", "Store the message and do not wait.", Kind.FLAG),
         ),
         chat="say NAME TEXT",
         run=_say,
     ),
     Command(
         "standing attach",
-        "Look at the session's terminal. Read-only unless --write; with --json: the command that does so.",
+        "Attach to the session's terminal. Read-only unless --write; with --json: print the command that attaches.",
         Verb.ATTACH,
-        (_NAME, Argument("--write", "Type into it, too.", Kind.FLAG)),
+        (_NAME, Argument("--write", "Your keys reach the agent, too.", Kind.FLAG)),
     ),
     Command(
         "standing screen",
-        "What the session's terminal shows.",
+        "Show what the session's terminal shows.",
         Verb.SCREEN,
         (
             _NAME,
@@ -367,21 +369,21 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing logs",
-        "What the session's terminal showed last, and how it ended. Of what ended before, too.",
+        "Show the last output of the session's terminal, and how it ended. Also of the instance before.",
         Verb.LOGS,
         (_NAME, _LINES),
     ),
     Command(
         "standing pause",
-        "Let no further turn begin. What comes in waits, background jobs go on.",
+        "Let no further turn begin. New messages wait, background jobs go on.",
         Verb.PAUSE,
-        (_NAME, Argument("--hard", "Interrupt the turn that runs; otherwise it ends by itself.", Kind.FLAG), _MARK),
+        (_NAME, Argument("--hard", "Interrupt the running turn; otherwise it ends by itself.", Kind.FLAG), _MARK),
         chat="pause NAME",
         run=_pause,
     ),
     Command(
         "standing resume",
-        "End a pause; what waited goes in, in order.",
+        "End a pause; waiting messages go in, in order.",
         Verb.RESUME,
         (_NAME,),
         chat="resume NAME",
@@ -389,7 +391,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing interrupt",
-        "End the turn that runs, or reject the dialog that is open. The session goes on.",
+        "End the running turn, or reject the open dialog. The session goes on.",
         Verb.INTERRUPT,
         (_NAME,),
         chat="interrupt NAME",
@@ -397,7 +399,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing start",
-        "Bring a session up, or every one that is not held. A conversation that can be resumed is.",
+        "Start a session, or every session that is not held. Its conversation is resumed if possible.",
         Verb.START,
         (_ANY,),
         chat="start NAME",
@@ -406,8 +408,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing stop",
-        "End a session gracefully; by name, what waits is cancelled. "
-        "One that was stopped by name stays silent until it is started again.",
+        "End a session gracefully; by name, waiting messages are cancelled. "
+        "A session that was stopped by name stays silent until it is started again.",
         Verb.STOP,
         (_ANY, _MARK),
         chat="stop NAME",
@@ -425,27 +427,27 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing announce",
-        "Bring the session's announcement up to date. Where it has none any more, a new thread is made.",
+        "Update the session's announcement. If it no longer has one, a new thread is opened.",
         Verb.ANNOUNCE,
         (_NAME,),
         run=_announce,
     ),
     Command(
         "standing queue",
-        "What is on its way to the session and what waits, in order.",
+        "List the messages that are being delivered or wait, in order.",
         Verb.QUEUE,
-        (_NAME, Argument("--text", "Show the messages, too, not only how long they are.", Kind.FLAG)),
+        (_NAME, Argument("--text", "Show the messages, not only their length.", Kind.FLAG)),
     ),
-    Command("standing cancel", "Cancel a message that waits; `queue NAME` lists the ids.", Verb.CANCEL, (_MESSAGE,)),
+    Command("standing cancel", "Discard a message that waits; `queue NAME` lists the ids.", Verb.CANCEL, (_MESSAGE,)),
     Command(
         "standing confirm",
-        "Let a message go in that came too late to do so by itself. `queue NAME` lists the ids.",
+        "Release a message that arrived late and needs confirmation. `queue NAME` lists the ids.",
         Verb.CONFIRM,
         (_MESSAGE,),
     ),
     Command(
         "loop list",
-        "A session's loops, or without NAME the open ones of all. Those that have ended stand last.",
+        "List a session's loops, or without NAME the open loops of all sessions. Ended ones are listed last.",
         Verb.LOOPS,
         (_OWN,),
         chat="loops [NAME]",
@@ -453,16 +455,20 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "loop create",
-        "Make a loop; an agent leaves NAME out.",
+        "Create a loop; an agent leaves NAME out.",
         Verb.LOOP,
         (
             _OWN,
-            Argument("--instruction", "What is to be done at each run; `-` reads standard input.", required=True),
-            Argument("--interval", "How far apart its runs are: 30s, 1.5h, 5 minutes."),
-            Argument("--cron", "Five fields, instead of an interval. Neither: its agent names each next run."),
-            Argument("--time-zone", "Of --cron: an IANA name such as Europe/Berlin; default: UTC."),
-            Argument("--keep-alive", "It ends only when it is stopped, and its session is brought back.", Kind.FLAG),
-            Argument("--max-runs", "It is complete after so many runs.", Kind.INTEGER),
+            Argument("--instruction", "What to do at each run; `-` reads standard input.", required=True),
+            Argument("--interval", "Time between its runs: 30s, 1.5h, 5 minutes."),
+            Argument("--cron", "Five fields, instead of an interval. Without both, its agent names each next run."),
+            Argument("--time-zone", "The time zone of --cron: an IANA name such as Europe/Berlin; default: UTC."),
+            Argument(
+                "--keep-alive",
+                "It ends only when it is stopped, and its session is restarted after a crash.",
+                Kind.FLAG,
+            ),
+            Argument("--max-runs", "It is complete after this number of runs.", Kind.INTEGER),
         ),
         run=_create_loop,
     ),
@@ -470,54 +476,56 @@ COMMANDS: tuple[Command, ...] = (
         "loop stop",
         "End a loop for good.",
         Verb.LOOP,
-        (_LOOP, Argument("--reason", "Kept with it, and told in the thread.", default="")),
+        (_LOOP, Argument("--reason", "Stored with the loop, and shown in the thread.", default="")),
         run=_stop_loop,
     ),
-    Command("loop pause", "Let a loop fire no more until it is resumed.", Verb.LOOP, (_LOOP, _KEPT), run=_pause_loop),
+    Command("loop pause", "Pause a loop until it is resumed.", Verb.LOOP, (_LOOP, _KEPT), run=_pause_loop),
     Command(
         "loop resume",
-        "Let a paused loop go on, or one that failures hold. Nothing is caught up.",
+        "Resume a loop that is paused, or held after failures. Missed runs are not repeated.",
         Verb.LOOP,
         (_LOOP, _KEPT),
         run=_resume_loop,
     ),
     Command(
         "loop run",
-        "Make a loop due now; it goes in once its session is idle.",
+        "Make a loop due now; it runs once its session is idle.",
         Verb.LOOP,
         (_LOOP, _KEPT),
         run=_run_loop,
     ),
     Command(
         "loop schedule",
-        "Name the next run of a loop without a cadence.",
+        "Set the next run of a loop without a cadence.",
         Verb.LOOP,
         (
             _LOOP,
-            Argument("--in", "A span such as 10m, or seconds.", required=True, name="delay"),
-            Argument("--reason", "Why then.", required=True),
+            Argument("--in", "A time span such as 10m, or seconds.", required=True, name="delay"),
+            Argument("--reason", "Why at that time.", required=True),
         ),
         run=_schedule_loop,
     ),
     Command(
         "post",
-        "Post into a session's thread. An agent posts into its own, so that it leaves NAME out.",
+        "Post into a session's thread. An agent posts into its own thread and leaves NAME out.",
         Verb.POST,
         (
             _OWN,
             Argument("--text", "Markdown; `-` reads standard input.", default=""),
-            Argument("--file", "A file to attach; an agent's lies in its own folder.", Kind.PATH),
+            Argument("--file", "A file to attach; an agent's file must be in its own folder.", Kind.PATH),
         ),
     ),
     Command(
         "ask",
-        "Ask the people of a session's thread, and print the answer. Exit 1 if nobody answers.",
+        "Ask the people of a session's thread, and print the answer. Exit code 1 if nobody answers.",
         Verb.ASK,
         (
             _OWN,
-            Argument("--question", "What they are asked.", required=True),
+            Argument("--question", "The question.", required=True),
             Argument("--option", "An answer to choose; may be repeated.", many=True, name="options"),
-            Argument("--wait", "Seconds; default, and most: limits.approvalWaitSeconds.", Kind.NUMBER, least=1),
+            Argument(
+                "--wait", "Seconds to wait; default and maximum: limits.approvalWaitSeconds.", Kind.NUMBER, least=1
+            ),
         ),
     ),
     Command(
@@ -526,57 +534,55 @@ COMMANDS: tuple[Command, ...] = (
         takes=(
             Argument(
                 "--token-file",
-                "The file `mcp-token` of the session; default: $THE_LOOP_MCP_TOKEN_FILE, which every session of ours "
-                "has.",
+                "The session's file `mcp-token`; default: $THE_LOOP_MCP_TOKEN_FILE, which every session has.",
                 variable="THE_LOOP_MCP_TOKEN_FILE",
             ),
         ),
     ),
     Command(
         "events",
-        "What happened, oldest first; with --json one object a line.",
+        "Print the event log, oldest first; with --json one object a line.",
         Verb.EVENTS,
         (
             Argument("--name", "Only this session's events."),
-            Argument("--last", "Only the last so many.", Kind.INTEGER, least=1),
-            Argument("--follow", "Go on with those to come, until interrupted.", Kind.FLAG),
+            Argument("--last", "Only this number of events, from the end.", Kind.INTEGER, least=1),
+            Argument("--follow", "Go on with new events, until interrupted.", Kind.FLAG),
         ),
     ),
     Command(
         "config check",
-        "Say everything that is wrong with the file; exit 1 on any finding. That there is no default file is none.",
+        "Report everything that is wrong with the file; exit code 1 on any finding. "
+        "A missing default file is not an error.",
     ),
-    Command("config show", "The configuration in effect, every key with its default."),
-    Command("config schema", "The JSON Schema of the file, for editors."),
-    Command("config init", "Write a commented starter file; an existing one is left as it is.", Verb.CONFIGURE),
-    Command("config path", "Which file is read, and why."),
+    Command("config show", "Print the configuration in effect, with every key."),
+    Command("config schema", "Print the JSON Schema of the file, for editors."),
+    Command("config init", "Write a commented configuration file; an existing one is not changed.", Verb.CONFIGURE),
+    Command("config path", "Print which file is read, and why."),
     Command(
         "slack manifest",
         'Print the app manifest. It goes into Slack\'s "create an app from a manifest".',
-        takes=(
-            Argument("--url", "With read.mode http: the https address at which Slack calls.", shown="URL", default=""),
-        ),
+        takes=(Argument("--url", "With read.mode http: the https address that Slack calls.", shown="URL", default=""),),
     ),
     Command(
         "slack check",
-        "Ask Slack whether all that it needs is in place. Tokens, scopes, channel, people; exit 1 on any finding.",
+        "Ask Slack whether everything is set up. Tokens, scopes, channel, people; exit code 1 on any finding.",
         Verb.STATUS,
     ),
     Command(
         "serve",
         "Run the service in the foreground.",
         Verb.START,
-        (Argument("--tmux", "Be the tmux server instead of the service: for its own systemd unit.", Kind.FLAG),),
+        (Argument("--tmux", "Run the tmux server instead of the service, for its own systemd unit.", Kind.FLAG),),
     ),
     Command(
         "demo",
-        "The whole product on this machine, without account or network. A workspace's page, and a session in a pane.",
+        "Run the whole product on this machine, without account or network. It has a page and a session in a terminal.",
         Verb.START,
         (
-            Argument("--name", "Of the demo, where several run: each has its own state, session and page."),
+            Argument("--name", "The demo's name, if several run: each has its own state, session and page."),
             Argument(
                 "--port",
-                "Of the workspace's page; default: the last one.",
+                "Port of the workspace's page; default: the last one.",
                 Kind.INTEGER,
                 default=0,
                 least=0,
@@ -584,5 +590,5 @@ COMMANDS: tuple[Command, ...] = (
             ),
         ),
     ),
-    Command("", "The commands that you may use.", chat="help"),
+    Command("", "Show the commands that you may use.", chat="help"),
 )

@@ -9,21 +9,21 @@ from core.model.session import ActorKind, permitted
 _HEAD = """\
 # Commands
 
-Every command of the command line and of the slash command. `the-loop COMMAND --help` tells the same.
+Every command of the command line and of the slash command. `the-loop COMMAND --help` shows the same.
 
 - `--config FILE`, `--as-operator` and `--format text|json` (`--json`) may stand before a command's words, between them
-  or behind them; of each the last one counts. With JSON, JSON alone is on standard output.
+  or after them; the last one of each counts. With JSON, standard output has JSON only.
 - Exit codes: 0 well, 1 refused or failed, 2 bad input.
-- *Agents may*: a command that is run inside a session's pane acts as its agent, and may do these alone. `--as-operator`
-  overrides that, which is logged. See [security](security.md).
+- *Agents may*: a command that runs inside a session's pane acts as its agent, which may use only these. `--as-operator`
+  overrides that, and is logged. See [security](security.md).
 
 This page is generated from the table of commands (`python -m core.cli.reference`).
 """
 _CHAT = """\
 ## In Slack
 
-Who may is said by the lists of `channels.slack`: members are `authorizedUsers`, operators are `operators`. The answer
-is for the caller alone. More in [slack](slack.md).
+The lists of `channels.slack` say who may: members are `authorizedUsers`, operators are `operators`. Only the caller
+sees the answer. More in [slack](slack.md).
 
 | command | who | what it does |
 | --- | --- | --- |"""
@@ -34,7 +34,7 @@ def reference_text(table: Sequence[Command]) -> str:
     """Return the page: the slash command's verbs, then every command of the command line in its group."""
     chat = [_row(f"`/the-loop {one.chat}`", _WHO[one.role], one.summary) for one in in_chat(table).values()]
     parts = [_HEAD, "\n".join([_CHAT, *chat]) + "\n"]
-    for group, text in {"": "The service, the sessions together, and the rest.", **GROUPS}.items():
+    for group, text in {"": "The service, all sessions together, and the rest.", **GROUPS}.items():
         title = f"`the-loop {group}`" if group else "`the-loop`"
         rows = [one for one in table if one.cli and one.group == group]
         parts += [f"## {title}\n\n{text}\n", *(_section(one) for one in rows)]

@@ -16,22 +16,21 @@ from core.config.schema import ConfigFile
 _HEAD = """\
 # Configuration
 
-One YAML file. It is the first of these that is named: `--config FILE`, `$THE_LOOP_CONFIG`,
-`$XDG_CONFIG_HOME/the-loop/cli-config.yaml` (`~/.config/the-loop/cli-config.yaml`). Never one from the current folder.
-Without a file every key has its default.
+One YAML file. It is the first of these that is given: `--config FILE`, `$THE_LOOP_CONFIG`,
+`$XDG_CONFIG_HOME/the-loop/cli-config.yaml` (`~/.config/the-loop/cli-config.yaml`). A file in the current folder is
+never read. Without a file every key has its default.
 
-- `the-loop config init` writes a starter file, `path` says which file is read and why, `check` lists everything that is
-  wrong with it (file, line, key, what was found, what is allowed), `show` prints every key in effect, `schema` prints
-  the JSON Schema for editors.
+- `the-loop config init` writes a commented file, `path` says which file is read and why, `check` lists everything that
+  is wrong with it (file, line, key, what was found, what is allowed), `show` prints every key in effect, `schema`
+  prints the JSON Schema for editors.
 - Unknown keys are refused. Values are not converted: `"5"` is text, `no` is a boolean.
 - A relative path starts at the folder of the file; `~` is your home folder.
-- The file names programs, arguments and folders that run with your rights. Keep it writable by you alone.
+- The file names programs, arguments and folders that run with your rights. Only you should be able to write it.
 - It never holds a secret: keys that end in `Env` name the variable that does.
-- A command works by the file as it is when you type it, a session by what the file said when that session was last
-  started (`drift` in its row names what has changed since), and **the service by what it said when the service was
-  started**. While that is something else than the file says now, `the-loop status` and `the-loop start` say so in the
-  service's row, and name what renews it with the sessions living on. `the-loop restart` takes a change over everywhere:
-  it ends the sessions and the service, and resumes the conversations.
+- When a change counts: for a command at once; for a session at its next start (`drift` in its row names what has
+  changed); **for the service at its next start**. Until then `the-loop status` and `the-loop start` say so in the
+  service's row, with the command that restarts the service alone. `the-loop restart` applies a change everywhere: it
+  ends the sessions and the service, and resumes the conversations.
 
 This page is generated from the schema (`python -m core.config.reference`).
 """
