@@ -116,8 +116,6 @@ class ControlTransport:
         made = asking.run(self._server.control_session(), end - time.monotonic())
         if made.no_server:
             return None
-        if made.rc != 0 and "duplicate session" not in made.err:
-            raise _Lost(made.err.strip())
         client = _Client((*self._server.command, *_ATTACH), self._server.environment())
         try:
             client.exchange((), end)

@@ -165,15 +165,27 @@ def spawn_line(spawn: Spawn, buffer: str, tmux: str, *, remain_on_exit: bool) ->
     make = ["new-session", "-d", "-P", "-F", report, "-s", spawn.target, "-x", _COLUMNS, "-y", _ROWS]
     act = [
         [*make, "-c", literal_format(str(spawn.cwd)), "-e", f"{MARKER}={spawn.instance}", "--", *program],
+        *_options(spawn, target, remain_on_exit=remain_on_exit),
+    ]
+    late = [["delete-buffer", "-b", buffer], _tell(LATE)]
+    in_time = _before(spawn.deadline)
+    return [["load-buffer", "-b", buffer, DATA], ["if-shell", "-F", in_time, spell(act), spell(late)]]
+
+
+def finish_line(spawn: Spawn, session_id: str, *, remain_on_exit: bool) -> Line:
+    """Return what gives the session that was made its name, and its options, each to be asked for by itself."""
+    name = ["rename-session", "-t", _checked(_SESSION_ID, session_id), _checked(_SAFE, spawn.target)]
+    return [name, *_options(spawn, f"{session_id}:", remain_on_exit=remain_on_exit)]
+
+
+def _options(spawn: Spawn, target: str, *, remain_on_exit: bool) -> Line:
+    return [
         ["set-option", "-w", "-t", f"{target}^", "remain-on-exit", "on" if remain_on_exit else "off"],
         ["set-option", "-w", "-t", f"{target}^", "window-size", "manual"],  # whoever looks would decide it otherwise
         ["set-option", "-t", target, "destroy-unattached", "off"],  # somebody may have it on in a server of theirs
         ["set-option", "-t", target, "status-format[0]", _viewed(spawn.target)],
         ["set-option", "-t", target, "status", "on"],
     ]
-    late = [["delete-buffer", "-b", buffer], _tell(LATE)]
-    in_time = _before(spawn.deadline)
-    return [["load-buffer", "-b", buffer, DATA], ["if-shell", "-F", in_time, spell(act), spell(late)]]
 
 
 def _viewed(target: str) -> str:

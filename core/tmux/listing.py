@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from core.base.values import dataclass, field
 from core.model.pane import Pane, Receipt, Typing
 from core.model.session import LastExit
-from core.tmux.guard import OURS
+from core.tmux.guard import ANSWER, OURS
 from core.tmux.transport import Line, silent
 
 _STARTED = len(OURS) + 65  #: characters of a command line of ours: an instance has at most 64, and a blank follows
@@ -44,9 +44,12 @@ _PANE = re.compile(
 )
 _CLIENT = re.compile(r"client\|(\$\d*|)\|([01])\|([01])\|(\d+)\|(.*)")
 
+END = f"{ANSWER}listed"  #: proves that tmux has answered: an empty answer says nothing about what lives
+
 LIST: Line = [
-    ("list-panes", "-a", "-F", "|".join(_PANE_FIELDS)),
-    ("list-clients", "-F", "|".join(_CLIENT_FIELDS)),
+    ("list-panes", "-a", "-F", ANSWER + "|".join(_PANE_FIELDS)),
+    ("list-clients", "-F", ANSWER + "|".join(_CLIENT_FIELDS)),
+    ("display-message", "-p", END),
 ]
 
 
@@ -94,14 +97,18 @@ def read_listing(out: str) -> Listing:
     """Read the answer to LIST.
 
     tmux lists a window once for every session that shows it, linked or grouped: the pane counts for the oldest, which
-    is the one that it was made in. Raises TmuxSilent for an answer that is not understood.
+    is the one that it was made in. What a hook of a person's prints into the answer is passed over. Raises TmuxSilent
+    for an answer that is not understood, or lacks its end.
     """
+    lines = out.split("\n")
+    if END not in lines:
+        raise silent(f"it did not answer: {out.strip()[:80]!r}")
     panes: dict[str, Pane] = {}
     sessions: dict[str, set[str]] = {}
     writers: dict[str, tuple[Typing, ...]] = {}
     clients: set[str] = set()
     version, server = "", None
-    for line in out.splitlines():
+    for line in (line.removeprefix(ANSWER) for line in lines if line.startswith(ANSWER) and line != END):
         client = _CLIENT.fullmatch(line)
         if client is not None:
             _add_client(clients, writers, client)

@@ -12,7 +12,7 @@ from core.base.loggers import logger
 from core.base.values import dataclass
 from core.model.pane import Pane, Paste, Receipt, Spawn, Survey, Typing, View, Window, Written
 from core.tmux import guard
-from core.tmux.listing import EMPTY, LIST, Listing, read_listing
+from core.tmux.listing import EMPTY, END, LIST, Listing, read_listing
 from core.tmux.server import TmuxServer
 from core.tmux.transport import OLDEST, Command, Line, Reply, Transport, check_version, silent
 
@@ -97,12 +97,14 @@ class Runner:
         answer = guard.told(reply.out)
         if answer[:1] == [guard.LATE]:
             raise SpawnFailed(f"{spawn.target}: tmux came to it after its deadline, and made nothing", "start it again")
-        if reply.rc != 0 or len(answer) < 6:
+        if answer[:1] != [guard.DONE] or len(answer) < 6:
             self._ask([("delete-buffer", "-b", buffer)], process=True)
             reason = reply.err.strip() or reply.out.strip() or "no reason was given"
             raise SpawnFailed(f"{spawn.target}: tmux made no pane: {reason}", "mend what tmux names, then try again")
         _, pane_id, session_id, pid, server_pid, *socket = answer
         self._remember(int(server_pid), " ".join(socket))
+        if reply.rc != 0:
+            self._finish(spawn, session_id)
         return Pane(
             pane_id,
             session_id,
@@ -114,6 +116,23 @@ class Runner:
             in_mode=False,
             input_off=False,
         )
+
+    def _finish(self, spawn: Spawn, session_id: str) -> None:
+        """Do the rest of what is to be of a pane that was made, where a hook of a person's has failed, or renamed it.
+
+        Raises SpawnFailed, once the pane is gone again, where its session cannot be given its name.
+        """
+        for command in guard.finish_line(spawn, session_id, remain_on_exit=self._remain_on_exit):
+            reply = self._ask([command], process=True)  # one by one: what fails, such as that hook again, ends the line
+            if reply.rc != 0:
+                _LOG.warning("a new pane's session refused", extra={"session": spawn.target, "reason": reply.err})
+        made = self._list().tagged(spawn.instance)
+        if made is not None and made.target != spawn.target:
+            self.end(spawn.instance)
+            raise SpawnFailed(
+                f"{spawn.target}: a hook of that tmux server renames its session to {made.target}, and it stays so",
+                "take the hook away (`tmux show-hooks -g`), or set another routing.tmux.socketName",
+            )
 
     def write(self, instance: str, data: bytes, receipt: Receipt, token: str, deadline: datetime) -> Written:
         """Paste bytes into the pane that carries the tag, guarded in the server, and leave the receipt on the pane.
@@ -240,9 +259,10 @@ class Runner:
             line = [command for instance, pane in some for command in guard.screen_line(pane, instance, rows, nonce)]
             seconds = self._timeout if within is None else deadline.remaining()
             reply = self._ask(line, process=True, within=seconds)
-            if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
+            found = guard.screens_of(reply.out, nonce)
+            if reply.rc != 0 and not found and not _nothing(reply) and _GONE not in reply.err:
                 _refused(reply)
-            for instance, (text, history) in guard.screens_of(reply.out, nonce).items():
+            for instance, (text, history) in found.items():
                 shown[instance] = _Captured(text, cut=history > rows)
         return shown
 
@@ -274,11 +294,11 @@ class Runner:
             if known is None:
                 break
             reply = self._look(guard.view_line(known.pane_id, instance, nonce), None)
-            if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
-                _refused(reply)
             view = guard.view_of(reply.out, instance, nonce)
             if view is not None:
                 return view
+            if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
+                _refused(reply)
         raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
 
     def redraw(self, instance: str) -> None:
@@ -291,10 +311,10 @@ class Runner:
             if known is None:
                 break
             reply = self._ask(guard.redraw_line(known.pane_id, instance))
-            if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
-                _refused(reply)
             if guard.told(reply.out)[:1] == [guard.DONE]:
                 return
+            if reply.rc != 0 and not _nothing(reply) and _GONE not in reply.err:
+                _refused(reply)
         raise NotRunning(f"no pane carries instance {instance}", "look at `the-loop standing list`")
 
     def press(
@@ -376,7 +396,7 @@ class Runner:
 
     def _listed(self, within: float | None) -> Listing:
         reply = self._look(LIST, within)
-        if reply.rc != 0:
+        if reply.rc != 0 and END not in reply.out:  # with its end it is whole: then a hook of a person's has failed
             self._known = {}
             return EMPTY if _nothing(reply) else _refused(reply)
         listing = read_listing(reply.out)
