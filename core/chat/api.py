@@ -26,8 +26,8 @@ from core.model.channel import (
 )
 from core.model.message import Fetch, Fetched
 from core.process.presence import Connections
+from core.session.attachments import fetched, keep_file
 from core.session.commands import exact_for
-from core.session.launching import fetched, keep_file
 from core.session.system import System
 
 _LOG = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ def check(session: Session) -> int:
     """Run `the-loop config check`."""
     from core.config import commands
     from core.config.channels import installed_models
-    from core.session.dialogs import troubles_ahead
+    from core.session.startup import troubles_ahead
 
     writable = commands.writable_by_others(session.config, session.environ)
     found = commands.check(session.config, session.environ, models=installed_models())

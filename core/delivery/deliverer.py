@@ -18,9 +18,10 @@ from core.base.values import replace
 from core.delivery.dialogs import DialogWatch, hold
 from core.delivery.evidence import Transcripts
 from core.delivery.hook_ingest import ingest_record
-from core.delivery.recording import Gatekeeper, Recorder, held_by_harness, take_back
+from core.delivery.recording import Recorder, held_by_harness, take_back
 from core.delivery.screens import AGAIN, Form, Screens, Shown
 from core.delivery.snapshot import Authorized, Looker, Sight, timing_of
+from core.delivery.ticks import Gatekeeper
 from core.delivery.writing import LOOK, Plan, Writer
 from core.model import delivering
 from core.model.delivering import (

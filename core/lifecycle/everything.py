@@ -19,7 +19,6 @@ from core.model.reasons import Reason, because
 from core.model.restarting import ended_unasked
 from core.model.rows import Answer, HarnessRow, Row, ServiceRow, StatusReport
 from core.model.session import HoldKind, Live, Outcome, Phase
-from core.session.dialogs import trouble_ahead
 from core.session.sessions import (
     Known,
     Unforeseen,
@@ -30,6 +29,7 @@ from core.session.sessions import (
     resolve_record,
     starts_unasked,
 )
+from core.session.startup import trouble_ahead
 from core.session.system import System
 
 _LOG = logging.getLogger(__name__)

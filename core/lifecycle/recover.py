@@ -44,8 +44,9 @@ from core.model.session import (
     Status,
     begun_instead,
 )
+from core.session.conversations import came_up, settled_conversation
 from core.session.folder import clear_hold_file, has_hold_file, set_hold_file
-from core.session.launching import came_up, drop_token, remove_files, settled_conversation
+from core.session.launching import drop_token, remove_files
 from core.session.sessions import apart, resolve_record, starts_unasked
 from core.session.system import System
 

@@ -22,6 +22,7 @@ from core.model.observing import unfinished_tasks
 from core.model.pane import Pane, Spawn, Survey
 from core.model.reasons import Because, Reason
 from core.model.session import HoldKind, Phase, SessionEvent, SessionRecord, Status
+from core.session.conversations import take_conversation
 from core.session.folder import clear_flags, context_of, set_hold_file
 from core.session.launching import (
     boot_argument,
@@ -30,7 +31,6 @@ from core.session.launching import (
     grants,
     make_folders,
     read_brief,
-    take_conversation,
     write_given,
     write_launcher,
     write_tools,

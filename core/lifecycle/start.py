@@ -48,7 +48,7 @@ from core.model.session import (
     new_conversation,
 )
 from core.process.presence import running_service
-from core.session.launching import came_up
+from core.session.conversations import came_up
 from core.session.sessions import (
     Known,
     Unforeseen,

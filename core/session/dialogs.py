@@ -10,34 +10,10 @@ import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from core.base.errors import UnsupportedHarness
 from core.base.files import broken, read_plain, remove_file
 from core.model.activity import ASKING_STATES
 from core.model.asking import MAIN
 from core.model.harness import StatusProbe
-from core.session.sessions import Known, every_session, resolve
-from core.session.system import System
-
-
-def trouble_ahead(system: System, known: Known) -> tuple[str, str]:
-    """Return what the session's next start would stand at, and what would keep it from telling what it does.
-
-    Each with its remedy, in its harness's words; "" where nothing is known. Of a harness that cannot be had nothing is
-    told here: its start refuses it, and says why.
-    """
-    resolved = resolve(known.definition, system.settings)
-    try:
-        harness = system.harnesses.get(resolved.harness)
-    except UnsupportedHarness:
-        return "", ""
-    return (harness.dialog_ahead(resolved.cwd, resolved.args), harness.silence_ahead(resolved.cwd, resolved.args))
-
-
-def troubles_ahead(system: System) -> tuple[str, ...]:
-    """Return the same of every session, with its name."""
-    told = ((known.name, trouble_ahead(system, known)) for known in every_session(system.settings, system.records))
-    return tuple(f"{name}: {'; '.join(filter(None, trouble))}" for name, trouble in told if any(trouble))
-
 
 SETTLED = timedelta(seconds=0.5)  #: a word of the second source that has stood for so long is no passing one
 LEFT = timedelta(seconds=5)  #: a harness that is between turns shows a dialog long before

@@ -13,44 +13,34 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.base.environment import fingerprints
-from core.base.errors import CoreError, InvalidValue, Refused, UnknownMessage, UnsupportedHarness
+from core.base.errors import CoreError, InvalidValue
 from core.base.files import (
     broken,
     own_folder,
-    private_folder,
     read_plain,
     read_token,
     remove_file,
     write_private,
 )
-from core.base.names import new_message_id
 from core.base.paths import StatePaths
-from core.base.values import dataclass, replace
 from core.clients import toolbridge
 from core.model.directive import Grant, compose_pointer
-from core.model.harness import TOOL_LIST, TOOL_SERVER, Harness, Launch, SessionContext
-from core.model.message import WAITING, Fetched, MessageState, safe_name, shown_name, told
-from core.model.posts import NewPost, OutboundKind
+from core.model.harness import TOOL_LIST, TOOL_SERVER, Launch, SessionContext
 from core.model.session import (
-    Candidate,
     Definition,
     HoldKind,
     Phase,
     SessionRecord,
     Status,
-    begun,
-    candidates,
-    had_turn,
-    taken_up,
 )
 from core.model.tools import EVERY_TOOL, INSTRUCTIONS, SERVER, tools_for
-from core.session.folder import GIVEN, context_of
-from core.session.sessions import Resolved, record_of_instance, resolve_record
+from core.session.folder import GIVEN
+from core.session.sessions import Resolved, record_of_instance
 from core.session.system import System
 
 if TYPE_CHECKING:
@@ -269,168 +259,3 @@ def boot_argument(context: SessionContext, prompt: str, marker: str, limit: int)
 
 
 FOLDER = "files"  #: in the session's folder, one folder a message
-
-
-def keep_file(system: System, message_id: str, position: int, name: str, data: bytes) -> str:
-    """Write a file (0600) under a name that the chat's cannot harm, and return its path. Raises StoreBroken."""
-    row = system.inbox.get(message_id)
-    if row is None:
-        raise UnknownMessage(message_id)
-    if row.state not in WAITING:
-        raise Refused(f"message {message_id} waits for no files: it is {row.state.value}", "nothing is to be done")
-    path = system.paths.session(row.message.uid) / FOLDER / message_id / safe_name(name, position)
-    private_folder(path.parent)
-    write_private(path, data)
-    return str(path)
-
-
-def fetched(system: System, message_id: str, files: Sequence[Fetched]) -> None:
-    """Let the message go on, its text naming each file or why it is missing; done again it changes nothing.
-
-    A file that is missing is told in the thread, too. Raises StoreBroken.
-    """
-    lines = told(files)
-    with system.database.transaction(durable=True):
-        if not system.inbox.tell_files(message_id, lines):
-            return
-        row = system.inbox.get(message_id)
-        if row is None or row.state not in WAITING:
-            return
-        from core.model.reasons import Reason  # whoever lists sessions launches none
-
-        text = "\n".join(filter(None, (row.message.text, lines)))
-        try:
-            edited = system.inbox.edit(row, text)
-            why = None if edited.reason is Reason.FETCHING else edited.because
-            system.inbox.advance(edited, MessageState.QUEUED, why)
-        except Refused:
-            return  # cancelled by another process meanwhile
-        missing = [file for file in files if file.problem]
-        address = row.message.address
-        if missing and address is not None:
-            system.outbox.add([_note(row.message.uid, row.message.name, address.channel, address.thread, missing,
-                                     address.channel_kind, message_id)])  # fmt: skip
-    system.notify()
-
-
-def _note(
-    uid: str, name: str, channel: str, thread: str, missing: Sequence[Fetched], kind: str, message_id: str
-) -> NewPost:
-    told = "; ".join(f"{shown_name(file.attachment)}: {file.problem}" for file in missing)
-    return NewPost(
-        id=f"p-files-{new_message_id()}",
-        key=f"files:{message_id}",
-        kind=OutboundKind.NOTE,
-        uid=uid,
-        name=name,
-        channel_kind=kind,
-        text=f"`{name}` does not get all of your message. What could not be read: {told}. The rest of it goes in.",
-        channel=channel,
-        thread=thread,
-        about=message_id,
-    )
-
-
-@dataclass(frozen=True)
-class Taken:
-    """The record whose next pane is in this conversation, which is resumed or begun anew."""
-
-    record: SessionRecord
-    resumed: bool
-    returned: bool = False  #: resumed once more, after one that was begun in its place and has had no turn
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """Take `resumed` up, or begin anew in the place of `lost` for that reason."""
-
-    resumed: Candidate | None = None
-    lost: Candidate | None = None  #: None: nothing had been said
-    reason: str = ""
-
-
-def settled_conversation(system: System, record: SessionRecord) -> SessionRecord:
-    """Return the record with its latest pane's conversation as the session's, if that has had a turn.
-
-    Raises TrustFailed where its harness's own record cannot be read.
-    """
-    if record.fresh is None:
-        return record
-    resolved = resolve_record(record, system.settings)
-    try:
-        harness = system.harnesses.get(resolved.harness)
-    except UnsupportedHarness:
-        return record  # nobody can tell; what went before it is kept
-    answered = harness.answered(context_of(system.paths, record, resolved, record.instance_id or ""))
-    return had_turn(record) if answered else record
-
-
-def came_up(system: System, record: SessionRecord) -> SessionRecord:
-    """Return the record of a pane that is up: a harness that cannot tell of turns has its conversation from now on."""
-    if record.fresh is None:
-        return record
-    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
-    return record if harness.traits.evidence else had_turn(record)
-
-
-def take_conversation(
-    system: System, record: SessionRecord, resolved: Resolved, harness: Harness, actor: str, gave_up: str
-) -> Taken:
-    """Return the record with the conversation that its next pane is in, and tell where an old one is not taken up.
-
-    `gave_up`: how the harness ended when it was to resume it, "" where it was not asked yet. Raises TrustFailed.
-    """
-    before, now = settled_conversation(system, record), system.clock.now()
-    choice = _choose(system, before, resolved, harness)
-    if gave_up and choice.resumed is not None:
-        choice = _Choice(lost=choice.resumed, reason=f"its program ended instead of taking it up ({gave_up})")
-    if choice.resumed is not None:
-        after = taken_up(before, choice.resumed, resolve_record(before, system.settings).harness, now)
-        returned = before.fresh is not None and after.fresh is None
-        return Taken(replace(after, harness_in_use=resolved.harness), resumed=True, returned=returned)
-    if choice.lost is not None:
-        _say_lost(system, before, choice.lost, choice.reason, actor)
-    after = begun(before, harness.new_session_id(), choice.lost, choice.reason, now, keeps=bool(gave_up))
-    return Taken(replace(after, harness_in_use=resolved.harness), resumed=False)
-
-
-def _choose(system: System, record: SessionRecord, resolved: Resolved, harness: Harness) -> _Choice:
-    """Return which of the record's conversations this harness can resume, or why it can resume none.
-
-    One that has had no turn is tried where the harness's own records may hold what was said to it.
-    """
-    refused: _Choice | None = None
-    for candidate in candidates(record, resolve_record(record, system.settings).harness):
-        if not (candidate.had_turn or harness.traits.evidence):
-            continue
-        reason = _obstacle(system, record, resolved, harness, candidate)
-        if not reason:
-            return _Choice(resumed=candidate)
-        refused = refused or _Choice(lost=candidate if candidate.had_turn else None, reason=reason)
-    return refused or _Choice()
-
-
-def _obstacle(system: System, record: SessionRecord, resolved: Resolved, harness: Harness, candidate: Candidate) -> str:
-    if not system.settings.routing.tmux.resume_on_respawn:
-        return "routing.tmux.resumeOnRespawn is false"
-    if candidate.harness != resolved.harness:
-        return f"its harness is {resolved.harness} now, and was {candidate.harness}"
-    context = context_of(system.paths, record, resolved, record.instance_id or "", candidate.id)
-    if harness.resumable(context):
-        return ""
-    before = resolve_record(record, system.settings).cwd
-    moved = f", and its cwd was {before}" if before != resolved.cwd else ""
-    return harness.missing(context) + moved
-
-
-def _say_lost(system: System, record: SessionRecord, lost: Candidate, reason: str, actor: str) -> None:
-    system.events.emit(
-        "standing.resume_failed",
-        level="warning",
-        name=record.name,
-        actor=actor,
-        instance=record.instance_id,
-        generation=record.generation,
-        reason=f"{reason}; the old id was {lost.id}",
-        detail=lost.id,
-    )

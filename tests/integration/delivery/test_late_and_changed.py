@@ -15,7 +15,7 @@ from core.delivery.saying import cancel_message, confirm_message
 from core.model.channel import IncomingChange, IncomingReply, Swept, Verdict
 from core.model.message import Attachment, Fetched, InboxRow, MessageState, decoded, encoded, safe_name, told
 from core.model.session import Binding, SessionRecord, SlackBinding
-from core.session.launching import fetched, keep_file
+from core.session.attachments import fetched, keep_file
 from core.session.sessions import may_steer
 from core.session.system import System
 from tests.support.chat import HOME, TEAM, Chat

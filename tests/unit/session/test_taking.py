@@ -11,7 +11,7 @@ from core.config.settings import Routing, Settings
 from core.harness.claude.files import project_folder
 from core.model.session import Definition, Fresh, Left
 from core.service.wiring import build_system
-from core.session.launching import Taken, settled_conversation, take_conversation
+from core.session.conversations import Taken, settled_conversation, take_conversation
 from core.session.sessions import resolve
 from core.session.system import System
 from tests.support.lines import entries

@@ -1,0 +1,128 @@
+"""Which conversation a start takes up: the session's own, if its harness still finds it, or a new one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from core.base.errors import UnsupportedHarness
+from core.base.values import dataclass, replace
+from core.model.harness import Harness
+from core.model.session import (
+    Candidate,
+    SessionRecord,
+    begun,
+    candidates,
+    had_turn,
+    taken_up,
+)
+from core.session.folder import context_of
+from core.session.sessions import Resolved, resolve_record
+from core.session.system import System
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The record whose next pane is in this conversation, which is resumed or begun anew."""
+
+    record: SessionRecord
+    resumed: bool
+    returned: bool = False  #: resumed once more, after one that was begun in its place and has had no turn
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Take `resumed` up, or begin anew in the place of `lost` for that reason."""
+
+    resumed: Candidate | None = None
+    lost: Candidate | None = None  #: None: nothing had been said
+    reason: str = ""
+
+
+def settled_conversation(system: System, record: SessionRecord) -> SessionRecord:
+    """Return the record with its latest pane's conversation as the session's, if that has had a turn.
+
+    Raises TrustFailed where its harness's own record cannot be read.
+    """
+    if record.fresh is None:
+        return record
+    resolved = resolve_record(record, system.settings)
+    try:
+        harness = system.harnesses.get(resolved.harness)
+    except UnsupportedHarness:
+        return record  # nobody can tell; what went before it is kept
+    answered = harness.answered(context_of(system.paths, record, resolved, record.instance_id or ""))
+    return had_turn(record) if answered else record
+
+
+def came_up(system: System, record: SessionRecord) -> SessionRecord:
+    """Return the record of a pane that is up: a harness that cannot tell of turns has its conversation from now on."""
+    if record.fresh is None:
+        return record
+    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
+    return record if harness.traits.evidence else had_turn(record)
+
+
+def take_conversation(
+    system: System, record: SessionRecord, resolved: Resolved, harness: Harness, actor: str, gave_up: str
+) -> Taken:
+    """Return the record with the conversation that its next pane is in, and tell where an old one is not taken up.
+
+    `gave_up`: how the harness ended when it was to resume it, "" where it was not asked yet. Raises TrustFailed.
+    """
+    before, now = settled_conversation(system, record), system.clock.now()
+    choice = _choose(system, before, resolved, harness)
+    if gave_up and choice.resumed is not None:
+        choice = _Choice(lost=choice.resumed, reason=f"its program ended instead of taking it up ({gave_up})")
+    if choice.resumed is not None:
+        after = taken_up(before, choice.resumed, resolve_record(before, system.settings).harness, now)
+        returned = before.fresh is not None and after.fresh is None
+        return Taken(replace(after, harness_in_use=resolved.harness), resumed=True, returned=returned)
+    if choice.lost is not None:
+        _say_lost(system, before, choice.lost, choice.reason, actor)
+    after = begun(before, harness.new_session_id(), choice.lost, choice.reason, now, keeps=bool(gave_up))
+    return Taken(replace(after, harness_in_use=resolved.harness), resumed=False)
+
+
+def _choose(system: System, record: SessionRecord, resolved: Resolved, harness: Harness) -> _Choice:
+    """Return which of the record's conversations this harness can resume, or why it can resume none.
+
+    One that has had no turn is tried where the harness's own records may hold what was said to it.
+    """
+    refused: _Choice | None = None
+    for candidate in candidates(record, resolve_record(record, system.settings).harness):
+        if not (candidate.had_turn or harness.traits.evidence):
+            continue
+        reason = _obstacle(system, record, resolved, harness, candidate)
+        if not reason:
+            return _Choice(resumed=candidate)
+        refused = refused or _Choice(lost=candidate if candidate.had_turn else None, reason=reason)
+    return refused or _Choice()
+
+
+def _obstacle(system: System, record: SessionRecord, resolved: Resolved, harness: Harness, candidate: Candidate) -> str:
+    if not system.settings.routing.tmux.resume_on_respawn:
+        return "routing.tmux.resumeOnRespawn is false"
+    if candidate.harness != resolved.harness:
+        return f"its harness is {resolved.harness} now, and was {candidate.harness}"
+    context = context_of(system.paths, record, resolved, record.instance_id or "", candidate.id)
+    if harness.resumable(context):
+        return ""
+    before = resolve_record(record, system.settings).cwd
+    moved = f", and its cwd was {before}" if before != resolved.cwd else ""
+    return harness.missing(context) + moved
+
+
+def _say_lost(system: System, record: SessionRecord, lost: Candidate, reason: str, actor: str) -> None:
+    system.events.emit(
+        "standing.resume_failed",
+        level="warning",
+        name=record.name,
+        actor=actor,
+        instance=record.instance_id,
+        generation=record.generation,
+        reason=f"{reason}; the old id was {lost.id}",
+        detail=lost.id,
+    )

@@ -1,0 +1,25 @@
+"""What a start of a session would run into: a dialog that a person has to answer first."""
+
+from core.base.errors import UnsupportedHarness
+from core.session.sessions import Known, every_session, resolve
+from core.session.system import System
+
+
+def trouble_ahead(system: System, known: Known) -> tuple[str, str]:
+    """Return what the session's next start would stand at, and what would keep it from telling what it does.
+
+    Each with its remedy, in its harness's words; "" where nothing is known. Of a harness that cannot be had nothing is
+    told here: its start refuses it, and says why.
+    """
+    resolved = resolve(known.definition, system.settings)
+    try:
+        harness = system.harnesses.get(resolved.harness)
+    except UnsupportedHarness:
+        return "", ""
+    return (harness.dialog_ahead(resolved.cwd, resolved.args), harness.silence_ahead(resolved.cwd, resolved.args))
+
+
+def troubles_ahead(system: System) -> tuple[str, ...]:
+    """Return the same of every session, with its name."""
+    told = ((known.name, trouble_ahead(system, known)) for known in every_session(system.settings, system.records))
+    return tuple(f"{name}: {'; '.join(filter(None, trouble))}" for name, trouble in told if any(trouble))
