@@ -18,6 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 #: By module or function, why its sentences may be looked at.
 MAY: dict[str, str] = {
+    "bot.words._words": "Slack's words in the place of a table",
     "core.config.loading.demo_folder": "the first line of a file that we wrote, by which it is known as ours",
     "core.harness.claude.files": "Claude Code's words in its own records",
     "core.store.sqlerrors.broken": "SQLite's words",
