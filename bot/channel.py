@@ -35,7 +35,7 @@ _STOP_POLL = 0.2
 
 
 class SlackChannel:
-    """The Slack channel; see core.model.ports.Channel. Making it asks neither Slack nor the environment."""
+    """The Slack channel; see core.model.channel.Channel. Making it asks neither Slack nor the environment."""
 
     kind = KIND
     settings_model = SlackSettings  #: what `config check|show|schema` read the block with

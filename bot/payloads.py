@@ -1,4 +1,5 @@
-"""Convert Slack's documents into our values. Pure, total over any dictionary. No other module knows Slack's key names.
+"""Convert Slack's documents into our values. Pure, total over any dictionary. bot/words.py reads the words of messages;
+no other module knows Slack's key names.
 
 It reads what Slack sends (messages and changes, commands, presses), what it answers, and what its socket says of
 itself.

@@ -70,7 +70,7 @@ class Traits:
     flush: float = 0.0  #: seconds after its last report in which a SIGTERM may lose the end of the conversation
     input_line: bool = False  #: its adapter can tell whether the screen shows the line in which a message is written
     tools: bool = False  #: its adapter hands it our tools, which then ask for no permission
-    remedies: Mapping[Failure, str] = field(default_factory=dict)  #: see `failing.remedy_of`
+    remedies: Mapping[Failure, str] = field(default_factory=dict)  #: see `activity.remedy_of`
     prompt_argument: bool = True  #: takes the boot prompt as an argument; False: it is pasted like any message
 
 

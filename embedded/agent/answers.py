@@ -1,4 +1,4 @@
-"""What the agent answers: a prompt becomes steps and a final text. Pure: the session carries the steps out.
+"""What the agent answers: a prompt becomes steps and a final text, which the session carries out.
 
 Background tasks are real processes that outlive the turn, and each ends in a notification. A call of an MCP tool starts
 its program, speaks with it on its standard streams, and ends it.
