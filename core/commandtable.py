@@ -269,7 +269,7 @@ def _schedule_loop(call: Call, loop_id: str, delay: str, reason: str) -> LoopAns
 # ---------------------------------------------------------------- the table
 
 GROUPS: Mapping[str, str] = {
-    "standing": "Standing sessions: named agents that go on when the service ends.",
+    "standing": "Standing sessions: named agents that outlive the service.",
     "loop": "Loops: instructions that a session gets again and again. An agent has the loops of its own session.",
     "config": "The configuration file.",
     "slack": "The Slack channel.",
@@ -369,7 +369,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing logs",
-        "Show the last output of the session's terminal, and how it ended. Also of the instance before.",
+        "Show the last output of the session's terminal. Also how it ended, and the same of the instance before.",
         Verb.LOGS,
         (_NAME, _LINES),
     ),
@@ -408,7 +408,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing stop",
-        "End a session gracefully; by name, waiting messages are cancelled. "
+        "End a session gracefully. By name, waiting messages are cancelled. "
         "A session that was stopped by name stays silent until it is started again.",
         Verb.STOP,
         (_ANY, _MARK),
@@ -447,7 +447,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "loop list",
-        "List a session's loops, or without NAME the open loops of all sessions. Ended ones are listed last.",
+        "List a session's loops; without NAME, the open loops of all. Ended ones are listed last.",
         Verb.LOOPS,
         (_OWN,),
         chat="loops [NAME]",
@@ -541,7 +541,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "events",
-        "Print the event log, oldest first; with --json one object a line.",
+        "Print the event log, oldest first. With --json, one object a line.",
         Verb.EVENTS,
         (
             Argument("--name", "Only this session's events."),
@@ -551,12 +551,12 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "config check",
-        "Report everything that is wrong with the file; exit code 1 on any finding. "
+        "Report everything that is wrong with the file. Exit code 1 on any finding. "
         "A missing default file is not an error.",
     ),
     Command("config show", "Print the configuration in effect, with every key."),
     Command("config schema", "Print the JSON Schema of the file, for editors."),
-    Command("config init", "Write a commented configuration file; an existing one is not changed.", Verb.CONFIGURE),
+    Command("config init", "Write a commented configuration file. An existing one is not changed.", Verb.CONFIGURE),
     Command("config path", "Print which file is read, and why."),
     Command(
         "slack manifest",
@@ -576,7 +576,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "demo",
-        "Run the whole product on this machine, without account or network. It has a page and a session in a terminal.",
+        "Run the whole product here, without account or network. It has a page and a session in a terminal.",
         Verb.START,
         (
             Argument("--name", "The demo's name, if several run: each has its own state, session and page."),
