@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from core.base.values import replace
+from core.delivery.snapshot import believe_end
 from core.model.delivering import by_argument
 from core.model.framing import is_pasted, takes
 from core.model.gate import HoldState, hold_state
@@ -190,6 +191,8 @@ def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent
     now, after = system.clock.now(), before
     begun = [event for event in events if isinstance(event, TextTaken) and event.begins]
     if begun:  # the latest alone: of those before it the turns are over
+        if before.ending and begun[-1].turn not in ("", before.turn):
+            after = believe_end(system, record, before)
         after = follow(after, begun[-1], now)
     for event in events:
         after = replace(after, shown=shown_by(after, event, ""))

@@ -14,16 +14,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from core.base.errors import LockBusy, StoreBroken
+from core.base.errors import LockBusy, StoreBroken, TmuxMissing, TmuxSilent
 from core.base.names import new_marker, new_message_id
 from core.base.values import replace
 from core.delivery.evidence import settle_by, tell
-from core.delivery.snapshot import note_step, turn_over
+from core.delivery.snapshot import believe_end, holds_queued, note_step, probe_of, turn_over
 from core.harness.base import BadReport, Reports, discard, put_aside, read_reports
 from core.model.activity import Activity, ActivityState
 from core.model.framing import takes
 from core.model.harness import (
     MAIN,
+    DialogReported,
     Ended,
     HarnessEvent,
     PromptReported,
@@ -180,6 +181,7 @@ def _notice(record: SessionRecord, prompt: str, key: str, at: datetime, task: st
 CHANNEL = "slack"
 _LOCK_SECONDS = 1.0  #: an id change waits this long for the session's lock, then for the next ingestion
 _GOES_ON = (ToolStarted, ToolEnded, PromptReported, TurnEnded, TurnFailed, Ended)  #: no dialog of that agent is open
+_EVER = 86_400.0  #: seconds: an instance keeps its pane and its process
 _MOST_PARTS = 64  #: of what lies there, at one look; each is some millions of bytes
 _PASSING = (OSError, MemoryError)  #: says nothing of a report
 _ENDING = frozenset({Phase.STOPPING, Phase.DELETING})
@@ -194,6 +196,8 @@ class _Taken:
         self.failures: list[TurnFailed] = []
         self.jobs: list[tuple[str, str, str]] = []  #: event, background task, and why it is over
         self.heard = False  #: its hooks were silent, and report again
+        self.doubted = False  #: another source shows that the turn goes on whose end is reported
+        self.agreed = True  #: another source was there to agree
         self.answers = 0
 
 
@@ -354,6 +358,8 @@ def _commit(system: System, record: SessionRecord, read: Read) -> None:
     taken = _Taken()
     latest = system.records.read(record.name)
     silenced = _why_silenced(record, latest)
+    if silenced is None and any(_may_go_on(report, event) for report, events in read for event in events):
+        taken.doubted, taken.agreed = _asked_elsewhere(system, record)
     with system.database.transaction(durable=False):
         for report, events in read:
             if not system.database.ingested(record.instance_id or "", report.name):
@@ -361,6 +367,29 @@ def _commit(system: System, record: SessionRecord, read: Read) -> None:
             for event in events:
                 _take(system, record, report, event, silenced, taken)
     _tell(system, record, taken)
+
+
+def _may_go_on(report: Report, event: HarnessEvent) -> bool:
+    """Return whether the turn may go on whose end a hook reports: another hook of the same event can ask for that."""
+    return _ends_turn(report, event) and not report.by_record
+
+
+def _asked_elsewhere(system: System, record: SessionRecord) -> tuple[bool, bool]:
+    """Return whether the session's second source shows that a turn runs, and whether there is one that answers.
+
+    While it cannot be asked nobody knows: it is asked again.
+    """
+    instance, survey = record.instance_id or "", system.runner.recent(_EVER)
+    try:
+        if survey is None or survey.of_instance(instance) is None:
+            survey = system.runner.survey()
+    except TmuxMissing:
+        return False, False
+    except TmuxSilent:
+        return True, True
+    pane = survey.of_instance(instance)
+    opinion = probe_of(system, record, pane.pid) if pane is not None and not pane.dead else None
+    return opinion is not None and not opinion.turn_over, opinion is not None
 
 
 def _tell(system: System, record: SessionRecord, taken: _Taken) -> None:
@@ -407,6 +436,8 @@ def _take(
     taken: _Taken,
 ) -> None:
     at = reported_at(report, system.clock.now())
+    doubted = taken.doubted and _may_go_on(report, event)
+    _see_to_end(system, record, report, event)
     taken.rows += settle_by(system, record, (event,), at)
     if isinstance(event, PromptReported) and event.task is not None:
         note_repeat(system, record, report, event, at)
@@ -417,7 +448,7 @@ def _take(
     if isinstance(event, TurnEnded | TurnFailed):
         if event.turn and report.agent == MAIN:
             system.database.end_told(record.instance_id or "", event.turn, at)
-        messages = turn_over(system, record, at, failed=isinstance(event, TurnFailed))
+        messages = () if doubted else turn_over(system, record, at, failed=isinstance(event, TurnFailed))
         if isinstance(event, TurnFailed) and silenced is None and report.agent == MAIN:
             from core.delivery.hearing import note_failure
 
@@ -428,7 +459,8 @@ def _take(
 
         went_on(system, record, report.agent, at, everything=isinstance(event, Ended))
     if silenced not in (Reason.DELETED, Reason.EARLIER_INSTANCE):
-        _tell_loops(system, record, report, event, at)
+        if not doubted:
+            _tell_loops(system, record, report, event, at)
         _put_activity(system, record, report, event, at, taken, ending=silenced is not None)
     if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
         note_step(system, record, event)
@@ -442,6 +474,17 @@ def _take(
             taken.suppressed.append((report, quiet))
         elif _has_thread(system, record):
             taken.answers += sum(system.outbox.add([_answer(record, report, event)]))
+
+
+def _see_to_end(system: System, record: SessionRecord, report: Report, event: HarnessEvent) -> None:
+    """Believe that the turn is over of which hooks told, where what they tell next shows it: another one begins."""
+    known = system.activities.get(record.uid)
+    if known is None or known.instance != record.instance_id or not known.ending:
+        return
+    begins = isinstance(event, PromptReported) and not is_of_running_turn(known, event.turn)
+    asks = isinstance(event, DialogReported) and report.agent != MAIN
+    if begins or asks or isinstance(event, Ended | Ready):
+        believe_end(system, record, known)
 
 
 def _tell_loops(system: System, record: SessionRecord, report: Report, event: HarnessEvent, at: datetime) -> None:
@@ -483,15 +526,15 @@ def _put_activity(
         row.message.kind is Kind.BOOT and row.state is MessageState.SUBMITTED and row.instance == instance
         for row in system.inbox.unsettled(record.uid)
     )
-    left = isinstance(event, TurnEnded | TurnFailed) and any(
-        row.instance == instance and row.queued_at is not None
-        for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED})
-    )
-    after = follow(before, event, at, boot_coming=coming, queue_left=left)
+    left = isinstance(event, TurnEnded | TurnFailed) and holds_queued(system, record)
+    doubted = taken.doubted and _may_go_on(report, event)
+    if before.ending and report.agent != MAIN and isinstance(event, ToolStarted | ToolEnded):
+        return  # a background agent works on, and says nothing of the turn
+    after = follow(before, event, at, boot_coming=coming, queue_left=left, doubted=doubted)
     if isinstance(event, TurnBlocked) and event.cut_off and ending:
         after = replace(after, pending_tasks=before.pending_tasks)
     mode = report.mode if report.agent == MAIN else ""
-    shown = before.shown if report.by_record else shown_by(before, event, mode)
+    shown = before.shown if report.by_record else shown_by(before, event, mode, agreed=taken.agreed and not doubted)
     after = replace(after, mode=mode or before.mode, shown=shown)
     if not report.by_record and report.agent == MAIN and hears(before, event):
         from core.delivery.hearing import heard_again

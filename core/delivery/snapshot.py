@@ -20,7 +20,7 @@ from core.model.framing import provable
 from core.model.gate import Decision, GateContext, HoldState, Observed, Wake, decide, hold_state, wake_of
 from core.model.harness import StatusProbe, ToolStarted
 from core.model.message import DELIVERED, WAITING, InboxRow, Kind, MessageState
-from core.model.observing import observe, second_guess
+from core.model.observing import believed, by_other_word, observe, second_guess
 from core.model.pane import Pane, Survey, interrupted_at
 from core.model.posts import step_line
 from core.model.session import Live, SessionRecord
@@ -95,8 +95,10 @@ class Looker:
         survey = recent or self._survey()
         live = survey.live(target_for(name), instance) if survey else Live.UNKNOWN
         activity = self._system.activities.get(record.uid) if record else None
-        observed = observe(record, live, activity)
         opinion = self._opinion(record, survey) if record is not None and live is Live.LIVE else None
+        if activity is not None and opinion is not None:
+            activity = _by_now(activity, opinion, self._system.clock.now())
+        observed = observe(record, live, activity)
         if activity is not None and activity.silence is not None and observed in (Observed.IDLE, Observed.UNKNOWN):
             observed = _unheard(activity, opinion, observed)
         asking = record is not None and live is Live.LIVE and self._may_ask(record, opinion)
@@ -271,6 +273,22 @@ class Looker:
         return max([*since, *(at for at in (cut_off, left) if at is not None)], default=None)
 
 
+def _by_now(activity: Activity, opinion: StatusProbe, now: datetime) -> Activity:
+    """Return what a session does by its hooks and its second source, asked at this moment: see `settle_end`."""
+    if activity.silence is not None:
+        return activity
+    if activity.ending:
+        return believed(activity, now) if opinion.turn_over else activity
+    if activity.at_work or (activity.state is ActivityState.IDLE and _says_more(activity, opinion)):
+        return by_other_word(activity, opinion, now)
+    return activity
+
+
+def _says_more(activity: Activity, opinion: StatusProbe) -> bool:
+    """Return whether the second source has spoken since the session is idle by its hooks' word."""
+    return opinion.written_at is not None and opinion.written_at > activity.since
+
+
 def _unheard(activity: Activity, opinion: StatusProbe | None, observed: Observed) -> Observed:
     """Return what is observed of a session whose hooks are silent, by its second source at this moment."""
     if activity.silence is Silence.UNTOLD:
@@ -326,6 +344,68 @@ def note_step(system: System, record: SessionRecord, event: ToolStarted) -> None
         system.progress.note(record.uid, turn, step_line(event.tool, event.detail))
 
 
+def shows_end(system: System, record: SessionRecord, opinion: StatusProbe | None, since: datetime | None) -> bool:
+    """Return whether no other source belies that the turn is over whose end hooks told of at `since`.
+
+    The second source is faster, and the conversation's record knows turns from background agents. Where the harness has
+    no second source hooks alone are believed. Raises StoreBroken, UnsupportedHarness.
+    """
+    if opinion is None or opinion.turn_over:
+        return True
+    if since is None or system.clock.now() - since < SETTLED:
+        return False
+    resolved = resolve_record(record, system.settings)
+    context = context_of(system.paths, record, resolved, record.instance_id or "")
+    return system.harnesses.get(resolved.harness).end_recorded(context, since)
+
+
+def settle_end(system: System, record: SessionRecord, pane: Pane | None) -> bool:
+    """Believe the end of a turn that hooks told of, once another source shows it; tell whether that is so by now.
+
+    An operator's own Stop hook can let the turn go on after ours has told of its end. Raises StoreBroken,
+    UnsupportedHarness.
+    """
+    known = activity_of(system, record)
+    if known is None or not known.ending:
+        return False
+    opinion = probe_of(system, record, pane.pid) if pane is not None and not pane.dead else None
+    if not shows_end(system, record, opinion, known.turn_ended_at):
+        return False
+    with system.database.transaction(durable=False):
+        if system.activities.get(record.uid) != known:
+            return False
+        believe_end(system, record, known)
+    return True
+
+
+def believe_end(system: System, record: SessionRecord, known: Activity) -> Activity:
+    """Let the turn be over whose end hooks told of, with all that follows. Part of the open transaction."""
+    from core.loops.outcomes import turn_ended
+
+    ended_at = known.turn_ended_at or system.clock.now()
+    turn_over(system, record, ended_at, failed=False)
+    turn_ended(system, record, None, ended_at)
+    after = believed(known, system.clock.now(), queue_left=holds_queued(system, record))
+    system.activities.put(after)
+    return after
+
+
+def holds_queued(system: System, record: SessionRecord) -> bool:
+    """Return whether the live instance's own queue is known to hold a message of ours."""
+    accepted = system.inbox.with_states(record.uid, {MessageState.ACCEPTED})
+    return any(row.instance == record.instance_id and row.queued_at is not None for row in accepted)
+
+
+def _ask_idle(system: System, record: SessionRecord, pane: Pane, known: Activity, now: datetime) -> bool:
+    """Ask whether a session works that is idle by its hooks' word: none tells of `/compact`, or of a blocked end."""
+    opinion = probe_of(system, record, pane.pid)
+    if opinion is None or opinion.written_at is None or now - opinion.written_at < SETTLED:
+        return False
+    if known.state is ActivityState.IDLE and not _says_more(known, opinion):
+        return False
+    return replace_activity(system, record, known, by_other_word(known, opinion, now))
+
+
 _AT_WORK = ASKING_STATES | {ActivityState.BUSY}
 _ROUNDED = timedelta(milliseconds=1)  #: a file's time is finer than ours
 
@@ -343,8 +423,12 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
     told = known is not None and heard and known.state in ASKING_STATES
     if known is not None and known.state is ActivityState.DIALOG:
         return False  # its screen tells when it is over
+    if known is not None and known.ending:
+        return settle_end(system, record, pane)
     marker = system.paths.session(record.uid) / ASKING
     marked_at = modified(marker, now)
+    if marked_at is None and known is not None and heard and (known.state is ActivityState.IDLE or known.at_work):
+        return _ask_idle(system, record, pane, known, now)
     if not silent and marked_at is None and not told:
         return False
     opinion = probe_of(system, record, pane.pid)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from core.base.errors import InvalidValue
 from core.harness.base import SETTINGS, install_tools, read_opinion, servers_file
-from core.harness.claude.files import ConversationFile, TurnsFile, has_answer, has_turn, untaken
+from core.harness.claude.files import ConversationFile, TurnsFile, ended_since, has_answer, has_turn, untaken
 from core.harness.claude.hooks import install_hooks, interpret
 from core.model.harness import (
     HarnessEvent,
@@ -122,6 +122,10 @@ class BundledHarness:
     def turns(self, context: SessionContext, since: datetime) -> TurnRecord | None:
         """Open the conversation's file, which need not be there yet; None without an id."""
         return TurnsFile(_conversation(context, context.session_id), since=since) if context.session_id else None
+
+    def end_recorded(self, context: SessionContext, since: datetime) -> bool:
+        """Tell whether the conversation's file holds the end of a turn that is younger."""
+        return context.session_id is not None and ended_since(_conversation(context, context.session_id), since)
 
     def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Read the agent's status file."""

@@ -142,6 +142,10 @@ class GenericHarness:
         """Return None: we know of no record."""
         return None
 
+    def end_recorded(self, context: SessionContext, since: datetime) -> bool:
+        """Return False: we know of no record."""
+        return False
+
     def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Return None."""
         return None
@@ -243,6 +247,10 @@ class CursorHarness:
     def turns(self, context: SessionContext, since: datetime) -> TurnRecord | None:
         """Return None."""
         return None
+
+    def end_recorded(self, context: SessionContext, since: datetime) -> bool:
+        """Return False: we know of no record."""
+        return False
 
     def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Return None."""

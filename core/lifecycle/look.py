@@ -9,12 +9,22 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base.clock import iso
-from core.base.errors import BeingDeleted, CoreError, NotRunning, Refused, StoreBroken, TmuxMissing, TmuxSilent
+from core.base.errors import (
+    BeingDeleted,
+    CoreError,
+    NotRunning,
+    Refused,
+    StoreBroken,
+    TmuxMissing,
+    TmuxSilent,
+    UnsupportedHarness,
+)
 from core.base.files import holds_files, open_plain, read_bounded, read_plain
 from core.base.names import standing_ref, target_for
 from core.base.values import dataclass, field, replace
@@ -105,7 +115,7 @@ def glance(system: System, sessions: tuple[Known, ...], ask: Callable[[], Survey
             survey,
             system.inbox.counts(),
             system.loops.counts(),
-            system.activities.all(),
+            _activities(system, sessions, survey),
             system.activities.last_messages(),
             {binding.uid: binding for binding in system.bindings.all(CHANNEL)},
             system.bindings.left(CHANNEL),
@@ -117,6 +127,22 @@ def glance(system: System, sessions: tuple[Known, ...], ask: Callable[[], Survey
         )
     except StoreBroken as error:
         return Glance(survey, trouble=(*trouble, str(error)))
+
+
+def _activities(system: System, sessions: tuple[Known, ...], survey: Survey | None) -> Mapping[str, Activity]:
+    """Return what each session does. Whether a turn is over, of which hooks alone told a moment ago, is asked again."""
+    found = system.activities.all()
+    ending = [
+        known.record for known in sessions if known.record and (each := found.get(known.record.uid)) and each.ending
+    ]
+    if not ending or survey is None:
+        return found
+    from core.delivery.snapshot import settle_end
+
+    for record in ending:
+        with suppress(UnsupportedHarness):  # nobody can be asked, and it stays as it is
+            settle_end(system, record, survey.of_instance(record.instance_id or ""))
+    return system.activities.all()
 
 
 def _due(system: System, sessions: tuple[Known, ...], survey: Survey | None) -> Mapping[str, datetime]:

@@ -184,6 +184,16 @@ class Activity:
         return self.state is ActivityState.BUSY and self.reason is not None and self.reason is _codes().QUEUE_LEFT
 
     @property
+    def ending(self) -> bool:
+        """Return whether its hooks told that its turn is over, and another source does not say so yet."""
+        return self.state is ActivityState.BUSY and self.reason is not None and self.reason is _codes().ENDING
+
+    @property
+    def at_work(self) -> bool:
+        """Return whether it is busy by another source's word alone."""
+        return self.state is ActivityState.BUSY and self.reason is not None and self.reason is _codes().AT_WORK
+
+    @property
     def open_tasks(self) -> tuple[str, ...]:
         """Return its background tasks in words: what each runs, and its id."""
         names = self.task_names
@@ -195,7 +205,7 @@ class Activity:
         if self.state is ActivityState.DIALOG:  # a person may have opened it between two turns
             began, over = self.turn_started_at, self.turn_ended_at
             return began is not None and (over is None or over < began)
-        return self.state in _IN_TURN and not self.between_turns and not self.queue_left
+        return self.state in _IN_TURN and not (self.between_turns or self.queue_left or self.at_work)
 
     @property
     def waits_at_start(self) -> bool:

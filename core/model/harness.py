@@ -448,6 +448,10 @@ class Harness(Protocol):
         """
         ...
 
+    def end_recorded(self, context: SessionContext, since: datetime) -> bool:
+        """Return whether the conversation's own record says that a turn has ended since then. False is no word."""
+        ...
+
     def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Ask a source other than the hooks what the live harness does; None where none knows."""
         ...

@@ -86,15 +86,24 @@ def _gone(record: SessionRecord, live: Live, starting: bool) -> Observed:
 
 
 def follow(
-    activity: Activity, event: HarnessEvent, at: datetime, *, boot_coming: bool = False, queue_left: bool = False
+    activity: Activity,
+    event: HarnessEvent,
+    at: datetime,
+    *,
+    boot_coming: bool = False,
+    queue_left: bool = False,
+    doubted: bool = False,
 ) -> Activity:
     """Return what the session does after an event of its harness.
 
     Idle only if the harness said so with no task pending. `boot_coming`: a prompt travelled as the program's argument
     and no turn took it yet, so that a harness which begins to read is about to be busy. `queue_left`: its own queue
-    holds messages, with which a turn begins as soon as this one is over, and no hook tells of that.
+    holds messages, with which a turn begins as soon as this one is over, and no hook tells of that. `doubted`: another
+    source does not say that the turn is over whose end is reported.
     """
     told = replace(activity, last_report_at=at)
+    if activity.ending and isinstance(event, ToolStarted | ToolEnded | DialogReported):
+        told = replace(told, turn_ended_at=None, ended_turn="")  # it goes on: that was not its end
     match event:
         case Ready(source="compact"):
             return told  # in the middle of a turn, and no end of it
@@ -117,9 +126,13 @@ def follow(
             asking = ActivityState.QUESTION if question else ActivityState.PERMISSION
             return _moved(told, asking, at, because=said(summary) if summary else None)
         case TurnEnded(pending_tasks=tasks, turn=turn, task_names=names) if (
-            turn and turn == told.ended_turn and told.in_turn
+            turn and turn == told.ended_turn and turn != told.turn and told.in_turn
         ):
             return _named(replace(told, pending_tasks=tasks), names)  # the next one has begun
+        case TurnEnded(pending_tasks=tasks, turn=turn, task_names=names) if doubted:
+            turn = turn or told.turn
+            ending = replace(told, turn=turn, turn_ended_at=at, ended_turn=turn)
+            return _named(_moved(ending, ActivityState.BUSY, at, because=Because(Reason.ENDING), tasks=tasks), names)
         case TurnEnded(pending_tasks=tasks, turn=turn, task_names=names):
             after = replace(_between_turns(told, tasks, at), failed="")
             return _over(_named(after, names), at, turn, queue_left=queue_left)
@@ -180,6 +193,20 @@ def _taken(activity: Activity, at: datetime, turn: str) -> Activity:
 def _over(after: Activity, at: datetime, turn: str, *, queue_left: bool) -> Activity:
     over = replace(after, turn_ended_at=at, ended_turn=turn or after.turn)
     return _moved(over, ActivityState.BUSY, at, because=Because(Reason.QUEUE_LEFT)) if queue_left else over
+
+
+def believed(activity: Activity, now: datetime, *, queue_left: bool = False) -> Activity:
+    """Return what a session does of which another source says, too, that its turn is over."""
+    over = replace(_between_turns(activity, activity.pending_tasks, now), failed="")
+    over = replace(over, shown={**over.shown, Capability.TURN_EDGES: True})
+    return _moved(over, ActivityState.BUSY, now, because=Because(Reason.QUEUE_LEFT)) if queue_left else over
+
+
+def by_other_word(activity: Activity, opinion: StatusProbe, now: datetime) -> Activity:
+    """Return what a session does that is idle by its hooks' word, or busy by another source's, after that source's."""
+    if not opinion.turn_over and opinion.state is ActivityState.BUSY:
+        return _moved(activity, ActivityState.BUSY, now, because=Because(Reason.AT_WORK))
+    return _between_turns(activity, activity.pending_tasks, now) if opinion.turn_over else activity
 
 
 def ended(activity: Activity) -> Activity:
@@ -265,9 +292,10 @@ def _moved(
     )
 
 
-def shown_by(activity: Activity, event: HarnessEvent, mode: str) -> Shown:
+def shown_by(activity: Activity, event: HarnessEvent, mode: str, *, agreed: bool = True) -> Shown:
     """Return what the instance has shown with this event, and before it. `activity`: before the event; `mode`: the
-    permission mode that its report names, "" where it names none."""
+    permission mode that its report names, "" where it names none; `agreed`: another source says the same of a turn's
+    end."""
     shown = {**activity.shown, **({Capability.MODE: True} if mode else {})}
     match event:
         case Ready(source=source):
@@ -279,7 +307,8 @@ def shown_by(activity: Activity, event: HarnessEvent, mode: str) -> Shown:
                 shown[Capability.QUEUE_EVIDENCE] = True
             shown |= _shown_by_paste(prompt, pasted)
         case TurnEnded(pending_tasks=tasks) if activity.in_turn:
-            shown[Capability.TURN_EDGES] = True
+            if agreed:
+                shown[Capability.TURN_EDGES] = True
             if tasks:
                 shown[Capability.BACKGROUND_TASKS] = True
         case DialogReported():

@@ -147,6 +147,8 @@ class Reason(StrEnum):
     # why a session does what it does, and what else is known of it
     QUEUE_LEFT = "queue-left"  #: busy since a turn left messages in its own queue
     BETWEEN_TURNS = "between-turns"  #: busy for its background tasks alone
+    ENDING = "ending"  #: busy since hooks told of its turn's end, and another source shows it at work
+    AT_WORK = "at-work"  #: busy by another source's word alone
     CUT_OFF = "cut-off"  #: its turn ended without its harness's word
     END_UNKNOWN = "end-unknown"  #: its turn has ended, and nothing tells how
     DIALOG_AT_START = "dialog-at-start"  #: {title}

@@ -181,6 +181,8 @@ REASONS: Mapping[Reason, Text] = {
     # why a session does what it does, and what else is known of it
     R.QUEUE_LEFT: "what its own queue held comes next",
     R.BETWEEN_TURNS: "background tasks run, and no turn does",
+    R.ENDING: "its hooks say that its turn is over, and its program's own status that it works",
+    R.AT_WORK: "its program's own status says that it works, and no hook has told of a turn",
     R.CUT_OFF: "its turn was cut off in the terminal",
     R.END_UNKNOWN: "its turn is over, and nothing tells how it ended",
     R.DIALOG_AT_START: "it shows a dialog before it reads: {title}",

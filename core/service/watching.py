@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from typing import TypeVar
 
 from core.base.clock import Deadline
@@ -14,7 +15,7 @@ from core.delivery.dialogs import DialogWatch
 from core.delivery.evidence import give_back
 from core.delivery.hearing import Hearing, Retries
 from core.delivery.hook_ingest import ingest_record
-from core.delivery.snapshot import ask_again, look_at_record
+from core.delivery.snapshot import ask_again, look_at_record, settle_end
 from core.harness.base import awaits_reading
 from core.lifecycle.exits import Ends
 from core.model.activity import ASKING_STATES, Activity
@@ -30,6 +31,8 @@ _SURVEY_SECONDS = 5.0
 _FAILING_SECONDS = 10.0  #: what a start takes at most to find that its program has ended
 _COMING_UP = frozenset({Phase.CREATING, Phase.STARTING})
 _SOON_SECONDS = 0.1  #: until the next survey while an end waits to be told
+_END_SECONDS = 0.01  #: until the next look at a turn's end that one source alone has told of
+_AT_FIRST = timedelta(seconds=1)  #: for so long after it
 _DIALOG_SECONDS = 0.5  #: until the next look at an open dialog, which needs no tmux
 
 Wake = Callable[[str | None], None]
@@ -78,7 +81,9 @@ class ObserverWorker:
                 deadline = Deadline(self._system.clock, _SOON_SECONDS if self._soon else _SURVEY_SECONDS)
                 while not stopping.is_set() and not self._died.is_set() and not deadline.passed():
                     closely = [self._guarded(self.look_at_unheard), self._guarded(self.look_at_dialogs)]
-                    if poke.wait(min(deadline.remaining(), _DIALOG_SECONDS if any(closely) else _SURVEY_SECONDS)):
+                    ends = self._guarded(self.look_at_ends) or _SURVEY_SECONDS
+                    rest = min(ends, _DIALOG_SECONDS if any(closely) else _SURVEY_SECONDS)
+                    if poke.wait(min(deadline.remaining(), rest)):
                         self._guarded(self.take_in)
         finally:
             for instance in list(self._watched):
@@ -176,6 +181,31 @@ class ObserverWorker:
         if survey is not None:
             self._ask_each(asking, survey)
         return bool(asking)
+
+    def look_at_ends(self) -> float:
+        """Ask again about each end of a turn that hooks alone have told of, and return the seconds until the next look.
+
+        As a rule the other source follows in some milliseconds, once all hooks of that end are through.
+        """
+        now, rest = self._system.clock.now(), _SURVEY_SECONDS
+        ending = {uid: activity for uid, activity in self._system.activities.all().items() if activity.ending}
+        survey = self._survey if ending else None
+
+        def look(record: SessionRecord) -> None:
+            nonlocal rest
+            activity = ending.get(record.uid)
+            if survey is None or activity is None or activity.instance != record.instance_id:
+                return
+            if settle_end(self._system, record, survey.of_instance(activity.instance)):
+                self._wake(record.uid)
+            elif activity.turn_ended_at is not None and now - activity.turn_ended_at < _AT_FIRST:
+                rest = min(rest, _END_SECONDS)
+            else:
+                rest = min(rest, _DIALOG_SECONDS)
+
+        if ending:
+            each_apart(self._system.events, self._records(), look)
+        return rest
 
     def look_at_unheard(self) -> bool:
         """Ask other sources about each session whose hooks may be silent, and tell whether there is one."""

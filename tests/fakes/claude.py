@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from embedded.agent import session as agent
-from embedded.agent.answers import Steps, answer
+from embedded.agent.answers import Pause, Steps, answer
 from embedded.agent.conversation import BadOption, Conversation, Options, parse
 from embedded.agent.session import Dialog, Key, Press, Terminal
 
@@ -42,6 +42,7 @@ class Behaviour:
     early: bool = False  #: a prompt of mid-turn is reported as it is queued, with the running turn's id, and not again
     twice: tuple[str, ...] = ()  #: hooks that fire two times
     stops_early: bool = False  #: the end of a turn is reported as its first tool begins, and not again
+    goes_on: float = 0.0  #: seconds for which a turn goes on once its end was reported: another hook has blocked that
     steers: bool = False  #: what is queued is slipped into the running turn as its tool ends, which no hook reports
     bounces: bool = False  #: what a hook blocks comes back into the input line
     forgets: bool = False  #: its queue is gone after an Escape
@@ -61,6 +62,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     "start hook never": Behaviour(unheard=("UserPromptSubmit",)),
     "start hook twice": Behaviour(twice=("UserPromptSubmit",)),
     "stop hook early": Behaviour(stops_early=True),
+    "stop hook blocked": Behaviour(goes_on=8.0),
     "stop hook never": Behaviour(unheard=("Stop",)),
     "stop hook twice": Behaviour(twice=("Stop",)),
     "hooks never": Behaviour(unheard=("*",)),
@@ -140,6 +142,7 @@ class ClaudeSession(agent.Session):
         self._reported: list[str] = []  #: queued prompts that a hook has been told of
         self._in_turn = False
         self._stopped = ""  #: the turn whose end was reported early
+        self._blocked = ""  #: the turn whose end was blocked
 
     # ---- prompts
 
@@ -207,6 +210,14 @@ class ClaudeSession(agent.Session):
             self._truth.tell("over")
 
     def _finish(self, text: str) -> None:
+        if self._behaviour.goes_on and self._blocked != self._turn_id:
+            self._blocked = self._turn_id
+            self._conversation.assistant(text)
+            self._fire("Stop", stop_hook_active=False, last_assistant_message=text, background_tasks=[])
+            self._turn = _going_on(self._behaviour.goes_on)
+            next(self._turn)
+            self._wake_at = time.monotonic() + self._behaviour.goes_on
+            return
         self._over()
         super()._finish(text)
 
@@ -286,6 +297,12 @@ def _answer(prompts: Sequence[str], earlier: Sequence[str], *, boot: bool = Fals
     """Answer what stands in the prompts, whatever is around it."""
     plain = [prompt.replace(_OPENS, "").replace(_CLOSES, "").strip() for prompt in prompts]
     return answer(plain, earlier, boot=boot)
+
+
+def _going_on(seconds: float) -> Steps:
+    """Go on with a turn for so long, without a word."""
+    yield Pause(seconds)
+    return "That was all."
 
 
 def _given(argv: Sequence[str]) -> tuple[dict[str, str], str | None]:

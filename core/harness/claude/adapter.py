@@ -26,6 +26,7 @@ from core.harness.claude.files import (
     ClaudeFiles,
     ConversationFile,
     TurnsFile,
+    ended_since,
     has_answer,
     has_turn,
     read_input_line,
@@ -297,6 +298,10 @@ class ClaudeHarness:
         if context.session_id is None:
             return None
         return TurnsFile(self._conversation(context, context.session_id), since=since)
+
+    def end_recorded(self, context: SessionContext, since: datetime) -> bool:
+        """Tell whether the conversation's file holds the end of a turn that is younger."""
+        return context.session_id is not None and ended_since(self._conversation(context, context.session_id), since)
 
     def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Read the status file of the pane's process, or of the one that runs below it."""

@@ -141,6 +141,8 @@ def _base36(number: int) -> str:
 _INTERRUPTED = "[Request interrupted by user"  #: also "… for tool use]"
 _CHUNK = 1 << 16
 _LATEST = 1 << 25  #: bytes of a conversation in which turns are looked for that nobody has told of
+_LAST_LINES = 1 << 20  #: bytes in which the end of a turn stands that was over a moment ago
+_TURN_OVER = b"turn_duration"
 _TROUBLE = 300  #: characters of why a hook could not run
 _SAYS = re.compile(rb'"type": ?"(?:user|assistant|system|attachment)"')  #: of a line that is worth parsing
 _LONGEST_LINE = 1 << 26  #: bytes; one that holds pictures has some millions
@@ -330,6 +332,21 @@ def untaken(path: Path) -> str:
         if path.exists()
         else f"its transcript is not under {path.parent} any more"
     )
+
+
+def ended_since(path: Path, since: datetime) -> bool:
+    """Return whether the file's latest lines tell that a turn went to its end since then, all hooks included.
+
+    Raises StoreBroken where the file cannot be read.
+    """
+    for line in _Lines(path, from_start=True, latest=_LAST_LINES).new():
+        entry = _entry(line) if _TURN_OVER in line else None
+        if entry is None or text_of(entry, "type") != "system" or text_of(entry, "subtype") != "turn_duration":
+            continue
+        at = _moment(entry)
+        if at is not None and at >= since:
+            return True
+    return False
 
 
 def _holds(path: Path, wanted: Callable[[Mapping[str, Any]], bool]) -> bool:

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -47,9 +46,6 @@ QUICK = (say_in_mid_turn, restart_with_a_queue, pause_with_a_queue)
 #: what these are tried with at once; all drives are, with all behaviours, where there is time
 SOME = ("usual", "newest", "start hook never", "stop hook never", "hooks never", "queue dropped at an escape")
 UNHEARD = ("usual", "boot hook never", "start hook never", "stop hook never", "start hook twice", "hooks never")
-#: what is claimed of a behaviour and is not so. A hook that says that the turn is over is believed until it says more;
-#: no version has been seen to say it early.
-BELIEVED = {"stop hook early": "the row says idle, and a turn runs"}
 
 
 @contextmanager
@@ -63,12 +59,6 @@ def claimed(behaviours: Sequence[str], workspace: WorkspaceThread | None = None)
     finally:
         product.close()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def unbelievable(case: Case, events: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what is claimed of the session, is not so, and could be known better."""
-    believed = BELIEVED.get(case.behaviour)
-    return [claim for claim in false_claims(case, events) if believed is None or believed not in claim]
 
 
 @pytest.mark.parametrize("drive", QUICK, ids=lambda drive: drive.__name__)
@@ -90,7 +80,7 @@ def judge(drive: Callable[[Case], None], behaviours: Sequence[str]) -> None:
         cases = product.drive(drive, needless=DRIVES[drive])
 
         events = product.events()
-        found = {case.behaviour: unbelievable(case, events) for case in cases}
+        found = {case.behaviour: false_claims(case, events) for case in cases}
         missing = {case.behaviour: untold(case) for case in cases if case.behaviour not in DRIVES[drive]}
     assert {behaviour: claims for behaviour, claims in found.items() if claims} == {}
     assert {behaviour: texts for behaviour, texts in missing.items() if texts} == {}
@@ -106,7 +96,7 @@ def test_no_thread_claims_what_is_not_so() -> None:
         cases = product.drive(reply_and_interrupt)
 
         events = product.events()
-        found = {case.behaviour: unbelievable(case, events) for case in cases}
+        found = {case.behaviour: false_claims(case, events) for case in cases}
     assert {behaviour: claims for behaviour, claims in found.items() if claims} == {}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.model.activity import Activity, ActivityState
+from core.model.activity import Activity, ActivityState, Capability
 from core.model.gate import Observed
 from core.model.harness import (
     DialogReported,
@@ -23,7 +23,17 @@ from core.model.harness import (
     TurnEnded,
     TurnFailed,
 )
-from core.model.observing import follow, is_of_running_turn, observe, second_guess, unfinished_tasks, without_queue
+from core.model.observing import (
+    believed,
+    by_other_word,
+    follow,
+    is_of_running_turn,
+    observe,
+    second_guess,
+    shown_by,
+    unfinished_tasks,
+    without_queue,
+)
 from core.model.reasons import said
 from core.model.session import Definition, Live, Phase, SessionRecord, Status
 
@@ -217,6 +227,48 @@ def test_a_turn_that_failed_and_leaves_a_queue_is_over_all_the_same() -> None:
 
     assert (told.queue_left, told.in_turn) == (True, False)
     assert (without_queue(told, LATER).state, without_queue(told, LATER).detail) == (A.IDLE, "its last turn failed")
+
+
+def test_an_end_that_another_source_belies_is_not_believed() -> None:
+    """An operator's own Stop hook lets the turn go on: it is busy, and works on, until the other source agrees."""
+    running = follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0)
+
+    told = follow(running, END_OF_T1, LATER, doubted=True)
+    goes_on = follow(told, ToolStarted("Bash"), LATER + SECOND)
+    again = follow(goes_on, END_OF_T1, LATER + 2 * SECOND, doubted=True)
+    over = believed(again, LATER + 3 * SECOND)
+
+    assert (told.state, told.ending, told.in_turn) == (A.BUSY, True, True)
+    assert (goes_on.ending, goes_on.turn_ended_at, goes_on.in_turn) == (False, None, True)
+    assert (again.ending, again.turn_ended_at, again.ended_turn) == (True, LATER + 2 * SECOND, "t-1")
+    assert (over.state, over.detail, over.turn_ended_at) == (A.IDLE, "", LATER + 2 * SECOND)
+    assert believed(again, LATER + 3 * SECOND, queue_left=True).queue_left
+
+
+def test_a_text_that_joins_a_turn_whose_end_is_in_doubt_shows_nothing() -> None:
+    """It waits in the queue of the turn that goes on; with an id of its own it begins another."""
+    told = follow(follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0), END_OF_T1, LATER, doubted=True)
+
+    assert follow(told, PromptReported("more", turn="t-1"), LATER + SECOND).ending
+    assert not follow(told, PromptReported("more", turn="t-2"), LATER + SECOND).ending
+
+
+def test_work_that_no_hook_tells_of_is_no_turn() -> None:
+    """A person's `/compact` is busy by another source's word, and idle by it, and was never cut off."""
+    works = by_other_word(activity(A.IDLE), StatusProbe(A.BUSY), LATER)
+    rests = by_other_word(works, StatusProbe(A.IDLE, turn_over=True), LATER + SECOND)
+
+    assert (works.state, works.at_work, works.in_turn) == (A.BUSY, True, False)
+    assert (rests.state, rests.detail) == (A.IDLE, "")
+    assert by_other_word(activity(A.IDLE), StatusProbe(A.BUSY, turn_over=True), LATER).state is A.IDLE
+
+
+def test_turn_edges_are_guessed_where_hooks_alone_tell_of_them() -> None:
+    """Where nothing else shows that a turn is over, the hooks' word is not proven by it."""
+    running = follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0)
+
+    assert Capability.TURN_EDGES not in shown_by(running, END_OF_T1, "", agreed=False)
+    assert shown_by(running, END_OF_T1, "")[Capability.TURN_EDGES]
 
 
 def test_a_queue_that_turns_out_empty_leaves_a_session_idle() -> None:
