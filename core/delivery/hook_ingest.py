@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 _KEPT = WAITING | IN_FLIGHT | DELIVERED
 _PREFACE = "A background task of yours ended while you were paused. Its notification:\n"
+_SCHEDULED = "Your own schedule came to this while you were paused, once or more often:\n"
 THE_LOOP = "the-loop"  #: who speaks in the frame of a notice
 
 
@@ -65,13 +66,15 @@ def keep_blocked(
     """
     if _given_back(system, record, event.prompt):
         return "a message was held back: the session is paused or being stopped"
+    if event.scheduled and _waits_for(system, record, event.prompt):
+        return "what its own schedule began was blocked again, and waits already"
     key, task = _key(record, event.task), event.task or ""
     if event.task is not None and _waits_or_told(system.inbox.of_key(key)):
         return "a notice that is kept already was blocked again"
     refused = Because(Reason.RECORDED) if held else _overflow(system, record)
     if refused or event.task is None or system.inbox.of_key(key) is not None:
         key, task = f"notice:{record.instance_id}:{report.name}", ""
-    message = _notice(record, event.prompt, key, at, task)
+    message = _notice(record, event.prompt, key, at, task, _SCHEDULED if event.scheduled else _PREFACE)
     system.inbox.add([message])
     row = system.inbox.get(message.id)
     if row is not None and refused:
@@ -123,6 +126,12 @@ def _given_back(system: System, record: SessionRecord, prompt: str) -> bool:
     return bool(ours)
 
 
+def _waits_for(system: System, record: SessionRecord, prompt: str) -> bool:
+    """Return whether that prompt of the harness's schedule waits already: once is enough, however often it fires."""
+    waiting = system.inbox.with_states(record.uid, WAITING | IN_FLIGHT)
+    return any(row.message.kind is Kind.NOTICE and row.message.text == _SCHEDULED + prompt for row in waiting)
+
+
 def _waits_or_told(row: InboxRow | None) -> bool:
     return row is not None and row.state in _KEPT
 
@@ -158,7 +167,9 @@ def _repeat_key(record: SessionRecord, at: datetime) -> str:
     return f"repeat:{record.instance_id}:{at.isoformat()}"
 
 
-def _notice(record: SessionRecord, prompt: str, key: str, at: datetime, task: str = "") -> NewMessage:
+def _notice(
+    record: SessionRecord, prompt: str, key: str, at: datetime, task: str = "", preface: str = _PREFACE
+) -> NewMessage:
     return NewMessage(
         id=new_message_id(),
         key=key,
@@ -170,7 +181,7 @@ def _notice(record: SessionRecord, prompt: str, key: str, at: datetime, task: st
         who=THE_LOOP,
         via="",
         marker=new_marker(),
-        text=_PREFACE + prompt,
+        text=preface + prompt,
         raw=False,
         order_us=int(at.timestamp() * 1_000_000),
         created_at=at,

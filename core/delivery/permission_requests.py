@@ -457,6 +457,7 @@ def went_on(system: System, record: SessionRecord, agent: str, at: datetime, *, 
 
 _LOOK_BACK = 50  #: messages of the session
 AT_TERMINAL = "at the terminal"
+BY_SCHEDULE = "by its own schedule"
 
 
 def asked_elsewhere(
@@ -464,9 +465,14 @@ def asked_elsewhere(
 ) -> tuple[NewPost, ...]:
     """Return a post for each question in a prompt that came by a command, by another agent, or from the keyboard.
 
+    What the harness's own schedule began is told as that.
+
     What stands in the thread already, what a loop asked, and what our own start asked, is none. Nor is what somebody
     sent from the chat by a command: they have chosen to be its only reader there.
     """
+    if event.scheduled and report.agent == MAIN:
+        key = f"{record.instance_id}:{report.name}"
+        return (_prompt_post(record, channel_kind, key, "", asked_text(BY_SCHEDULE, event.prompt)),)
     if event.internal or report.agent != MAIN or not event.prompt.strip():
         return ()
     rows = system.inbox.with_states(record.uid, frozenset(MessageState), _LOOK_BACK)

@@ -197,15 +197,44 @@ def take_back(system: System, record: SessionRecord, survey: Survey) -> Left:
     if left and _is_filled(system, record):
         return Left(left, text(Reason.HALF_TYPED))
     if left:
-        with failpoint(Failpoint.TAKE_BACK_KEY):
-            key, token = traits.take_back, interrupt_token(at)
-            written = system.runner.write(pane.tag, key, Receipt.INTERRUPTED, token, deadline)
+        written = _press_up(system, pane, traits, at, deadline)
         if written is not Written.DONE:
             return Left(left, text(Reason.KEY_NOT_WRITTEN, written=written.value))
         left = _await(system, record, transcript, _TOLD_SECONDS)
     with failpoint(Failpoint.TAKE_BACK_CLEAR):  # the key's receipt lets the next delivery do so again
         clear_line(system, pane.tag, traits, rows, f"back-{rows[0].token}", deadline)
     return Left(left, text(Reason.UNTOLD) if left else "")
+
+
+def take_back_behind(system: System, record: SessionRecord, pane: Pane) -> Left:
+    """Take the harness's own queue back right behind the key that has rejected a dialog. Needs the lock.
+
+    Claude Code 2.1.332 begins a turn with it some 0.2 s after that key, and gives it back before; older versions have
+    begun by then. Raises StoreBroken, TmuxSilent.
+    """
+    rows, traits = held_by_harness(system, record), traits_of(system, record)
+    if not rows or traits.take_back is None or traits.clear is None:
+        return Left(len(rows), text(Reason.NO_KEY) if rows else "")
+    at = system.clock.now()
+    deadline = at + timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds)
+    written = _press_up(system, pane, traits, at, deadline)
+    if written is not Written.DONE:
+        return Left(len(rows), text(Reason.KEY_NOT_WRITTEN, written=written.value))
+    left = _await(system, record, _transcript(system, record), _TOLD_SECONDS)
+    with failpoint(Failpoint.TAKE_BACK_CLEAR):
+        clear_line(system, pane.tag, traits, rows, f"back-{rows[0].token}", deadline)
+    return Left(left, text(Reason.UNTOLD) if left else "")
+
+
+def _press_up(system: System, pane: Pane, traits: Traits, at: datetime, deadline: datetime) -> Written:
+    with failpoint(Failpoint.TAKE_BACK_KEY):
+        token = interrupt_token(at)
+        return system.runner.write(pane.tag, traits.take_back or b"", Receipt.INTERRUPTED, token, deadline)
+
+
+def read_on(system: System, record: SessionRecord) -> None:
+    """Take in what the conversation's record tells of what the harness's own queue held. Raises StoreBroken."""
+    _await(system, record, _transcript(system, record), 0.0)
 
 
 def _obstacle(system: System, record: SessionRecord, pane: Pane, survey: Survey) -> Reason | None:

@@ -130,6 +130,7 @@ def allowed_tools() -> list[str]:
 
 
 BLOCKED_SUFFIX = ".blocked.json"  #: the turn gate blocked the turn that this report is about
+SCHEDULED_PART = ".scheduled."  #: in the name of a report about a prompt of the harness's own schedule
 BAD = "bad"  #: folder beside the reports that could not be understood
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 _SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  #: it names a file of the harness's

@@ -125,7 +125,7 @@ def settle(system: System, pressed: Pressed, actor: str) -> VerbResult:
     if known:
         _mark_cut_off(system, pressed)
         _wait(system, pressed, _status_agrees, _STATUS_SECONDS)
-        _take_down(system, pressed)
+        take_down(system, pressed)
     what = "its dialog was rejected, and the turn ended" if pressed.dialog else "its turn ended"
     detail = what if known else "the key is in its terminal, and nothing shows yet that the turn has ended"
     system.events.emit(
@@ -228,7 +228,7 @@ def _mark_cut_off(system: System, pressed: Pressed) -> None:
         return  # only a reaction depends on it
 
 
-def _take_down(system: System, pressed: Pressed) -> None:
+def take_down(system: System, pressed: Pressed) -> None:
     """Store what the harness does now, and remove the marker of the dialog that it has left. If that cannot be done
     now, the observer does it after a silence."""
     record = pressed.record

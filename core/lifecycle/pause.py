@@ -17,10 +17,10 @@ from core.base.text import reason_of
 from core.base.values import replace
 from core.delivery.deliverer import Deliverer, is_soon
 from core.delivery.evidence import give_back
-from core.delivery.recording import Left, held_by_harness, take_back
+from core.delivery.recording import Left, held_by_harness, read_on, take_back, take_back_behind
 from core.lifecycle.common import Tmux, VerbResult, foreign, lock, running_record, take_reports, told_of, write_record
 from core.lifecycle.ending import end_recorded
-from core.lifecycle.interrupt import NoTurn, Pressed, interruptible, press, settle, take_last_reports
+from core.lifecycle.interrupt import NoTurn, Pressed, interruptible, press, settle, take_down, take_last_reports
 from core.lifecycle.look import rows_told
 from core.lifecycle.recover import finish_stop
 from core.lifecycle.spawn import StartOrder
@@ -28,10 +28,13 @@ from core.lifecycle.start import refuse_foreign, start_each
 from core.model.delivering import PASSING, awaits_confirmation
 from core.model.gate import HoldState, hold_state
 from core.model.message import IN_FLIGHT, InboxRow, MessageState
+from core.model.reasons import Because, Reason, Remedy
 from core.model.rows import Answer
 from core.model.session import Hold, HoldKind, Live, Outcome, Phase, SessionEvent, SessionRecord
+from core.model.texts import text
 from core.process.presence import running_service
 from core.session.folder import clear_hold_file, set_hold_file
+from core.session.notes import note_for
 from core.session.sessions import Known, definition_of
 from core.session.system import System
 
@@ -58,8 +61,11 @@ def pause_standing(system: System, name: str, actor: str, reason: str = "", *, h
                 interruptible(system, record)
             _mark(system, record, actor, reason_of(reason), HARD if hard else SOFT)
             left = _take_back(system, record)
+            held = held_by_harness(system, record) if left.count else ()
             pressed = _press(system, record) if hard else None
-        told = _told(system, record, pressed, left, actor)
+            if isinstance(pressed, Pressed) and pressed.dialog and left.count:
+                left = take_back_behind(system, record, pressed.pane)
+        told = _told(system, record, pressed, left, held, actor)
     except (Refused, LookupError, InvalidValue):
         raise
     except CoreError as error:
@@ -133,31 +139,71 @@ def _is_on_its_way(system: System, record: SessionRecord) -> bool:
 
 
 def _told(
-    system: System, record: SessionRecord, pressed: Pressed | VerbResult | None, left: Left, actor: str
+    system: System,
+    record: SessionRecord,
+    pressed: Pressed | VerbResult | None,
+    left: Left,
+    held: Sequence[InboxRow],
+    actor: str,
 ) -> VerbResult:
+    """Return what is answered. `held`: what the harness's own queue held as the key was pressed that ends the turn."""
     told = settle(system, pressed, actor) if isinstance(pressed, Pressed) else pressed or VerbResult(Outcome.PAUSED, "")
-    if isinstance(pressed, Pressed) and left.count:
-        told = _end_next(system, record, actor) or told
+    cut_off: Sequence[InboxRow] = ()
+    if isinstance(pressed, Pressed) and held:
+        ended = _end_next(system, record, actor)
+        told = ended or told
+        cut_off = _tell_cut_off(system, held) if ended is not None else ()
     if told.outcome not in (Outcome.INTERRUPTED, Outcome.PAUSED):
         return VerbResult(Outcome.UNCONFIRMED, f"it is paused, but {told.detail}")
-    left = left if not left.count else Left(len(held_by_harness(system, record)), left.why)
-    if left.count:
-        messages = "1 message" if left.count == 1 else f"{left.count} messages"
+    if cut_off:
         return VerbResult(
             Outcome.UNCONFIRMED,
-            f"it is paused, but its harness has {messages} in a queue of its own, which begins another turn once this "
-            f"one is over, and which could not be taken back: {left.why}",
+            f"it is paused, but {_messages(len(cut_off))} of its program's own queue had begun a turn by then, which "
+            "was cut off; who sent it is told in the thread",
+        )
+    left = left if not left.count else Left(len(held_by_harness(system, record)), left.why)
+    if left.count:
+        return VerbResult(
+            Outcome.UNCONFIRMED,
+            f"it is paused, but its harness has {_messages(left.count)} in a queue of its own, which begins another "
+            f"turn once this one is over, and which could not be taken back: {left.why}",
         )
     return VerbResult(Outcome.PAUSED, told.detail)
 
 
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count} messages"
+
+
 def _end_next(system: System, record: SessionRecord, actor: str) -> VerbResult | None:
-    """End the turn that the harness's own queue began as ours was ended; None where none did."""
+    """End the turn that the harness's own queue began as ours was ended; None where none did.
+
+    No hook tells of it: its record is read before, so that the turn is known, and after.
+    """
+    read_on(system, record)
     try:
         with lock(system, record.name, "pause"):
-            return settle(system, press(system, running_record(system, record.name, "paused")), actor)
+            pressed = press(system, running_record(system, record.name, "paused"))
+            told = settle(system, pressed, actor)
     except (NoTurn, NotRunning):
         return None
+    read_on(system, record)
+    take_down(system, pressed)
+    return told
+
+
+def _tell_cut_off(system: System, held: Sequence[InboxRow]) -> Sequence[InboxRow]:
+    """Tell the senders of those that the turn took which was cut off as it began, and return them."""
+    latest = (system.inbox.get(row.message.id) for row in held)
+    taken = [row for row in latest if row is not None and row.state is MessageState.CONFIRMED]
+    why, remedy = Because(Reason.CUT_OFF_BY, {"what": "the pause"}), text(Remedy.SEND_AGAIN)
+    with system.database.transaction(durable=False):
+        notes = (note_for(system, row, MessageState.CONFIRMED, why, remedy) for row in taken)
+        for note in notes:
+            if note is not None:  # the next one joins it
+                system.outbox.add([note])
+    system.notify()
+    return taken
 
 
 _DRAIN_SECONDS = 30.0

@@ -199,6 +199,7 @@ class PromptReported:
     task: str | None = None
     turn: str = ""
     pasted: tuple[str, ...] = ()  #: parts of the text that its model gets as pasted from somewhere else, not as typed
+    scheduled: bool = False  #: the harness's own schedule began it
 
 
 @dataclass(frozen=True)
@@ -291,12 +292,14 @@ class Retry:
 class TurnBlocked:
     """The turn-start hook blocked a turn that nobody typed; its text is kept.
 
-    `task`: the background task whose end it tells, None for a message of ours that waited in the harness's own queue.
+    `task`: the background task whose end it tells, None for a message of ours that waited in the harness's own queue,
+    and for what its own schedule began.
     """
 
     prompt: str
     task: str | None = None
     cut_off: bool = False  #: the task had not finished: it was ended
+    scheduled: bool = False  #: it is of the harness's own schedule
 
 
 @dataclass(frozen=True)

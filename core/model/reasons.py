@@ -99,6 +99,7 @@ class Reason(StrEnum):
     PANE_ENDED_UNSHOWN = "pane-ended-unshown"
     NOT_TAKEN = "not-taken"
     AT_TERMINAL = "at-terminal"
+    CUT_OFF_BY = "cut-off-by"  #: {what}: of the turn that took it
     NOT_LOOKED_AT = "not-looked-at"  #: {log}
     UNDER_WAY = "under-way"
     NOT_SHOWN_YET = "not-shown-yet"

@@ -138,6 +138,7 @@ REASONS: Mapping[Reason, Text] = {
     R.PANE_ENDED_UNSHOWN: "its pane ended before anything showed that a turn took it",
     R.NOT_TAKEN: "its harness had received it and is idle, and its records do not show that a turn took it",
     R.AT_TERMINAL: "it was taken back from its harness's own queue into the input line of its terminal",
+    R.CUT_OFF_BY: "its turn was cut off by {what}",
     R.NOT_LOOKED_AT: "nobody has looked at it yet; `the-loop status` and the service's log may tell why"
     " ({log}, or the journal of its unit)",
     R.UNDER_WAY: "its delivery is under way",

@@ -17,7 +17,7 @@ exit 0
 
 
 def with_stop_hook(product: ClaudeProduct) -> None:
-    """Give the operator a hook of the own that lets each turn go on once, but for what begins while `quiet` is there."""
+    """Give the operator a Stop hook that lets each turn go on once, unless the file `quiet` is there."""
     home = product.folder / "home"
     (home / ".claude").mkdir(exist_ok=True)
     hook = home / "go-on"

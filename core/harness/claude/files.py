@@ -432,6 +432,8 @@ def _user_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
     if text.startswith(_INTERRUPTED):
         return (TurnEnded(""),)
     origin = text_of(object_of(entry, "origin"), "kind")
+    if text_of(entry, "turnOrigin") == "scheduled" or (entry.get("isMeta") is True and _is_put_off(entry)):
+        return (TextTaken(text, internal=True, at=_moment(entry), turn=text_of(entry, "promptId")),)
     if origin == "human":
         turn = text_of(entry, "promptId")
         return (TextTaken(text, at=_moment(entry), turn=turn, pasted=pasted_parts(text)),)
@@ -440,6 +442,11 @@ def _user_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
     if origin == "task-notification" and text.lstrip().startswith(NOTIFICATION):
         return (TextTaken(text, internal=True, at=_moment(entry), turn=text_of(entry, "promptId")),)
     return ()
+
+
+def _is_put_off(entry: Mapping[str, Any]) -> bool:
+    """Return whether a line holds a prompt of the harness's own that waited for the turn's end (2.1.197's schedule)."""
+    return text_of(entry, "promptSource") == "system" and text_of(entry, "queuePriority") == "later"
 
 
 def _flat(content: Any) -> str:

@@ -18,6 +18,7 @@ from core.harness.base import (
     BLOCKED_SUFFIX,
     CLIENT,
     REPORTER,
+    SCHEDULED_PART,
     SETTINGS,
     list_of,
     make_folders,
@@ -60,11 +61,16 @@ EVENTS: Mapping[str, int] = {
     "SessionEnd": 1,
 }
 _MATCHED = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"})
+#: Tools by which the harness schedules prompts of its own, which begin turns that nobody types.
+_SCHEDULING = "CronCreate|ScheduleWakeup"
+_SCHEDULED = "Scheduled"  #: what the reporter is told of their calls by
 
 
 def hook_settings(reporter: Path) -> dict[str, Any]:
     """Return `{"hooks": …}` that reports every event we read."""
-    return {"hooks": {event: [_entry(reporter, event, seconds)] for event, seconds in EVENTS.items()}}
+    hooks = {event: [_entry(reporter, event, seconds)] for event, seconds in EVENTS.items()}
+    scheduling = {**_entry(reporter, _SCHEDULED, EVENTS["PostToolUse"]), "matcher": _SCHEDULING}
+    return {"hooks": {**hooks, "PostToolUse": [*hooks["PostToolUse"], scheduling]}}
 
 
 def _entry(reporter: Path, event: str, seconds: int) -> dict[str, Any]:
@@ -181,10 +187,11 @@ def interpret(report: Report) -> tuple[HarnessEvent, ...]:
     event = text_of(payload, "hook_event_name")
     if event == "UserPromptSubmit":
         prompt = text_of(payload, "prompt")
+        scheduled = SCHEDULED_PART in report.name
         if report.name.endswith(BLOCKED_SUFFIX):
-            return (TurnBlocked(prompt, task_of(prompt), _cut_off(prompt)),)
-        turn = text_of(payload, "prompt_id")
-        return (PromptReported(prompt, is_internal(prompt), task_of(prompt), turn, pasted_parts(prompt)),)
+            return (TurnBlocked(prompt, task_of(prompt), _cut_off(prompt), scheduled),)
+        turn, internal = text_of(payload, "prompt_id"), scheduled or is_internal(prompt)
+        return (PromptReported(prompt, internal, task_of(prompt), turn, pasted_parts(prompt), scheduled),)
     reading = _READINGS.get(event)
     return () if reading is None else reading(payload)
 

@@ -20,6 +20,10 @@ PATH=/usr/bin:/bin:$PATH
 LC_ALL=C
 export PATH LC_ALL
 umask 077
+if [ "$1" = Scheduled ]; then # no report: the tool's call is one
+  { cat >>"$folder/scheduling"; } 2>/dev/null
+  exit 0
+fi
 
 event=$1
 case $event in '' | *[!A-Za-z]*) event=Other ;; esac
@@ -110,16 +114,47 @@ born_here() {
   return 1
 }
 
-if [ -e "$asking" ] || { [ "$event" = UserPromptSubmit ] && [ -e "$folder/hold" ]; }; then
+# What the harness has scheduled for itself: each end of a turn lists it, with the prompts, and until then the calls of
+# the tools tell.
+note_schedule() {
+  case $payload in
+    *'"session_crons":[{'* | *'"session_crons": [{'*) printf '%s' "${payload##*'"session_crons":'}" >"$folder/schedule" ;;
+    *) [ ! -e "$folder/schedule" ] || rm -f "$folder/schedule" ;;
+  esac
+  [ ! -e "$folder/scheduling" ] || rm -f "$folder/scheduling"
+}
+
+# Whether the payload's prompt is one of those: the same JSON string, quotes included.
+scheduled() {
+  [ -e "$folder/schedule" ] || [ -e "$folder/scheduling" ] || return 1
+  prompt=$(printf '%s' "$payload" | sed -n -E 's/.*"prompt": ?("([^"\\]|\\.)*").*/\1/p')
+  [ -n "$prompt" ] || return 1
+  case $(cat "$folder/schedule" "$folder/scheduling" 2>/dev/null) in
+    *'"prompt":'"$prompt"* | *'"prompt": '"$prompt"*) return 0 ;;
+  esac
+  return 1
+}
+
+look=
+[ ! -e "$asking" ] || look=1
+case $event in
+  Stop) look=1 ;;
+  UserPromptSubmit)
+    for each in hold schedule scheduling; do [ ! -e "$folder/$each" ] || look=1; done ;;
+esac
+if [ -n "$look" ]; then
   payload=$(cat)
   if [ -e "$asking" ]; then follow 2>/dev/null; fi
-  if [ "$event" = UserPromptSubmit ] && [ -e "$folder/hold" ] && born_here; then
-    printf '%s' "$payload" | save .blocked.json
+  if [ "$event" = Stop ]; then note_schedule 2>/dev/null; fi
+  own=
+  if [ "$event" = UserPromptSubmit ] && scheduled; then own=.scheduled; fi
+  if [ "$event" = UserPromptSubmit ] && [ -e "$folder/hold" ] && { [ -n "$own" ] || born_here; }; then
+    printf '%s' "$payload" | save "$own.blocked.json"
     poke
     echo "the-loop: this session is held; this is kept for later" >&2
     exit 2
   fi
-  printf '%s' "$payload" | save .json
+  printf '%s' "$payload" | save "$own.json"
   if [ "$event" = PermissionRequest ] && [ -S "$service" ] && [ -x "$python" ] && [ -r "$folder/ask.py" ]; then
     poke
     exec "$python" -I -S "$folder/ask.py" "$service" "$instance" "$name" 2>/dev/null <<END

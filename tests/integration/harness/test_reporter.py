@@ -68,6 +68,57 @@ def service(reporter: Reporter) -> Iterator[int]:
     os.close(descriptor)
 
 
+CRON = {"id": "c1", "schedule": "* * * * *", "recurring": True, "prompt": 'say "hi" \\ ä'}
+
+
+def stopped(reporter: Reporter, *crons: dict[str, object]) -> None:
+    """Let a turn end that leaves these of the harness's own schedule."""
+    reporter.run("Stop", {"hook_event_name": "Stop", "last_assistant_message": "", "session_crons": list(crons)})
+
+
+def events_of(reporter: Reporter) -> list[object]:
+    """Return what the reports mean, but for the ends of turns."""
+    reports = read_reports(reporter.context.spool, "i-1").reports
+    return [event for report in reports if "UserPromptSubmit" in report.name for event in interpret(report)]
+
+
+def test_what_the_harness_has_scheduled_is_held(reporter: Reporter) -> None:
+    """Nobody types it: it is blocked while the session is held, and known for what it is before and after."""
+    stopped(reporter, {**CRON, "prompt": "another"}, CRON)
+    free = reporter.prompt(str(CRON["prompt"]))
+    (reporter.context.folder / "hold").touch()
+    held = reporter.prompt(str(CRON["prompt"]))
+    typed = reporter.prompt('say "hi"')
+
+    assert (free.returncode, held.returncode, typed.returncode) == (0, 2, 0)
+    assert b"held" in held.stderr
+    seen, blocked, person = events_of(reporter)
+    assert seen == PromptReported(str(CRON["prompt"]), internal=True, scheduled=True)
+    assert blocked == TurnBlocked(str(CRON["prompt"]), scheduled=True)
+    assert person == PromptReported('say "hi"')
+
+
+def test_a_schedule_that_is_empty_again_holds_nothing(reporter: Reporter) -> None:
+    """The same words are a person's then."""
+    stopped(reporter, CRON)
+    stopped(reporter)
+    (reporter.context.folder / "hold").touch()
+
+    assert reporter.prompt(str(CRON["prompt"])).returncode == 0
+
+
+@pytest.mark.parametrize("tool", ["CronCreate", "ScheduleWakeup"])
+def test_what_was_scheduled_in_a_turn_without_an_end_is_held(reporter: Reporter, tool: str) -> None:
+    """The tool's own call tells of it, and is no report of its own."""
+    given = {"cron": "* * * * *", "prompt": CRON["prompt"]}
+    done = reporter.run("Scheduled", {"hook_event_name": "PostToolUse", "tool_name": tool, "tool_input": given})
+    (reporter.context.folder / "hold").touch()
+    held = reporter.prompt(str(CRON["prompt"]))
+
+    assert (done.returncode, held.returncode) == (0, 2)
+    assert [name for name in reporter.names if "Scheduled" in name] == []
+
+
 def test_report_is_spooled_whole_and_pokes(reporter: Reporter, service: int) -> None:
     """A report lies in the spool, private, under a name that tells its event, and one byte is in the FIFO."""
     done = reporter.run("Stop", {"hook_event_name": "Stop", "last_assistant_message": "fertig: ä"})
