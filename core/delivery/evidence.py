@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
 _ROUNDED = timedelta(milliseconds=10)  #: a harness tells the moment in whole milliseconds
+_ENTERED = timedelta(seconds=15)  #: from a paste to the last Enter of it that its harness may queue
 _LOOK_BACK = 50  #: attempted rows that a record may still prove, those settled as unknown and accepted among them
 
 
@@ -57,14 +58,18 @@ def settle_by(
                 activity = activity_of(system, record)
                 queued = activity is not None and is_of_running_turn(activity, turn)
                 moved += _accepted(system, record, prompt, at, at if queued else None, pasted)
+            case TextQueued(prompt="", at=since):
+                moved += _queued_unnamed(system, record, since) if since is not None else []
             case TextQueued(prompt=prompt, at=since, pasted=pasted):
                 moved += _accepted(system, record, prompt, since, since or system.clock.now(), pasted)
             case TextTaken(internal=False, prompt=prompt, pasted=pasted):
                 moved += _confirmed(system, _holding(system, record.uid, prompt), pasted)
             case ToolStarted(turn=turn) | TurnEnded(turn=turn) | TurnFailed(turn=turn) if turn:
                 moved += _confirmed(system, _reported_in(system, record, turn))
+            case TextReturned(prompt="", at=since):  # all of it comes back at once
+                moved += _come_back(system, record, _queued_in(system, record), since)
             case TextReturned(prompt=prompt, at=since):
-                moved += _returned(system, record, prompt, since)
+                moved += _come_back(system, record, _holding(system, record.uid, prompt), since)
     return tuple(moved)
 
 
@@ -126,11 +131,31 @@ def _reported_in(system: System, record: SessionRecord, turn: str) -> Iterator[I
             yield row
 
 
-def _returned(system: System, record: SessionRecord, prompt: str, at: datetime | None) -> list[InboxRow]:
+def _queued_unnamed(system: System, record: SessionRecord, at: datetime) -> list[InboxRow]:
+    """Note that the harness's own queue holds what was entered a moment ago: nothing else is on its way then."""
+    rows = system.inbox.with_states(record.uid, {MessageState.PASTED, MessageState.SUBMITTED})
+    mine = [row for row in rows if row.instance == record.instance_id and row.pasted_at is not None]
+    if (
+        len(mine) != 1
+        or mine[0].pasted_at is None
+        or not mine[0].pasted_at - _ROUNDED <= at <= mine[0].pasted_at + _ENTERED
+    ):
+        return []
+    return [system.inbox.advance(mine[0], MessageState.ACCEPTED, queued_at=at)]
+
+
+def _queued_in(system: System, record: SessionRecord) -> Iterator[InboxRow]:
+    """Yield what the live instance's own queue is known to hold."""
+    for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED}):
+        if row.instance == record.instance_id and row.queued_at is not None:
+            yield row
+
+
+def _come_back(system: System, record: SessionRecord, rows: Iterable[InboxRow], at: datetime | None) -> list[InboxRow]:
     """See to what the harness's own queue gave back: under a pause it waits in ours, else a person has it."""
     paused = hold_state(system.records.read(record.name)) is HoldState.PAUSED
     moved: list[InboxRow] = []
-    for row in _holding(system, record.uid, prompt):
+    for row in rows:
         if row.state is not MessageState.ACCEPTED or _before_attempt(at, row):
             continue
         if paused:

@@ -121,7 +121,8 @@ def _given_back(system: System, record: SessionRecord, prompt: str) -> bool:
     states = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN}
     ours = [row for row in system.inbox.with_states(record.uid, states) if takes(prompt, row.message)]
     for row in ours:
-        if MessageState.PENDING in TRANSITIONS[row.state]:
+        again = row.state is MessageState.UNKNOWN and system.inbox.of_key(f"again:{row.message.id}") is not None
+        if MessageState.PENDING in TRANSITIONS[row.state] and not again:
             system.inbox.advance(row, MessageState.PENDING, Because(Reason.HELD_BACK))
     return bool(ours)
 

@@ -220,7 +220,7 @@ class TextTaken:
 
 @dataclass(frozen=True)
 class TextReturned:
-    """The harness's own queue gave this text back into its input line: no turn took it. `at`: see TextQueued."""
+    """The harness's own queue gave this text back into its input line: no turn took it. Both: see TextQueued."""
 
     prompt: str
     at: datetime | None = None
@@ -230,6 +230,7 @@ class TextReturned:
 class TextQueued:
     """The harness's own queue holds this text; it will be taken at the end of the turn or of the tool call.
 
+    `prompt`: "" where its record does not name the text, which 2.1.332's does not while it compacts.
     `at`: since when (UTC), None where that is not told. A queue can be read about long after it was emptied.
     """
 

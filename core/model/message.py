@@ -60,7 +60,7 @@ TRANSITIONS: Mapping[MessageState, frozenset[MessageState]] = {
     S.PASTED: frozenset({S.SUBMITTED, S.CONFIRMED, S.ACCEPTED, S.UNKNOWN, S.PENDING}),
     S.SUBMITTED: frozenset({S.SUBMITTED, S.CONFIRMED, S.ACCEPTED, S.UNKNOWN, S.PENDING}),
     S.ACCEPTED: frozenset({S.ACCEPTED, S.CONFIRMED, S.UNKNOWN, S.PENDING}),
-    S.UNKNOWN: frozenset({S.CONFIRMED, S.ACCEPTED}),
+    S.UNKNOWN: frozenset({S.CONFIRMED, S.ACCEPTED, S.PENDING}),  # the last where our own hook has blocked it
     S.CONFIRMED: frozenset(),
     S.REFUSED: frozenset(),
     S.EXPIRED: frozenset(),

@@ -318,7 +318,8 @@ def _how(wait: NoteWait, row: InboxRow | None) -> str:
         return wait.ended
     if row is None:
         return _FORGOTTEN
-    if row.state is MessageState.UNKNOWN if wait.doubtful else row.state in _OPEN and not row.final:
+    waits = row.state in _OPEN and not row.final  # one that was in doubt and held back waits as well
+    if waits or (wait.doubtful and row.state is MessageState.UNKNOWN):
         return ""
     return _ENDED[row.state]
 

@@ -402,8 +402,8 @@ def _entry_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
     kind = text_of(entry, "type")
     if kind == "queue-operation":
         text, operation = text_of(entry, "content"), text_of(entry, "operation")
-        if not text or is_internal(text):
-            return ()
+        if is_internal(text):
+            return ()  # without a text (2.1.332, during `/compact`) it may be anybody's
         if operation == "enqueue":
             return (TextQueued(text, _moment(entry), pasted_parts(text)),)
         return (TextReturned(text, _moment(entry)),) if operation == "popAll" else ()

@@ -1,19 +1,25 @@
 """A message that the harness's own queue gave back is sent anew, and what its records say of the first time is past."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from core.base.names import new_marker, new_message_id
 from core.delivery.deliverer import Deliverer
+from core.delivery.evidence import take_in
 from core.delivery.saying import say
 from core.lifecycle.pause import pause_standing
-from core.model.message import MessageState
+from core.model.framing import framed
+from core.model.harness import TextQueued, TextReturned
+from core.model.message import InboxRow, Kind, MessageState, NewMessage
+from core.model.reasons import Because, Reason
 from core.session.system import System
 from tests.support.killed import run_until
 from tests.support.talking import record_of, rows, times
 from tests.support.tmux import PATIENCE, wait_until
-from tests.support.world import ACTOR, World
+from tests.support.world import ACTOR, World, recorded
 
 S = MessageState
 
@@ -41,3 +47,67 @@ def test_a_kill_after_it_was_given_back_loses_nothing(scribe: System, world: Wor
     assert row is not None
     assert row.state is S.CONFIRMED
     assert times(scribe, "given back") == 1
+
+
+def submitted(system: System, text: str) -> InboxRow:
+    """Return a message of that text whose Enter was written, as far as its row tells: nothing was pasted."""
+    record = recorded(system, "scribe")
+    now, instance = system.clock.now(), record.instance_id
+    key = f"say:{text}"
+    fields = {"key": key, "uid": record.uid, "name": record.name, "generation": record.generation, "text": text}
+    message = NewMessage(
+        id=new_message_id(), kind=Kind.SAY, actor=ACTOR, who="ann", via="cli", marker=new_marker(), raw=False,
+        order_us=0, created_at=now, **fields,
+    )  # fmt: skip
+    system.inbox.add([message])
+    row = system.inbox.of_key(key)
+    assert row is not None
+    row = system.inbox.advance(row, S.CLAIMED, instance=instance, attempt=1, attempt_deadline=now)
+    row = system.inbox.advance(row, S.PASTED, pasted_at=now)
+    return system.inbox.advance(row, S.SUBMITTED, submitted_at=now, submits=1)
+
+
+def block(system: System, row: InboxRow) -> InboxRow:
+    """Let the turn-start hook block the message, and return its row as it stands then."""
+    record = recorded(system, "scribe")
+    name = f"{int(system.clock.now().timestamp() * 1e9):019d}-1-UserPromptSubmit.blocked.json"
+    payload = {"hook_event_name": "UserPromptSubmit", "prompt": framed(row.message)}
+    (system.paths.spool_of(record.instance_id or "") / name).write_text(json.dumps(payload))
+    system.ingest(record.uid)
+    found = system.inbox.get(row.message.id)
+    assert found is not None
+    return found
+
+
+def test_what_our_own_hook_blocked_was_not_taken_whatever_was_known_of_it(scribe: System) -> None:
+    """A message in doubt waits again then; one that was sent again meanwhile does not go in twice."""
+    waits = in_doubt(scribe, "in doubt")
+    sent_again = in_doubt(scribe, "in doubt, and sent again")
+    again = {**sent_again.message.__dict__, "id": new_message_id(), "key": f"again:{sent_again.message.id}"}
+    scribe.inbox.add([NewMessage(**{**again, "marker": new_marker()})])
+
+    assert block(scribe, waits).state is S.PENDING
+    assert block(scribe, sent_again).state is S.UNKNOWN
+
+
+def in_doubt(system: System, text: str) -> InboxRow:
+    """Return such a message of which nobody can tell what became of it."""
+    return system.inbox.advance(submitted(system, text), S.UNKNOWN, Because(Reason.NOT_SHOWN, {"why": ""}))
+
+
+def test_a_record_that_names_no_text_tells_of_the_one_on_its_way(scribe: System) -> None:
+    """Queued is what was entered a moment ago; what comes back without a name is all that was queued."""
+    record = recorded(scribe, "scribe")
+    row = submitted(scribe, "while it compacts")
+    at = row.pasted_at or scribe.clock.now()
+
+    take_in(scribe, record, [TextQueued("", at + timedelta(seconds=1))])
+    queued = scribe.inbox.get(row.message.id)
+    pause_standing(scribe, "scribe", ACTOR)
+    take_in(scribe, record, [TextReturned("", at + timedelta(seconds=2))])
+    back = scribe.inbox.get(row.message.id)
+
+    assert queued is not None
+    assert (queued.state, queued.queued_at) == (S.ACCEPTED, at + timedelta(seconds=1))
+    assert back is not None
+    assert back.state is S.PENDING

@@ -63,6 +63,18 @@ CASES: list[tuple[str, dict[str, Any], tuple[HarnessEvent, ...]]] = [
         {"type": "queue-operation", "operation": "popAll", "content": "[ann #q] later"},
         (TextReturned("[ann #q] later"),),
     ),
+    ("queued without a name", {"type": "queue-operation", "operation": "enqueue"}, (TextQueued(""),)),
+    ("given back without a name", {"type": "queue-operation", "operation": "popAll"}, (TextReturned(""),)),
+    (
+        "of its own schedule",
+        user("look", isMeta=True, promptSource="system", turnOrigin="scheduled", promptId="t"),
+        (TextTaken("look", internal=True, turn="t"),),
+    ),
+    (
+        "of 2.1.197's schedule",
+        user("look", isMeta=True, promptSource="system", queuePriority="later"),
+        (TextTaken("look", internal=True),),
+    ),
     ("another attachment", {"type": "attachment", "attachment": {"type": "skill_listing", "content": "x"}}, ()),
     ("answer", {"type": "assistant", "message": {"content": [{"type": "text", "text": "x"}]}}, ()),
     ("mode", {"type": "mode", "mode": "normal"}, ()),
