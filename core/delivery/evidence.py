@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from core.base.values import replace
+from core.base.values import dataclass, replace
 from core.delivery.snapshot import believe_end
 from core.model.delivering import by_argument
 from core.model.framing import is_pasted, takes
@@ -227,6 +227,15 @@ def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent
         system.activities.put(after)
 
 
+@dataclass(frozen=True)
+class _Read:
+    """A conversation that is being read."""
+
+    instance: str | None
+    conversation: str | None
+    transcript: Transcript | None
+
+
 class Transcripts:
     """The conversations of the sessions with a message in flight, read forward.
 
@@ -236,30 +245,43 @@ class Transcripts:
 
     def __init__(self, system: System) -> None:
         self._system = system
-        self._open: dict[str, tuple[str, Transcript | None]] = {}  #: by uid: of which instance, and its transcript
+        self._open: dict[str, _Read] = {}  #: by uid
 
     def open(self, record: SessionRecord) -> None:
         """Begin to read the record's conversation where it ends now. Raises StoreBroken."""
-        if not self._has(record):
-            self._open[record.uid] = (record.instance_id or "", self._opened(record, from_start=False))
+        self._turn_to(record, from_start=False)
         self.read(record)
 
     def read(self, record: SessionRecord) -> bool:
         """Settle what was added since; False where the harness keeps no record. Raises StoreBroken."""
-        if not self._has(record):
-            self._open[record.uid] = (record.instance_id or "", self._opened(record, from_start=True))
-        _, transcript = self._open[record.uid]
+        transcript = self._turn_to(record, from_start=True)
+        self._take(record, transcript)
+        return transcript is not None
+
+    def _take(self, record: SessionRecord, transcript: Transcript | None) -> None:
         events = () if transcript is None else transcript.new_events()
         if events:
             take_in(self._system, record, events)
-        return transcript is not None
 
     def forget(self, uid: str) -> None:
         """Close the session's conversation: it has nothing in flight."""
         self._open.pop(uid, None)
 
-    def _has(self, record: SessionRecord) -> bool:
-        return record.uid in self._open and self._open[record.uid][0] == record.instance_id
+    def _turn_to(self, record: SessionRecord, *, from_start: bool) -> Transcript | None:
+        """Return the conversation that the record is in, opened where it was not.
+
+        Where a person has begun another one in the same program (`/clear`), what the earlier one still tells is taken
+        in, and the new one is read from its start: it may have taken what is known to be queued.
+        """
+        before = self._open.get(record.uid)
+        if before is not None and before.instance == record.instance_id:
+            if before.conversation == record.conversation:
+                return before.transcript
+            self._take(record, before.transcript)
+            from_start = True
+        transcript = self._opened(record, from_start=from_start)
+        self._open[record.uid] = _Read(record.instance_id, record.conversation, transcript)
+        return transcript
 
     def knows_all_since(self, record: SessionRecord, row: InboxRow) -> bool:
         """Return whether the record's conversation is the one that the row was meant for.

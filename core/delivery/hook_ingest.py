@@ -11,6 +11,7 @@ Commands check whether there is anything to take in; what only one kind of repor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from core.base.errors import LockBusy, StoreBroken, TmuxMissing, TmuxSilent
 from core.base.names import new_marker, new_message_id
 from core.base.values import replace
 from core.delivery.evidence import settle_by, tell
-from core.delivery.snapshot import believe_end, holds_queued, note_step, probe_of, turn_over
+from core.delivery.snapshot import believe_end, holds_queued, note_step, probe_of, settle_end, turn_over
 from core.harness.base import BadReport, Reports, discard, put_aside, read_reports
 from core.model.activity import Activity, ActivityState
 from core.model.framing import takes
@@ -47,6 +48,7 @@ from core.session.system import System
 
 if TYPE_CHECKING:
     from core.model.harness import Harness
+    from core.model.pane import Pane
     from core.model.posts import NewPost
 
 
@@ -223,10 +225,14 @@ def find_record(system: System, uid: str) -> SessionRecord | None:
 
 
 def ingest(system: System, uid: str) -> None:
-    """Take in the hook reports of the session of that uid. Raises StoreBroken."""
+    """Take in the hook reports of the session of that uid, and ask again about an end in doubt. Raises StoreBroken."""
     record = find_record(system, uid)
     if record is not None:
         ingest_record(system, record)
+        known = system.activities.get(uid)
+        if known is not None and known.ending:
+            with suppress(TmuxSilent, TmuxMissing):  # nobody can be asked, and it stays as it is
+                settle_end(system, record, _pane_of(system, record))
 
 
 def ingest_record(system: System, record: SessionRecord) -> bool:
@@ -391,17 +397,22 @@ def _asked_elsewhere(system: System, record: SessionRecord) -> tuple[bool, bool]
 
     While it cannot be asked nobody knows: it is asked again.
     """
-    instance, survey = record.instance_id or "", system.runner.recent(_EVER)
     try:
-        if survey is None or survey.of_instance(instance) is None:
-            survey = system.runner.survey()
+        pane = _pane_of(system, record)
     except TmuxMissing:
         return False, False
     except TmuxSilent:
         return True, True
-    pane = survey.of_instance(instance)
     opinion = probe_of(system, record, pane.pid) if pane is not None and not pane.dead else None
     return opinion is not None and not opinion.turn_over, opinion is not None
+
+
+def _pane_of(system: System, record: SessionRecord) -> Pane | None:
+    """Return the live instance's pane, as it was seen last. Raises TmuxSilent, TmuxMissing where it never was."""
+    instance, survey = record.instance_id or "", system.runner.recent(_EVER)
+    if survey is None or survey.of_instance(instance) is None:
+        survey = system.runner.survey()
+    return survey.of_instance(instance)
 
 
 def _tell(system: System, record: SessionRecord, taken: _Taken) -> None:

@@ -8,13 +8,14 @@ import pytest
 
 from core.base.names import new_marker, new_message_id
 from core.delivery.deliverer import Deliverer
-from core.delivery.evidence import take_in
+from core.delivery.evidence import Transcripts, take_in
 from core.delivery.saying import say
 from core.lifecycle.pause import pause_standing
 from core.model.framing import framed
 from core.model.harness import TextQueued, TextReturned
 from core.model.message import InboxRow, Kind, MessageState, NewMessage
 from core.model.reasons import Because, Reason
+from core.model.session import entered
 from core.session.system import System
 from tests.support.killed import run_until
 from tests.support.talking import record_of, rows, times
@@ -54,10 +55,9 @@ def submitted(system: System, text: str) -> InboxRow:
     record = recorded(system, "scribe")
     now, instance = system.clock.now(), record.instance_id
     key = f"say:{text}"
-    fields = {"key": key, "uid": record.uid, "name": record.name, "generation": record.generation, "text": text}
     message = NewMessage(
         id=new_message_id(), kind=Kind.SAY, actor=ACTOR, who="ann", via="cli", marker=new_marker(), raw=False,
-        order_us=0, created_at=now, **fields,
+        order_us=0, created_at=now, key=key, uid=record.uid, name=record.name, generation=record.generation, text=text,
     )  # fmt: skip
     system.inbox.add([message])
     row = system.inbox.of_key(key)
@@ -111,3 +111,23 @@ def test_a_record_that_names_no_text_tells_of_the_one_on_its_way(scribe: System)
     assert (queued.state, queued.queued_at) == (S.ACCEPTED, at + timedelta(seconds=1))
     assert back is not None
     assert back.state is S.PENDING
+
+
+def test_the_record_is_followed_into_another_conversation(scribe: System) -> None:
+    """A person typed `/clear` in mid-turn: the new conversation's file tells what became of what was queued."""
+    record = recorded(scribe, "scribe")
+    transcripts = Transcripts(scribe)
+    transcripts.open(record)
+    row = submitted(scribe, "behind the clear")
+    scribe.inbox.advance(row, S.ACCEPTED, queued_at=row.pasted_at)
+
+    moved = entered(record, "00000000-0000-4000-8000-000000000001", "bundled", scribe.clock.now(), old=False)
+    path = scribe.paths.session(record.uid) / "agent" / "conversations" / f"{moved.conversation}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = {"type": "user", "message": {"content": framed(row.message)}, "origin": {"kind": "human"}, "promptId": "t-9"}
+    path.write_text(json.dumps(line) + "\n")
+    transcripts.open(moved)
+    found = scribe.inbox.get(row.message.id)
+
+    assert found is not None
+    assert found.state is S.CONFIRMED
