@@ -7,6 +7,7 @@ delay posts.
 
 import logging
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -17,8 +18,12 @@ from core.base.values import dataclass, replace
 from core.config.settings import secret_variables
 from core.model.activity import Activity, ActivityState
 from core.model.channel import Channel
+from core.model.message import MessageState
 from core.model.posts import Mark, MarkRow, NewPost, OutboundKind, ProgressRow, progress_text
+from core.model.reasons import Because, Reason, Remedy
 from core.model.session import Binding
+from core.model.texts import text
+from core.session.notes import note_for
 from core.session.sessions import Unforeseen, apart
 from core.session.system import System
 
@@ -103,7 +108,9 @@ class SignalWorker:
         """Take in what changed; for each message only the latest counts."""
         now = self._system.clock.now()
         if left := self._system.marks.left(now - _UNSHOWN):
-            self._system.marks.end(left)
+            with self._system.database.transaction(durable=False):
+                self._tell_cut_off([message_id for message_id, failed in left.items() if failed])
+                self._system.marks.end(left)
         for row in self._system.marks.changed(self._channel.kind, self._since):
             self._waiting.pop((row.channel, row.ts), None)
             if row.mark is not None and row.mark is not row.shown:
@@ -112,6 +119,24 @@ class SignalWorker:
         self._waiting = {
             key: row for key, row in self._waiting.items() if row.mark and now - row.at <= _LATE.get(row.mark, _LATEST)
         }
+
+    def _tell_cut_off(self, messages: Sequence[str]) -> None:
+        """Tell the senders of those whose turn ended with its program. Part of the open transaction.
+
+        What a person cut off in the terminal they know; of a turn that failed a note was committed as it did.
+        """
+        why, remedy = Because(Reason.CUT_OFF_BY, {"what": "the end of its program"}), text(Remedy.SEND_AGAIN)
+        activities = self._system.activities.all() if messages else {}
+        for message_id in messages:
+            row = self._system.inbox.get(message_id)
+            activity = activities.get(row.message.uid) if row is not None else None
+            if row is None or activity is None:
+                continue  # the session is gone, with all that could take it
+            if activity.instance == row.instance and (activity.is_cut_off or activity.failed):
+                continue
+            note = note_for(self._system, row, MessageState.CONFIRMED, why, remedy)
+            if note is not None:  # the next one joins it
+                self._system.outbox.add([note])
 
     def _react(self) -> None:
         """Show what may be shown now: that a message was taken, for whoever speaks at this moment, then by age."""

@@ -212,6 +212,7 @@ class _Taken:
         self.heard = False  #: its hooks were silent, and report again
         self.doubted = False  #: another source shows that the turn goes on whose end is reported
         self.agreed = True  #: another source was there to agree
+        self.restarts = False  #: the session is being restarted: nobody asked it for silence
         self.answers = 0
 
 
@@ -376,6 +377,7 @@ def _commit(system: System, record: SessionRecord, read: Read) -> None:
     taken = _Taken()
     latest = system.records.read(record.name)
     silenced = _why_silenced(record, latest)
+    taken.restarts = silenced is Reason.BEING_STOPPED and latest is not None and _is_restarted(latest)
     if silenced is None and any(_may_go_on(report, event) for report, events in read for event in events):
         taken.doubted, taken.agreed = _asked_elsewhere(system, record)
     with system.database.transaction(durable=False):
@@ -450,6 +452,11 @@ def _why_silenced(record: SessionRecord, latest: SessionRecord | None) -> Reason
     return Reason.HELD
 
 
+def _is_restarted(latest: SessionRecord) -> bool:
+    """Return whether a session that is being ended is not stopped by name: what it says last is said to somebody."""
+    return latest.phase is Phase.STOPPING and (latest.hold is None or latest.hold.kind is HoldKind.PAUSED)
+
+
 def _take(
     system: System,
     record: SessionRecord,
@@ -492,7 +499,7 @@ def _take(
     if isinstance(event, TurnBlocked):
         taken.suppressed.append((report, keep_blocked(system, record, report, event, at, held=silenced is not None)))
     if isinstance(event, TurnEnded) and event.answer.strip():
-        quiet = text(silenced) if silenced is not None else why_quiet(system, record)
+        quiet = why_quiet(system, record) if silenced is None or taken.restarts else text(silenced)
         if quiet:
             taken.suppressed.append((report, quiet))
         elif _has_thread(system, record):

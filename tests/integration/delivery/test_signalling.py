@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -189,6 +189,34 @@ def test_a_turn_that_was_cut_off_is_never_done(
     turns(worker, clock)
 
     assert (taken, chat.reactions) == ({"1.1": {Mark.TAKEN}}, {"1.1": {Mark.REFUSED}})
+
+
+def test_a_turn_that_ended_with_its_program_is_told_and_can_be_sent_again(
+    worker: SignalWorker, bound: System, clock: HandClock
+) -> None:
+    """A restart in mid-turn: the thread hears what became of the message, once. What a person cut off needs no note."""
+    does(bound, ActivityState.BUSY)
+    reply(bound)(S.CONFIRMED)
+    turns(worker, clock)
+    does(bound, ActivityState.IDLE, "i-2")
+    turns(worker, clock)
+
+    notes = [row.post for row in bound.outbox.due("slack", datetime.now(UTC) + timedelta(days=9))]
+    assert [note.text for note in notes] == [
+        "Your message to `scribe` was taken by a turn that was cut off by the end of its program. To do: send it again"
+    ]
+    assert [[button.label for button in note.buttons] for note in notes] == [["Send again"]]
+
+
+def test_a_turn_that_a_person_cut_off_gets_no_note(worker: SignalWorker, bound: System, clock: HandClock) -> None:
+    """Whoever pressed Escape knows."""
+    does(bound, ActivityState.BUSY)
+    reply(bound)(S.CONFIRMED)
+    turns(worker, clock)
+    does(bound, ActivityState.IDLE, reason=Reason.CUT_OFF)
+    turns(worker, clock)
+
+    assert not bound.outbox.due("slack", datetime.now(UTC) + timedelta(days=9))
 
 
 def test_a_turn_cut_off_while_no_service_ran_is_told_by_the_next(bound: System, chat: Chat, clock: HandClock) -> None:

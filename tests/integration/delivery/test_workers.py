@@ -21,7 +21,7 @@ from core.model.activity import ActivityState
 from core.model.channel import IncomingReply
 from core.model.message import MessageState
 from core.model.posts import OutboundKind
-from core.model.session import Binding
+from core.model.session import Binding, SessionEvent
 from core.process.presence import ServiceLock
 from core.service.watching import ObserverWorker
 from core.session.sessions import authorized_rows
@@ -31,7 +31,7 @@ from tests.support.chat import HOME, TEAM, Chat
 from tests.support.lines import entries
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PATIENCE, PrivateTmux, wait_until
-from tests.support.world import ACTOR
+from tests.support.world import ACTOR, recorded
 from tests.unit.store.samples import a_message
 
 S = MessageState
@@ -363,6 +363,21 @@ def test_reports_of_a_stopping_session_post_nothing(scribe: System, chat: Chat) 
     assert [row.post.kind for row in due] == [OutboundKind.ROOT_UPDATE]  # that it is stopped
     assert told(scribe, "standing.suppressed")
     assert not list(spool.glob("*.json"))
+
+
+def test_an_answer_as_a_restart_begins_is_posted(scribe: System, chat: Chat) -> None:
+    """Its turn was over: nobody stopped the session to have it say nothing."""
+    uid, instance = record_of(scribe)
+    scribe.bindings.bind(Binding("slack", TEAM, HOME, THREAD, uid, "scribe", datetime.now(UTC)))
+    record = recorded(scribe, "scribe")
+    scribe.records.write(record.moved(SessionEvent.STOP))
+    stop = {"hook_event_name": "Stop", "last_assistant_message": "my last words", "prompt_id": "t-9"}
+    (scribe.paths.spool_of(instance) / "1795962562881003000-1-Stop.json").write_text(json.dumps(stop))
+
+    scribe.ingest(uid)
+
+    due = scribe.outbox.due("slack", datetime.now(UTC) + timedelta(days=1))
+    assert "my last words" in [row.post.text for row in due]
 
 
 class _Later:
