@@ -270,7 +270,8 @@ def _explained(after: Activity, opinion: StatusProbe, before: Activity) -> Activ
         return replace(after, because=Because(Reason.BETWEEN_TURNS))
     if opinion.asks:
         return replace(after, because=said(opinion.asks))
-    return replace(after, because=before.because, remarks=before.remarks)
+    kept = before.because if after.state is before.state else None
+    return replace(after, because=kept, remarks=before.remarks)
 
 
 def _moved(

@@ -57,6 +57,7 @@ def test_hooks_that_settings_switch_off_are_told_and_do_without(talking: ClaudeP
     bad = talking.workspace.say("alice", "agents", "three [[error 400]]", thread)
     talking.wait_reply(thread, "was taken by a turn that failed", TURN)
     wait_until(lambda: list(talking.workspace.reactions("agents", bad)) == ["x"], "it is marked as failed", TURN)
+    talking.wait_activity("idle", seconds=TURN)
 
     status = talking.cli("status")
     [note] = [each["text"] for each in talking.workspace.replies("agents", thread) if SILENT in each["text"]]

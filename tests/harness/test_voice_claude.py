@@ -64,10 +64,10 @@ def test_what_was_written_over_its_screen_keeps_no_message_waiting(alone: Claude
     Path(terminal).write_bytes(b"\x1b[2J\x1b[Hsomething else\r\n" * 3)
     wait_until(lambda: "something else" in alone.screen(), "it is overwritten")
 
-    alone.cli("standing", "say", NAME, "--text", "after it", "--no-wait")
+    alone.cli("standing", "say", NAME, "--text", "drawn anew", "--no-wait")
 
-    alone.wait_state("after it", "confirmed")
-    assert alone.wait_request("after it").user.endswith("] after it")
+    alone.wait_state("drawn anew", "confirmed")
+    assert alone.wait_request("drawn anew").user.endswith("] drawn anew")
 
 
 @pytest.mark.capability("pasting")

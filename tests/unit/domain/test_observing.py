@@ -263,6 +263,14 @@ def test_work_that_no_hook_tells_of_is_no_turn() -> None:
     assert by_other_word(activity(A.IDLE), StatusProbe(A.BUSY, turn_over=True), LATER).state is A.IDLE
 
 
+def test_an_idle_session_is_not_explained_by_what_it_was_busy_with() -> None:
+    """Its queue turned out to be empty: nothing of it comes next."""
+    over = follow(activity(A.BUSY), END_OF_T1, LATER, queue_left=True)
+    idle = second_guess(over, Opinion(A.IDLE, turn_over=True), LATER + SECOND)
+
+    assert (idle.state, idle.detail) == (A.IDLE, "")
+
+
 def test_turn_edges_are_guessed_where_hooks_alone_tell_of_them() -> None:
     """Where nothing else shows that a turn is over, the hooks' word is not proven by it."""
     running = follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0)
