@@ -266,7 +266,7 @@ def test_work_that_no_hook_tells_of_is_no_turn() -> None:
 def test_an_idle_session_is_not_explained_by_what_it_was_busy_with() -> None:
     """Its queue turned out to be empty: nothing of it comes next."""
     over = follow(activity(A.BUSY), END_OF_T1, LATER, queue_left=True)
-    idle = second_guess(over, Opinion(A.IDLE, turn_over=True), LATER + SECOND)
+    idle = second_guess(over, StatusProbe(A.IDLE, turn_over=True), LATER + SECOND)
 
     assert (idle.state, idle.detail) == (A.IDLE, "")
 
