@@ -35,7 +35,7 @@ from bot.settings import SlackSettings
 from bot.views import Draft, help_view, list_view, loops_view, plain_view, refusal_view, status_view, told_view
 from core import commandtable
 from core.base.errors import ChannelError, CoreError, UnknownSession
-from core.base.values import dataclass, replace
+from core.base.values import dataclass, field, replace
 from core.commandtable import COMMANDS, check_bound, in_chat
 from core.model.asking import Role
 from core.model.channel import IncomingOrder, IncomingPress
@@ -150,7 +150,7 @@ class Sessions:
     settings: SlackSettings
     has_role: Callable[[str, Role], bool]
     team: Callable[[], str]
-    commands: Mapping[str, commandtable.Command] = in_chat(COMMANDS)
+    commands: Mapping[str, commandtable.Command] = field(default_factory=lambda: in_chat(COMMANDS))
 
     async def known(self, asked: Command) -> tuple[Command, bool]:
         """Return the command with its caller as the allow-list names them, and whether they are on it.

@@ -2,9 +2,9 @@
 
 A type checker sees the standard library's dataclasses. At run time these classes do what the product uses of them:
 fields, defaults and default factories, equality, hash and repr. `dataclasses.replace` and `dataclasses.fields` accept
-their instances. A class that inherits fields is not supported. The standard ones would take a third of the time of a
-command that only reads: 10 ms to import `dataclasses` (which imports `inspect`), and half a millisecond for each class
-(docs/adr/0004).
+their instances. A class that asks for more than that is refused when it is made. The standard ones would take a third
+of the time of a command that only reads: 10 ms to import `dataclasses` (which imports `inspect`), and half a
+millisecond for each class (docs/adr/0004, 0048).
 """
 
 import threading
@@ -110,9 +110,47 @@ def _initializer(names: tuple[str, ...], defaults: dict[str, Any], factories: di
     return __init__
 
 
+_MADE_HERE = ("__init__", "__eq__", "__hash__", "__repr__", "__setattr__", "__delattr__", "__slots__")
+_NO_FIELDS = frozenset({"ClassVar", "InitVar", "KW_ONLY", "_KW_ONLY_TYPE"})  #: annotations with a meaning of their own
+
+
+def _obstacle(cls: type, defaults: dict[str, Any]) -> str:
+    """Return what the standard library's decorator would do otherwise than this one; "" for nothing."""
+    for base in cls.__mro__[1:]:
+        if "__dataclass_fields__" in base.__dict__:
+            return f"it inherits the fields of {base.__name__}"
+    if hasattr(cls, "__post_init__"):
+        return "its __post_init__ would not be called"
+    for name in _MADE_HERE:
+        if cls.__dict__.get(name) is not None:
+            return f"its {name} would be replaced"
+    before = ""  # a field with a default
+    for name, kind in cls.__annotations__.items():
+        if _named(kind) in _NO_FIELDS:
+            return f"{name} is annotated as {_named(kind)}, and would be a field"
+        value = defaults.get(name, _NONE)
+        if type(value) is _Field:
+            value = value.make or value.default
+        if value is not _NONE:
+            before = name
+            if value.__class__.__hash__ is None:
+                return f"the default of {name} would be shared by all: give a default_factory"
+        elif before:
+            return f"{name} has no default, and follows {before}, which has one"
+    return ""
+
+
+def _named(annotation: Any) -> str:
+    if isinstance(annotation, str):
+        return annotation.partition("[")[0].rpartition(".")[2]
+    return getattr(annotation, "__name__", "") or type(annotation).__name__
+
+
 def _prepared(cls: type[_T]) -> type[_T]:
     names = tuple(cls.__annotations__)
     defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
+    if obstacle := _obstacle(cls, defaults):
+        raise TypeError(f"{cls.__name__}: {obstacle}; use the standard library's dataclass")
     said = {name: value for name, value in defaults.items() if type(value) is _Field}
     factories = {name: value.make for name, value in said.items() if value.make is not None}
     for name, value in said.items():
@@ -140,7 +178,10 @@ def _prepared(cls: type[_T]) -> type[_T]:
 
 
 def _dataclass(*, frozen: bool) -> Callable[[type[_T]], type[_T]]:
-    """Return the decorator. Raises TypeError for a class that shall not be frozen: values are."""
+    """Return the decorator. Raises TypeError for a class that shall not be frozen: values are.
+
+    The decorator raises TypeError for a class of which the standard library's would make something else.
+    """
     if not frozen:
         raise TypeError("only frozen classes are made here; use the standard library's for others")
     return _prepared

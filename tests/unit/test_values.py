@@ -2,8 +2,9 @@
 
 import dataclasses
 import pickle
+import re
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -110,3 +111,44 @@ def test_standard_library_sees_the_fields() -> None:
 def test_value_survives_pickling() -> None:
     """A pickled value comes back equal."""
     assert pickle.loads(pickle.dumps(Light("a", 9))) == Light("a", 9)
+
+
+class _WithHook:
+    def __post_init__(self) -> None:
+        """Do what the standard library's classes do after each is made."""
+
+
+def _text(self: object) -> str:
+    return "itself"
+
+
+@pytest.mark.parametrize(
+    ("bases", "annotations", "members", "told"),
+    [
+        ((Light,), {"more": int}, {}, "inherits the fields of Light"),
+        ((Light,), {}, {}, "inherits the fields of Light"),
+        ((Standard,), {"more": int}, {}, "inherits the fields of Standard"),
+        ((), {"name": str}, {"__post_init__": _text}, "__post_init__"),
+        ((_WithHook,), {"name": str}, {}, "__post_init__"),
+        ((), {"name": str}, {"__init__": _text}, "__init__"),
+        ((), {"name": str}, {"__repr__": _text}, "__repr__"),
+        ((), {"name": str}, {"__eq__": _text}, "__eq__"),
+        ((), {"name": str}, {"__slots__": ()}, "__slots__"),
+        ((), {"name": str, "count": ClassVar[int]}, {}, "count"),
+        ((), {"name": str, "count": "ClassVar[int]"}, {}, "count"),
+        ((), {"name": str, "count": dataclasses.InitVar[int]}, {}, "count"),
+        ((), {"_": dataclasses.KW_ONLY, "name": str}, {}, "_"),
+        ((), {"name": str, "size": int}, {"name": "a"}, "size"),
+        ((), {"name": str, "size": int}, {"name": "a", "size": values.field(compare=False)}, "size"),
+        ((), {"tags": list}, {"tags": []}, "tags"),
+        ((), {"tags": list}, {"tags": values.field(default=[])}, "tags"),
+    ],
+)
+def test_class_that_would_differ_from_a_standard_one_is_not_made(
+    bases: tuple[type, ...], annotations: dict[str, Any], members: dict[str, Any], told: str
+) -> None:
+    """What a type checker takes for granted and these classes do not do is a TypeError that names class and reason."""
+    odd = type("Odd", bases, {**members, "__annotations__": annotations})
+
+    with pytest.raises(TypeError, match=f"Odd.*{re.escape(told)}"):
+        values.dataclass(frozen=True)(odd)

@@ -189,7 +189,7 @@ def test_a_full_disk_is_said_and_damages_nothing(paths: StatePaths, run: Run) ->
 
 def test_reading_records_and_counts_loads_nothing_heavy() -> None:
     """What every cold command loads of the store is light: no library, no slow part of the standard one."""
-    modules = ("records", "database", "inbox", "sessions")
+    modules = ("records", "database", "inbox", "outbox", "requests", "sessions", "loops", "eventlog")
     program = "import sys, " + ", ".join(f"core.store.{name}" for name in modules) + "; print(*sys.modules)"
 
     said = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=True)
