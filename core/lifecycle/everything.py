@@ -125,6 +125,11 @@ def _database_rows(system: System, view: Glance) -> tuple[ServiceRow, ...]:
     """Return a row for the database where it, or a row of it, cannot be used; else it is taken for granted."""
     if view.queued is None:
         return (ServiceRow("database", False, None, "; ".join(view.trouble)),)
+    return database_rows(system)
+
+
+def database_rows(system: System) -> tuple[ServiceRow, ...]:
+    """Return a row for the database where it, or a row of it, cannot be used."""
     try:
         if not system.database.is_there() and has_run(system):
             raise StoreGone(system.database.path, "is not there any more, or is empty")

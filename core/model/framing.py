@@ -129,8 +129,11 @@ PASTE_START, PASTE_END = b"\x1b[200~", b"\x1b[201~"
 SUBMIT = b"\r"
 
 _NOT_IN_A_NAME = frozenset("[]#")
-_OPENS = "\\[\uff3b\ufe47\u3010\u3014\u3016\u301a\u27e6\u2045\u2772\ufe5d"
-_CLOSES = "\\]\uff3d\ufe48\u3011\u3015\u3017\u301b\u27e7\u2046\u2773\ufe5e"
+#: square ones of every script, and the forms that they have in columns (U+FE17 to U+FE48)
+_OPENS = "\\[\uff3b\ufe47\u3010\u3014\u3016\u3018\u301a\u27e6\u2045\u2772\ufe5d"
+_OPENS += "\ufe17\ufe39\ufe3b\u298b\u298d\u298f\u2997\u2e55\u2e57"
+_CLOSES = "\\]\uff3d\ufe48\u3011\u3015\u3017\u3019\u301b\u27e7\u2046\u2773\ufe5e"
+_CLOSES += "\ufe18\ufe3a\ufe3c\u298c\u298e\u2990\u2998\u2e56\u2e58"
 _BRACKETED = re.compile(rf"[{_OPENS}](?P<inner>[^{_OPENS}{_CLOSES}]*)[{_CLOSES}]")
 _LONGEST_FRAME = 300  #: letters of what is taken for one
 _ODD_BLANK = re.compile(r"[^\S \t\n]|\u2800")

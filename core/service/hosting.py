@@ -27,7 +27,7 @@ from core.config.cache import digest_of
 from core.config.loading import demo_folder, refuse_alone, way_up
 from core.http.facts import HTTP_ROW
 from core.lifecycle.ending import END_SECONDS
-from core.lifecycle.everything import start_all, status_all, stop_all
+from core.lifecycle.everything import database_rows, start_all, status_all, stop_all
 from core.lifecycle.spawn import StartOrder
 from core.lifecycle.start import start_each
 from core.model.reasons import Reason
@@ -313,11 +313,12 @@ def _wait_for_connections(system: System) -> None:
 
 
 def _lifecycle_report(system: System, sweep: Mapping[str, Any], *, ok: bool = True) -> Mapping[str, Any]:
-    rows = service_rows(system)
+    rows, database = service_rows(system), database_rows(system)
+    usable = all(row.running for row in database)
     return {
-        "services": [row.to_json() for row in rows],
+        "services": [row.to_json() for row in (*rows, *database)],
         "standingSessions": sweep["sessions"],
-        "ok": ok and bool(sweep["ok"]) and rows[0].running,
+        "ok": ok and bool(sweep["ok"]) and rows[0].running and usable,
     }
 
 

@@ -154,10 +154,10 @@ def _get(system: System, call: Call) -> ToolAnswer:
 
 
 def _say(system: System, call: Call) -> ToolAnswer:
-    wait = float(call.arguments.get("wait", _WAIT))
+    wait = call.arguments.get("wait", _WAIT)
     if not 0 <= wait <= LONGEST_WAIT:
-        raise InvalidValue(f"wait is {wait:g}", f"give 0 to {LONGEST_WAIT:g} seconds")
-    said = say(system, call.arguments["name"], call.arguments["text"], actor=call.actor, wait=wait).to_json()
+        raise InvalidValue("wait is out of its bounds", f"give 0 to {LONGEST_WAIT:g} seconds")
+    said = say(system, call.arguments["name"], call.arguments["text"], actor=call.actor, wait=float(wait)).to_json()
     return ToolAnswer({key: value for key, value in said.items() if key != "exitCode"})
 
 

@@ -9,12 +9,12 @@ def run() -> int:
     """Put the folder that holds `core` on the path in place of this one, and run."""
     os.umask(0o077)  # a conversation is nobody else's
     sys.path[0] = str(Path(__file__).resolve().parents[2])
-    from embedded.agent.conversation import BadOption, parse
+    from embedded.agent.conversation import BadOption, Unwritten, parse
     from embedded.agent.session import run_agent
 
     try:
         return run_agent(parse(sys.argv[1:]))
-    except BadOption as error:
+    except (BadOption, Unwritten) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
 

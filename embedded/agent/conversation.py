@@ -27,6 +27,10 @@ def working_folder() -> str:
         return os.environ.get("PWD", "")
 
 
+class Unwritten(Exception):
+    """The conversation cannot be written, so that what is said would not be found again; the message says why."""
+
+
 class Conversation:
     """Appends lines, and remembers what the earlier ones say."""
 
@@ -90,10 +94,16 @@ class Conversation:
             **entry,
         }
         self._last = str(line["uuid"])
+        try:
+            self._write((json.dumps(line) + "\n").encode())
+        except OSError as error:
+            raise Unwritten(f"its conversation cannot be written: {error.strerror}: {self.path}") from error
+
+    def _write(self, line: bytes) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(descriptor, (json.dumps(line) + "\n").encode())
+            os.write(descriptor, line)
         finally:
             os.close(descriptor)
 

@@ -15,6 +15,7 @@ import tty
 import unicodedata
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
@@ -812,7 +813,7 @@ class Session:
         return self._hooks.run(event, session, transcript, **turn, **fields)
 
     def _tell_status(self) -> None:
-        """Rewrite the status file: idle, shell, busy or waiting."""
+        """Rewrite the status file: idle, shell, busy or waiting. Hooks tell that too, where it cannot be written."""
         quiet = "shell" if self._tasks.listed() else "idle"
         waits = self._dialog is not None or (self._menu is not None and self._menu.told)
         status = "waiting" if waits else "busy" if self._turn is not None else quiet
@@ -824,10 +825,11 @@ class Session:
             "status": status,
             **({"waitingFor": what} if status == "waiting" else {}),
         }
-        self._status_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = Path(f"{self._status_file}.tmp")
-        temporary.write_text(json.dumps(content), encoding="utf-8")
-        temporary.replace(self._status_file)
+        with suppress(OSError):
+            self._status_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            temporary = Path(f"{self._status_file}.tmp")
+            temporary.write_text(json.dumps(content), encoding="utf-8")
+            temporary.replace(self._status_file)
 
     def _leave(self) -> None:
         self._exit, self._end_reason = 0, "prompt_input_exit"
@@ -837,4 +839,5 @@ class Session:
         self._end_call()
         self._tasks.end_all()
         self._fire("SessionEnd", reason=self._end_reason)
-        self._status_file.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._status_file.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """The bundled agent keeps the contract of the hooked harnesses, and what demonstrations need of it."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -154,3 +155,35 @@ def test_agent_starts_quickly(stage: Stage) -> None:
     bare = time.monotonic() - begun
     print(f"ready after {took * 1000:.0f} ms, ten interpreters {bare * 1000:.0f} ms")
     assert took < max(2.0, bare)
+
+
+def test_a_folder_in_the_place_of_its_status_file_costs_that_file_alone(stage: Stage) -> None:
+    """Its hooks tell what it does; it goes on, and its end is in order."""
+    stage.start_ready("hello")
+    stage.expect(TurnEnded)
+    [status] = (stage.context.folder / "agent" / "sessions").glob("*.json")
+    status.unlink()
+    (status / "inside").mkdir(parents=True)
+
+    stage.events.clear()
+    stage.keys(b"hello again\r")
+    stage.expect(TurnEnded)
+    shown = stage.screen()
+    stage.terminate(signal.SIGHUP)
+
+    assert "Traceback" not in shown
+    assert stage.expect(Ended) == Ended("other", by_person=False)
+
+
+def test_a_conversation_that_cannot_be_written_ends_it_in_words(stage: Stage) -> None:
+    """It would say things that nobody can find again."""
+    stage.start_ready("hello")
+    stage.expect(TurnEnded)
+    folder = stage.context.folder / "agent" / "conversations"
+    shutil.rmtree(folder)
+    folder.write_text("")
+
+    stage.keys(b"hello again\r")
+
+    wait_until(lambda: "its conversation cannot be written" in stage.screen(), "it says why it ends")
+    assert "Traceback" not in stage.screen()

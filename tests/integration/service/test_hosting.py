@@ -466,6 +466,19 @@ def test_a_service_that_was_killed_leaves_no_lie(alone: Product) -> None:
     assert (again.code, again.json["standingSessions"][0]["outcome"]) == (0, "already-running")
 
 
+def test_a_start_over_a_database_that_cannot_be_used_says_so(alone: Product) -> None:
+    """Its sessions live and are adopted; nothing that is said to them would be kept."""
+    alone.serve().wait_swept().kill()
+    for beside in alone.paths.local.glob("the-loop.db*"):
+        beside.unlink()
+    alone.paths.database.write_bytes(b"no database" * 1000)
+
+    started = alone.cli("start", "--json")
+
+    assert (started.code, started.json["ok"]) == (1, False)
+    assert "damaged" in started.services["database"]["detail"]
+
+
 def test_a_channel_that_is_misconfigured_is_told_at_once(talking: Product) -> None:
     """The service cannot run; start says so without waiting for it, and the sessions come up."""
     talking.configure(channels={"slack": talking.slack_block(chanel="C1")})
