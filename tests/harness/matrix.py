@@ -16,8 +16,8 @@ _HEAD = """\
 # Versions of Claude Code
 
 Written by `make harness-matrix`: every case of `tests/harness`, run with the real program against a model server on
-loopback. What is not proven here may work all the same; nothing is promised of it. `the-loop status` says where the
-Claude Code of this machine is none of these.
+loopback. What is not proven here may still work, without a promise. `the-loop status` says if the Claude Code of this
+machine is not one of these versions.
 """
 
 
