@@ -31,7 +31,7 @@ class Declaration(Protocol):
 
 
 class Harnesses:
-    """Implements the Harnesses port."""
+    """The harnesses that there are, by name; each adapter is made when it is first asked for."""
 
     def __init__(self, makers: Mapping[str, Callable[[], Harness]]) -> None:
         self._makers = dict(makers)

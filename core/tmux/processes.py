@@ -27,7 +27,7 @@ _ROUNDS = 6  # of sweeping: a process may have started another one meanwhile
 
 
 class Processes:
-    """The Processes port on this machine. Works whether or not tmux answers."""
+    """Finds and ends the processes of instances on this machine. Works whether or not tmux answers."""
 
     def __init__(self, table: ProcessTable | None = None) -> None:
         self._table = table or process_table()

@@ -34,7 +34,7 @@ class _Known:
 
 
 class Runner:
-    """The Runner port. Safe for several threads if its transport is."""
+    """Asks tmux to open, write into and end panes. Safe for several threads if its transport is."""
 
     def __init__(
         self,

@@ -189,7 +189,7 @@ class _Lines:
 
 
 class ConversationFile:
-    """Evidence of which texts the harness has queued and taken. Implements the Transcript port."""
+    """Evidence of which texts the harness has queued and taken: a Transcript (core.model.harness)."""
 
     def __init__(self, path: Path, *, from_start: bool) -> None:
         """Begin at its start, or behind what it holds now. Raises StoreBroken where that cannot be read."""
@@ -201,7 +201,7 @@ class ConversationFile:
 
 
 class TurnsFile:
-    """The turns that a conversation's file shows. Implements the TurnRecord port."""
+    """The turns that a conversation's file shows: a TurnRecord (core.model.harness)."""
 
     def __init__(self, path: Path, *, since: datetime) -> None:
         """Begin with what was written after that moment. Raises StoreBroken where the file cannot be read."""
