@@ -1,10 +1,5 @@
-"""Build the Bolt app: the listeners, and the intake by which core commits a reply before Slack is told that it arrived.
+"""Build the Bolt app with its listeners: replies, slash commands, buttons, and a catch-all.
 
-- Replies, their edits and deletions pass one FIFO in the order of their frames, because Bolt runs a task for each event
-  and tasks overtake one another. What a backfill finds takes its place there too. One consumer takes all that wait and
-  hands them over in one call, so a burst costs one commit. What could not be committed is not acknowledged, and Slack
-  sends it again. A repeated delivery is not dropped for being one, because it may be the only copy that arrived; core
-  finds duplicates by (team, channel, ts).
 - Buttons and slash commands are acknowledged at once, decided by core, and answered to the person alone, by the
   response URL. Every other event is acknowledged, so that Slack does not send it four times.
 - `slack_bolt.async_app` imports aiohttp's web server for types that nobody uses here: 2 MiB. Empty types stand in for

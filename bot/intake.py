@@ -1,4 +1,10 @@
-"""The way of what people wrote into core: it waits in order, its author is looked up, and core has it on the disk.
+"""Hand over to core what people wrote, in order, before Slack is told that it arrived.
+
+Replies, their edits and deletions pass one FIFO in the order of their frames, because Bolt runs a task for each event
+and tasks overtake one another. What a backfill finds takes its place there too. One consumer takes all that wait, looks
+their authors up, and hands them over in one call, so a burst costs one commit. What could not be committed is not
+acknowledged, and Slack sends it again. A repeated delivery is not dropped for being one, because it may be the only
+copy that arrived; core finds duplicates by (team, channel, ts).
 
 The event loop and core meet here and nowhere else: calls into core run in threads.
 """

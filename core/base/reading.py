@@ -1,6 +1,6 @@
-"""A text as somebody reads it: without what styles it, with each escape as its character; and where that was written.
+"""A text as somebody reads it: without styles, with each escape as its character, and where each character was written.
 
-A secret is looked for in what is read, and taken out of what is written, all else of which stays as it is.
+A secret is searched in what is read and removed from what is written; the rest stays letter by letter.
 """
 
 import re

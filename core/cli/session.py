@@ -1,7 +1,4 @@
-"""What every command shares: global options, the system it acts on, who acts, and the form of its answer.
-
-Texts from standard input or a file are read up to a bound, whatever is there.
-"""
+"""What every command shares: global options, the system it acts on, who acts, and the form of its answer."""
 
 import os
 import signal

@@ -3,9 +3,6 @@
 A harness may hold messages in a queue of its own, which would begin another turn after a pause. No hook reports this
 (Claude Code 2.1.332). A key moves the whole queue into the input line, the harness's own record names each text that
 came back, and then the line is emptied. The same record confirms what a turn has taken meanwhile.
-
-`Gatekeeper` applies the gate to ticks that wait: one goes in now, waits, or ends and holds its loop. Callers hold the
-session's lock and are about to paste.
 """
 
 from __future__ import annotations

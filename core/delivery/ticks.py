@@ -1,4 +1,7 @@
-"""What the gate's word means for loops' ticks that wait: whether one goes in now, later, or not at all."""
+"""Apply the gate to loops' ticks that wait: one goes in now, later, or not at all.
+
+Callers hold the session's lock and are about to paste.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Files that came with messages: kept in the session's folder, then named in the message."""
+"""Files that came with messages: kept in the session's folder, then named in the message's text.
+
+A message with files is committed before any file is fetched, and waits. If a process dies meanwhile, the next one
+fetches again.
+"""
 
 from __future__ import annotations
 

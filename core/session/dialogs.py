@@ -1,9 +1,8 @@
-"""What a start of a session would meet: a dialog that a person must answer, or settings that keep hooks from reporting.
+"""Decide when the marker of an open dialog, which the hook reporter keeps, is out of date.
 
-It also decides when the marker of an open dialog, which the hook reporter keeps, is out of date. No hook tells of an
-Enter or an Escape in a dialog (Claude Code 2.1.197): Enter is known once the tool is over, Escape never. The harness's
-second source shows both. Measured: it says `waiting` within 0.15 s of the marker, and what follows within 0.4 s of the
-key.
+No hook tells of an Enter or an Escape in a dialog (Claude Code 2.1.197): Enter is known once the tool is over, Escape
+never. The harness's second source shows both. Measured: it says `waiting` within 0.15 s of the marker, and what follows
+within 0.4 s of the key.
 """
 
 import os

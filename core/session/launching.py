@@ -1,11 +1,7 @@
-"""What a start writes for the pane: folders, brief, launcher, tools and token; files of messages; conversations.
+"""What a start writes for the pane: folders, brief, launcher, tools, and the token of the session's agent.
 
-- The token by which a session's agent is known to its tools is made anew before each pane, and is in a private file of
-  the session's folder. It is valid for that instance of that generation: a restart, a stop or a delete ends it,
-  wherever a copy is.
-- A message with files is committed before any file is fetched, and waits. If a process dies meanwhile, the next one
-  fetches again. Files are kept in the session's folder and named in the message's text.
-- Which conversation the next start takes up, according to the harness that it belongs to.
+The token is made anew before each pane, and is in a private file of the session's folder. It is valid for that instance
+of that generation: a restart, a stop or a delete ends it, wherever a copy is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a start of a session would run into: a dialog that a person has to answer first."""
+"""What a start of a session would meet: a dialog that a person must answer, or settings that silence its hooks."""
 
 from core.base.errors import UnsupportedHarness
 from core.session.sessions import Known, every_session, resolve

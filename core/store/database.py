@@ -8,9 +8,8 @@ by POSIX locks: whoever has a database in WAL mode open holds a shared lock on a
 nobody locks the -shm beside it, that -shm is not the one in use: it was removed. SQLite would create another, and
 neither side would see what the other commits.
 
-sqlite3's errors become StoreBroken, distinguished by SQLite's result code. Every command imports this module, so
-sqlite3 is imported with the first connection. Nothing is opened before it is used, and reading a database that does not
-exist creates none.
+Every command imports this module, so sqlite3 is imported with the first connection. Nothing is opened before it is
+used, and reading a database that does not exist creates none.
 """
 
 from __future__ import annotations
