@@ -303,18 +303,24 @@ _SIGN = re.compile(r"[;&|`$()<>{}\\\s\"']")
 _RUNS = re.compile(r"[;&|`$()<>{}]")
 _PARTS = re.compile(r"[;&|`$()<>{}\s\"']")  #: that, and what ends a word
 _LINE = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+=][A-Za-z0-9+/=]{15,}")  #: of a key, and no path from the root
-_OPERATOR = re.compile(r"[;&|(){`][ \t]*$")  #: a command stands behind it
-_BEFORE = re.compile(r"[^\s;&|`$()<>{}\"']*/$")  #: the beginning of a path, or of a URL
+_OPERATORS = (";", "&", "|", "(", ")", "{", "`")  #: a command stands behind it
+_RUNNER = re.compile(  #: a word that runs the next one, and its options
+    r"(?:^|[\s;&|(){`/])(?:(?:ba|da|k|z|a|fi|c|tc)?sh|\.|source|exec|eval|env|sudo|doas|nohup|xargs|time|command|python[\d.]*"
+    r"|perl|ruby|node|deno|bun|php|lua|awk)(?:[ \t]+-[^\s;&|]*)*[ \t]+$"
+)
+_ENDS = " \t\n;&|`$()<>{}\"'"  #: none of these is in a path, or in an address
+_NEAR = 200  #: characters before a value in which a word that runs it is looked for
 _BEHIND = re.compile(r"/|\.[A-Za-z]")
 
 
 def _may_run(found: re.Match[str]) -> bool:
     """Return whether what was found by its form alone may be the name of a program: of a command, or in a path."""
     before = found.string[max(0, found.start() - _LONGEST) : found.start()]
-    path = _BEFORE.search(before)
-    if path is not None or _BEHIND.match(found.string, found.end()):
-        return path is None or "://" not in path[0]
-    return _OPERATOR.search(before) is not None
+    word = before[max(map(before.rfind, _ENDS)) + 1 :]
+    if word.endswith("/") or _BEHIND.match(found.string, found.end()):
+        return "://" not in word
+    near = before[-_NEAR:]
+    return near.rstrip(" \t").endswith(_OPERATORS) or _RUNNER.search(near) is not None
 
 
 def _looking_so(look: Look, text: str, *, asked: bool) -> Iterator[Cut]:

@@ -5,6 +5,7 @@ import hashlib
 import random
 import re
 import string
+import time
 import uuid
 from urllib.parse import quote
 
@@ -528,6 +529,10 @@ DRAWN = "aK9xQ2bV7tR4mZ1pLw8s"
         f"true;ghp_{BODY}",
         f"(sk-{BODY})",
         "sh ./xoxb-1-evil.sh",
+        f"sh ghp_{BODY}",
+        f"cd x && sudo -n bash -e ghp_{BODY} -v",
+        f". ghp_{BODY}",
+        f"python3.11 -I sk-{BODY}",
         f"/tmp/ghp_{BODY}/run",
         f"~/bin/ghp_{BODY}.sh",
     ],
@@ -581,3 +586,28 @@ def test_no_sign_of_a_shell_goes_out_of_a_request(between: str) -> None:
 
 
 _SIGNS = frozenset(";|&`$(){}<>\n '\"")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{'x/' * 2000}{f'ghp_{BODY} ' * 300}",
+        f"{'-a ' * 1500}{f'ghp_{BODY} ' * 300}",
+        f"sh {' ' * 190} ghp_{BODY}" * 80,
+        f"sh{' -' * 98} ghp_{BODY}" * 80,
+    ],
+    ids=["a path", "options", "blanks", "a runner"],
+)
+def test_a_request_of_many_values_is_looked_through_at_once(text: str) -> None:
+    """Its time grows with its length alone: whoever asks would hold up everybody else's requests."""
+    begun = time.process_time()
+
+    Redactor().counted(text, asked=True)
+
+    assert time.process_time() - begun < 10 * max(0.1, _bare(text))
+
+
+def _bare(text: str) -> float:
+    begun = time.process_time()
+    Redactor().counted(text)
+    return time.process_time() - begun

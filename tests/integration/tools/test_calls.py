@@ -71,6 +71,7 @@ HOSTILE: list[tuple[str, dict[str, Any], str]] = [
     ("say_to_standing_session", {"name": NAME, "text": "me again"}, "invalid_value"),
     ("say_to_standing_session", {"name": OTHER, "text": "\x00\x1b"}, "invalid_value"),
     ("say_to_standing_session", {"name": OTHER, "text": "x", "wait": -1}, "invalid_value"),
+    ("say_to_standing_session", {"name": OTHER, "text": "x", "wait": 10**400}, "invalid_value"),
     ("say_to_standing_session", {"name": OTHER, "text": "x", "wait": True}, "invalid_value"),
     ("say_to_standing_session", {"name": OTHER, "text": "x" * 200_000}, "invalid_value"),
     ("post", {"text": "no thread"}, "refused"),
