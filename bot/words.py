@@ -288,8 +288,9 @@ def plain(message: Document, names: Names = NOBODY) -> str:
     The wire form is what people see. Behind it stands what Slack keeps of the author's own in attachments. What is
     malformed is left out, never raised.
     """
-    own = (_words(attachment, names, 1) or _unknown("attachment") for attachment in _own(message))
-    return _joined((_written(message, names), *own))
+    written = _written(message, names)
+    own = [_words(attachment, names, 1) or _unknown("attachment") for attachment in _own(message)]
+    return _joined((written, *own)) if own else written
 
 
 def _own(message: Document) -> tuple[Document, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.documents import to_plain
@@ -121,6 +121,7 @@ LINE_ENDS = "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"  #: which may become newlin
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=LINE_ENDS), max_size=80)
 
 
+@example("a line\n")
 @given(words)
 def test_what_is_escaped_comes_back(typed: str) -> None:
     """Escaping and reading are inverse, so a person's characters are never changed."""
