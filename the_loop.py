@@ -14,13 +14,14 @@ from core.lifecycle.pause import pause_standing, restart_standing, resume_standi
 from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.model.rows import Answer, Row
-from core.model.session import Definition, SlackBinding
+from core.model.session import ChatBinding, Definition
 from core.process.presence import user_name
 from core.service.wiring import build_system
 from core.session.system import System
 
 __all__ = [
     "Answer",
+    "ChatBinding",
     "CoreError",
     "Definition",
     "Logs",
@@ -28,7 +29,6 @@ __all__ = [
     "Queue",
     "Row",
     "Said",
-    "SlackBinding",
     "Standing",
     "connect",
 ]

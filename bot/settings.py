@@ -6,7 +6,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from core.config.blocks import Block, ChannelId, MemberId
+from core.config.blocks import Block, ThreadBlock, matching
 
 SLACK_API = "https://slack.com/api/"
 PRESSES = ("socket", "http")  #: the modes of reading in which buttons and commands arrive
@@ -46,8 +46,30 @@ def _api_url(text: str) -> str:
     return text if text.endswith("/") else f"{text}/"
 
 
+ChannelId = Annotated[
+    str, *matching("(?:[CG][A-Z0-9]{2,})?", "a channel's id such as C0123456789 (not its #name), or empty")
+]
+MemberId = Annotated[
+    str,
+    *matching(
+        "(?:[TE][A-Z0-9]{2,}:)?[UW][A-Z0-9]{2,}",
+        "a member id such as U0123456789 (in Slack: the person's profile, then `Copy member ID`; a guest, or somebody "
+        "of another organization, with the team's id: T0123456789:U0123456789); names are not taken, since anyone can "
+        "take another's name",
+    ),
+]
 Variable = Annotated[str, AfterValidator(_variable)]
 ApiUrl = Annotated[str, AfterValidator(_api_url)]
+
+
+class SlackThread(ThreadBlock):
+    """The session's thread in Slack."""
+
+    channel: ChannelId = Field("", description='Channel id (`C…`); "" means channels.slack.channel')
+    authorized_users: list[MemberId] | None = Field(
+        default=None,
+        description="Which of channels.slack.authorizedUsers may steer this session; null: all of them; []: nobody",
+    )
 
 
 class ReadBlock(Block):

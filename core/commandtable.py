@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from core.base.values import dataclass
+from core.config.chats import installed_kinds, title_of
 from core.model.asking import Role
 from core.model.session import Verb
 
@@ -37,7 +38,7 @@ class Kind(Enum):
     INTEGER = "INTEGER"
     NUMBER = "NUMBER"
     FLAG = "flag"  #: it is given or not
-    SWITCH = "switch"  #: `--slack` or `--no-slack`
+    SWITCH = "switch"  #: `--word` or `--no-word`
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Call:
     """Who gives a command, and to which system."""
 
     system: System
-    actor: str  #: `cli:ann`, `agent:builder`, `slack:U1`
+    actor: str  #: `cli:ann`, `agent:builder`, `<chat>:U1`
     who: str = ""  #: what a frame calls them; "": as `actor` does
     instance: str | None = None  #: the agent's, where one gives it in its own name
 
@@ -268,11 +269,13 @@ def _schedule_loop(call: Call, loop_id: str, delay: str, reason: str) -> LoopAns
 
 # ---------------------------------------------------------------- the table
 
+CHATS: Mapping[str, str] = {kind: title_of(kind) for kind in installed_kinds()}  #: what people call each chat
+
 GROUPS: Mapping[str, str] = {
     "standing": "Standing sessions: named agents that outlive the service.",
     "loop": "Loops: instructions that a session gets again and again. An agent has the loops of its own session.",
     "config": "The configuration file.",
-    "slack": "The Slack channel.",
+    **{kind: f"The {title} channel." for kind, title in CHATS.items()},
 }
 
 _NAME = Argument("NAME", required=True)
@@ -283,6 +286,37 @@ _LOOP = Argument("ID", required=True, name="loop_id")
 _KEPT = Argument("--reason", "Stored with the loop.", default="")
 _MARK = Argument("--reason", "Stored with the hold.", default="")
 _LINES = Argument("--lines", "How many lines, from the end.", Kind.INTEGER, default=50, least=1, most=2000)
+
+
+def thread_options(kind: str) -> tuple[str, str]:
+    """Return the parameters of `standing create` that tell whether a session has a thread in a chat, and where."""
+    stem = kind.replace("-", "_").lower()
+    return stem, f"{stem}_channel"
+
+
+def _thread_in(kind: str, title: str) -> tuple[Argument, Argument]:
+    return (
+        Argument(f"--{kind}", f"Whether it gets a {title} thread.", Kind.SWITCH, default=False),
+        Argument(f"--{kind}-channel", f"The channel's id; default: channels.{kind}.channel.", default=""),
+    )
+
+
+def _of_chat(kind: str, title: str) -> tuple[Command, Command]:
+    """Return the commands of a chat's own group."""
+    url = Argument("--url", f"With read.mode http: the https address that {title} calls.", shown="URL", default="")
+    return (
+        Command(
+            f"{kind} manifest",
+            f'Print the app manifest. It goes into {title}\'s "create an app from a manifest".',
+            takes=(url,),
+        ),
+        Command(
+            f"{kind} check",
+            f"Ask {title} whether everything is set up. Tokens, scopes, channel, people; exit code 1 on any finding.",
+            Verb.STATUS,
+        ),
+    )
+
 
 COMMANDS: tuple[Command, ...] = (
     Command("", "Show which sessions run, and what they do.", chat="status"),
@@ -312,8 +346,7 @@ COMMANDS: tuple[Command, ...] = (
             Argument("--prompt-file", "A file that says what it is to do, read at each start with a new conversation."),
             Argument("--description", "What it is for; lists show it.", default=""),
             Argument("--harness-arg", "An argument for the harness; may be repeated.", many=True, name="harness_args"),
-            Argument("--slack", "Whether it gets a Slack thread.", Kind.SWITCH, default=False),
-            Argument("--slack-channel", "The channel's id; default: channels.slack.channel.", default=""),
+            *(argument for kind, title in CHATS.items() for argument in _thread_in(kind, title)),
             Argument("--no-auto-start", "Do not start it automatically.", Kind.FLAG),
             Argument(
                 "--restart",
@@ -558,16 +591,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("config schema", "Print the JSON Schema of the file, for editors."),
     Command("config init", "Write a commented configuration file. An existing one is not changed.", Verb.CONFIGURE),
     Command("config path", "Print which file is read, and why."),
-    Command(
-        "slack manifest",
-        'Print the app manifest. It goes into Slack\'s "create an app from a manifest".',
-        takes=(Argument("--url", "With read.mode http: the https address that Slack calls.", shown="URL", default=""),),
-    ),
-    Command(
-        "slack check",
-        "Ask Slack whether everything is set up. Tokens, scopes, channel, people; exit code 1 on any finding.",
-        Verb.STATUS,
-    ),
+    *(command for kind, title in CHATS.items() for command in _of_chat(kind, title)),
     Command(
         "serve",
         "Run the service in the foreground.",

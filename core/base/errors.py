@@ -234,7 +234,7 @@ class LockBusy(CoreError):
 
 
 class ChannelError(CoreError):
-    """A channel (Slack) could not do what was asked.
+    """A channel could not do what was asked.
 
     `transient` tells whether the same call may succeed later; `retry_after` is in seconds, where the other side said;
     `unclear` means that the call may have been carried out although no answer came; `reason` is one of the codes below,

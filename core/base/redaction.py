@@ -219,7 +219,7 @@ def looks() -> tuple[Look, ...]:
         ),
         Look(
             re.compile(r"(?<![A-Za-z0-9])x(?:ox[a-z][.-]|app[.-](?=[0-9]))[A-Za-z0-9][A-Za-z0-9._%-]{3,}")
-        ),  # Slack's tokens
+        ),  # a chat's tokens: xoxb-, xapp-
         Look(
             re.compile(r"(?P<keep>wss://[^\s\"'<>]{0,300}[?&]ticket=)(?=[A-Za-z0-9])[^&\s\"'<>]+")
         ),  # that of a Socket Mode URL

@@ -57,10 +57,11 @@ _ORDERS = orders_of(COMMANDS)
 
 
 class Orders:
-    """The commands of one channel. `holds` tells who has which role now."""
+    """The commands of one chat. `holds` tells who has which role now."""
 
-    def __init__(self, system: System, holds: Holds, commands: Mapping[str, Command] = _ORDERS) -> None:
+    def __init__(self, system: System, kind: str, holds: Holds, commands: Mapping[str, Command] = _ORDERS) -> None:
         self._system = system
+        self._kind = kind
         self._holds = holds
         self._commands = commands
         self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
@@ -91,7 +92,7 @@ class Orders:
 
     def may_see(self, name: str, author: str) -> bool:
         """Return whether a member is shown anything of the session: whoever may steer it is."""
-        return may_steer(self._system, lambda one: self._holds(one, Role.MEMBER), name, author)
+        return may_steer(self._system, self._kind, lambda one: self._holds(one, Role.MEMBER), name, author)
 
     def _shared(self, order: IncomingOrder, answer: Answer) -> PrivateAnswer:
         """Return the answer, which its author alone sees; what all should know stands in the session's thread."""
@@ -127,7 +128,7 @@ class Orders:
         is there. Of one whose record nobody can read nobody knows who may. An audit counts what was refused for want of
         rights: neither that, nor a name that no session has.
         """
-        if may_steer(self._system, lambda author: self._holds(author, role), name, order.author):
+        if may_steer(self._system, order.channel_kind, lambda one: self._holds(one, role), name, order.author):
             return
         holds = self._holds(order.author, role)
         if holds:
@@ -137,7 +138,7 @@ class Orders:
         tell_refused(self._system, order.channel_kind, order.author, order.verb, name=name)
         if holds or role is Role.MEMBER:
             raise UnknownSession(name)
-        raise NotPermitted(f"you may not {order.verb} {name}", "ask one of channels.slack.operators")
+        raise NotPermitted(f"you may not {order.verb} {name}", f"ask one of channels.{order.channel_kind}.operators")
 
 
 def _told(answer: Answer) -> PrivateAnswer:

@@ -212,7 +212,9 @@ class Inbound:
         if binding is None:
             return Dropped(UNMAPPED, silent=True)
         refused = check_author(reply) or check_age(reply, binding) or self._check_past(reply) or check_team(reply)
-        if refused is None and not may_steer(self._system, self._authorized, binding.name, reply.author):
+        if refused is None and not may_steer(
+            self._system, reply.channel_kind, self._authorized, binding.name, reply.author
+        ):
             refused = Dropped(UNAUTHORIZED)
         return refused or check_sharing(reply, binding) or self._read(reply, binding)
 
@@ -406,7 +408,7 @@ def check_sharing(reply: IncomingReply, binding: Binding) -> Dropped | None:
 
 
 def reply_key(reply: IncomingReply) -> str:
-    """Return what makes a second sight of the reply a no-op: `slack:<team>:<channel>:<ts>`, and its piece's name."""
+    """Return what makes a second sight of the reply a no-op: `<chat>:<team>:<channel>:<ts>`, and its piece's name."""
     return ":".join(filter(None, (reply.channel_kind, reply.team, reply.channel, reply.ts, reply.piece)))
 
 
@@ -495,8 +497,9 @@ class TypedAnswers:
             return False
         if message.order_us < int(request.asked_at.timestamp() * 1_000_000):
             return False
-        author = message.actor.removeprefix(f"{message.address.channel_kind}:")
-        return may_steer(self._system, lambda one: self._holds(one, Role.APPROVER), message.name, author)
+        kind = message.address.channel_kind
+        author = message.actor.removeprefix(f"{kind}:")
+        return may_steer(self._system, kind, lambda one: self._holds(one, Role.APPROVER), message.name, author)
 
     def _taken(self, row: InboxRow, request: Request) -> InboxRow | None:
         question = request.pending
@@ -582,7 +585,7 @@ class Changes:
             return None
         author = f"{reply.channel_kind}:{reply.author}"
         own = row.message.actor == author and not reply.is_bot and not reply.is_self
-        if not own or not may_steer(self._system, self._authorized, row.message.name, reply.author):
+        if not own or not may_steer(self._system, reply.channel_kind, self._authorized, row.message.name, reply.author):
             return None
         if change.only_quotes and not _waits(row):
             new = row.state in _TYPED and reply.quoted and reply.quoted not in row.message.text

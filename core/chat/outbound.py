@@ -22,14 +22,14 @@ from core.model.asking import Unseen
 from core.model.channel import Channel, Posted
 from core.model.posts import NewPost, OutboundKind, OutboxRow, PostState
 from core.model.reasons import Because, Reason, because, said
-from core.model.session import Binding, Phase, SessionRecord
+from core.model.session import Binding, Phase, SessionRecord, Thread
 from core.session.commands import exact_for
 from core.session.notes import mend_notes, note_unsent, without_buttons
 from core.session.sessions import Unforeseen, apart
 from core.session.system import System
 
 _LOG = logging.getLogger(__name__)
-_PACE_SECONDS = 1.0  # Slack allows about one message a second and channel
+_PACE_SECONDS = 1.0  # chats allow about one message a second and channel
 _REST_SECONDS = 0.5
 _MAX_PAUSE_SECONDS = 300.0
 _MAX_ATTEMPTS = 40  # with the pauses above: hours of a chat that is away
@@ -326,7 +326,8 @@ class OutboundWorker:
             with self._system.locks.hold(post.name, "note the thread", _LOCK_SECONDS):
                 record = self._system.records.read(post.name)
                 if isinstance(record, SessionRecord) and record.uid == post.uid:
-                    self._system.records.write(replace(record, slack_channel=posted.channel, slack_thread=posted.ts))
+                    place = Thread(self._channel.kind, posted.channel, posted.ts)
+                    self._system.records.write(replace(record, thread=place))
         except (LockBusy, RecordUnreadable):
             return
 

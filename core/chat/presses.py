@@ -237,7 +237,9 @@ class Presses:
         row, button = found
         if row.post.uid != binding.uid:
             self._refuse(press, OTHER_THREAD, "unmapped")
-        if not may_steer(self._system, lambda author: self._holds(author, button.role), binding.name, press.author):
+        if not may_steer(
+            self._system, press.channel_kind, lambda one: self._holds(one, button.role), binding.name, press.author
+        ):
             self._refuse(press, NOT_YOU.format(who=_WHO[button.role]), "unauthorized-actor")
         return row, button
 
@@ -376,8 +378,8 @@ class Presses:
             raise Refused(f"message {message.id} is {row.state.value}, so it is not sent again")
         if not message.text:
             raise Refused(f"the text of message {message.id} is no longer kept", "write it anew")
-        author = message.actor.partition(":")[2]
-        if not may_steer(self._system, lambda one: self._holds(one, Role.MEMBER), message.name, author):
+        kind, _, author = message.actor.partition(":")
+        if not may_steer(self._system, kind, lambda one: self._holds(one, Role.MEMBER), message.name, author):
             raise Refused("its author is no longer on the allow-list", "write it anew")
         record = self._system.records.read(message.name)
         if record is None or record.uid != message.uid:

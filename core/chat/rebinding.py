@@ -16,7 +16,7 @@ from core.base.names import standing_ref
 from core.model.channel import Channel
 from core.model.posts import FOREIGN_ROOT, NewPost, OutboundKind, ThreadSeen, why_not
 from core.model.reasons import Because, Reason, because
-from core.model.session import Binding, Definition, Phase, SessionRecord
+from core.model.session import Binding, Definition, Phase, SessionRecord, Thread
 from core.session.sessions import Unforeseen, apart, home_of
 from core.session.system import System
 
@@ -71,17 +71,17 @@ class Rebinder:
 
     def _is_asked(self, record: SessionRecord) -> bool:
         """Return whether the record names a thread that the database knows neither as bound nor as left."""
-        if not (record.slack_channel and record.slack_thread) or record.phase is Phase.DELETING:
-            return False
-        if not self._definition(record).slack.enabled:
-            return False
         kind, bindings = self._channel.kind, self._system.bindings
+        if record.thread is None or record.thread.kind != kind or record.phase is Phase.DELETING:
+            return False
+        if not self._definition(record).chat_kind:
+            return False
         try:
             if bindings.of_session(record.uid, kind) is not None:
                 return False
         except RowBroken:  # it is bound, and the store has told that nobody can tell where
             return False
-        return not bindings.is_left(record.uid, kind, record.slack_channel, record.slack_thread)
+        return not bindings.is_left(record.uid, record.thread)
 
     def _definition(self, record: SessionRecord) -> Definition:
         return self._system.settings.standing.get(record.name) or record.definition
@@ -111,20 +111,20 @@ class Rebinder:
 
     def _settle(self, record: SessionRecord) -> None:
         """Ask, and commit the answer. Raises ChannelError where there is none, LockBusy, RecordUnreadable."""
-        channel, thread = record.slack_channel or "", record.slack_thread or ""
-        home = home_of(self._system.settings, self._definition(record))
-        if home and home != channel:
+        place, definition = _place(record), self._definition(record)
+        home = home_of(self._system.settings, definition)
+        if home and (definition.chat_kind, home) != (place.kind, place.channel):
             self._leave(record, MOVED, f"it is announced in {home} from now on")
             return
         try:
-            seen = self._channel.read_thread(channel, thread)
+            seen = self._channel.read_thread(place.channel, place.thread)
         except ChannelError as error:
             if error.reason not in _ANSWERS:
                 raise
             self._leave(record, error.reason, str(error))
             return
         refused = why_not(seen, standing_ref(record.name), record.uid)
-        if self._system.bindings.of_thread(self._channel.kind, seen.team, channel, thread) is not None:
+        if self._system.bindings.of_thread(place.kind, seen.team, place.channel, place.thread) is not None:
             refused = FOREIGN_ROOT
         if refused:
             self._leave(record, refused, "the database was lost, and this thread does not prove to be the session's")
@@ -134,12 +134,7 @@ class Rebinder:
     def _still_asked(self, before: SessionRecord) -> bool:
         """Ask again under the lock. Raises RecordUnreadable."""
         now = self._system.records.read(before.name)
-        return (
-            now is not None
-            and (now.uid, now.slack_channel, now.slack_thread)
-            == (before.uid, before.slack_channel, before.slack_thread)
-            and self._is_asked(now)
-        )
+        return now is not None and (now.uid, now.thread) == (before.uid, before.thread) and self._is_asked(now)
 
     def _take_back(self, record: SessionRecord, seen: ThreadSeen) -> None:
         """Bind the thread from its last message on; a root that waits becomes an edit of the one that is there."""
@@ -159,9 +154,9 @@ class Rebinder:
         with self._system.locks.hold(record.name, "leave its thread", _LOCK_SECONDS):
             if not self._still_asked(record):
                 return
-            place = (record.slack_channel or "", record.slack_thread or "")
+            place = _place(record)
             with failpoint(Failpoint.REBIND_REFUSE), self._system.database.transaction(durable=True):
-                self._system.bindings.leave(record.uid, self._channel.kind, *place)
+                self._system.bindings.leave(record.uid, place.kind, place.channel, place.thread)
         self._emit("channel.unbound", record, reason, detail, level="warning")
 
     def _binding(self, record: SessionRecord, seen: ThreadSeen) -> Binding:
@@ -181,11 +176,18 @@ class Rebinder:
             event,
             level=level,
             name=record.name,
-            channel=record.slack_channel,
-            thread=record.slack_thread,
+            channel=_place(record).channel,
+            thread=_place(record).thread,
             reason=reason,
             detail=detail,
         )
+
+
+def _place(record: SessionRecord) -> Thread:
+    """Return the thread of a record that is asked for. Raises ValueError for one that names none."""
+    if record.thread is None:
+        raise ValueError(f"{record.name} names no thread")
+    return record.thread
 
 
 def _note(binding: Binding) -> NewPost:

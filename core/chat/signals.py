@@ -30,9 +30,9 @@ from core.session.system import System
 _LOG = logging.getLogger(__name__)
 _REST_SECONDS = 1.0
 _TROUBLE_SECONDS = 5.0
-_REACTION_SECONDS = 1.2  # Slack allows about fifty reactions a minute and workspace
+_REACTION_SECONDS = 1.2  # chats allow about fifty reactions a minute and workspace
 _PROGRESS_SECONDS = 3.0
-_STATUS_REFRESH = timedelta(seconds=90)  # Slack takes a status away after two minutes
+_STATUS_REFRESH = timedelta(seconds=90)  # a chat takes a status away after two minutes
 _FRESH = (Mark.TAKEN, Mark.TYPED)  #: told to whoever speaks at this moment
 _LATE = {Mark.TAKEN: timedelta(minutes=2)}  #: then nobody wonders any more
 _LATEST = timedelta(days=1)  #: of the others: somebody may wait for them

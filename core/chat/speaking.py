@@ -17,8 +17,8 @@ from core.base.values import dataclass
 from core.clients.askclient import Undecided, wait_for_answer
 from core.config.settings import secret_variables
 from core.model.framing import clean
-from core.model.posts import NewPost, OutboundKind, PostState
-from core.model.session import CHANNEL, SessionRecord
+from core.model.posts import OWN_CHAT, NewPost, OutboundKind, PostState
+from core.model.session import SessionRecord
 from core.process.presence import running_service
 from core.session.sessions import definition_of, has_thread, record_of_instance, resolve
 from core.session.system import System
@@ -187,7 +187,7 @@ def _post(record: SessionRecord, post_id: str, kind: OutboundKind, text: str, pa
         kind=kind,
         uid=record.uid,
         name=record.name,
-        channel_kind=CHANNEL,
+        channel_kind=OWN_CHAT,
         text=text,
         path=path,
     )

@@ -1,15 +1,16 @@
 """The root command of the command line and its groups."""
 
 import logging
+from functools import partial
 
 import click
 
 from core.base.errors import InvalidValue
-from core.cli import configuring, lifecycle, slack, standing
+from core.cli import chat, configuring, lifecycle, standing
 from core.cli.building import Handler, add_commands
 from core.cli.printing import EXIT_USAGE, warn
 from core.cli.session import Session, shared_options
-from core.commandtable import COMMANDS
+from core.commandtable import CHATS, COMMANDS
 from core.process.logs import log_to_stderr
 
 #: What the command line alone can do, or does in its own way. All else is run by its row.
@@ -40,8 +41,8 @@ HANDLERS: dict[str, Handler] = {
     "config schema": configuring.schema,
     "config init": configuring.init,
     "config path": configuring.path,
-    "slack manifest": slack.manifest,
-    "slack check": slack.check,
+    **{f"{kind} manifest": partial(chat.manifest, kind) for kind in CHATS},
+    **{f"{kind} check": partial(chat.check, kind) for kind in CHATS},
 }
 
 
@@ -50,7 +51,7 @@ HANDLERS: dict[str, Handler] = {
 @shared_options
 @click.pass_context
 def root(context: click.Context) -> None:
-    """Keeps named, long-lived agent sessions in tmux and puts each into a Slack thread."""
+    """Keeps named, long-lived agent sessions in tmux and puts each into a thread of your chat."""
     context.ensure_object(Session)
 
 

@@ -180,6 +180,8 @@ def _words(value: Any) -> str:
             return ", ".join(map(str, value))
         case {"boot hook": _}:
             return "; ".join(_graded(value))
+        case dict() if not value or all(isinstance(place, dict) for place in value.values()):
+            return "; ".join(f"{chat}: {place['channel']}, {place['thread']}" for chat, place in value.items())
         case {"kind": kind, "policy": policy, "by": by, "reason": reason, "at": at}:
             hard = ", at once" if kind == "paused" and policy == "hard" else ""
             return f"{kind}{hard} by {by}, since {at}{f': {reason}' if reason else ''}"

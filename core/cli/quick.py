@@ -142,7 +142,7 @@ def _say(request: Request, message: Message) -> int:
 
 
 def named_actor(name: str) -> str:
-    """Return `cli:<name>`, or the name itself where it says by which way it came: `slack:U1`."""
+    """Return `cli:<name>`, or the name itself where it says by which way it came: `<chat>:U1`."""
     return name if ":" in name else f"cli:{name}"
 
 

@@ -20,10 +20,10 @@ Every command of the command line and of the slash command. `the-loop COMMAND --
 This page is generated from the table of commands (`python -m core.cli.reference`).
 """
 _CHAT = """\
-## In Slack
+## In a chat
 
-The lists of `channels.slack` say who may: members are `authorizedUsers`, operators are `operators`. Only the caller
-sees the answer. More in [slack](slack.md).
+The lists of `channels.<chat>` say who may: members are `authorizedUsers`, operators are `operators`. Only the caller
+sees the answer.
 
 | command | who | what it does |
 | --- | --- | --- |"""
@@ -42,7 +42,7 @@ def reference_text(table: Sequence[Command]) -> str:
 
 
 def _section(command: Command) -> str:
-    notes = [f"In Slack: `/the-loop {command.chat}` ({_WHO[command.role]})."] if command.chat else []
+    notes = [f"In a chat: `/the-loop {command.chat}` ({_WHO[command.role]})."] if command.chat else []
     if command.right is None or permitted(ActorKind.AGENT, command.right):
         notes.append("Agents may.")
     usage = " ".join([f"the-loop {command.cli}", *_usage(command.takes)])

@@ -21,6 +21,7 @@ from core.cli.quick import named_actor, show_said
 from core.cli.reading import message_of, text_or_input
 from core.cli.running import run, show
 from core.cli.session import Session
+from core.commandtable import CHATS, thread_options
 from core.model.reasons import code_of
 from core.session.system import System
 
@@ -37,15 +38,14 @@ def create(
     prompt_file: str | None,
     description: str,
     harness_args: tuple[str, ...],
-    slack: bool,
-    slack_channel: str,
     no_auto_start: bool,
     restart: str,
     no_start: bool,
+    **threads: Any,
 ) -> int:
-    """Run `the-loop standing create`."""
+    """Run `the-loop standing create`. `threads`: for each chat whether it has a thread there, and its channel."""
     from core.lifecycle.create import create_standing
-    from core.model.session import Definition, Restart, SlackBinding
+    from core.model.session import ChatBinding, Definition, Restart, stated
 
     actor = session.acting(session.system)
     definition = Definition(
@@ -58,7 +58,7 @@ def create(
         prompt_file=_absolute(prompt_file) if prompt_file else None,
         auto_start=not no_auto_start,
         restart=Restart(restart),
-        slack=SlackBinding(slack, slack_channel),
+        chat=stated({kind: ChatBinding(*(threads[one] for one in thread_options(kind))) for kind in CHATS}),
     )
     return show(session, create_standing(session.system, definition, actor, start=not no_start), name)
 

@@ -13,6 +13,7 @@ from core.base.errors import InvalidValue
 from core.base.names import check_name
 from core.base.text import parse_duration
 from core.config.settings import key_bytes
+from core.model.session import ChatBinding
 
 NAME_RULE = "1 to 40 of a-z, 0-9 and `-`, beginning with a letter or digit"
 
@@ -42,7 +43,7 @@ def _span(text: str) -> str:
     return text
 
 
-def _matching(pattern: str, allowed: str) -> Any:
+def matching(pattern: str, allowed: str) -> Any:
     """Return the annotation of a text that matches; `allowed` says the pattern in words, for people."""
 
     def check(text: str) -> str:
@@ -78,32 +79,31 @@ Argument = Annotated[str, Field(min_length=1)]
 Path_ = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 TmuxSeconds = Annotated[float, Field(ge=2, le=60)]  # deadlines in tmux are of whole seconds: one second may be none
-ChannelId = Annotated[
-    str, *_matching("(?:[CG][A-Z0-9]{2,})?", "a channel's id such as C0123456789 (not its #name), or empty")
-]
-MemberId = Annotated[
-    str,
-    *_matching(
-        "(?:[TE][A-Z0-9]{2,}:)?[UW][A-Z0-9]{2,}",
-        "a member id such as U0123456789 (in Slack: the person's profile, then `Copy member ID`; a guest, or somebody "
-        "of another organization, with the team's id: T0123456789:U0123456789); names are not taken, since anyone can "
-        "take another's name",
-    ),
-]
 SocketName = Annotated[
-    str, *_matching("(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})?", "up to 64 letters, digits, `.`, `_` and `-`, or empty")
+    str, *matching("(?:[A-Za-z0-9_-][A-Za-z0-9._-]{0,63})?", "up to 64 letters, digits, `.`, `_` and `-`, or empty")
 ]
 Host = Annotated[
     str,
-    *_matching(
+    *matching(
         "[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}",
         "a host name or an IP address, without brackets",
     ),
 ]
 VariableName = Annotated[
-    str, *_matching("[A-Za-z_][A-Za-z0-9_]{0,127}", "the name of an environment variable, never the token itself")
+    str, *matching("[A-Za-z_][A-Za-z0-9_]{0,127}", "the name of an environment variable, never the token itself")
 ]
 Duration = Annotated[str, AfterValidator(_span)]
 Name = Annotated[str, AfterValidator(_session_name)]
 Regex = Annotated[str, AfterValidator(_regex)]
 Keys = Annotated[str, Field(min_length=1), AfterValidator(_keys)]
+
+
+class ThreadBlock(Block):
+    """The session's thread in a chat."""
+
+    enabled: bool = Field(ChatBinding.enabled, description="Whether the session has a thread there")
+    channel: str = Field(ChatBinding.channel, description='Channel id; "" means the channel of the chat\'s own block')
+    authorized_users: list[str] | None = Field(
+        default=None,
+        description="Who of the chat's authorizedUsers may steer this session; null: all of them; []: nobody",
+    )

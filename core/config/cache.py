@@ -109,7 +109,21 @@ def _code() -> dict[str, list[int]]:
                 found = statement.findall(file.read())
             for package, names, module in found:
                 due += [module or package, *(f"{package}.{each}" for each in re.findall(r"\w+", names))]
+    for module in _of_chats():
+        seen[module] = _stamp(module)
     return seen
+
+
+def _of_chats() -> list[str]:
+    """Return the files that say which keys a session has for each chat, as absolute paths."""
+    import sys
+
+    from core.base.plugins import entry_points
+    from core.config.chats import INFO_GROUP, chat_info
+
+    targets = [part for kind, info in entry_points(INFO_GROUP).items() for part in (info, chat_info(kind).session)]
+    modules = {sys.modules.get(target.partition(":")[0]) for target in targets}  # validating has imported them
+    return [file for module in modules if module is not None and (file := module.__file__)]
 
 
 def _files_of(module: str) -> list[str]:

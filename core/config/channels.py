@@ -6,31 +6,18 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from core.base.errors import CoreError
 from core.base.paths import Location
+from core.base.plugins import entry_points
+from core.config.blocks import ThreadBlock
+from core.config.chats import GROUP, ChannelBroken, chat_info, installed_kinds, load_part
 from core.config.checks import add_schema_problems
 from core.config.document import ConfigError, Document, Problem, in_order, read_document, shortened
 from core.config.loading import read_text
 
-GROUP = "the_loop.channels"  #: the entry point group of channels
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class ChannelBroken(CoreError):
-    """An installed channel cannot be loaded."""
-
-    code = "channel_broken"
-
-    def __init__(self, name: str, target: str, reason: str) -> None:
-        super().__init__(
-            f"the channel {name!r} ({target}) cannot be loaded: {reason}",
-            "install its package again, or remove it",
-        )
-
-
-def channel_settings(
-    raw: Mapping[str, Any], model: type[Model], *, name: str = "slack", source: Path | None = None
-) -> Model:
+def channel_settings(raw: Mapping[str, Any], model: type[Model], *, name: str, source: Path | None = None) -> Model:
     """Return the channel's settings from the raw block `channels.<name>` (`ChannelBlock.raw`).
 
     `source` is the file that the block came from (`Settings.source`), for the lines of problems.
@@ -75,14 +62,27 @@ def installed_models() -> dict[str, type[BaseModel]]:
 
     Raises ChannelBroken where one cannot be imported or has none.
     """
-    from importlib.metadata import entry_points  # costs more than reading a configuration
-
     models = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        try:
-            models[entry.name] = entry.load().settings_model
-        except (ImportError, AttributeError) as error:
-            raise ChannelBroken(entry.name, entry.value, str(error)) from error
+    for kind, target in entry_points(GROUP).items():
+        model: type[BaseModel] | None = getattr(load_part(kind, target), "settings_model", None)
+        if model is None:
+            raise ChannelBroken(kind, target, "it has no settings_model")
+        models[kind] = model
+    return models
+
+
+def thread_models() -> dict[str, type[ThreadBlock]]:
+    """Return the model of a session's block for each installed chat, by its kind. Imports no channel.
+
+    Raises ChannelBroken.
+    """
+    models: dict[str, type[ThreadBlock]] = {}
+    for kind in installed_kinds():
+        target = chat_info(kind).session
+        found = load_part(kind, target) if target else ThreadBlock
+        if not (isinstance(found, type) and issubclass(found, ThreadBlock)):
+            raise ChannelBroken(kind, target, "it is no ThreadBlock")
+        models[kind] = found
     return models
 
 

@@ -13,13 +13,14 @@ from pydantic import BaseModel
 
 from core.base.errors import Refused
 from core.base.paths import Location, locate
-from core.config.channels import blocks_of, channel_problems, unknown_channel
+from core.config.channels import blocks_of, channel_problems, thread_models, unknown_channel
+from core.config.chats import chat_info, installed_kinds
 from core.config.document import ConfigError, Problem, in_order
 from core.config.loading import load, read_text
-from core.config.schema import ConfigFile
+from core.config.schema import with_chats
 from core.config.validation import validate
 
-STARTER = """\
+_STARTER = """\
 # the-loop. All keys are optional; `the-loop config show` prints those in effect, `the-loop config check` what is wrong.
 # This file names programs and folders that run with your rights: nobody else should be able to write it.
 
@@ -37,17 +38,10 @@ standingSessions:
   #     description: Keeps the notes
   #     cwd: ~/notes
   #     prompt: Read the folder, then wait for questions.
-  #     slack: {enabled: true}
-  #     loops:                    # what it is prompted with again and again
+{sessions}  #     loops:                    # what it is prompted with again and again
   #       - {name: tidy, instruction: Tidy the notes of today., cron: "0 18 * * *", timeZone: Europe/Berlin}
 
-channels:
-  slack:
-    enabled: false
-    # botTokenEnv: THE_LOOP_SLACK_BOT_TOKEN    # names of variables; the tokens themselves never stand in a file
-    # appTokenEnv: THE_LOOP_SLACK_APP_TOKEN
-    # channel: C0123456789
-    # authorizedUsers: []                      # member ids; empty: nobody may speak to a session
+{channels}
 
 # service:
 #   port: 4114                    # /health and /metrics, on this machine alone; 0: a free one, which `status` names
@@ -146,7 +140,7 @@ def effective(explicit: Path | None = None, env: Mapping[str, str] | None = None
 
 def schema(*, models: Models) -> dict[str, Any]:
     """Return the JSON Schema of the file, with the keys of the installed channels."""
-    whole = ConfigFile.model_json_schema(by_alias=True)
+    whole = with_chats(thread_models()).model_json_schema(by_alias=True)
     blocks = {name: model.model_json_schema(by_alias=True) for name, model in models.items()}
     for block in blocks.values():
         whole["$defs"] |= block.pop("$defs", {})
@@ -155,6 +149,14 @@ def schema(*, models: Models) -> dict[str, Any]:
     whole["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     whole["title"] = "the-loop configuration"
     return whole
+
+
+def starter() -> str:
+    """Return the text of a starter file, with what each installed chat has to say of its own block."""
+    blocks = {kind: chat_info(kind).starter or f"  {kind}:\n    enabled: false\n" for kind in installed_kinds()}
+    sessions = "".join(f"  #     {kind}: {{enabled: true}}\n" for kind in blocks)
+    channels = "".join(("channels:\n", *blocks.values())) if blocks else "channels: {}\n"
+    return _STARTER.replace("{sessions}", sessions).replace("{channels}\n", channels)
 
 
 def init(explicit: Path | None = None, env: Mapping[str, str] | None = None) -> Path:
@@ -167,7 +169,7 @@ def init(explicit: Path | None = None, env: Mapping[str, str] | None = None) -> 
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(STARTER)
+            file.write(starter())
     except FileExistsError as error:
         raise ConfigExists(path) from error
     except OSError as error:

@@ -65,7 +65,7 @@ def key_text(path: KeyPath) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return text that may be shown: one line, not long, and never a Slack token."""
+    """Return text that may be shown: one line, not long, and never a chat's token."""
     shown = re.sub(_TOKEN, "(a token, not shown)", text)
     shown = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in shown)
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"

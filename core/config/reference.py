@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from core.config.schema import ConfigFile
+from core.config.channels import thread_models
+from core.config.schema import with_chats
 
 _HEAD = """\
 # Configuration
@@ -38,7 +39,7 @@ This page is generated from the schema (`python -m core.config.reference`).
 
 def reference_text(models: Mapping[str, type[BaseModel]]) -> str:
     """Return the page: a section for each block, a row for each key. `models` are the channels' own, by name."""
-    parts = [_HEAD, *(f"{section}\n" for section in _sections(ConfigFile, ""))]
+    parts = [_HEAD, *(f"{section}\n" for section in _sections(with_chats(thread_models()), ""))]
     parts += [section + "\n" for name, model in models.items() for section in _sections(model, f"channels.{name}")]
     return "\n".join(parts)
 

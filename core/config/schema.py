@@ -3,25 +3,25 @@
 Rules that need more than one key are in `checks`.
 """
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, create_model
 
 from core.base.text import INTERVAL_RULE, RULE, duration_text
 from core.config.blocks import (
     NAME_RULE,
     Argument,
     Block,
-    ChannelId,
     Duration,
     Host,
     Keys,
-    MemberId,
     Name,
     Path_,
     Regex,
     Seconds,
     SocketName,
+    ThreadBlock,
     TmuxSeconds,
     VariableName,
 )
@@ -36,7 +36,7 @@ from core.config.settings import (
     Standing,
     TmuxSettings,
 )
-from core.model.session import Definition, SlackBinding
+from core.model.session import Definition
 
 _TMUX, _TRUST, _ROUTING, _STANDING = TmuxSettings(), HarnessTrust(), Routing(), Standing()
 _LOOPS = LoopSettings()
@@ -155,17 +155,6 @@ class ChannelModel(Block):
     enabled: bool = Field(default=False, description="Whether the service connects to it")
 
 
-class SlackBlock(Block):
-    """The session's thread."""
-
-    enabled: bool = Field(SlackBinding.enabled, description="Whether the session has a thread")
-    channel: ChannelId = Field(SlackBinding.channel, description='Channel id (`C…`); "" means channels.slack.channel')
-    authorized_users: list[MemberId] | None = Field(
-        default=None,
-        description="Which of channels.slack.authorizedUsers may steer this session; null: all of them; []: nobody",
-    )
-
-
 class IdleBlock(Block):
     """What happens to a session that has nothing to do."""
 
@@ -217,7 +206,6 @@ class SessionBlock(Block):
         description="on-failure: resume its conversation after a crash, at most limits.restartsPerHour times an hour",
     )
     idle: IdleBlock = Field(default_factory=IdleBlock)
-    slack: SlackBlock = Field(default_factory=SlackBlock)
     loops: list[LoopBlock] = Field(
         default_factory=list, description="Instructions that it gets again and again; at most loops.maxOpenPerSession"
     )
@@ -326,3 +314,22 @@ class ConfigFile(Block):
     def of(cls, data: dict[str, Any]) -> Self:
         """Validate plain values. Raises pydantic.ValidationError."""
         return cls.model_validate(data)
+
+
+def with_chats(threads: Mapping[str, type[ThreadBlock]]) -> type[ConfigFile]:
+    """Return the whole file's model where a session has a block for each of these chats, by its kind."""
+    blocks: dict[str, Any] = {
+        kind: (model, Field(default_factory=model, alias=kind)) for kind, model in threads.items()
+    }
+    session = create_model("SessionBlock", __base__=SessionBlock, __doc__=SessionBlock.__doc__, **blocks)
+    sessions: Any = list[session]
+    field: Any = Field(default_factory=list, description=StandingBlock.model_fields["sessions"].description)
+    standing = create_model(
+        "StandingBlock", __base__=StandingBlock, __doc__=StandingBlock.__doc__, sessions=(sessions, field)
+    )
+    return create_model(
+        "ConfigFile",
+        __base__=ConfigFile,
+        __doc__=ConfigFile.__doc__,
+        standing_sessions=(standing, Field(default_factory=standing)),
+    )

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from core.base.text import parse_duration
-from core.model.session import Definition, Idle, Restart, SlackBinding
+from core.model.session import ChatBinding, Definition, Idle, Restart, stated
 
 BUILT_IN_HARNESSES = ("claude", "cursor", "bundled")  #: cursor is known, and refused at start by its adapter
 
@@ -165,6 +165,11 @@ class Settings(NamedTuple):
         """Return the channel's block; one that is not in the file is disabled and empty."""
         return self.channels.get(name) or ChannelBlock(name)
 
+    def chat_of(self, definition: Definition) -> str:
+        """Return the kind of chat in which the session has a thread; "" where it has none, or that chat is disabled."""
+        kind = definition.chat_kind
+        return kind if kind and self.channel(kind).enabled else ""
+
 
 _CONTROL_KEYS = {"Escape": b"\x1b", "BSpace": b"\x7f", "Enter": b"\r", "Tab": b"\t"}
 
@@ -268,12 +273,18 @@ def _definition(block: Mapping[str, Any]) -> Definition:
         auto_start=block["autoStart"],
         restart=Restart(block["restart"]),
         idle=Idle(block["idle"]["stopAfter"] and parse_duration(block["idle"]["stopAfter"])),
-        slack=SlackBinding(
-            block["slack"]["enabled"],
-            block["slack"]["channel"],
-            None if block["slack"]["authorizedUsers"] is None else tuple(block["slack"]["authorizedUsers"]),
-        ),
+        chat=stated({kind: _chat(chat) for kind, chat in block.items() if _is_chat(chat)}),
     )
+
+
+def _is_chat(value: Any) -> bool:
+    """Return whether a session's value is its block for a chat (`ThreadBlock`), whose key is the chat's kind."""
+    return isinstance(value, Mapping) and "authorizedUsers" in value
+
+
+def _chat(block: Mapping[str, Any]) -> ChatBinding:
+    users = block["authorizedUsers"]
+    return ChatBinding(block["enabled"], block["channel"], None if users is None else tuple(users))
 
 
 def _declared_loops(session: Mapping[str, Any]) -> tuple[DeclaredLoop, ...]:

@@ -14,10 +14,12 @@ from pydantic import ValidationError
 from core.base.files import open_plain, read_bounded
 from core.base.paths import default_state_root, home
 from core.config import cache
+from core.config.channels import thread_models
+from core.config.chats import ChannelBroken
 from core.config.checks import SESSIONS, add_schema_problems, check_document, check_loops
 from core.config.document import ConfigError, Document, KeyPath, in_order, read_document, shortened
 from core.config.loading import LONGEST
-from core.config.schema import ConfigFile, TmuxBlock
+from core.config.schema import ConfigFile, TmuxBlock, with_chats
 from core.config.settings import Settings, tmux_from
 
 
@@ -71,9 +73,12 @@ def validate(text: str, path: Path, env: Mapping[str, str]) -> dict[str, Any]:
     config = None
     if document.broken_at is None:
         try:
-            config = ConfigFile.of(document.data)
+            model = with_chats(thread_models())
+            config = model.of(document.data)
         except ValidationError as error:
-            add_schema_problems(document, error, ConfigFile)
+            add_schema_problems(document, error, model)
+        except ChannelBroken as error:
+            document.add(("channels",), error.message, "chats whose packages can be loaded", error.remedy)
         check_document(document)
         check_loops(document)
     resolved = resolve(config, document, path.parent, env) if config is not None else {}

@@ -25,7 +25,7 @@ from core.model.harness import StatusProbe
 from core.model.observing import second_guess
 from core.model.pane import Pane, Survey
 from core.model.reasons import Because, Reason, because
-from core.model.session import CHANNEL, SessionRecord
+from core.model.session import SessionRecord
 from core.session.folder import ASKING
 from core.session.sessions import activity_of, has_thread, resolve_record
 from core.session.system import System
@@ -231,10 +231,10 @@ def tell_once(system: System, record: SessionRecord, remark: str) -> None:
 
 
 def _note(record: SessionRecord, instance: str, text: str) -> NewPost:
-    from core.model.posts import NewPost, OutboundKind
+    from core.model.posts import OWN_CHAT, NewPost, OutboundKind
 
     post_id, key = f"p-remark-{instance}", f"remark:{instance}"
-    return NewPost(post_id, key, OutboundKind.NOTE, record.uid, record.name, CHANNEL, text)
+    return NewPost(post_id, key, OutboundKind.NOTE, record.uid, record.name, OWN_CHAT, text)
 
 
 def _request(system: System, record: SessionRecord, dialog: Dialog, digest: str) -> Request:

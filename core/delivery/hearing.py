@@ -53,9 +53,9 @@ from core.model.harness import (
 from core.model.message import MessageState
 from core.model.observing import second_guess
 from core.model.pane import Pane, Survey
-from core.model.posts import NewPost, NoteStand, OutboundKind
+from core.model.posts import OWN_CHAT, NewPost, NoteStand, OutboundKind
 from core.model.reasons import Because, Reason, Remedy, because, said
-from core.model.session import CHANNEL, Phase, SessionRecord
+from core.model.session import Phase, SessionRecord
 from core.model.texts import text
 from core.session.folder import REPORTER, context_of
 from core.session.notes import attach_of, note_for
@@ -63,7 +63,7 @@ from core.session.sessions import activity_of, each_apart, has_thread, resolve_r
 from core.session.system import System
 
 if TYPE_CHECKING:
-    from core.model.posts import NewPost
+    from core.model.posts import OWN_CHAT, NewPost
 
 
 _MEANWHILE = (
@@ -161,7 +161,7 @@ def _note(
         kind=OutboundKind.NOTE,
         uid=record.uid,
         name=record.name,
-        channel_kind=CHANNEL,
+        channel_kind=OWN_CHAT,
         text=text,
         edits=first,
         note=stand,
@@ -451,7 +451,7 @@ def words_of(system: System, record: SessionRecord, event: TurnFailed) -> tuple[
 
 
 def _of_nobodys(system: System, record: SessionRecord, reason: str, remedy: str) -> NewPost:
-    from core.model.posts import NewPost, OutboundKind
+    from core.model.posts import OWN_CHAT, NewPost, OutboundKind
 
     moment = int(system.clock.now().timestamp() * 1_000_000)
     return NewPost(
@@ -460,7 +460,7 @@ def _of_nobodys(system: System, record: SessionRecord, reason: str, remedy: str)
         kind=OutboundKind.NOTE,
         uid=record.uid,
         name=record.name,
-        channel_kind=CHANNEL,
+        channel_kind=OWN_CHAT,
         text=f"A turn of `{record.name}` failed: {reason}. To do: {remedy}",
     )
 
@@ -592,7 +592,7 @@ def _retry_note(record: SessionRecord, activity: Activity, text: str) -> NewPost
         kind=OutboundKind.NOTE,
         uid=record.uid,
         name=record.name,
-        channel_kind=CHANNEL,
+        channel_kind=OWN_CHAT,
         text=text,
         note=NoteStand(_group(activity), moment, 0, 0),
     )

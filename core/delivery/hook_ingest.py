@@ -192,7 +192,6 @@ def _notice(
     )
 
 
-CHANNEL = "slack"
 _LOCK_SECONDS = 1.0  #: an id change waits this long for the session's lock, then for the next ingestion
 _GOES_ON = (ToolStarted, ToolEnded, PromptReported, TurnEnded, TurnFailed, Ended)  #: no dialog of that agent is open
 _EVER = 86_400.0  #: seconds: an instance keeps its pane and its process
@@ -474,7 +473,7 @@ def _take(
     if isinstance(event, PromptReported) and silenced is None and _has_thread(system, record):
         from core.delivery.permission_requests import asked_elsewhere
 
-        taken.answers += sum(system.outbox.add(asked_elsewhere(system, record, report, event, CHANNEL)))
+        taken.answers += sum(system.outbox.add(asked_elsewhere(system, record, report, event)))
     if isinstance(event, TurnEnded | TurnFailed):
         if event.turn and report.agent == MAIN:
             system.database.end_told(record.instance_id or "", event.turn, at)
@@ -584,13 +583,13 @@ def _put_activity(
 
 def _has_thread(system: System, record: SessionRecord) -> bool:
     """Return whether the session has a thread, or is about to: its root may still be on its way."""
-    if system.bindings.of_session(record.uid, CHANNEL) is not None:
+    if system.bindings.of_session(record.uid) is not None:
         return True
-    return record.definition.slack.enabled and system.settings.channel(CHANNEL).enabled
+    return system.settings.chat_of(record.definition) != ""
 
 
 def _answer(record: SessionRecord, report: Report, event: TurnEnded) -> NewPost:
-    from core.model.posts import NewPost, OutboundKind
+    from core.model.posts import OWN_CHAT, NewPost, OutboundKind
 
     stem, key = report.name.split(".", 1)[0], report.name
     if event.turn:  # whoever tells it, a hook or the conversation's record: it is posted once
@@ -604,7 +603,7 @@ def _answer(record: SessionRecord, report: Report, event: TurnEnded) -> NewPost:
         kind=OutboundKind.ANSWER,
         uid=record.uid,
         name=record.name,
-        channel_kind=CHANNEL,
+        channel_kind=OWN_CHAT,
         text=event.answer,
     )
 

@@ -22,6 +22,7 @@ from core.base.names import new_request_id
 from core.base.redaction import redactor_of
 from core.base.values import replace
 from core.clients.askclient import NONCE
+from core.config.chats import title_of
 from core.config.settings import secret_variables
 from core.delivery.snapshot import probe_of
 from core.model.activity import ASKING_STATES
@@ -40,9 +41,9 @@ from core.model.asking import (
 from core.model.framing import head, takes
 from core.model.harness import MAIN, PromptReported, Report, stamped
 from core.model.message import InboxRow, Kind, MessageState
-from core.model.posts import NewPost, OutboundKind, asked_text
+from core.model.posts import OWN_CHAT, NewPost, OutboundKind, asked_text
 from core.model.reasons import Reason
-from core.model.session import CHANNEL, SessionRecord
+from core.model.session import SessionRecord
 from core.model.texts import text
 from core.process.control import Listener
 from core.session.commands import exact_for
@@ -51,7 +52,7 @@ from core.session.sessions import apart, chat_of, has_thread, record_of_instance
 from core.session.system import System
 
 if TYPE_CHECKING:
-    from core.model.posts import NewPost
+    from core.model.posts import OWN_CHAT, NewPost
 
 
 _LOG = logging.getLogger(__name__)
@@ -207,6 +208,11 @@ class Requests:
         """Return the command by which a question is answered where no reply is read, "" elsewhere."""
         return "" if self._replies else exact_for(self._system, attach_of(request.name))
 
+    def _chat(self, request: Request) -> str:
+        """Return what people call the place where it was answered."""
+        bound = self._system.bindings.of_session(request.uid)
+        return title_of(bound.channel_kind) if bound else "its thread"
+
     def _converse(self, request: Request, peer: Listener) -> bool:
         """Wait with the client for the end of the request and tell it; True where it has gone without an answer."""
         left = (request.expires_at - self._system.clock.now()).total_seconds()
@@ -218,7 +224,7 @@ class Requests:
         if settled.state is not RequestState.ANSWERED:
             peer.send({"undecided": settled.reason})
             return False
-        if not peer.send({"answer": answer_of(settled)}):
+        if not peer.send({"answer": answer_of(settled, self._chat(settled))}):
             return True
         self.hand_over(settled)
         return False
@@ -376,10 +382,10 @@ def _expired(request: Request) -> str:
     return ASK_EXPIRED if request.kind is RequestKind.ASK else EXPIRED
 
 
-def answer_of(request: Request) -> Mapping[str, Any]:
-    """Return the answer in the words of the socket."""
+def answer_of(request: Request, chat: str) -> Mapping[str, Any]:
+    """Return the answer in the words of the socket. `chat` is what people call the place where it was given."""
     if request.kind is RequestKind.PERMISSION:
-        message = f"{request.by} denied this in {CHANNEL.capitalize()}"
+        message = f"{request.by} denied this in {chat}"
         return {"allowed": request.allowed, **({} if request.allowed else {"message": message})}
     pairs = zip(request.questions, request.answers, strict=True)
     return {"answers": {question.text: answer for question, answer in pairs}, "by": request.by}
@@ -409,7 +415,7 @@ def _post(request: Request, suffix: str, text: str) -> NewPost:
         kind=OutboundKind.REQUEST,
         uid=request.uid,
         name=request.name,
-        channel_kind=CHANNEL,
+        channel_kind=OWN_CHAT,
         text=text,
         buttons=buttons_of(request),
     )
@@ -422,7 +428,7 @@ def _refusal(record: SessionRecord, about: str, exact: Callable[[str], str], why
         restart = f"`the-loop standing restart {record.name}`"
         said += f"; if an earlier version of the-loop has started it, {exact(restart)} lets it prove that"
     return NewPost(
-        f"p-unasked-{about}", f"unasked:{about}", OutboundKind.NOTE, record.uid, record.name, CHANNEL, f"{said}."
+        f"p-unasked-{about}", f"unasked:{about}", OutboundKind.NOTE, record.uid, record.name, OWN_CHAT, f"{said}."
     )
 
 
@@ -461,7 +467,7 @@ BY_SCHEDULE = "by its own schedule"
 
 
 def asked_elsewhere(
-    system: System, record: SessionRecord, report: Report, event: PromptReported, channel_kind: str
+    system: System, record: SessionRecord, report: Report, event: PromptReported
 ) -> tuple[NewPost, ...]:
     """Return a post for each question in a prompt that came by a command, by another agent, or from the keyboard.
 
@@ -472,16 +478,16 @@ def asked_elsewhere(
     """
     if event.scheduled and report.agent == MAIN:
         key = f"{record.instance_id}:{report.name}"
-        return (_prompt_post(record, channel_kind, key, "", asked_text(BY_SCHEDULE, event.prompt)),)
+        return (_prompt_post(record, key, "", asked_text(BY_SCHEDULE, event.prompt)),)
     if event.internal or report.agent != MAIN or not event.prompt.strip():
         return ()
     rows = system.inbox.with_states(record.uid, frozenset(MessageState), _LOOK_BACK)
     held = [row for row in rows if takes(event.prompt, row.message)]
     if not held:
         key = f"{record.instance_id}:{report.name}"
-        return (_prompt_post(record, channel_kind, key, "", asked_text(AT_TERMINAL, event.prompt)),)
+        return (_prompt_post(record, key, "", asked_text(AT_TERMINAL, event.prompt)),)
     return tuple(
-        _prompt_post(record, channel_kind, row.message.id, row.message.id, asked_text(_who(row), row.message.text))
+        _prompt_post(record, row.message.id, row.message.id, asked_text(_who(row), row.message.text))
         for row in reversed(held)
         if row.message.kind is Kind.SAY and chat_of(system.settings, row) is None
     )
@@ -492,8 +498,8 @@ def _who(row: InboxRow) -> str:
     return head(row.message).strip("[]").rpartition(" #")[0]
 
 
-def _prompt_post(record: SessionRecord, channel_kind: str, key: str, about: str, text: str) -> NewPost:
-    from core.model.posts import NewPost, OutboundKind
+def _prompt_post(record: SessionRecord, key: str, about: str, text: str) -> NewPost:
+    from core.model.posts import OWN_CHAT, NewPost, OutboundKind
 
     return NewPost(
         id=f"p-asked-{key}".replace(".", "-"),
@@ -501,7 +507,7 @@ def _prompt_post(record: SessionRecord, channel_kind: str, key: str, about: str,
         kind=OutboundKind.ASKED,
         uid=record.uid,
         name=record.name,
-        channel_kind=channel_kind,
+        channel_kind=OWN_CHAT,
         text=text,
         about=about,
     )

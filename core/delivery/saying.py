@@ -95,7 +95,7 @@ def say(
 ) -> Said:
     """Put a message into a session's terminal, once, and wait up to `wait` seconds for its harness's word.
 
-    `actor`: `cli:ann`, `agent:builder`, `slack:U1`; `who`: what the frame calls them, "" for as `actor` does.
+    `actor`: `cli:ann`, `agent:builder`, `<chat>:U1`; `who`: what the frame calls them, "" for as `actor` does.
     With a service the row is committed and watched; without one it is delivered here, behind those before it.
     Raises InvalidValue (bad name, empty text, a wait that is none), UnknownSession, NotRunning and Refused (by state,
     or too many messages wait), RecordUnreadable, StoreBroken.

@@ -10,14 +10,25 @@ from core.base.clock import Deadline
 from core.base.errors import BeingDeleted, CoreError, InvalidValue, Refused, StoreBroken
 from core.base.failpoints import Failpoint, failpoint
 from core.base.values import replace
+from core.config.chats import installed_kinds
 from core.lifecycle.common import VerbResult, lock, told_of, write_record
 from core.lifecycle.look import get_standing, rows_told
 from core.model.asking import Button, Press
-from core.model.posts import NewPost, OutboundKind, OutboxRow, PostState, boot_text, down_text, moved_text, root_text
+from core.model.posts import (
+    OWN_CHAT,
+    NewPost,
+    OutboundKind,
+    OutboxRow,
+    PostState,
+    boot_text,
+    down_text,
+    moved_text,
+    root_text,
+)
 from core.model.rows import Answer
-from core.model.session import CHANNEL, Binding, Definition, Outcome, Phase, SessionRecord, Status
+from core.model.session import Binding, Definition, Outcome, Phase, SessionRecord, Status
 from core.process.presence import running_service
-from core.session.sessions import Known, definition_of, home_of, resolve_record
+from core.session.sessions import Known, belongs_elsewhere, definition_of, home_of, resolve_record
 from core.session.system import System
 
 MOVED = "channel-changed"
@@ -29,10 +40,11 @@ def part_from_moved(system: System, record: SessionRecord, definition: Definitio
     Its last word is committed; where nobody can post there any more that fails, and is told. Part of the open
     transaction. Raises StoreBroken.
     """
-    home, binding = home_of(system.settings, definition), system.bindings.of_session(record.uid, CHANNEL)
-    if not home or binding is None or binding.channel == home:
+    binding = system.bindings.of_session(record.uid)
+    if binding is None or not belongs_elsewhere(system.settings, definition, binding):
         return None
-    system.bindings.unbind(record.uid, CHANNEL)
+    home = home_of(system.settings, definition)
+    system.bindings.unbind(record.uid, binding.channel_kind)
     system.outbox.add([_closing(record, binding, home)])
     system.events.emit(
         "channel.unbound",
@@ -52,7 +64,7 @@ def _closing(record: SessionRecord, binding: Binding, home: str) -> NewPost:
         kind=OutboundKind.CLOSING,
         uid=record.uid,
         name=record.name,
-        channel_kind=CHANNEL,
+        channel_kind=binding.channel_kind,
         text=moved_text(record.name, home),
         channel=binding.channel,
         thread=binding.thread,
@@ -73,7 +85,7 @@ def announce_start(
     A session without a thread of its own, or a broken database, costs nobody the session: the latter is told as
     `standing.announce_failed`.
     """
-    if not (definition.slack.enabled and system.settings.channel(CHANNEL).enabled):
+    if not system.settings.chat_of(definition):
         return
     try:
         with failpoint(Failpoint.START_ANNOUNCE), system.database.transaction(durable=True):
@@ -99,7 +111,7 @@ def announce_stop(system: System, record: SessionRecord) -> None:
 
 def edit_root(system: System, record: SessionRecord) -> None:
     """Commit the edit of the root, if there is one, of a session that is down; one a state. Raises StoreBroken."""
-    if system.bindings.of_session(record.uid, CHANNEL) is None and not root_waits(system, record.uid):
+    if system.bindings.of_session(record.uid) is None and not root_waits(system, record, record.definition):
         return
     state = record.hold.kind.value if record.hold else "down"
     text = down_text(record.name, record.definition.description, record.hold)
@@ -116,17 +128,18 @@ def _say_failed(system: System, record: SessionRecord, error: StoreBroken) -> No
 
 def lacks_thread(system: System, definition: Definition) -> str:
     """Return why a session that shall have a thread gets none, with the remedy; "" where nothing is amiss."""
-    if not definition.slack.enabled or system.settings.channel(CHANNEL).enabled:
+    kind = definition.chat_kind
+    if not kind or system.settings.channel(kind).enabled:
         return ""
-    return f"it has no thread, for channels.{CHANNEL} is disabled: enable it, then `the-loop restart`"
+    return f"it has no thread, for channels.{kind} is disabled: enable it, then `the-loop restart`"
 
 
 def _posts(system: System, record: SessionRecord, definition: Definition, how: str) -> list[NewPost]:
     blind = blind_program(system, record)
     root, buttons = root_text(record.name, definition.description, how, blind), screen_buttons(record, blind)
-    if system.bindings.of_session(record.uid, CHANNEL) is None and not root_waits(system, record.uid):
+    if system.bindings.of_session(record.uid) is None and not root_waits(system, record, definition):
         first = _post(record, OutboundKind.ROOT, "up", root, home_of(system.settings, definition))
-        return [replace(first, buttons=buttons)]
+        return [replace(first, channel_kind=definition.chat_kind, buttons=buttons)]
     return [
         _post(record, OutboundKind.BOOT, "up", boot_text(record.name, how)),
         replace(_post(record, OutboundKind.ROOT_UPDATE, "root", root), buttons=buttons),
@@ -144,9 +157,9 @@ def screen_buttons(record: SessionRecord, blind: str) -> tuple[Button, ...]:
     return (Button(Press.SCREEN, record.uid, "Show the terminal"),) if blind else ()
 
 
-def root_waits(system: System, uid: str) -> bool:
+def root_waits(system: System, record: SessionRecord, definition: Definition) -> bool:
     """Return whether a root of an earlier start is still to be posted: one session has one thread."""
-    first = (row.post for row in system.outbox.due(CHANNEL, _EVER) if row.post.uid == uid)
+    first = (row.post for row in system.outbox.due(definition.chat_kind, _EVER) if row.post.uid == record.uid)
     return any(post.kind is OutboundKind.ROOT for post in first)
 
 
@@ -158,7 +171,7 @@ def _post(record: SessionRecord, kind: OutboundKind, role: str, text: str, chann
         kind=kind,
         uid=record.uid,
         name=record.name,
-        channel_kind=CHANNEL,
+        channel_kind=OWN_CHAT,
         text=text,
         channel=channel,
         starts=record.instance_id or "",
@@ -200,19 +213,23 @@ def _announceable(system: System, name: str) -> tuple[Known, SessionRecord]:
         raise Refused(f"{name} was never started", f"its start announces it: `the-loop standing start {name}`")
     if known.record.phase is Phase.DELETING:
         raise BeingDeleted(f"{name} cannot be announced: it is being deleted", name)
-    if not known.definition.slack.enabled:
-        where = f"standingSessions.sessions, {name}: slack.enabled: true" if known.declared else ""
-        remedy = f"set it in the configuration ({where})" if where else "make it anew with --slack"
+    kind = known.definition.chat_kind
+    if not kind:
+        kinds = installed_kinds()
+        where = " or ".join(f"{each}.enabled: true" for each in kinds)
+        anew = " or ".join(f"--{each}" for each in kinds)
+        declared = f"set it in the configuration (standingSessions.sessions, {name}: {where})"
+        remedy = declared if known.declared else f"make it anew with {anew}"
         raise Refused(f"{name} has no thread, for its definition does not ask for one", remedy)
-    if not system.settings.channel(CHANNEL).enabled:
+    if not system.settings.channel(kind).enabled:
         raise Refused(
-            f"{name} has no thread, for channels.{CHANNEL} is disabled",
-            f"set channels.{CHANNEL}.enabled: true, then `the-loop restart`",
+            f"{name} has no thread, for channels.{kind} is disabled",
+            f"set channels.{kind}.enabled: true, then `the-loop restart`",
         )
     if not home_of(system.settings, known.definition):
         raise Refused(
             f"no channel is configured in which {name} could be announced",
-            f"set channels.{CHANNEL}.channel, or the session's slack.channel, to the channel's id",
+            f"set channels.{kind}.channel, or the session's {kind}.channel, to the channel's id",
         )
     return known, known.record
 
@@ -222,17 +239,15 @@ def _commit(system: System, known: Known, record: SessionRecord) -> NewPost:
     (text, buttons), home = _present(system, record), home_of(system.settings, known.definition)
     with failpoint(Failpoint.ANNOUNCE), system.database.transaction(durable=True):
         part_from_moved(system, record, known.definition)
-        bound = system.bindings.of_session(record.uid, CHANNEL) is not None
-        kind = OutboundKind.REFRESH if bound or root_waits(system, record.uid) else OutboundKind.ROOT
-        post = replace(_renewed_post(system, record, kind, text, home), buttons=buttons)
+        bound = system.bindings.of_session(record.uid) is not None
+        waits = bound or root_waits(system, record, known.definition)
+        kind = OutboundKind.REFRESH if waits else OutboundKind.ROOT
+        post = _renewed_post(system, record, kind, text, home)
+        post = replace(post, buttons=buttons, channel_kind=known.definition.chat_kind)
         system.outbox.add([post])
     with failpoint(Failpoint.ANNOUNCE_RECORD):
-        write_record(system, replace(record, definition=_with_slack(record, known.definition)))
+        write_record(system, replace(record, definition=replace(record.definition, chat=known.definition.chat)))
     return post
-
-
-def _with_slack(record: SessionRecord, definition: Definition) -> Definition:
-    return replace(record.definition, slack=definition.slack)
 
 
 def _present(system: System, record: SessionRecord) -> tuple[str, tuple[Button, ...]]:
@@ -255,7 +270,7 @@ def _renewed_post(system: System, record: SessionRecord, kind: OutboundKind, tex
         kind=kind,
         uid=record.uid,
         name=record.name,
-        channel_kind=CHANNEL,
+        channel_kind=OWN_CHAT,
         text=text,
         channel=home,
     )

@@ -29,8 +29,7 @@ from core.base.values import dataclass, replace
 from core.model.gate import HoldState, held_reason, hold_state
 from core.model.pane import Survey
 from core.model.reasons import Reason, Remedy
-from core.model.session import CHANNEL as CHANNEL
-from core.model.session import Live, Outcome, Phase, SessionRecord, Status
+from core.model.session import Live, Outcome, Phase, SessionRecord, Status, Thread
 from core.model.texts import text
 from core.session.sessions import Known, definition_of
 from core.session.system import System
@@ -74,21 +73,19 @@ def write_record(system: System, record: SessionRecord) -> SessionRecord:
 def _with_copies(system: System, record: SessionRecord) -> SessionRecord:
     try:
         last = system.activities.last_messages().get(record.uid, record.last_message_at)
-        binding = system.bindings.of_session(record.uid, CHANNEL)
-        channel, thread = _thread(system, record) if binding is None else (binding.channel, binding.thread)
+        binding = system.bindings.of_session(record.uid)
+        thread = _thread(system, record) if binding is None else binding.place
     except StoreBroken:
         return record  # the record itself is complete without the copies
-    return replace(record, last_message_at=last, slack_channel=channel, slack_thread=thread)
+    return replace(record, last_message_at=last, thread=thread)
 
 
-def _thread(system: System, record: SessionRecord) -> tuple[str | None, str | None]:
+def _thread(system: System, record: SessionRecord) -> Thread | None:
     """Return the copy of the thread of a session that is not bound: it stays until the session is known to have left.
 
     A database that is new knows nothing of it, and the service asks the chat. Raises StoreBroken.
     """
-    channel, thread = record.slack_channel, record.slack_thread
-    left = system.bindings.is_left(record.uid, CHANNEL, channel or "", thread or "")
-    return (None, None) if left else (channel, thread)
+    return None if record.thread is None or system.bindings.is_left(record.uid, record.thread) else record.thread
 
 
 def take_reports(system: System, record: SessionRecord) -> None:

@@ -20,7 +20,7 @@ from core.lifecycle.common import write_record
 from core.lifecycle.ending import keep_output
 from core.model.observing import WITH_ITS_SESSION, ended
 from core.model.pane import Survey
-from core.model.posts import NewPost, OutboundKind, ended_text, given_up_text
+from core.model.posts import OWN_CHAT, NewPost, OutboundKind, ended_text, given_up_text
 from core.model.restarting import (
     WINDOW,
     BringBack,
@@ -31,7 +31,7 @@ from core.model.restarting import (
     is_crash,
     plan_restart,
 )
-from core.model.session import CHANNEL, Hold, HoldKind, LastExit, Live, SessionRecord
+from core.model.session import Hold, HoldKind, LastExit, Live, SessionRecord
 from core.session.folder import set_hold_file
 from core.session.sessions import comes_back, each_apart, may_come_back
 from core.session.system import System
@@ -209,9 +209,9 @@ def emit_held(system: System, record: SessionRecord, reason: str) -> None:
 
 def add_note(system: System, record: SessionRecord, key: str, text: str) -> None:
     """Commit a note to the session's thread, if it has one; a second one of its key is a no-op."""
-    if system.bindings.of_session(record.uid, CHANNEL) is None:
+    if system.bindings.of_session(record.uid) is None:
         return
-    system.outbox.add([NewPost(f"p-{key}", f"note:{key}", OutboundKind.NOTE, record.uid, record.name, CHANNEL, text)])
+    system.outbox.add([NewPost(f"p-{key}", f"note:{key}", OutboundKind.NOTE, record.uid, record.name, OWN_CHAT, text)])
 
 
 def tell_server_lost(system: System, lost: Sequence[SessionRecord], reason: str, *, bring_back: bool) -> bool:

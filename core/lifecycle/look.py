@@ -30,7 +30,7 @@ from core.base.names import standing_ref, target_for
 from core.base.values import dataclass, field, replace
 from core.model.activity import Capability, consequences, graded, unfinished_text
 from core.model.rows import Row, drift
-from core.model.session import CHANNEL, LastExit, Live, Outcome, Phase, SessionRecord, Status, deletion_text
+from core.model.session import LastExit, Live, Outcome, Phase, SessionRecord, Status, Thread, deletion_text
 from core.session.commands import exact_for
 from core.session.folder import LONGEST_OUTPUT, check_files, fingerprints_now, given_otherwise, output_path
 from core.session.sessions import Known, definition_of, every_session, left_default, moved, resolve
@@ -117,8 +117,8 @@ def glance(system: System, sessions: tuple[Known, ...], ask: Callable[[], Survey
             system.loops.counts(),
             _activities(system, sessions, survey),
             system.activities.last_messages(),
-            {binding.uid: binding for binding in system.bindings.all(CHANNEL)},
-            system.bindings.left(CHANNEL),
+            {binding.uid: binding for binding in system.bindings.all()},
+            system.bindings.left(),
             _due(system, sessions, survey),
             fingerprints_now(system.settings, system.environ),
             _asleep(system, sessions),
@@ -285,7 +285,7 @@ def _new_conversation(record: SessionRecord) -> str:
 
 def _no_thread(known: Known, record: SessionRecord, view: Glance) -> str:
     """Return what to do for a session that lost its thread and has no other yet; "" for every other."""
-    lacks = record.uid in view.left and record.uid not in view.bindings and known.definition.slack.enabled
+    lacks = record.uid in view.left and record.uid not in view.bindings and known.definition.chat_kind
     return _PARTED.format(name=known.name) if lacks else ""
 
 
@@ -313,7 +313,6 @@ def _with_record(system: System, row: Row, known: Known, record: SessionRecord, 
     activity = view.activities.get(record.uid)
     current = activity if activity and row.live is Live.LIVE and activity.instance == record.instance_id else None
     binding = view.bindings.get(record.uid)
-    channel, thread = _thread(record, binding, view)
     variables = _variables(system, row, record, view)
     remarks = (*_remarks(row, known, record, current, view), _told_variables(variables))
     return replace(
@@ -331,8 +330,7 @@ def _with_record(system: System, row: Row, known: Known, record: SessionRecord, 
         queued=None if view.queued is None else view.queued.get(record.uid, 0),
         loops=None if view.loops is None else view.loops.get(record.uid, 0),
         harness_session_id=record.harness_session_id,
-        slack_channel=channel,
-        slack_thread=thread,
+        thread=_thread(record, binding, view),
         started_at=record.started_at,
         last_message_at=view.last_messages.get(record.uid, record.last_message_at),
         detail="; ".join(text for text in (row.detail, *remarks) if text),
@@ -355,11 +353,11 @@ def _told_variables(names: tuple[str, ...]) -> str:
     return f"a start from here would change its environment: {shown}{f' and {more} more' if more > 0 else ''}"
 
 
-def _thread(record: SessionRecord, binding: Binding | None, view: Glance) -> tuple[str | None, str | None]:
-    """Return the thread's channel and root: by the database, or by the record's copy where that cannot be asked."""
+def _thread(record: SessionRecord, binding: Binding | None, view: Glance) -> Thread | None:
+    """Return where its thread is: by the database, or by the record's copy where that cannot be asked."""
     if view.queued is None:
-        return record.slack_channel, record.slack_thread
-    return (binding.channel, binding.thread) if binding else (None, None)
+        return record.thread
+    return binding.place if binding else None
 
 
 def _drift(settings: Settings, known: Known, record: SessionRecord, binding: Binding | None) -> tuple[str, ...]:

@@ -34,7 +34,6 @@ from core.model.pane import Survey
 from core.model.posts import NewPost, OutboundKind, closing_text
 from core.model.reasons import Because, Reason
 from core.model.session import (
-    CHANNEL,
     Binding,
     HoldKind,
     Live,
@@ -78,7 +77,7 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
 def _unbind(system: System, record: SessionRecord, actor: str) -> None:
     with failpoint(Failpoint.DELETE_UNBIND), system.database.transaction(durable=True):
         system.outbox.drop(record.uid, Because(Reason.DELETED))
-        binding = system.bindings.unbind(record.uid, CHANNEL)
+        binding = _unbound(system, record.uid)
         if binding is not None:
             system.outbox.add([_closing(system, record, binding, actor)])
     if binding is None:
@@ -92,6 +91,11 @@ def _unbind(system: System, record: SessionRecord, actor: str) -> None:
         reason="deleted",
     )
     system.notify()
+
+
+def _unbound(system: System, uid: str) -> Binding | None:
+    bound = system.bindings.of_session(uid)
+    return system.bindings.unbind(uid, bound.channel_kind) if bound else None
 
 
 def _lost(system: System, record: SessionRecord) -> int:
@@ -108,7 +112,7 @@ def _closing(system: System, record: SessionRecord, binding: Binding, actor: str
         kind=OutboundKind.CLOSING,
         uid=record.uid,
         name=record.name,
-        channel_kind=CHANNEL,
+        channel_kind=binding.channel_kind,
         text=closing_text(record.name, actor, _lost(system, record)),
         channel=binding.channel,
         thread=binding.thread,

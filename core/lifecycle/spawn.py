@@ -10,6 +10,7 @@ from core.base.errors import CoreError, SpawnFailed, TmuxSilent
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import new_instance, new_marker, new_message_id, new_uid, target_for
 from core.base.values import dataclass, replace
+from core.config.chats import title_of
 from core.config.settings import secret_variables
 from core.delivery.evidence import give_back
 from core.lifecycle.common import Tmux, foreign, spawn_time, write_record
@@ -248,9 +249,10 @@ def _boot_message(
 ) -> NewMessage:
     marker = new_marker()
     now = system.clock.now()
-    has_thread = resolved.definition.slack.enabled and system.settings.channel("slack").enabled
-    given = grants(system.environ, has_thread=has_thread, has_tools=has_tools)
-    text = compose_boot_prompt(record.name, brief, marker, has_thread=has_thread, grants=given)
+    kind = system.settings.chat_of(resolved.definition)
+    given = grants(system.environ, has_thread=bool(kind), has_tools=has_tools)
+    chat = (kind, title_of(kind)) if kind else None
+    text = compose_boot_prompt(record.name, brief, marker, chat=chat, grants=given)
     return NewMessage(
         id=new_message_id(),
         key=f"boot:{record.instance_id}",

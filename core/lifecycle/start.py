@@ -33,7 +33,6 @@ from core.model.pane import Survey
 from core.model.restarting import exit_text, left_by_itself, may_be_brought_back
 from core.model.rows import Answer
 from core.model.session import (
-    CHANNEL,
     HoldKind,
     LastExit,
     Live,
@@ -194,7 +193,7 @@ def _waiting(system: System, known: Known) -> list[str]:
     if known.record is not None:
         loops = loops or bool(system.loops.counts().get(known.record.uid))
     needs = {
-        "its thread": what.slack.enabled and system.settings.channel(CHANNEL).enabled,
+        "its thread": system.settings.chat_of(what),
         "its loops": loops,
         "its restart": what.restart is Restart.ON_FAILURE,
         "its idle.stopAfter": what.idle.stop_after,

@@ -53,7 +53,7 @@ from core.model.restarting import (
     plan_restart,
 )
 from core.model.rows import drift
-from core.model.session import CHANNEL, Live, Outcome, Phase, SessionRecord, Status
+from core.model.session import Live, Outcome, Phase, SessionRecord, Status
 from core.session.folder import context_of
 from core.session.sessions import (
     Known,
@@ -258,7 +258,7 @@ class Drift:
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def _look(self, known: Known, instance: str) -> None:
-        binding = self._system.bindings.of_session(known.record.uid, CHANNEL) if known.record else None
+        binding = self._system.bindings.of_session(known.record.uid) if known.record else None
         elsewhere = moved(self._settings, known.definition, binding)
         default = left_default(self._settings, known)
         changed, detail = changes(known, elsewhere, default)

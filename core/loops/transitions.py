@@ -36,7 +36,7 @@ from core.model.loop import (
 from core.model.loop_transitions import Fate, stopped
 from core.model.message import WAITING, Kind, MessageState, NewMessage
 from core.model.reasons import Because, Reason
-from core.model.session import CHANNEL, Phase, SessionRecord, Status
+from core.model.session import Phase, SessionRecord, Status
 from core.session.commands import exact_for
 from core.session.sessions import apart, has_thread, has_tools
 from core.session.system import System
@@ -79,7 +79,7 @@ def note(system: System, loop: Loop, what: str, text: str) -> None:
         return
     if record is None or record.uid != loop.uid or not has_thread(system, record):
         return
-    from core.model.posts import NewPost, OutboundKind
+    from core.model.posts import OWN_CHAT, NewPost, OutboundKind
 
     key = f"loop-{loop.id}-{what}"
     post = NewPost(
@@ -88,7 +88,7 @@ def note(system: System, loop: Loop, what: str, text: str) -> None:
         kind=OutboundKind.NOTE,
         uid=loop.uid,
         name=loop.name,
-        channel_kind=CHANNEL,
+        channel_kind=OWN_CHAT,
         text=f"Loop `{loop.id}` ({summary(loop)}) {text}.",
     )
     system.outbox.add([post])

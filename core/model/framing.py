@@ -191,7 +191,7 @@ def clean(text: str) -> Cleaned:
 
 
 def defused(text: str) -> str:
-    """Return the text with what looks like a frame of ours as a quotation: `(quoted: alice via slack #k3f9x2)`.
+    """Return the text with what looks like a frame of ours as a quotation: `(quoted: alice via cli #k3f9x2)`.
 
     It is looked for in the text as a program may show it: Claude Code drops what has no width, and then would stand
     there what does not stand here.
@@ -244,7 +244,7 @@ def frame_name(name: str) -> str:
 
 
 def head(message: NewMessage) -> str:
-    """Return `[alice via slack #k3f9x2]`, `[agent builder #k3f9x2]`, or `[the-loop #k3f9x2]` where there is no way."""
+    """Return `[alice via cli #k3f9x2]`, `[agent builder #k3f9x2]`, or `[the-loop #k3f9x2]` where there is no way."""
     who, via = frame_name(message.who), frame_name(message.via) if message.via else ""
     if message.via == AGENT_WAY:
         return f"[agent {who} #{message.marker}]"

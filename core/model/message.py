@@ -79,7 +79,7 @@ EXIT_ZERO = DELIVERED | {S.QUEUED}
 class ReplyAddress:
     """Where a message came from in a chat, so that notes go back there."""
 
-    channel_kind: str  #: the channel plugin: "slack"
+    channel_kind: str  #: the kind of the chat
     team: str
     channel: str
     thread: str
@@ -91,14 +91,14 @@ class NewMessage:
     """A message as it is committed. Its key makes a second commit of the same one a no-op."""
 
     id: str
-    key: str  #: `slack:<team>:<channel>:<ts>`, `cli:<id>`, `boot:<instance>`
+    key: str  #: `<chat>:<team>:<channel>:<ts>`, `cli:<id>`, `boot:<instance>`
     uid: str
     name: str
     generation: int
     kind: Kind
-    actor: str  #: `cli:ann`, `slack:U1`, `agent:builder`
+    actor: str  #: `cli:ann`, `<chat>:U1`, `agent:builder`
     who: str  #: how the frame names the person: `alice`
-    via: str  #: how the frame names the way: `slack`, `cli`
+    via: str  #: how the frame names the way: the kind of a chat, or `cli`
     marker: str
     text: str
     raw: bool  #: no frame (operators)

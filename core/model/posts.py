@@ -332,6 +332,9 @@ class NoteStand:
     count: int  #: of the messages that it tells of
 
 
+OWN_CHAT = ""  #: of a post: the chat of its session's thread, which is filled in when it is committed
+
+
 @dataclass(frozen=True)
 class NewPost:
     """A post as it is committed. Its key makes a second commit of the same one a no-op."""
@@ -341,7 +344,7 @@ class NewPost:
     kind: OutboundKind
     uid: str
     name: str
-    channel_kind: str  #: "slack"
+    channel_kind: str  #: OWN_CHAT, or the kind of the chat
     text: str
     channel: str = ""  #: "" means: wherever the session's binding points at the time of posting
     thread: str = ""

@@ -8,8 +8,9 @@ from typing import Any
 
 from core.base.clock import iso
 from core.base.values import dataclass, field_names, replace
+from core.model import oldchat
 from core.model.activity import ActivityState
-from core.model.session import FAILURES, Definition, Hold, Live, Outcome, Phase, Status
+from core.model.session import FAILURES, Definition, Hold, Live, Outcome, Phase, Status, Thread
 
 
 @dataclass(frozen=True)
@@ -70,8 +71,7 @@ class Row:
     queued: int | None = None
     loops: int | None = 0
     harness_session_id: str | None = None
-    slack_channel: str | None = None
-    slack_thread: str | None = None
+    thread: Thread | None = None
     started_at: datetime | None = None
     last_message_at: datetime | None = None
     drift: tuple[str, ...] = ()
@@ -79,8 +79,24 @@ class Row:
     detail: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the row with its fixed camelCase keys, times as ISO 8601 in UTC."""
-        return {_camel(name): _plain(getattr(self, name)) for name in field_names(self)}
+        """Return the row with its fixed camelCase keys, times as ISO 8601 in UTC.
+
+        Its thread is `chat: {<kind>: {channel, thread}}`; that of the oldest chat has two keys of its own, too.
+        """
+        told = {_camel(name): _plain(getattr(self, name)) for name in field_names(self)}
+        return {key: value for name, plain in told.items() for key, value in self._shown(name, plain)}
+
+    def _shown(self, name: str, plain: Any) -> tuple[tuple[str, Any], ...]:
+        if name != "thread":
+            return ((name, plain),)
+        place = self.thread
+        chat = {place.kind: {"channel": place.channel, "thread": place.thread}} if place else {}
+        known = place if place and place.kind == oldchat.KIND else None
+        return (
+            ("chat", chat),
+            (oldchat.CHANNEL, known and known.channel),
+            (oldchat.THREAD, known and known.thread),
+        )
 
     def told(self, outcome: Outcome, detail: str) -> "Row":
         """Return the row with what a verb did; what the row itself had to say stays. Nothing is said twice."""
@@ -138,13 +154,14 @@ _KEYS = {
     "autoStart": "auto_start",
     "restart": "restart",
     "idle": "idle",
-    "slack": "slack",
 }
 
 
 def drift(recorded: Definition, declared: Definition) -> tuple[str, ...]:
     """Return the configuration's keys whose value has changed since the session was last started."""
-    return tuple(key for key, field in _KEYS.items() if getattr(recorded, field) != getattr(declared, field))
+    changed = [key for key, field in _KEYS.items() if getattr(recorded, field) != getattr(declared, field)]
+    chats = sorted({*recorded.chat, *declared.chat})
+    return (*changed, *(kind for kind in chats if recorded.chat.get(kind) != declared.chat.get(kind)))
 
 
 @cache

@@ -16,12 +16,20 @@ from core.base.values import dataclass, field, replace
 
 
 @dataclass(frozen=True)
-class SlackBinding:
-    """Whether the session has a thread, and in which channel ("" means the configured one)."""
+class ChatBinding:
+    """Whether the session has a thread in a chat, and in which channel ("" means the configured one)."""
 
     enabled: bool = False
     channel: str = ""
     authorized_users: tuple[str, ...] | None = None  #: narrows the channel's list; None: no list of its own; (): nobody
+
+
+_NO_CHAT = ChatBinding()
+
+
+def stated(chat: Mapping[str, ChatBinding]) -> Mapping[str, ChatBinding]:
+    """Return what a definition says of each chat without those of which it says nothing, sorted by kind."""
+    return {kind: binding for kind, binding in sorted(chat.items()) if binding != _NO_CHAT}
 
 
 class Restart(Enum):
@@ -50,9 +58,19 @@ class Definition:
     prompt: str | None = None
     prompt_file: str | None = None
     auto_start: bool = True
-    slack: SlackBinding = field(default_factory=SlackBinding)
+    chat: Mapping[str, ChatBinding] = field(default_factory=dict)  #: by kind; one of which it says nothing is left out
     restart: Restart = Restart.NEVER
     idle: Idle = field(default_factory=Idle)
+
+    @property
+    def chat_kind(self) -> str:
+        """Return the kind of chat in which it has a thread; "" where it has none."""
+        return next((kind for kind, binding in self.chat.items() if binding.enabled), "")
+
+    @property
+    def binding(self) -> ChatBinding:
+        """Return what it says of that chat; of none where it has no thread."""
+        return self.chat.get(self.chat_kind, _NO_CHAT)
 
 
 class Status(Enum):
@@ -72,7 +90,7 @@ class HoldKind(Enum):
 
 @dataclass(frozen=True)
 class Hold:
-    """Why a session is held, by whom (`cli:ann`, `slack:U1`, `supervisor`), and since when (UTC)."""
+    """Why a session is held, by whom (`cli:ann`, `<chat>:U1`, `supervisor`), and since when (UTC)."""
 
     kind: HoldKind
     by: str
@@ -97,6 +115,15 @@ class Fresh:
 
     id: str | None  #: None: its harness has no ids
     returns_to: str | None = None  #: in the record's history: what a start takes up if this one has had no turn by then
+
+
+@dataclass(frozen=True)
+class Thread:
+    """Where the session's thread is: the kind of chat, the channel, and the thread's first message."""
+
+    kind: str
+    channel: str
+    thread: str
 
 
 @dataclass(frozen=True)
@@ -174,8 +201,7 @@ class SessionRecord:
     hold: Hold | None = None
     started_at: datetime | None = None
     last_message_at: datetime | None = None
-    slack_channel: str | None = None
-    slack_thread: str | None = None
+    thread: Thread | None = None  #: a copy of what the database knows, for when that is lost
     last_exit: LastExit | None = None
     declared: bool = False  #: the configuration declared it when it was last started
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -233,9 +259,6 @@ class Outcome(Enum):
 FAILURES = frozenset({Outcome.FAILED, Outcome.UNCONFIRMED, Outcome.UNREADABLE, Outcome.MISCONFIGURED})
 
 
-CHANNEL = "slack"  #: the one channel kind that sessions are bound in
-
-
 @dataclass(frozen=True)
 class Binding:
     """A thread that belongs to a session: (channel_kind, team, channel, thread) -> uid."""
@@ -255,6 +278,11 @@ class Binding:
     def swept_to(self) -> str:
         """The time stamp after which messages may have been missed."""
         return self.cursor or self.begins or self.thread
+
+    @property
+    def place(self) -> Thread:
+        """Return where the thread is."""
+        return Thread(self.channel_kind, self.channel, self.thread)
 
 
 class ActorKind(Enum):

@@ -91,7 +91,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     workers = [Worker(HTTP_ROW, 0, HttpHost(facts, connections.set).run)]
     for channel in channels:
         changes = Changes(system, channel.authorized)
-        presses, orders = Presses(system, channel.has_role, requests), Orders(system, channel.has_role)
+        presses, orders = Presses(system, channel.has_role, requests), Orders(system, channel.kind, channel.has_role)
         inbound = inbounds[channel.kind]
         door = ChatApi(
             system, connections, inbound, changes, delivery.wake, presses, orders, catching_up, delivery.at_once

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from core.base.clock import SystemClock
 from core.base.environment import chosen
 from core.base.errors import CoreError
 from core.base.paths import StatePaths, is_default
+from core.base.plugins import entry_points
 from core.base.values import deferred
 from core.config.settings import secret_variables
 from core.session.commands import exact_for
@@ -142,9 +143,10 @@ def _locks(paths: StatePaths) -> Locks:
 
 
 def _outbox(database: Database, clock: Clock, system: System) -> Outbox:
+    from core.session.sessions import own_chat
     from core.store.outbox import Outbox
 
-    return Outbox(database, clock, lambda text: exact_for(system, text))
+    return Outbox(database, clock, lambda text: exact_for(system, text), lambda post: own_chat(system, post))
 
 
 def _marks(database: Database, clock: Clock) -> Marks:
@@ -253,13 +255,11 @@ class ChannelMissing(CoreError):
 
 
 def load_channel(name: str, settings: Settings, environ: Mapping[str, str]) -> Channel:
-    """Make the channel from its block. Raises ChannelMissing, ConfigError; asks nobody anything yet."""
-    from importlib.metadata import entry_points
+    """Make the channel from its block. Raises ChannelMissing, ChannelBroken, ConfigError; asks nobody anything yet."""
+    from core.config.chats import GROUP, load_part
 
-    from core.config.channels import GROUP
-
-    found = next(iter(entry_points(group=GROUP, name=name)), None)
-    if found is None:
+    target = entry_points(GROUP).get(name)
+    if target is None:
         raise ChannelMissing(name)
-    factory: ChannelFactory = found.load()
+    factory = cast("ChannelFactory", load_part(name, target))
     return factory(settings.channel(name).raw, environ, settings.source)

@@ -27,7 +27,7 @@ from core.model.framing import AGENT_WAY
 from core.model.message import IN_FLIGHT, WAITING, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
 from core.model.posts import MOVED, NewPost, NoteWait, OutboundKind, OutboxRow, PostState
 from core.model.reasons import Because, Reason, Remedy
-from core.model.session import CHANNEL, SessionRecord
+from core.model.session import SessionRecord
 from core.model.texts import text
 from core.session.sessions import Unforeseen, apart, chat_of
 from core.session.system import System
@@ -68,7 +68,7 @@ _MANY = {
 _EACH_ITS_OWN = frozenset({Reason.CONFIRM, Reason.PAUSED})
 _BURST = timedelta(seconds=30)  #: from a note about what is over: what follows for the same reason joins it
 _MOST = 100  #: of messages that a note's buttons are about
-_LONGEST_TARGET = 1_900  #: characters of a button's value; Slack takes 2,000
+_LONGEST_TARGET = 1_900  #: characters of a button's value; a chat takes 2,000
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,10 @@ def told_in(system: System, row: InboxRow) -> ReplyAddress | None:
     nobody said: a tick, a notice, a boot prompt. Raises StoreBroken.
     """
     message = row.message
-    kind = chat_of(system.settings, row) or (CHANNEL if message.kind is Kind.SAY else None)
-    if message.address is not None or kind is None:
+    if message.address is not None or not (message.kind is Kind.SAY or chat_of(system.settings, row)):
         return message.address
-    bound = system.bindings.of_session(message.uid, kind)
-    return None if bound is None else ReplyAddress(kind, bound.team, bound.channel, bound.thread, "")
+    bound = system.bindings.of_session(message.uid)
+    return None if bound is None else ReplyAddress(bound.channel_kind, bound.team, bound.channel, bound.thread, "")
 
 
 def _for_all(because: Because) -> Because:

@@ -16,6 +16,7 @@ from core.base.errors import (
     CoreError,
     LockBusy,
     RecordUnreadable,
+    RowBroken,
     TmuxMissing,
     TmuxSilent,
     UnknownSession,
@@ -28,7 +29,7 @@ from core.base.values import dataclass, deferred, replace
 from core.config.settings import Settings
 from core.model.message import InboxRow
 from core.model.restarting import may_be_brought_back, restarts_itself
-from core.model.session import CHANNEL, Definition, SessionRecord
+from core.model.session import Definition, SessionRecord
 from core.session.system import System
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from core.model.activity import Activity
     from core.model.harness import Traits
+    from core.model.posts import NewPost
     from core.model.session import Binding
     from core.store.eventlog import EventLog
     from core.store.records import Records
@@ -133,15 +135,21 @@ def _known(settings: Settings, name: str, record: SessionRecord | None, unreadab
 
 def home_of(settings: Settings, definition: Definition) -> str:
     """Return the chat channel in which the session belongs: its own, else everybody's; "" where none is configured."""
-    return definition.slack.channel or settings.channel(CHANNEL).home
+    return definition.binding.channel or settings.channel(definition.chat_kind).home
 
 
 def moved(settings: Settings, definition: Definition, binding: Binding | None) -> tuple[str, ...]:
     """Return the key that names another channel than that of the session's thread; () where it is where it should."""
-    home = home_of(settings, definition)
-    if binding is None or not home or binding.channel == home:
+    if binding is None or not belongs_elsewhere(settings, definition, binding):
         return ()
-    return ("slack",) if definition.slack.channel else (f"channels.{CHANNEL}.channel",)
+    kind = definition.chat_kind
+    return (kind,) if definition.binding.channel or kind != binding.channel_kind else (f"channels.{kind}.channel",)
+
+
+def belongs_elsewhere(settings: Settings, definition: Definition, binding: Binding) -> bool:
+    """Return whether the session is to have its thread in another channel, or another chat, than it has one in."""
+    home = home_of(settings, definition)
+    return bool(home) and (definition.chat_kind, home) != (binding.channel_kind, binding.channel)
 
 
 def left_default(settings: Settings, known: Known) -> tuple[str, ...]:
@@ -201,11 +209,12 @@ def has_tools(system: System, record: SessionRecord) -> bool:
 Authorized = Callable[[str], bool]
 
 
-def may_steer(system: System, authorized: Authorized, name: str, author: str) -> bool:
+def may_steer(system: System, chat: str, authorized: Authorized, name: str, author: str) -> bool:
     """Return whether the author may speak to the session now: on the channel's list, and the session's if it has one.
 
-    `author` is as the channel names people: a member id, or `team:member` for a guest or an outsider who is listed so.
-    A session that nobody can read is steered by nobody.
+    `chat` is the kind of chat in which they speak; `author` is as that names people: a member id, or `team:member` for
+    a guest or an outsider who is listed so. A session that nobody can read is steered by nobody, and one that lists
+    people of one chat by nobody of a chat of which it says nothing.
     """
     if not author or not authorized(author):
         return False
@@ -215,7 +224,10 @@ def may_steer(system: System, authorized: Authorized, name: str, author: str) ->
         return False
     if known.unreadable is not None and not known.declared:
         return False
-    listed = known.definition.slack.authorized_users
+    lists = {kind: said.authorized_users for kind, said in known.definition.chat.items()}
+    if chat not in lists:
+        return all(listed is None for listed in lists.values())
+    listed = lists[chat]
     return listed is None or author in listed
 
 
@@ -233,16 +245,35 @@ def authorized_rows(system: System, authorized: Authorized) -> Callable[[InboxRo
     def ask(row: InboxRow) -> bool:
         kind = chat_of(system.settings, row)
         author = row.message.actor.removeprefix(f"{kind}:")
-        return kind is None or may_steer(system, authorized, row.message.name, author)
+        return kind is None or may_steer(system, kind, authorized, row.message.name, author)
 
     return ask
 
 
 def has_thread(system: System, record: SessionRecord) -> bool:
     """Return whether the session has a thread, or is about to: its root may still be on its way. Raises StoreBroken."""
-    if not system.settings.channel(CHANNEL).enabled:
-        return False
-    return record.definition.slack.enabled or system.bindings.of_session(record.uid, CHANNEL) is not None
+    if system.settings.chat_of(record.definition):
+        return True
+    bound = system.bindings.of_session(record.uid)
+    return bound is not None and system.settings.channel(bound.channel_kind).enabled
+
+
+def own_chat(system: System, post: NewPost) -> str:
+    """Return the kind of chat in which the post's session has its thread, or is to have one; "" where it has none.
+
+    Raises StoreBroken.
+    """
+    try:
+        bound = system.bindings.of_session(post.uid)
+        record = None if bound else system.records.read(post.name)
+    except (RowBroken, RecordUnreadable):
+        bound = record = None
+    if bound is not None:
+        return bound.channel_kind
+    if record is not None and record.uid == post.uid:
+        return record.definition.chat_kind
+    declared = system.settings.standing.get(post.name)
+    return declared.chat_kind if declared else ""
 
 
 _LOG = logger(__name__)

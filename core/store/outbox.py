@@ -60,21 +60,38 @@ class Outbox:
     A call inside an open transaction of this thread is part of it.
     """
 
-    def __init__(self, database: Database, clock: Clock, exact: Callable[[str], str] = str) -> None:
-        """`exact` makes the commands that a text of ours names such that they can be typed."""
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        exact: Callable[[str], str] = str,
+        own_chat: Callable[[NewPost], str] = lambda post: "",
+    ) -> None:
+        """`exact` makes the commands that a text of ours names such that they can be typed.
+
+        `own_chat` tells the kind of the chat in which the post's session has its thread, "" where it has none.
+        """
         self._database = database
+        self._own_chat = own_chat
         self._clock = clock
         self._exact = exact
         self._rows = Rows(database, "outbox", "id", _outbox_row)
 
     def add(self, posts: Sequence[NewPost]) -> tuple[bool, ...]:
-        """Commit all durably; each answer tells whether it was new. Raises StoreBroken."""
-        with self._database.transaction(durable=True):
-            return tuple(self._database.write(queries.ADD_POST, self._row_of(post)) == 1 for post in posts)
+        """Commit all durably; each answer tells whether it was new. Raises StoreBroken.
 
-    def _row_of(self, post: NewPost) -> dict[str, str | int]:
-        exact = replace(post, text=self._exact(post.text)) if post.kind in _OURS else post
-        return {**_outbox_columns(exact), "now": iso(self._clock.now())}
+        A post to the session's own chat, of a session that has none, is not committed.
+        """
+        with self._database.transaction(durable=True):
+            return tuple([self._add(post) for post in posts])
+
+    def _add(self, post: NewPost) -> bool:
+        kind = post.channel_kind or self._own_chat(post)
+        if not kind:
+            return False
+        text = self._exact(post.text) if post.kind in _OURS else post.text
+        columns = _outbox_columns(replace(post, channel_kind=kind, text=text))
+        return self._database.write(queries.ADD_POST, {**columns, "now": iso(self._clock.now())}) == 1
 
     def due(self, channel_kind: str, now: datetime) -> tuple[OutboxRow, ...]:
         """Return the first open row of each session (uid) whose not_before has passed, by rank (RANKS) and seq.

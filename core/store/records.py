@@ -1,8 +1,8 @@
 """The sessions' records: one JSON file each. Every command reads them, so nothing heavy is imported here.
 
 The definition's fields are on the same level as the others. A missing field decodes to its default. A field that this
-release does not know is kept in `extra` and written back, also inside `slack`, `idle`, `hold`, `lastExit`, `fresh` and
-`history`.
+release does not know is kept in `extra` and written back, also inside `idle`, `hold`, `lastExit`, `fresh`, `history`
+and each chat of `chat`.
 """
 
 import json
@@ -20,7 +20,9 @@ from core.base.files import broken, private_folder, read_plain, remove_file, wri
 from core.base.names import check_name
 from core.base.paths import StatePaths
 from core.base.text import duration_text, parse_duration
+from core.model import oldchat
 from core.model.session import (
+    ChatBinding,
     Definition,
     Fresh,
     Hold,
@@ -31,8 +33,9 @@ from core.model.session import (
     Phase,
     Restart,
     SessionRecord,
-    SlackBinding,
     Status,
+    Thread,
+    stated,
 )
 
 VERSION = 1
@@ -57,8 +60,10 @@ def encode_record(record: SessionRecord) -> bytes:
         if kept is not None and known[key] is not None and unchanged(kept) == unchanged(known[key]):
             known[key] = kept
     known["history"] = [_with_more(entry, record.extra.get("history", ())) for entry in known["history"]]
-    for key in ("slack", "idle"):
-        known[key] = {**record.extra.get(key, {}), **known[key]}
+    known["idle"] = {**record.extra.get("idle", {}), **known["idle"]}
+    more = record.extra.get("chat", {})
+    kinds = sorted({*more, *known["chat"]})
+    known["chat"] = {kind: {**more.get(kind, {}), **known["chat"].get(kind, {})} for kind in kinds}
     rest = {key: value for key, value in record.extra.items() if key not in known}
     return (json.dumps({**known, **rest}, indent=2) + "\n").encode()
 
@@ -90,8 +95,7 @@ def decode_record(data: bytes, name: str) -> SessionRecord:
         hold=_hold(fields.take("hold", None)),
         started_at=fields.moment("startedAt", None),
         last_message_at=fields.moment("lastMessageAt", None),
-        slack_channel=fields.text("slackChannel", None),
-        slack_thread=fields.text("slackThread", None),
+        thread=_thread(fields),
         last_exit=_last_exit(fields.take("lastExit", None)),
         declared=fields.flag("declared", False),
         extra=_unknown(fields),
@@ -116,7 +120,7 @@ def _encode(record: SessionRecord) -> dict[str, Any]:
         "restart": definition.restart.value,
         "idle": {"stopAfter": definition.idle.stop_after and duration_text(definition.idle.stop_after)},
         "declared": record.declared,
-        "slack": _encode_slack(definition.slack),
+        "chat": {kind: _encode_chat(binding) for kind, binding in definition.chat.items()},
         "instanceId": record.instance_id,
         "harnessSessionId": record.harness_session_id,
         "fresh": record.fresh and {"id": record.fresh.id, "returnsTo": record.fresh.returns_to},
@@ -128,8 +132,7 @@ def _encode(record: SessionRecord) -> dict[str, Any]:
         "createdAt": iso(record.created_at),
         "startedAt": _iso(record.started_at),
         "lastMessageAt": _iso(record.last_message_at),
-        "slackChannel": record.slack_channel,
-        "slackThread": record.slack_thread,
+        "thread": record.thread and _encode_thread(record.thread),
         "lastExit": record.last_exit and {"status": record.last_exit.status, "signal": record.last_exit.signal},
     }
 
@@ -174,7 +177,6 @@ def _object(data: bytes) -> dict[str, Any]:
 
 
 def _definition(fields: "_Fields", name: str) -> Definition:
-    slack = _Fields(fields.nested("slack"), "slack.")
     return Definition(
         name=name,
         description=fields.text("description", ""),
@@ -186,14 +188,40 @@ def _definition(fields: "_Fields", name: str) -> Definition:
         auto_start=fields.flag("autoStart", True),
         restart=fields.member("restart", Restart, Restart.NEVER),
         idle=_idle(fields.nested("idle")),
-        slack=SlackBinding(slack.flag("enabled", False), slack.text("channel", ""), slack.texts("authorizedUsers")),
+        chat=stated({kind: _chat(kind, chat) for kind, chat in _chats(fields).items()}),
     )
 
 
-def _encode_slack(slack: SlackBinding) -> dict[str, Any]:
-    users = slack.authorized_users
+def _chats(fields: "_Fields") -> dict[str, Any]:
+    """Return what the record says of each chat; one of an earlier release has the block of the one chat there was."""
+    earlier = fields.nested(oldchat.KIND)
+    return {**({oldchat.KIND: earlier} if earlier else {}), **fields.nested("chat")}
+
+
+def _chat(kind: str, value: Any) -> ChatBinding:
+    prefix = f"chat.{kind}"
+    fields = _Fields(_mapping(value, prefix), f"{prefix}.")
+    return ChatBinding(fields.flag("enabled", False), fields.text("channel", ""), fields.texts("authorizedUsers"))
+
+
+def _encode_chat(binding: ChatBinding) -> dict[str, Any]:
+    users = binding.authorized_users
     listed = {} if users is None else {"authorizedUsers": list(users)}
-    return {"enabled": slack.enabled, "channel": slack.channel, **listed}
+    return {"enabled": binding.enabled, "channel": binding.channel, **listed}
+
+
+def _thread(fields: "_Fields") -> Thread | None:
+    """Return the copy of the thread; a record of an earlier release has it in two fields of its own."""
+    earlier = fields.text(oldchat.CHANNEL, None), fields.text(oldchat.THREAD, None)
+    value = fields.take("thread", None)
+    if value is None:
+        return Thread(oldchat.KIND, *earlier) if all(earlier) else None
+    inner = _Fields(_mapping(value, "thread"), "thread.")
+    return Thread(inner.text("chat"), inner.text("channel"), inner.text("thread"))
+
+
+def _encode_thread(thread: Thread) -> dict[str, Any]:
+    return {"chat": thread.kind, "channel": thread.channel, "thread": thread.thread}
 
 
 def _idle(value: dict[str, Any]) -> Idle:
@@ -241,17 +269,17 @@ def _left(value: dict[str, Any]) -> Left:
 
 
 _NESTED = {
-    "slack": {"enabled", "channel", "authorizedUsers"},
     "idle": {"stopAfter"},
     "hold": {"kind", "policy", "by", "reason", "at"},
     "lastExit": {"status", "signal"},
     "fresh": {"id", "returnsTo"},
 }
+_CHAT = {"enabled", "channel", "authorizedUsers"}
 _LEFT = {"id", "harness", "reason", "at"}
 
 
 def _unknown(fields: "_Fields") -> dict[str, Any]:
-    """Return what this release does not know: whole fields, and what `slack` has beside ours.
+    """Return what this release does not know: whole fields, and what `idle` and each chat have beside ours.
 
     A hold, exit or conversation with more in it is kept whole: it is written back for as long as our part is the same.
     """
@@ -259,7 +287,11 @@ def _unknown(fields: "_Fields") -> dict[str, Any]:
     for key, known in _NESTED.items():
         nested = fields.values.get(key)
         if nested and (more := {inner: value for inner, value in nested.items() if inner not in known}):
-            extra[key] = more if key in ("slack", "idle") else nested
+            extra[key] = more if key == "idle" else nested
+    chats = {kind: chat.items() for kind, chat in _chats(fields).items()}
+    beside = {kind: {key: value for key, value in chat if key not in _CHAT} for kind, chat in chats.items()}
+    if more_of := {kind: more for kind, more in beside.items() if more}:
+        extra["chat"] = more_of
     if more_left := [entry for entry in fields.values.get("history", ()) if entry.keys() - _LEFT]:
         extra["history"] = more_left
     return extra

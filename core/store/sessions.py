@@ -11,7 +11,7 @@ from core.base.clock import from_iso, iso
 from core.base.errors import Refused
 from core.model.activity import Activity, ActivityState, Capability, Silence
 from core.model.restarting import Announced, End, Stage
-from core.model.session import Binding
+from core.model.session import Binding, Thread
 from core.store import queries
 from core.store.columns import Rows, column, from_column, reason_from, reason_to, to_column
 
@@ -51,13 +51,17 @@ class Bindings:
         """Return the binding of a thread. Raises StoreBroken."""
         return self._rows.one(queries.BINDING_OF_THREAD, (channel_kind, team, channel, thread))
 
-    def of_session(self, uid: str, channel_kind: str) -> Binding | None:
-        """Return the session's binding. Raises StoreBroken."""
-        return self._rows.one(queries.BINDING_OF_SESSION, (uid, channel_kind))
+    def of_session(self, uid: str, channel_kind: str = "") -> Binding | None:
+        """Return the session's binding in that chat, or wherever it has one: the latest. Raises StoreBroken."""
+        if channel_kind:
+            return self._rows.one(queries.BINDING_OF_SESSION, (uid, channel_kind))
+        return self._rows.one(queries.LATEST_BINDING, (uid,))
 
-    def all(self, channel_kind: str) -> tuple[Binding, ...]:
-        """Return every binding of that kind, by name. Raises StoreBroken."""
-        return self._rows.all(queries.BINDINGS, (channel_kind,))
+    def all(self, channel_kind: str = "") -> tuple[Binding, ...]:
+        """Return every binding of that kind, or of all kinds with the latest last, by name. Raises StoreBroken."""
+        if channel_kind:
+            return self._rows.all(queries.BINDINGS, (channel_kind,))
+        return self._rows.all(queries.ALL_BINDINGS)
 
     def move_cursor(self, binding: Binding, ts: str) -> None:
         """Note that all of the thread up to that message was swept; never backwards, never for another binding."""
@@ -96,13 +100,13 @@ class Bindings:
         """Note that the thread is the session's no more, whatever its record says; only its last one counts."""
         self._database.write(queries.LEAVE_THREAD, (channel_kind, uid, channel, thread))
 
-    def is_left(self, uid: str, channel_kind: str, channel: str, thread: str) -> bool:
+    def is_left(self, uid: str, place: Thread) -> bool:
         """Return whether the session has left the thread. Raises StoreBroken."""
-        return bool(self._database.read(queries.LEFT_THREAD, (channel_kind, uid, channel, thread)))
+        return bool(self._database.read(queries.LEFT_THREAD, (place.kind, uid, place.channel, place.thread)))
 
-    def left(self, channel_kind: str) -> frozenset[str]:
+    def left(self) -> frozenset[str]:
         """Return the sessions (uids) that have left a thread, whether they have another or not. Raises StoreBroken."""
-        return frozenset(found["uid"] for found in self._database.read(queries.LEFT_BY, (channel_kind,)))
+        return frozenset(found["uid"] for found in self._database.read(queries.LEFT_BY))
 
     def forget(self, uid: str) -> None:
         """Forget what a session has left that is no more."""

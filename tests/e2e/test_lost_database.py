@@ -39,7 +39,7 @@ def test_the_thread_is_the_sessions_again_and_nothing_is_taken_twice(talking: Pr
     assert (talking.count("before the loss"), talking.count("after the loss")) == (1, 1)
     assert opened(talking) == 1
     assert [event["reason"] for event in talking.events("channel.rebound")] == ["database-lost"]
-    assert talking.record()["slackThread"] == thread
+    assert talking.record()["thread"]["thread"] == thread
 
 
 def test_a_service_whose_database_is_taken_away_ends_and_the_next_one_goes_on(talking: Product) -> None:

@@ -22,7 +22,7 @@ def door_of(system: System, chat: Chat, at_once: Callable[[Collection[str]], Non
         Changes(system, chat.authorized),
         lambda: None,
         Presses(system, chat.has_role, Requests(system)),
-        Orders(system, chat.has_role),
+        Orders(system, "slack", chat.has_role),
         CatchingUp(system.clock, system.bindings),
         at_once,
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.chat.outbound import OutboundWorker
 from core.config.settings import ChannelBlock
-from core.model.session import SessionRecord
+from core.model.session import SessionRecord, Thread
 from core.session.system import System
 from tests.support.chat import HOME, Chat, Message
 from tests.support.outgoing import HandClock
@@ -35,7 +35,7 @@ def without_database(system: System, clock: HandClock, channel: str = HOME) -> S
     settings = declared.settings._replace(channels={"slack": block})
     record = SessionRecord("scribe", "s-1", definition("scribe", slack=True), T0, instance_id="i-1")
     with system.locks.hold("scribe", "test", 1.0):
-        system.records.write(replace(record, slack_channel=HOME, slack_thread=THREAD))
+        system.records.write(replace(record, thread=Thread("slack", HOME, THREAD)))
     return replace(declared, settings=settings, clock=clock)
 
 

@@ -33,7 +33,7 @@ from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.model.message import WAITING, Kind, NewMessage
 from core.model.rows import Answer
-from core.model.session import Definition, HoldKind, Outcome, Phase, Restart, SessionRecord, SlackBinding
+from core.model.session import ChatBinding, Definition, HoldKind, Outcome, Phase, Restart, SessionRecord
 from core.service.wiring import build_system
 from core.session.system import System
 from tests.support.lines import entries
@@ -134,8 +134,8 @@ class World:
 
 def definition(name: str, **changes: Any) -> Definition:
     """Return a definition with a brief; `slack` tells whether it has a thread."""
-    slack = SlackBinding(bool(changes.pop("slack", False)))
-    return replace(Definition(name, prompt="look after the tests", slack=slack), **changes)
+    chat = {"slack": ChatBinding(True)} if changes.pop("slack", False) else {}
+    return replace(Definition(name, prompt="look after the tests", chat=chat), **changes)
 
 
 def declaring(system: System, *sessions: Definition) -> System:

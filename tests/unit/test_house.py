@@ -37,6 +37,19 @@ def test_the_run_time_requirements_are_those_of_the_distribution() -> None:
     assert declared == {line for line in wanted if line and not line.startswith("#")}
 
 
+CHAT_OF_OLD = {"model/oldchat.py"}  #: the names that files and answers of earlier releases have
+
+
+def test_core_names_no_chat() -> None:
+    """A chat is what its own package makes it: core has its kind and its name from there, in texts and comments too."""
+    core = ROOT / "core"
+    files = [path for path in core.rglob("*") if path.suffix in {".py", ".sh", ".sql", ".conf"}]
+
+    named = {str(path.relative_to(core)) for path in files if "slack" in path.read_text(encoding="utf-8").lower()}
+
+    assert named == CHAT_OF_OLD
+
+
 def test_every_file_of_the_lint_exceptions_exists() -> None:
     """An exception whose file has moved is removed with it."""
     ignored = _pyproject()["tool"]["ruff"]["lint"]["per-file-ignores"]

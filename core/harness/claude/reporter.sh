@@ -99,7 +99,7 @@ follow() {
 }
 
 # Whether nobody typed the payload's prompt: the harness tells itself that a task is over, or takes a message of ours
-# that waited in its own queue, by its frame "[alice via slack #k3f9x2] ". A quote inside a JSON string is escaped, so that what is
+# that waited in its own queue, by its frame "[alice via cli #k3f9x2] ". A quote inside a JSON string is escaped, so that what is
 # looked for can only be the key itself, and the text must begin with the tag or the frame.
 born_here() {
   case $payload in

@@ -17,7 +17,7 @@ from core.lifecycle.supervise import Drift
 from core.model.asking import Press
 from core.model.channel import IncomingReply, Verdict
 from core.model.rows import Answer
-from core.model.session import Binding, Outcome, SessionRecord
+from core.model.session import Binding, Outcome, SessionRecord, Thread
 from core.process.presence import ServiceLock
 from core.session.system import System
 from tests.support.chat import HOME, TEAM, Chat
@@ -33,7 +33,7 @@ def in_channel(system: System, channel: str, own: str = "") -> System:
     """Return the ports with `scribe` declared, announced in that channel or in one of its own."""
     block = ChannelBlock("slack", True, {"enabled": True, "channel": channel})
     scribe = definition("scribe", slack=True)
-    scribe = replace(scribe, slack=replace(scribe.slack, channel=own))
+    scribe = replace(scribe, chat={"slack": replace(scribe.binding, channel=own)})
     return replace(
         declaring(system, scribe), settings=declaring(system, scribe).settings._replace(channels={"slack": block})
     )
@@ -203,7 +203,7 @@ def test_a_changed_channel_is_drift_until_it_is_announced_there(
     assert before.drift == (("slack",) if own else ("channels.slack.channel",))
     assert [event["reason"] for event in events(changed, "standing.drift")] == [", ".join(before.drift)]
     assert after.drift == ()
-    assert (after.slack_channel, after.slack_thread) == (OTHER, chat.messages[1].ts)
+    assert after.thread == Thread("slack", OTHER, chat.messages[1].ts)
     assert [(one.channel, one.thread) for one in chat.messages] == [(HOME, ""), (OTHER, ""), (HOME, old)]
     assert "replies here reach nobody" in chat.messages[2].text
     [unbound] = events(changed, "channel.unbound")

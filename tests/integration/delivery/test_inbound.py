@@ -13,7 +13,7 @@ from core.chat.inbound import Inbound, NullMirror
 from core.model.channel import IncomingReply, Verdict
 from core.model.message import Kind, MessageState, ReplyAddress
 from core.model.posts import OutboundKind
-from core.model.session import Binding, SessionRecord, SlackBinding
+from core.model.session import Binding, ChatBinding, SessionRecord
 from core.session.sessions import authorized_rows
 from core.session.system import System
 from core.store.database import Database
@@ -301,7 +301,7 @@ def test_that_is_told_once_a_day(inbound: Inbound, bound: System) -> None:
 def test_a_session_with_a_list_of_its_own_names_that(inbound: Inbound, bound: System, chat: Chat) -> None:
     """Whoever the channel lists and the session leaves out is told which list it is."""
     chat.members.add("U9")
-    narrowed = replace(definition("created"), slack=SlackBinding(enabled=True, authorized_users=("U1",)))
+    narrowed = replace(definition("created"), chat={"slack": ChatBinding(enabled=True, authorized_users=("U1",))})
     with bound.locks.hold("created", "test", 1.0):
         bound.records.write(SessionRecord("created", "s-narrow", narrowed, T0))
     bound.bindings.bind(Binding("slack", TEAM, HOME, "1701.000000", "s-narrow", "created", T0))

@@ -14,7 +14,7 @@ from core.chat.inbound import Changes, Inbound, NullMirror
 from core.delivery.saying import cancel_message, confirm_message
 from core.model.channel import IncomingChange, IncomingReply, Swept, Verdict
 from core.model.message import Attachment, Fetched, InboxRow, MessageState, decoded, encoded, safe_name, told
-from core.model.session import Binding, SessionRecord, SlackBinding
+from core.model.session import Binding, ChatBinding, SessionRecord
 from core.session.attachments import fetched, keep_file
 from core.session.sessions import may_steer
 from core.session.system import System
@@ -352,9 +352,9 @@ def listed(system: System, users: tuple[str, ...] | None) -> None:
     """Give the session a list of its own."""
     record = system.records.read("scribe")
     assert record is not None
-    slack = SlackBinding(True, "", users)
+    chat = {"slack": ChatBinding(True, "", users)}
     with system.locks.hold("scribe", "test", 1.0):
-        system.records.write(replace(record, definition=replace(record.definition, slack=slack)))
+        system.records.write(replace(record, definition=replace(record.definition, chat=chat)))
 
 
 @pytest.mark.parametrize(
@@ -373,12 +373,14 @@ def test_a_sessions_list_narrows_and_never_widens(
 ) -> None:
     """null: the channel's; []: nobody; others: who is on both."""
     record = SessionRecord("created", new_uid(), definition("created", slack=True), T0)
-    record = replace(record, definition=replace(record.definition, slack=SlackBinding(True, "", users)))
+    record = replace(record, definition=replace(record.definition, chat={"slack": ChatBinding(True, "", users)}))
     with system.locks.hold("created", "test", 1.0):
         system.records.write(record)
 
-    assert may_steer(system, chat.authorized, "created", author) is may
-    assert may_steer(system, chat.authorized, "nobody-knows-it", "U1") is False
+    assert may_steer(system, "slack", chat.authorized, "created", author) is may
+    assert may_steer(system, "slack", chat.authorized, "nobody-knows-it", "U1") is False
+    elsewhere = may_steer(system, "line", chat.authorized, "created", author)  # it says nothing of that chat
+    assert elsewhere is (users is None and chat.authorized(author))
 
 
 def test_an_outsider_who_is_named_with_the_team_may_steer(door: Door, bound: System, chat: Chat) -> None:

@@ -33,7 +33,11 @@ def bound(scribe: System) -> System:
 
 def order(system: System, verb: str, who: str = "alice") -> str:
     """Order it, and return what its author is told."""
-    return Orders(system, lambda _, __: True).order(IncomingOrder("slack", f"U-{who}", who, verb, "scribe", "")).text
+    return (
+        Orders(system, "slack", lambda _, __: True)
+        .order(IncomingOrder("slack", f"U-{who}", who, verb, "scribe", ""))
+        .text
+    )
 
 
 def notes(system: System) -> list[str]:
@@ -95,7 +99,7 @@ def dropped(system: System) -> list[tuple[object, ...]]:
 def test_a_typo_of_somebody_who_may_is_no_refusal_for_want_of_rights(bound: System) -> None:
     """The answer names the unknown session; an audit of refusals finds nothing."""
     with pytest.raises(UnknownSession):
-        Orders(bound, lambda _, __: True).order(IncomingOrder("slack", "U1", "alice", "pause", "gude", ""))
+        Orders(bound, "slack", lambda _, __: True).order(IncomingOrder("slack", "U1", "alice", "pause", "gude", ""))
 
     assert dropped(bound) == []
 
@@ -104,7 +108,7 @@ def test_a_typo_of_somebody_who_may_is_no_refusal_for_want_of_rights(bound: Syst
 def test_an_order_without_the_right_is_one_event(bound: System, verb: str, error: type[CoreError]) -> None:
     """With the reason, who it was, the session and the verb."""
     with pytest.raises(error):
-        Orders(bound, lambda _, __: False).order(IncomingOrder("slack", "U1", "alice", verb, "scribe", ""))
+        Orders(bound, "slack", lambda _, __: False).order(IncomingOrder("slack", "U1", "alice", verb, "scribe", ""))
 
     assert dropped(bound) == [("unauthorized-actor", "slack:U1", "scribe", verb)]
 
@@ -114,12 +118,12 @@ def test_somebody_left_out_by_the_sessions_own_list_is_one_event(bound: System, 
     """The channel's lists have them, the session's has not; member or operator, they learn no more than of a typo."""
     record = bound.records.read("scribe")
     assert record is not None
-    slack = replace(record.definition.slack, authorized_users=())
-    closed = replace(record.definition, name="digger", slack=slack)
+    chat = {"slack": replace(record.definition.binding, authorized_users=())}
+    closed = replace(record.definition, name="digger", chat=chat)
     bound.records.write(replace(record, name="digger", uid="s-digger", definition=closed))
 
     with pytest.raises(UnknownSession):
-        Orders(bound, lambda _, __: True).order(IncomingOrder("slack", "U-alice", "alice", verb, "digger", ""))
+        Orders(bound, "slack", lambda _, __: True).order(IncomingOrder("slack", "U-alice", "alice", verb, "digger", ""))
 
     assert dropped(bound) == [("unauthorized-actor", "slack:U-alice", "digger", verb)]
 
@@ -130,6 +134,6 @@ def test_a_created_session_of_which_nobody_can_read_who_may_is_open_to_nobody(bo
     (bound.paths.records / "digger.json").write_text("{")
 
     with pytest.raises(UnknownSession):
-        Orders(bound, lambda _, __: True).order(IncomingOrder("slack", "U1", "alice", verb, "digger", ""))
+        Orders(bound, "slack", lambda _, __: True).order(IncomingOrder("slack", "U1", "alice", verb, "digger", ""))
 
     assert dropped(bound) == []

@@ -10,7 +10,7 @@ from core.base.errors import ChannelError
 from core.chat.outbound import OutboundWorker
 from core.model.posts import OutboundKind, PostState
 from core.model.reasons import said
-from core.model.session import Phase, SessionRecord
+from core.model.session import Phase, SessionRecord, Thread
 from core.session.system import System
 from tests.support.chat import HOME, Chat
 from tests.support.outgoing import HandClock, drain, events, post
@@ -58,7 +58,7 @@ def test_the_root_is_bound_before_anything_is_posted_to_it(
     record = recorded.records.read("scribe")
     assert record is not None
     assert binding is not None
-    assert (binding.channel, binding.thread) == (HOME, root.ts) == (record.slack_channel, record.slack_thread)
+    assert binding.place == Thread("slack", HOME, root.ts) == record.thread
     assert chat.texts() == ["root 0", "answer 1", "answer 2"]
     assert [message.thread for message in chat.messages] == ["", root.ts, root.ts]
     assert events(recorded) == [

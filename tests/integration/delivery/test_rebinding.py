@@ -60,7 +60,7 @@ def copy(system: System) -> str | None:
     """Return the thread that the record names."""
     record = system.records.read("scribe")
     assert record is not None
-    return record.slack_thread
+    return record.thread.thread if record.thread else None
 
 
 def rewrite(system: System) -> None:

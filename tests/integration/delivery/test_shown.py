@@ -7,7 +7,7 @@ import pytest
 
 from core.base.errors import UnknownSession
 from core.model.channel import IncomingOrder
-from core.model.session import SlackBinding
+from core.model.session import ChatBinding
 from core.session.system import System
 from tests.support.chat import Chat
 from tests.support.door import door_of
@@ -37,7 +37,8 @@ def test_a_member_is_shown_the_sessions_that_they_may_steer(system: System) -> N
     name that no session has."""
     open_to = {"scribe": None, "scribe-two": ("U2",)}
     system = declaring(
-        system, *(replace(definition(name), slack=SlackBinding(True, "", who)) for name, who in open_to.items())
+        system,
+        *(replace(definition(name), chat={"slack": ChatBinding(True, "", who)}) for name, who in open_to.items()),
     )
     door = door_of(system, Chat(members={"U1", "U2"}))
     [seen, all_of_them, none] = [[row["name"] for row in door.rows(who)] for who in ("U1", "U2", "U7")]

@@ -15,7 +15,7 @@ from core.model.activity import ActivityState
 from core.model.message import InboxRow, Kind, MessageState
 from core.model.posts import NewPost, OutboundKind
 from core.model.reasons import said
-from core.model.session import Binding, Live, Outcome
+from core.model.session import Binding, Live, Outcome, Thread
 from core.session.system import System
 from tests.support.tmux import wait_until
 from tests.support.world import ACTOR, AGENT, World, declaring, definition, outcomes, recorded
@@ -227,7 +227,7 @@ def test_first_start_announces_a_root_and_later_ones_reply(world: World) -> None
     assert "standing session `scribe` is up — with a new conversation (started by cli:ann)" in root.text
     assert "standing:scribe" in root.text
     assert "up again — resumed, its conversation goes on (started by cli:ann)" in reply.text
-    assert recorded(system, "scribe").slack_thread == "1.1"
+    assert recorded(system, "scribe").thread == Thread("slack", "C1", "1.1")
 
 
 def test_root_that_was_not_posted_yet_is_not_made_twice(world: World) -> None:

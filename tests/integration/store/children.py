@@ -13,6 +13,7 @@ from core.base.clock import SystemClock
 from core.base.errors import CoreError, StoreBroken
 from core.base.locks import Locks
 from core.base.paths import StatePaths
+from core.model.session import Thread
 from core.store.database import Database
 from core.store.eventlog import EventLog
 from core.store.inbox import Inbox
@@ -151,7 +152,7 @@ def full_disk(root: str, limit: str) -> None:
                 inbox.add([a_message(4, text="x" * 8_000_000)])
 
     for doing in (
-        lambda: Records(paths).write(a_record(generation=2, slack_channel="C" * 1_000_000)),
+        lambda: Records(paths).write(a_record(generation=2, thread=Thread("slack", "C" * 1_000_000, "1.1"))),
         lambda: inbox.add([a_message(2, text="x" * 2_000_000)]),
         go_on_after_a_failure,
     ):

@@ -20,7 +20,7 @@ def _problems(**block: Any) -> str:
 
 def test_the_defaults() -> None:
     """An empty block is disabled, has no channel, and allows nobody."""
-    settings = channel_settings({}, SlackSettings)
+    settings = channel_settings({}, SlackSettings, name="slack")
 
     assert (settings.enabled, settings.channel, settings.authorized_users) == (False, "", [])
     assert settings.api_url == "https://slack.com/api/"
@@ -50,7 +50,7 @@ def test_a_url_that_would_leak_or_lead_nowhere_is_refused(url: str) -> None:
 @pytest.mark.parametrize("url", ["https://slack-gov.com/api", "http://127.0.0.1:4600/api/", "http://localhost:1/api"])
 def test_other_addresses_are_taken_with_a_slash(url: str) -> None:
     """slack_sdk joins the method's name to it."""
-    assert channel_settings({"apiUrl": url}, SlackSettings).api_url == url.rstrip("/") + "/"
+    assert channel_settings({"apiUrl": url}, SlackSettings, name="slack").api_url == url.rstrip("/") + "/"
 
 
 def test_a_token_in_place_of_a_variables_name_is_refused_and_not_shown() -> None:

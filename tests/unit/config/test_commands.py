@@ -14,8 +14,9 @@ from pydantic.alias_generators import to_camel
 from bot.settings import SlackSettings
 from core.base.errors import CoreError
 from core.config import commands
-from core.config.channels import ChannelBroken, channel_settings, installed_models
-from core.config.commands import STARTER
+from core.config.channels import channel_settings, installed_models
+from core.config.chats import ChannelBroken
+from core.config.commands import starter
 from core.config.document import ConfigError
 from core.config.loading import load
 from tests.unit.config.conftest import ConfigFolder
@@ -171,7 +172,7 @@ def test_init_writes_a_file_that_is_valid_and_private(folder: ConfigFolder) -> N
 
 def test_what_the_starter_suggests_is_valid_too(folder: ConfigFolder) -> None:
     """With the examples taken out of their comments the file is still valid."""
-    lines = [line for line in STARTER.splitlines() if line.strip() != "sessions: []"]
+    lines = [line for line in starter().splitlines() if line.strip() != "sessions: []"]
     examples = "\n".join(
         line.replace("# ", "", 1) if line.startswith("  ") and line.strip().startswith("# ") else line for line in lines
     )

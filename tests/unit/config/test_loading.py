@@ -17,7 +17,7 @@ from core.config.document import MAX_DEPTH, ConfigError
 from core.config.loading import demo_folder, load, load_tolerant
 from core.config.settings import ChannelBlock, HarnessDeclaration, Routing, ServiceSettings, Settings
 from core.config.validation import validate
-from core.model.session import Definition, Idle, Restart, SlackBinding
+from core.model.session import ChatBinding, Definition, Idle, Restart
 from tests.unit.config.conftest import ConfigFolder
 
 
@@ -89,7 +89,7 @@ def test_every_key_reaches_the_settings(folder: ConfigFolder) -> None:
     assert found.standing.enabled
     assert found.standing.get("scribe") == Definition(
         "scribe", "Notes", "claude", (), str(etc / "../notes"), None, str(etc / "brief.md"), False,
-        SlackBinding(True, "C9XY"), Restart.ON_FAILURE, Idle(timedelta(minutes=90)),
+        {"slack": ChatBinding(True, "C9XY")}, Restart.ON_FAILURE, Idle(timedelta(minutes=90)),
     )  # fmt: skip
     assert found.standing.get("other") == Definition("other", prompt="hello")
     assert found.standing.get("nobody") is None

@@ -16,7 +16,8 @@ MARKER = "k3f9x2"
 
 def compose(brief: str = "", *, has_thread: bool = False, grants: tuple[Grant, ...] = ()) -> str:
     """Return the boot prompt of `scribe`."""
-    return compose_boot_prompt("scribe", brief, MARKER, has_thread=has_thread, grants=grants)
+    chat = ("slack", "Slack") if has_thread else None
+    return compose_boot_prompt("scribe", brief, MARKER, chat=chat, grants=grants)
 
 
 def test_limits_come_before_the_brief() -> None:
@@ -54,7 +55,7 @@ def test_no_configuration_key_reaches_the_directive() -> None:
 def test_thread_is_named_only_where_there_is_one() -> None:
     """A session without a thread is not told of one."""
     assert "thread" not in compose()
-    assert "Slack thread" in compose(has_thread=True)
+    assert "Slack thread arrive here in the same way (`via slack`)" in compose(has_thread=True)
 
 
 def test_nothing_is_named_that_was_not_given() -> None:

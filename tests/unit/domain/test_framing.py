@@ -292,7 +292,7 @@ def test_a_message_is_found_whatever_a_harness_put_around_it(wrapped: str, text:
 def test_a_message_by_file_and_a_boot_prompt_are_found() -> None:
     """By their frames, and by how their pointers begin."""
     pointer = compose(message("x" * 200_000), BRACKETED, FOLDER).data.decode().strip()
-    boot = compose_boot_prompt("scribe", "Watch.", "k3f9x2", has_thread=False, grants=())
+    boot = compose_boot_prompt("scribe", "Watch.", "k3f9x2", chat=None, grants=())
     booted = message(boot, raw=True, kind=Kind.BOOT, who="the-loop", via="")
 
     assert takes(f"\n\n{pointer.removeprefix(PASTE_START.decode())}", message("x" * 200_000))

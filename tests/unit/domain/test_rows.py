@@ -3,14 +3,14 @@
 from datetime import UTC, datetime
 
 from core.model.rows import Answer, Row, drift, misconfigured_row
-from core.model.session import Definition, Hold, HoldKind, Live, Outcome, Status
+from core.model.session import ChatBinding, Definition, Hold, HoldKind, Live, Outcome, Status, Thread
 
 KEYS = {
     "name", "uid", "declared", "description", "autoStart", "harness", "cwd", "tmuxTarget", "attach", "ref", "status",
     "running", "live", "phase", "hold", "activity", "hooks", "permissionMode", "harnessVersion", "capabilities",
     "pendingTasks", "queued", "loops",
     "harnessSessionId",
-    "slackChannel", "slackThread", "startedAt", "lastMessageAt", "drift", "outcome", "detail",
+    "chat", "slackChannel", "slackThread", "startedAt", "lastMessageAt", "drift", "outcome", "detail",
 }  # fmt: skip
 AT = datetime(2026, 11, 29, 13, 50, tzinfo=UTC)
 
@@ -36,6 +36,28 @@ def test_row_is_plain_json() -> None:
         "reason": "enough",
         "at": "2026-11-29T13:50:00.000000Z",
     }
+
+
+def test_a_thread_is_shown_by_its_chat() -> None:
+    """A row says in which chat its thread is; that of Slack stands in the keys of earlier releases, too."""
+    slack = Row("scribe", thread=Thread("slack", "C1", "1.1")).to_json()
+    other = Row("scribe", thread=Thread("line", "room", "7")).to_json()
+    none = Row("scribe").to_json()
+
+    assert slack["chat"] == {"slack": {"channel": "C1", "thread": "1.1"}}
+    assert (slack["slackChannel"], slack["slackThread"]) == ("C1", "1.1")
+    assert other["chat"] == {"line": {"channel": "room", "thread": "7"}}
+    assert none["chat"] == {}
+    assert {row["slackChannel"] for row in (other, none)} == {row["slackThread"] for row in (other, none)} == {None}
+
+
+def test_a_changed_chat_is_drift_under_its_kind() -> None:
+    """The key that changed is the chat's, as the configuration writes it; one of which nothing is said is no change."""
+    before = Definition("scribe", chat={"slack": ChatBinding(True)})
+
+    assert drift(before, before) == ()
+    assert drift(before, Definition("scribe", chat={"slack": ChatBinding(True, "C2")})) == ("slack",)
+    assert drift(before, Definition("scribe", chat={"line": ChatBinding(True)})) == ("line", "slack")
 
 
 def test_row_says_nothing_twice() -> None:

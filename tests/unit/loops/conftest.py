@@ -7,7 +7,7 @@ import pytest
 
 from core.base.values import replace
 from core.config.settings import ChannelBlock, Settings
-from core.model.session import Definition, SessionRecord, SlackBinding, Status
+from core.model.session import ChatBinding, Definition, SessionRecord, Status
 from core.service.wiring import build_system
 from core.session.system import System
 from core.store.database import Database
@@ -18,7 +18,7 @@ from tests.unit.store.samples import NOON, StandingClock
 
 def a_session(name: str) -> SessionRecord:
     """Return the record of a session with a thread that should run."""
-    definition = Definition(name, slack=SlackBinding(True))
+    definition = Definition(name, chat={"slack": ChatBinding(True)})
     return SessionRecord(name, f"s-{name}", definition, NOON, instance_id=f"i-{name}", status=Status.RUNNING)
 
 

@@ -33,7 +33,7 @@ def test_a_member_looks_at_the_loops_of_a_session(system: System) -> None:
     assert kept is not None
     stop_loop(system, ANN, ended.id, "enough")
 
-    told = Orders(system, _holds).order(_order("U1"))
+    told = Orders(system, "slack", _holds).order(_order("U1"))
 
     assert told.text == "scribe: 1 open loop"
     lines = told.code.splitlines()
@@ -60,4 +60,4 @@ def test_a_loop_that_is_due_has_no_next_run_in_the_past(system: System, capsys: 
 def test_nobody_else_learns_that_the_session_is_there(system: System) -> None:
     """As with every look."""
     with pytest.raises(UnknownSession):
-        Orders(system, _holds).order(_order("U2"))
+        Orders(system, "slack", _holds).order(_order("U2"))

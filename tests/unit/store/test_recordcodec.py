@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model.session import (
+    ChatBinding,
     Definition,
     Fresh,
     Hold,
@@ -20,8 +21,9 @@ from core.model.session import (
     Phase,
     Restart,
     SessionRecord,
-    SlackBinding,
     Status,
+    Thread,
+    stated,
 )
 from core.store.records import Malformed, decode_record, encode_record
 from tests.unit.store.samples import NOON, a_record
@@ -30,6 +32,7 @@ _texts = st.text(max_size=20)
 _ids = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,20}", fullmatch=True)
 _moments = st.integers(0, 2**53).map(lambda us: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=us))
 _maybe_number = st.none() | st.integers(0, 255)
+_bindings = st.builds(ChatBinding, st.booleans(), _texts, st.none() | st.lists(_texts, max_size=2).map(tuple))
 _definitions = st.builds(
     Definition,
     name=st.just("scribe"),
@@ -42,7 +45,7 @@ _definitions = st.builds(
     auto_start=st.booleans(),
     restart=st.sampled_from(Restart),
     idle=st.builds(Idle, st.none() | st.integers(1, 10**7).map(lambda seconds: timedelta(seconds=seconds))),
-    slack=st.builds(SlackBinding, st.booleans(), _texts),
+    chat=st.dictionaries(_texts, _bindings, max_size=2).map(stated),
 )
 _holds = st.builds(
     Hold, st.sampled_from(HoldKind), by=_texts, reason=_texts, at=_moments, policy=st.sampled_from(["soft", "hard"])
@@ -66,8 +69,7 @@ _records = st.builds(
     hold=st.none() | _holds,
     started_at=st.none() | _moments,
     last_message_at=st.none() | _moments,
-    slack_channel=st.none() | _texts,
-    slack_thread=st.none() | _texts,
+    thread=st.none() | st.builds(Thread, _texts, _texts, _texts),
     last_exit=st.none() | st.builds(LastExit, _maybe_number, _maybe_number),
     declared=st.booleans(),
     extra=st.dictionaries(_texts.map("new".__add__), _json, max_size=3),
@@ -97,7 +99,7 @@ def test_missing_optional_fields_have_their_defaults() -> None:
 
 def test_fields_are_flat_and_in_camel_case() -> None:
     """The definition's fields lie beside the others, under the names that people read in the configuration."""
-    definition = Definition("scribe", harness_args=("-x",), prompt_file="/p", slack=SlackBinding(True, "C1"))
+    definition = Definition("scribe", harness_args=("-x",), prompt_file="/p", chat={"slack": ChatBinding(True, "C1")})
 
     fields = json.loads(
         encode_record(a_record(definition=definition, hold=Hold(HoldKind.STOPPED, "cli:ann", "", NOON)))
@@ -111,7 +113,8 @@ def test_fields_are_flat_and_in_camel_case() -> None:
             "restart",
             "idle",
             "declared",
-            "slack",
+            "chat",
+            "thread",
             "instanceId",
             "harnessSessionId",
             "harnessInUse",
@@ -121,23 +124,48 @@ def test_fields_are_flat_and_in_camel_case() -> None:
             "phase",
             "hold",
         ),
-        *("createdAt", "startedAt", "lastMessageAt", "slackChannel", "slackThread", "lastExit"),
+        *("createdAt", "startedAt", "lastMessageAt", "lastExit"),
     }
     assert fields["harnessArgs"] == ["-x"]
-    assert fields["slack"] == {"enabled": True, "channel": "C1"}
+    assert fields["chat"] == {"slack": {"enabled": True, "channel": "C1"}}
     assert set(fields["hold"]) == {"kind", "policy", "by", "reason", "at"}
 
 
+EARLIER = b"""{
+  "version": 1, "uid": "s-k3f9x2", "name": "scribe", "generation": 1, "description": "Keeps the notes",
+  "harness": "claude", "harnessArgs": ["--model", "opus"], "cwd": "/srv/notes", "prompt": "Read.", "promptFile": null,
+  "autoStart": true, "restart": "on-failure", "idle": {"stopAfter": "1h30m"}, "declared": true,
+  "slack": {"enabled": true, "channel": "C0123456789", "authorizedUsers": ["U1", "T9:U2"], "color": 7},
+  "instanceId": "i-77", "harnessSessionId": "c-1", "fresh": null, "history": [], "harnessInUse": "claude",
+  "status": "running", "phase": "settled", "hold": null, "createdAt": "2026-05-04T12:00:00.000000Z",
+  "startedAt": "2026-05-04T12:00:00.000000Z", "lastMessageAt": "2026-05-04T12:00:00.000000Z",
+  "slackChannel": "C0123456789", "slackThread": "1777896000.000100", "lastExit": null
+}"""
+
+
+def test_a_record_from_before_there_could_be_other_chats_is_read_and_written_anew() -> None:
+    """Its chat, with who may speak to it, and its thread are what they were; nothing is said twice in the new file."""
+    read = decode_record(EARLIER, "scribe")
+    written = encode_record(read)
+    fields = json.loads(written)
+
+    assert read.definition.chat == {"slack": ChatBinding(True, "C0123456789", ("U1", "T9:U2"))}
+    assert read.thread == Thread("slack", "C0123456789", "1777896000.000100")
+    assert decode_record(written, "scribe") == read
+    assert fields["chat"]["slack"]["color"] == 7
+    assert not {"slack", "slackChannel", "slackThread"} & set(fields)
+
+
 def test_unknown_fields_survive_a_rewrite() -> None:
-    """A field of a newer release is written back, at the top and beside ours in `slack`."""
-    data = _text(loops=[{"every": "1h"}], slack={"enabled": True, "color": ["U1"]})
+    """A field of a newer release is written back, at the top and beside ours in a chat of `chat`."""
+    data = _text(loops=[{"every": "1h"}], chat={"slack": {"enabled": True, "color": ["U1"]}, "line": {"shade": 1}})
 
     read = decode_record(data, "scribe")
-    changed = replace(read, definition=replace(read.definition, slack=SlackBinding(False, "C2")))
+    changed = replace(read, definition=replace(read.definition, chat={"slack": ChatBinding(False, "C2")}))
     fields = json.loads(encode_record(changed))
 
     assert fields["loops"] == [{"every": "1h"}]
-    assert fields["slack"] == {"enabled": False, "channel": "C2", "color": ["U1"]}
+    assert fields["chat"] == {"line": {"shade": 1}, "slack": {"enabled": False, "channel": "C2", "color": ["U1"]}}
 
 
 def test_more_in_a_hold_survives_as_long_as_that_hold() -> None:
@@ -206,7 +234,9 @@ def test_more_in_the_conversations_survives_as_long_as_they_do() -> None:
         (_text(harnessArgs=[1]), "not a text"),
         (_text(autoStart=1), "autoStart is a number"),
         (_text(slack=True), "slack is a truth value"),
-        (_text(slack={"enabled": "yes"}), "slack.enabled is a text"),
+        (_text(slack={"enabled": "yes"}), "chat.slack.enabled is a text"),
+        (_text(chat={"slack": True}), "chat.slack is a truth value"),
+        (_text(thread={"chat": "slack", "channel": "C1"}), "thread.thread is missing"),
         (_text(hold=[]), "hold is a list"),
         (_text(hold={}), "hold.kind is missing"),
         (_text(hold={"kind": "asleep", "at": "2026-05-04T12:00:00Z"}), "allowed: paused"),

@@ -38,7 +38,17 @@ ROW_KEYS = {
         "queued",
         "loops",
     ),
-    *("harnessSessionId", "slackChannel", "slackThread", "startedAt", "lastMessageAt", "drift", "outcome", "detail"),
+    *(
+        "harnessSessionId",
+        "chat",
+        "slackChannel",
+        "slackThread",
+        "startedAt",
+        "lastMessageAt",
+        "drift",
+        "outcome",
+        "detail",
+    ),
 }
 POSITIONS: tuple[Callable[[list[str]], list[str]], ...] = (
     lambda verb: ["--json", *verb],

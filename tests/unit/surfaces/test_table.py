@@ -106,7 +106,7 @@ def system(terminal: Terminal) -> System:
 def order(system: System, verb: str, caller: str, table: Iterable[Command]) -> str:
     """Return what core tells somebody in a chat who says `VERB scribe`. Raises CoreError."""
     asked = IncomingOrder("slack", caller, caller.lower(), verb, "scribe", "hello")
-    return Orders(system, has_role, orders_of(table)).order(asked).text
+    return Orders(system, "slack", has_role, orders_of(table)).order(asked).text
 
 
 def test_a_row_is_found_on_every_surface(

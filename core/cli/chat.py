@@ -1,14 +1,14 @@
-"""`the-loop slack manifest|check`."""
+"""`the-loop <chat> manifest|check`, for each installed chat."""
 
 from core.cli.printing import EXIT_FAILED, EXIT_OK, print_json, print_line
 from core.cli.session import Session
 
 
-def manifest(session: Session, url: str) -> int:
-    """Run `the-loop slack manifest`."""
+def manifest(kind: str, session: Session, url: str) -> int:
+    """Run `the-loop <kind> manifest`."""
     from core.service.wiring import load_channel
 
-    text = load_channel("slack", session.settings, session.environ).manifest(url)
+    text = load_channel(kind, session.settings, session.environ).manifest(url)
     if session.json:
         print_json({"manifest": text})
     else:
@@ -16,12 +16,12 @@ def manifest(session: Session, url: str) -> int:
     return EXIT_OK
 
 
-def check(session: Session) -> int:
-    """Run `the-loop slack check`."""
+def check(kind: str, session: Session) -> int:
+    """Run `the-loop <kind> check`."""
     from core.service.wiring import load_channel
 
     session.acting(session.system)
-    findings = load_channel("slack", session.settings, session.environ).check()
+    findings = load_channel(kind, session.settings, session.environ).check()
     ok = all(finding.ok for finding in findings)
     if session.json:
         rows = [
