@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -33,6 +34,7 @@ _PART = re.compile(r"[A-Za-z0-9]+")
 _WORD = re.compile(r"[A-Za-z][0-9]{1,2}[a-z](?![a-z])|[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 #: numbers in names of algorithms, formats and types: sha256, base64, ed25519, x509, rsa4096, iso8601
 _COMMON = re.compile(r"(?:16|32|64|128|192|256|384|512|1024|2048|3072|4096|25519|509|8601)$")
+_LONGEST_DATE = 10  #: digits; seconds since 1970, too
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}$")
 _LONGEST_NUMBER = 3  #: digits of a number in a name of several words, as in `user_042`
 _SHORT = 6  #: characters; numbers may stand anywhere in a shorter part: s3v4, log4j2
@@ -94,6 +96,9 @@ _ROOT = re.compile(r"(?:~|\.{1,2}|\$[A-Za-z_][A-Za-z0-9_]*|[A-Za-z]:|@)?/|[A-Za-
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
 _DOTTED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+")
 _SNAKE = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+")
+#: in a regular expression: a class with a range in it, a number of times, an end
+_PATTERN = re.compile(r"\[\^?[^\[\]]*[A-Za-z0-9]-[A-Za-z0-9][^\[\]]*\]|\{[0-9]+(?:,[0-9]*)?\}")
+_INNER = re.compile(r"[a-z]+=(?=[A-Za-z0-9])")  #: an option of an option's value: --secret id=npmrc
 _HEX = re.compile(r"0[xX][0-9a-fA-F]{1,16}")  #: a number of 64 bits; longer ones may be keys
 #: of an object or a module: self._pw1, rust_openssl.hpke.MLKEM768X25519PrivateKey
 _ATTRIBUTE = re.compile(
@@ -117,6 +122,31 @@ def names_a_file(value: str) -> bool:
     return value.startswith(("/", "~/")) and _are_words(value)
 
 
+#: in values that stand for a secret which is yet to come, or that a service has before anybody chose one
+_PLACEHOLDERS = frozenset({
+    "a", "access", "admin", "administrator", "an", "any", "api", "app", "auth", "bar", "baz", "changeme", "change",
+    "client", "db", "default", "demo", "dev", "docker", "dummy", "empty", "example", "fake", "foo", "guest", "here",
+    "insert", "is", "key", "local", "localhost", "me", "mock", "my", "mysql", "name", "none", "not", "null", "of",
+    "pass", "passwd", "password", "placeholder", "postgres", "postgresql", "prod", "qux", "redis", "replace", "root",
+    "sample", "secret", "set", "staging", "test", "testing", "tests", "the", "this", "to", "todo", "token", "user",
+    "value", "with", "your",
+})  # fmt: skip
+
+
+def _is_guessable(value: str) -> bool:
+    """Return whether a value may stand in a text by chance: a short one, a date, a word, several that hold a place.
+
+    `postgres`, `development`, `20260301`, `your-api-key-here`, `admin123`; not `hunter22`, nor a passphrase.
+    """
+    if len(value) < SHORTEST or value.isdigit():
+        return len(value) <= _LONGEST_DATE
+    if value.isalpha() and value.isascii() and len(value) < 2 * SHORTEST:
+        return _are_words(value)
+    words = [word.lower() for word in _WORD.findall(value)]
+    known = [word in _PLACEHOLDERS or (word.isdigit() and len(word) <= _LONGEST_NUMBER + 1) for word in words]
+    return all(known) and not _PLACEHOLDERS.isdisjoint(words)
+
+
 def _is_drawn(value: str) -> bool:
     """Return whether a machine drew it: some part of it reads as no word."""
     return not _are_words(value)
@@ -130,7 +160,7 @@ def _is_secret(name: str, value: str, *, literal: bool) -> bool:
     value = value[:_LONGEST]
     if literal and _RUNS_SOMETHING.search(value):
         return False
-    kept = _VARIABLE.sub("", value)
+    kept = _VARIABLE.sub("", _PATTERN.sub("", value))
     if len(kept) < _SHORTEST or _is_path(value):
         return False
     if not literal and _ATTRIBUTE.fullmatch(value):
@@ -178,10 +208,13 @@ def _is_called(found: re.Match[str]) -> bool:
 
 def _named(found: re.Match[str]) -> bool:
     quote = found["quote"] or ""
+    value = found["value"]
+    if found["keep"].startswith("-") and (inner := _INNER.match(value)):
+        value = value[inner.end() :]
     variable = found["name"].isupper() and found["keep"].endswith(f"{found['name']}=")
     if not quote and _is_called(found):
         return False
-    return _is_secret(found["name"], found["value"], literal=bool(quote) or variable)
+    return _is_secret(found["name"], value, literal=bool(quote) or variable)
 
 
 def _drawn(found: re.Match[str]) -> bool:
@@ -353,8 +386,12 @@ def _lines_of(text: str, key: Cut) -> Iterator[Cut]:
 class Redactor:
     """Knows some secrets by value. Printing one shows none of them."""
 
-    def __init__(self, values: Iterable[str] = ()) -> None:
-        """Take the secrets themselves; one that is too short to be told from a word is left to the patterns."""
+    def __init__(self, values: Iterable[str] = (), guessable: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Take the secrets themselves; one that is too short to be told from a word is left to the patterns.
+
+        `guessable`: variables whose values may be ordinary words, and are taken out behind the variable's name alone.
+        """
+        self._behind = [(_behind(name, value.strip()), len(value.strip())) for name, value in guessable.items()]
         known = {form for value in values for form in _forms(value.strip())}
         longest_first = sorted(known, key=lambda form: (-len(form), form))
         self._known = re.compile("|".join(map(re.escape, longest_first))) if known else None
@@ -396,6 +433,9 @@ class Redactor:
             reading.take(Cut(found.start(), found.end(), HIDDEN) for found in known)
             reading.take(self._beginnings(reading.text))
             reading.take(self._broken(reading.text))
+        for pattern, length in self._behind:
+            found_behind = found_in(pattern, reading.text)
+            reading.take(Cut(found.end() - length, found.end(), HIDDEN) for found in found_behind)
         for look in looks():
             reading.take(_looking_so(look, reading.text, asked=asked))
         return reading.cuts()
@@ -468,10 +508,20 @@ class Redactor:
 def redactor_of(environ: Mapping[str, str], names: Iterable[str] = ()) -> Redactor:
     """Return a redactor for the variables of these names, for ours, and for all that are called a key or a secret.
 
-    One that is only called so and holds a path names the file of a secret.
+    One that is only called so and holds a path names the file of a secret, and one that holds an ordinary word is known
+    behind its own name alone.
     """
-    called = {name for name, value in environ.items() if _NAMED.search(name) and not names_a_file(value)}
-    return Redactor(environ[name] for name in (called | set(names)) - _OPEN if name in environ)
+    given = set(names)
+    called = {name for name, value in environ.items() if _NAMED.search(name) and not names_a_file(value)} - given
+    guessed = {name for name in called if not name.startswith("THE_LOOP_") and _is_guessable(environ[name].strip())}
+    weak = {name: environ[name] for name in guessed if environ[name].strip()}
+    return Redactor((environ[name] for name in (given | called) - _OPEN - guessed if name in environ), weak)
+
+
+def _behind(name: str, value: str) -> re.Pattern[str]:
+    """Return what finds a value behind the name of its variable, however it is assigned."""
+    sign = r"\\?[\"'`]?[ \t]*(?::=|=>|=|:)[ \t]*\\?[\"'`]?"
+    return re.compile(rf"(?<![A-Za-z0-9_]){re.escape(name)}{sign}{re.escape(value)}(?![A-Za-z0-9_-])")
 
 
 def _encoding_of(content: bytes) -> str | None:

@@ -128,6 +128,9 @@ def test_ordinary_text_is_kept(text: str) -> None:
         "skopeo copy docker://nginx:1.25@sha512:0123 oci:x", "--password-file /run/secrets/db1", "--token $TOKEN2",
         "--token ./token2.txt", "make --password prompt-for-it", "ssh://build-server-account@host/x",
         "**Token:** see the vault", "maxTokens = 16384000", "https://${GITHUB_TOKEN_2}@github.com/x",
+        # patterns, and options that have options of their own
+        'token: r"[a-z0-9]+"', 'password = "^[A-Za-z0-9_]{20,}$"', "api_key='[0-9a-f]{32}|[A-Z2-7]{16}'",
+        "docker run --secret id=npmrc1,src=.npmrc x", "docker build --secret id=aws_credentials_2024,src=$HOME/.aws .",
         # within a URL, and of a key that is only spoken of
         "postgres://app:${PGPASS}@db1/x", "git clone https://user:$TOKEN@host/x", "http://{user}:{pw1}@host",
         'if "-----BEGIN PRIVATE KEY-----" in text: raise ValueError("a key, 2048 bits")',
@@ -411,6 +414,54 @@ def test_variables_are_known_by_name() -> None:
 
     assert shown == f"{HIDDEN} {HIDDEN} {HIDDEN} /home/ann/.ssh/id_ed25519 short /etc/the-loop.yaml"
     assert "value" not in repr(redactor)
+
+
+WEAK = {
+    "POSTGRES_PASSWORD": "postgres", "MINIO_SECRET_KEY": "minioadmin", "TEST_PASSWORD": "password",
+    "FEATURE_TOKEN": "disabled", "NEXT_PUBLIC_API_KEY": "development", "DEMO_API_KEY": "your-api-key-here",
+    "ADMIN_PASSWORD": "admin1234", "PIN_PASSWORD": "20260301", "CI_TOKEN": "test-token-123", "ROOT_PASSWORD": "toor",
+}  # fmt: skip
+
+
+def test_a_value_that_is_an_ordinary_word_hides_no_word() -> None:
+    """A service's default password, a placeholder, a date: in a text they are what they say."""
+    text = (
+        "The postgres container is up: `docker run postgres:16`, user postgres, see https://www.postgresql.org; "
+        "the feature is disabled in development; minioadmin; password: str; your-api-key-here; admin1234; 20260301; "
+        "test-token-123; toor; POSTGRES_PASSWORD=postgresql; MY_POSTGRES_PASSWORD=postgres"
+    )
+    redactor = redactor_of(WEAK)
+
+    assert redactor.redact(text) == text
+    assert redactor.redact_file(b"\x7fELF\x00\x01 postgres \xff") == b"\x7fELF\x00\x01 postgres \xff"
+
+
+@pytest.mark.parametrize("name", WEAK)
+@pytest.mark.parametrize(
+    "form", ["{}={}", "{} = '{}'", '"{}": "{}"', "{}: {}", "export {}={}; make", '\\"{}\\": \\"{}\\"']
+)
+def test_such_a_value_is_taken_out_behind_its_own_name(name: str, form: str) -> None:
+    """There it is the secret that the variable says it is, coloured or not."""
+    redactor = redactor_of(WEAK)
+
+    assert redactor.redact(form.format(name, WEAK[name])) == form.format(name, HIDDEN)
+    assert redactor.redact(form.format(f"{name}\x1b[0m", f"\x1b[1m{WEAK[name]}")) == (
+        form.format(f"{name}\x1b[0m", f"\x1b[1m{HIDDEN}")
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["hunter22", "qzxvkjwp", "Tr0ub4dor", "correct-horse-battery", "correcthorsebattery", "123456789012", "k3f9x2m4"],
+)
+def test_a_value_that_nobody_writes_by_chance_is_known_everywhere(value: str) -> None:
+    """A chosen password with its digits, several words, and what was drawn."""
+    assert redactor_of({"DB_PASSWORD": value}).redact(f"it is {value}, yes") == f"it is {HIDDEN}, yes"
+
+
+def test_a_value_that_the_configuration_names_is_known_whatever_it_is() -> None:
+    """Its variable was given as that of a secret."""
+    assert redactor_of({"VENDOR": "development"}, ["VENDOR"]).redact("in development") == f"in {HIDDEN}"
 
 
 def test_every_text_of_a_document_is_redacted() -> None:
