@@ -15,9 +15,11 @@ from pydantic_core import ErrorDetails
 
 from core.base.errors import InvalidValue
 from core.base.names import check_name
+from core.base.plugins import entry_points
 from core.base.text import interval_text, parse_duration, parse_interval
 from core.config.document import Document, KeyPath, described, key_text, shortened
 from core.config.settings import BUILT_IN_HARNESSES, LoopSettings, Routing
+from core.harness.catalogue import GROUP
 from core.harness.claude.arguments import refuse_owned
 from core.model.loop import Bounds, LoopRequest, check_cron, check_instruction, check_together, zone_of
 
@@ -55,10 +57,15 @@ def declared_sessions(document: Document) -> Iterator[tuple[KeyPath, dict[str, A
             yield (*SESSIONS, index), session
 
 
+def _ready_made() -> tuple[str, ...]:
+    """Return the harnesses that need no declaration: our own, and those that packages bring."""
+    return tuple(dict.fromkeys((*BUILT_IN_HARNESSES, *entry_points(GROUP))))
+
+
 def _harness_keys(document: Document) -> None:
     for key in _mapping(document.data.get("harnesses")):
         path = ("harnesses", key)
-        if key in BUILT_IN_HARNESSES:
+        if key in _ready_made():
             document.add(path, f'the key "{key}"', "a key that the-loop does not use itself", "choose another name")
         try:
             check_name(key)
@@ -67,7 +74,7 @@ def _harness_keys(document: Document) -> None:
 
 
 def _harness_names(document: Document) -> None:
-    known = (*BUILT_IN_HARNESSES, *_mapping(document.data.get("harnesses")))
+    known = (*_ready_made(), *_mapping(document.data.get("harnesses")))
     chosen: list[tuple[KeyPath, Any]] = [
         (("routing", "defaultHarness"), value_at(document, "routing", "defaultHarness")),
         *((("routing", "harnessArgs", key), key) for key in _mapping(value_at(document, "routing", "harnessArgs"))),

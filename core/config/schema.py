@@ -109,7 +109,8 @@ class RoutingBlock(Block):
     """Which program runs, with what, and where."""
 
     default_harness: str = Field(
-        _ROUTING.default_harness, description="`claude`, `cursor`, `bundled`, or a key of `harnesses`"
+        _ROUTING.default_harness,
+        description="`claude`, `cursor`, `bundled`, one that a package brings, or a key of `harnesses`",
     )
     harness_args: dict[str, list[Argument]] = Field(
         default_factory=dict, description="Arguments for each harness; those that the-loop sets itself are refused"

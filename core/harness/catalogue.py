@@ -1,4 +1,8 @@
-"""Find a harness's adapter by name. Each is imported when it is first asked for, because a command needs one."""
+"""Find a harness's adapter by name. Each is imported when it is first asked for, because a command needs one.
+
+Those of this distribution are named here, so that a command which needs one of them looks for no package. Others are
+found by the entry point group `the_loop.harnesses`: a function that is given the environment of the pane.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from core.base.clock import Clock
 from core.base.errors import UnsupportedHarness
+from core.base.plugins import entry_points, load
 
 if TYPE_CHECKING:
     from core.model.harness import Harness
+
+
+GROUP = "the_loop.harnesses"  #: the entry point group of harnesses
 
 
 class Declaration(Protocol):
@@ -33,22 +41,37 @@ class Declaration(Protocol):
 class Harnesses:
     """The harnesses that there are, by name; each adapter is made when it is first asked for."""
 
-    def __init__(self, makers: Mapping[str, Callable[[], Harness]]) -> None:
+    def __init__(self, makers: Mapping[str, Callable[[], Harness]], environ: Mapping[str, str]) -> None:
+        """`makers` come before what is installed, which is given `environ`."""
         self._makers = dict(makers)
+        self._environ = environ
         self._made: dict[str, Harness] = {}
 
     def get(self, name: str) -> Harness:
-        """Return the adapter. Raises UnsupportedHarness naming the ones there are."""
+        """Return the adapter. Raises UnsupportedHarness, which names the ones there are, or why it cannot be loaded."""
         made = self._made.get(name)
         if made is not None:
             return made
         maker = self._makers.get(name)
-        if maker is None:
+        harness = self._installed(name) if maker is None else maker()
+        return self._made.setdefault(name, harness)  # one for all threads
+
+    def _installed(self, name: str) -> Harness:
+        installed = entry_points(GROUP)
+        target = installed.get(name)
+        if target is None:
             raise UnsupportedHarness(
-                f"there is no harness {name!r}; there are {', '.join(sorted(self._makers))}",
+                f"there is no harness {name!r}; there are {', '.join(sorted({*self._makers, *installed}))}",
                 f"choose one of them, or describe it under harnesses.{name}",
             )
-        return self._made.setdefault(name, maker())  # one for all threads
+        try:
+            make = load(target)
+        except (ImportError, AttributeError) as error:
+            raise UnsupportedHarness(
+                f"the harness {name!r} ({target}) cannot be loaded: {error}", "install its package again, or remove it"
+            ) from error
+        harness: Harness = make(self._environ)
+        return harness
 
 
 def catalogue(
@@ -60,7 +83,9 @@ def catalogue(
     accept_bypass: str = "auto",
     permission_mode: str | None = None,
 ) -> Harnesses:
-    """Return every harness there is. `environ` is what the pane will inherit; no declared key hides a built-in one.
+    """Return every harness there is. `environ` is what the pane will inherit.
+
+    No declared key hides a built-in one, and no installed one hides either of them.
 
     Raises InvalidValue for a declaration that cannot be used.
     """
@@ -74,7 +99,7 @@ def catalogue(
 
     described = {key: _described(key, block, environ) for key, block in declared.items()}
     makers = {key: partial(described.__getitem__, key) for key in described}
-    return Harnesses({**makers, "claude": claude, "bundled": _bundled, "cursor": _cursor})
+    return Harnesses({**makers, "claude": claude, "bundled": _bundled, "cursor": _cursor}, environ)
 
 
 def _described(key: str, block: Declaration, environ: Mapping[str, str]) -> Harness:
