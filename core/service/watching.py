@@ -185,7 +185,7 @@ class ObserverWorker:
     def look_at_ends(self) -> float:
         """Ask again about each end of a turn that hooks alone have told of, and return the seconds until the next look.
 
-        As a rule the other source follows in some milliseconds, once all hooks of that end are through.
+        As a rule the other source follows within some tenths of a second, once all hooks of that end are through.
         """
         now, rest = self._system.clock.now(), _SURVEY_SECONDS
         ending = {uid: activity for uid, activity in self._system.activities.all().items() if activity.ending}

@@ -42,7 +42,9 @@ class Behaviour:
     early: bool = False  #: a prompt of mid-turn is reported as it is queued, with the running turn's id, and not again
     twice: tuple[str, ...] = ()  #: hooks that fire two times
     stops_early: bool = False  #: the end of a turn is reported as its first tool begins, and not again
-    goes_on: float = 0.0  #: seconds for which a turn goes on once its end was reported: another hook has blocked that
+    goes_on: float = (
+        0.0  #: seconds for which a turn but the boot's goes on once its end was reported, blocked by another hook
+    )
     steers: bool = False  #: what is queued is slipped into the running turn as its tool ends, which no hook reports
     bounces: bool = False  #: what a hook blocks comes back into the input line
     forgets: bool = False  #: its queue is gone after an Escape
@@ -210,7 +212,8 @@ class ClaudeSession(agent.Session):
             self._truth.tell("over")
 
     def _finish(self, text: str) -> None:
-        if self._behaviour.goes_on and self._blocked != self._turn_id:
+        boot = len(self._conversation.prompts) == 1
+        if self._behaviour.goes_on and self._blocked != self._turn_id and not boot:
             self._blocked = self._turn_id
             self._conversation.assistant(text)
             self._fire("Stop", stop_hook_active=False, last_assistant_message=text, background_tasks=[])
