@@ -14,6 +14,7 @@ from core.model.gate import HoldState, hold_state
 from core.model.harness import (
     HarnessEvent,
     PromptReported,
+    TextBlocked,
     TextQueued,
     TextReturned,
     TextTaken,
@@ -66,6 +67,8 @@ def settle_by(
                 moved += _confirmed(system, _holding(system, record.uid, prompt), pasted)
             case ToolStarted(turn=turn) | TurnEnded(turn=turn) | TurnFailed(turn=turn) if turn:
                 moved += _confirmed(system, _reported_in(system, record, turn))
+            case TextBlocked(prompt=prompt, why=why, at=since):
+                _blocked(system, record, prompt, why, since)
             case TextReturned(prompt="", at=since):  # all of it comes back at once
                 moved += _come_back(system, record, _queued_in(system, record), since)
             case TextReturned(prompt=prompt, at=since):
@@ -129,6 +132,14 @@ def _reported_in(system: System, record: SessionRecord, turn: str) -> Iterator[I
         since_then = row.updated_at >= activity.turn_started_at - _ROUNDED
         if row.queued_at is None and row.instance == record.instance_id and since_then:
             yield row
+
+
+def _blocked(system: System, record: SessionRecord, prompt: str, why: str, at: datetime | None) -> None:
+    """Tell of what a hook that is not ours has blocked: no turn has it, and it would be blocked again."""
+    for row in _holding(system, record.uid, prompt):
+        taken_in = row.state in IN_FLIGHT or row.state is MessageState.ACCEPTED
+        if taken_in and not _before_attempt(at, row):
+            _give_up(system, row, Because(Reason.BLOCKED, {"why": why}), text(Remedy.WRITE_OTHERWISE))
 
 
 def _queued_unnamed(system: System, record: SessionRecord, at: datetime) -> list[InboxRow]:
@@ -221,6 +232,10 @@ def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent
         after = follow(after, begun[-1], now)
     for event in events:
         after = replace(after, shown=shown_by(after, event, ""))
+    blocked = next((event for event in reversed(events) if isinstance(event, TextBlocked)), None)
+    began = before.turn_started_at
+    if blocked is not None and not begun and blocked.at and began and began - _ROUNDED <= blocked.at:
+        after = follow(after, blocked, now)
     if not any(row.queued_at for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED})):
         after = without_queue(after, now)
     if after != before:

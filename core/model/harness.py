@@ -240,6 +240,15 @@ class TextQueued:
 
 
 @dataclass(frozen=True)
+class TextBlocked:
+    """A hook that is not ours has kept this text from beginning a turn. `why`: in its words. `at`: see TextQueued."""
+
+    prompt: str
+    why: str
+    at: datetime | None = None
+
+
+@dataclass(frozen=True)
 class TurnEnded:
     """The turn is over. `pending_tasks` are background tasks that go on; `answer` is the last thing it said."""
 
@@ -343,6 +352,7 @@ HarnessEvent = (
     | TextTaken
     | TextQueued
     | TextReturned
+    | TextBlocked
     | TurnEnded
     | TurnFailed
     | TurnBlocked

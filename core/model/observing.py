@@ -26,6 +26,7 @@ from core.model.harness import (
     PromptReported,
     Ready,
     StatusProbe,
+    TextBlocked,
     TextQueued,
     TextReturned,
     TextTaken,
@@ -147,6 +148,8 @@ def follow(
             left = tuple(each for each in told.pending_tasks if each != task)
             told = told if task is not None else replace(told, composer_at=at)  # it may stand in the input line
             return _between_turns(told, left, at) if told.between_turns else replace(told, pending_tasks=left)
+        case TextBlocked():  # a hook told that it began a turn, and it did not
+            return replace(_between_turns(told, told.pending_tasks, at), composer_at=at) if told.in_turn else told
         case TextQueued() | TextReturned():
             return told
 

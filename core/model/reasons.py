@@ -99,6 +99,7 @@ class Reason(StrEnum):
     PANE_ENDED_UNSHOWN = "pane-ended-unshown"
     NOT_TAKEN = "not-taken"
     AT_TERMINAL = "at-terminal"
+    BLOCKED = "blocked"  #: {why}: in the words of a hook that is not ours
     CUT_OFF_BY = "cut-off-by"  #: {what}: of the turn that took it
     NOT_LOOKED_AT = "not-looked-at"  #: {log}
     UNDER_WAY = "under-way"
@@ -194,6 +195,7 @@ class Remedy(StrEnum):
     ANSWER_WHERE_SHOWN = "answer-where-shown"  #: {name}
     TRIED_AGAIN = "tried-again"
     SEND_AGAIN = "send-again"
+    WRITE_OTHERWISE = "write-otherwise"
     SEND_AGAIN_RUNNING = "send-again-running"
     SEND_AGAIN_IF_COUNTS = "send-again-if-counts"
     SEND_AGAIN_THEN = "send-again-then"

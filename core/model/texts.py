@@ -138,6 +138,7 @@ REASONS: Mapping[Reason, Text] = {
     R.PANE_ENDED_UNSHOWN: "its pane ended before anything showed that a turn took it",
     R.NOT_TAKEN: "its harness had received it and is idle, and its records do not show that a turn took it",
     R.AT_TERMINAL: "it was taken back from its harness's own queue into the input line of its terminal",
+    R.BLOCKED: "a hook of its program's has blocked it, and no turn took it: {why}",
     R.CUT_OFF_BY: "its turn was cut off by {what}",
     R.NOT_LOOKED_AT: "nobody has looked at it yet; `the-loop status` and the service's log may tell why"
     " ({log}, or the journal of its unit)",
@@ -231,6 +232,7 @@ REMEDIES: Mapping[Remedy, Text] = {
     " Where the thread shows it, its buttons answer it, too",
     M.TRIED_AGAIN: "it is tried again until it expires; look at `the-loop standing list`",
     M.SEND_AGAIN: "send it again",
+    M.WRITE_OTHERWISE: "write it in another way, or see to that hook",
     M.SEND_AGAIN_RUNNING: "send it again once it runs",
     M.SEND_AGAIN_IF_COUNTS: "send it again if it still counts",
     M.SEND_AGAIN_THEN: "send it again then",

@@ -202,6 +202,8 @@ def _what_and_why(what: str, because: Because) -> str:
     """Return both in one sentence, no word of it twice: "was cancelled by cli:ann"."""
     if because.reason is Reason.CANCELLED_BY:
         return f"{what} by {because.args['actor']}"
+    if because.reason is Reason.BLOCKED:
+        return f"did not go in: {because.text}"
     if because.reason is Reason.CUT_OFF_BY:
         return f"{what.removesuffix('failed')}was cut off by {because.args['what']}"
     return f"{what}: {because.text}"

@@ -23,7 +23,17 @@ from core.base.files import open_plain, read_plain, too_large, whole_lines
 from core.base.values import dataclass, replace
 from core.harness.base import object_of, text_of
 from core.harness.claude.hooks import NOTIFICATION, failure_of, is_internal, pasted_parts
-from core.model.harness import HarnessEvent, Retry, TextQueued, TextReturned, TextTaken, TurnEnded, TurnFailed, TurnSeen
+from core.model.harness import (
+    HarnessEvent,
+    Retry,
+    TextBlocked,
+    TextQueued,
+    TextReturned,
+    TextTaken,
+    TurnEnded,
+    TurnFailed,
+    TurnSeen,
+)
 from core.model.pane import InputLine, View
 
 MANAGED = Path("/etc/claude-code/managed-settings.json")  #: what the machine's owner settles for all of its users
@@ -138,6 +148,11 @@ def _base36(number: int) -> str:
     return text or "0"
 
 
+_BLOCKED = re.compile(
+    r"UserPromptSubmit operation blocked by hook:\s*(?:\[[^\n]*?\]:)?(?P<why>.*?)\s*Original prompt: (?P<prompt>.*)",
+    re.DOTALL,
+)
+HELD = "the-loop: this session is held"  #: begins what our reporter says where it blocks a prompt
 _INTERRUPTED = "[Request interrupted by user"  #: also "… for tool use]"
 _CHUNK = 1 << 16
 _LATEST = 1 << 25  #: bytes of a conversation in which turns are looked for that nobody has told of
@@ -415,7 +430,17 @@ def _entry_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
         return (TextTaken(text, is_internal(text), begins=False, at=_moment(entry), pasted=pasted_parts(text)),)
     if kind == "user" and entry.get("isSidechain") is not True:
         return _user_events(entry)
+    if kind == "system" and text_of(entry, "subtype") == "informational":
+        return _blocked(text_of(entry, "content"), _moment(entry))
     return ()
+
+
+def _blocked(content: str, at: datetime | None) -> tuple[HarnessEvent, ...]:
+    """Return that a hook has blocked a prompt; our own tells of that itself."""
+    found = _BLOCKED.match(content)
+    if found is None or HELD in found["why"]:
+        return ()
+    return (TextBlocked(found["prompt"], " ".join(found["why"].split())[:_TROUBLE], at),)
 
 
 def _moment(entry: Mapping[str, Any]) -> datetime | None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from core.base.errors import StoreBroken, TrustFailed
-from core.harness.claude.files import ConversationFile, has_turn, line_events
-from core.model.harness import HarnessEvent, TextQueued, TextReturned, TextTaken, TurnEnded
+from core.harness.claude.files import HELD, ConversationFile, has_turn, line_events
+from core.model.harness import HarnessEvent, TextBlocked, TextQueued, TextReturned, TextTaken, TurnEnded
 
 NOTE = "<task-notification>\n<task-id>b1</task-id>\n</task-notification>"
 
@@ -23,6 +23,7 @@ def user(content: Any, **fields: Any) -> dict[str, Any]:
 PASTED = '\n\n<pasted_content id="3770">\n[ann #k3] hi\nthere\n</pasted_content id="3770">\n'
 HUMAN = {"origin": {"kind": "human"}, "promptSource": "typed"}
 RESULT = [{"tool_use_id": "toolu_1", "type": "tool_result", "content": "ok", "is_error": False}]
+BLOCKED = "UserPromptSubmit operation blocked by hook:\n[/x/block.sh]: {}\n\n\nOriginal prompt: hi"
 CASES: list[tuple[str, dict[str, Any], tuple[HarnessEvent, ...]]] = [
     ("typed", user("[ann #k3] hi", **HUMAN), (TextTaken("[ann #k3] hi"),)),
     ("typed, as blocks", user([{"type": "text", "text": "hi"}, {"type": "image"}], **HUMAN), (TextTaken("hi"),)),
@@ -62,6 +63,16 @@ CASES: list[tuple[str, dict[str, Any], tuple[HarnessEvent, ...]]] = [
         "given back into the input line",
         {"type": "queue-operation", "operation": "popAll", "content": "[ann #q] later"},
         (TextReturned("[ann #q] later"),),
+    ),
+    (
+        "blocked by a hook",
+        {"type": "system", "subtype": "informational", "content": BLOCKED.format("policy: no")},
+        (TextBlocked("hi", "policy: no"),),
+    ),
+    (
+        "blocked by our own hook, which tells itself",
+        {"type": "system", "subtype": "informational", "content": BLOCKED.format(f"{HELD}; this is kept for later")},
+        (),
     ),
     ("queued without a name", {"type": "queue-operation", "operation": "enqueue"}, (TextQueued(""),)),
     ("given back without a name", {"type": "queue-operation", "operation": "popAll"}, (TextReturned(""),)),
