@@ -18,6 +18,7 @@ from core.cli.printing import (
     named_config,
     open_streams,
     print_json,
+    settle_errors,
     wants_json,
     warn,
 )
@@ -28,6 +29,7 @@ def main() -> None:
     """Run the command and exit with its code."""
     open_streams()
     code = run(sys.argv[1:])
+    settle_errors()
     gc.freeze()  # else the interpreter looks for garbage once more, for as long as a bare one takes to start and end
     sys.exit(code)
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from typing import Any
+from typing import Any, TextIO
 
 from core.base.errors import CoreError, Refused
 from core.base.text import plain
@@ -79,10 +79,22 @@ def flush_output() -> None:
 
 def discard_output() -> None:
     """Let what is printed from now on go nowhere: the interpreter would complain of it once more as it ends."""
+    _discard(sys.stdout)
+
+
+def settle_errors() -> None:
+    """Write out what was said to standard error, or let it go: the interpreter would end with a code of its own."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _discard(sys.stderr)
+
+
+def _discard(stream: TextIO) -> None:
     import os
 
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
+    os.dup2(null, stream.fileno())
     os.close(null)
 
 

@@ -100,8 +100,17 @@ class Row:
 
     def told(self, outcome: Outcome, detail: str) -> "Row":
         """Return the row with what a verb did; what the row itself had to say stays. Nothing is said twice."""
-        said = "; ".join(text for text in (detail, self.detail) if text)
-        return replace(self, outcome=outcome, detail="; ".join(dict.fromkeys(said.split("; "))))
+        said = dict.fromkeys(part for text in (detail, self.detail) if text for part in _remarks(text))
+        return replace(self, outcome=outcome, detail="; ".join(said))
+
+
+def _remarks(detail: str) -> list[str]:
+    """Return the remarks of a detail that are side by side; what is in brackets belongs to its own."""
+    made, unclosed = list[str](), 0
+    for part in detail.split("; "):
+        made = [*made[:-1], f"{made[-1]}; {part}"] if unclosed else [*made, part]
+        unclosed = max(0, unclosed + part.count("(") - part.count(")"))
+    return made
 
 
 @dataclass(frozen=True)

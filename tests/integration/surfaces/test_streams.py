@@ -78,6 +78,19 @@ def test_output_that_cannot_be_written_is_said(config: Path, words: Sequence[str
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("shell", ["2> /dev/full", "> /dev/full 2> /dev/full", "2>&-"])
+@pytest.mark.parametrize(
+    ("words", "code"), [(("standing", "get", "nobody"), 1), (("--no-such-option",), 2), (("status", "--help"), 0)]
+)
+def test_an_error_that_cannot_be_written_keeps_its_exit_code(
+    config: Path, shell: str, words: Sequence[str], code: int
+) -> None:
+    """0, 1 or 2 as ever, and never the interpreter's own for a stream that it cannot empty."""
+    done = run(config, shell, *words)
+
+    assert done.returncode == (1 if code == 0 and shell.startswith(">") else code)
+
+
 @pytest.mark.parametrize(
     ("told", "remedy"),
     [

@@ -67,6 +67,14 @@ def test_row_says_nothing_twice() -> None:
     assert row.detail == "tmux: no answer; try again; nothing was concluded"
 
 
+def test_a_remark_with_a_semicolon_in_brackets_stays_whole() -> None:
+    """Only remarks that stand side by side are compared: what is in brackets belongs to its own."""
+    ended = "its harness ended at once (exit 3; its conversation is kept)"
+    row = Row("a", detail=f"{ended}; its conversation is kept").told(Outcome.FAILED, f"{ended}; see (a; (b; c); a)")
+
+    assert row.detail == f"{ended}; see (a; (b; c); a); its conversation is kept"
+
+
 def test_answer_is_well_unless_a_row_failed() -> None:
     """Held and not-running are no failures; failed, unconfirmed, unreadable and misconfigured are."""
     well = Answer((Row("a", outcome=Outcome.HELD), Row("b", outcome=Outcome.NOT_RUNNING)))
