@@ -118,7 +118,7 @@ def _described(key: str, block: Declaration, environ: Mapping[str, str]) -> Harn
 
 
 def _bundled() -> Harness:
-    from core.harness.bundled import BundledHarness
+    from embedded.adapter import BundledHarness
 
     return BundledHarness()
 

@@ -291,7 +291,6 @@ _MODULES = (
     "core.config.validation",
     "core.delivery.hearing",
     "core.delivery.permission_requests",
-    "core.harness.bundled",
     "core.harness.catalogue",
     "core.harness.claude.adapter",
     "core.harness.generic",
@@ -318,6 +317,7 @@ _MODULES = (
     "resource",
     "shutil",
     "termios",
+    "embedded.adapter",
 )
 _WITHOUT_PROC = () if sys.platform == "linux" else ("psutil",)
 

@@ -12,7 +12,6 @@ import pytest
 from core.base.errors import InvalidValue, NotPermitted, NotRunning, Refused, UnknownSession
 from core.delivery.deliverer import Deliverer
 from core.delivery.saying import NO_SERVICE, say
-from core.harness.bundled import BundledHarness
 from core.harness.catalogue import Harnesses
 from core.lifecycle.pause import pause_standing, resume_standing
 from core.lifecycle.start import start_standing
@@ -25,6 +24,7 @@ from core.model.session import Outcome
 from core.session.folder import TOOL
 from core.session.system import System
 from core.tmux.runner import Runner
+from embedded.adapter import BundledHarness
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.support.talking import record_of, rows, taken, talking, times
 from tests.support.tmux import PATIENCE, PrivateTmux, wait_until

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import embedded.agent
-from core.harness.bundled import BundledHarness
 from core.model.harness import DialogReported, Ended, Ready, TextTaken, TurnBlocked, TurnEnded
+from embedded.adapter import BundledHarness
 from tests.integration.harness.contract import HookedHarnessContract
 from tests.integration.harness.stage import Stage, Words
 from tests.support.lines import entries

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from core.harness.bundled import BundledHarness
 from core.harness.catalogue import Harnesses
 from core.lifecycle.pause import restart_standing
 from core.lifecycle.start import start_standing
@@ -18,6 +17,7 @@ from core.model.harness import Harness
 from core.model.rows import Answer
 from core.model.session import Outcome
 from core.session.system import System
+from embedded.adapter import BundledHarness
 from tests.integration.lifecycle.held import wait_for
 from tests.support.talking import record_of, talking
 from tests.support.tmux import PrivateTmux

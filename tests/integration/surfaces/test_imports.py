@@ -72,7 +72,7 @@ USED_TO_SAY = {
 FORBIDDEN_TO_SAY = {name: why for name, why in FORBIDDEN.items() if name not in USED_TO_SAY} | {
     "embedded.agent": "the bundled agent's",
     "core.clients": "programs that others run",
-    "core.harness.bundled": "another harness's: core.harness.catalogue makes them one by one",
+    "embedded.adapter": "another harness's: core.harness.catalogue makes them one by one",
     "core.harness.claude": "another harness's",
     "core.loops.outcomes": "core.delivery.hook_ingest imports it where a turn begins",
     "core.cli.session": "every other command's",
