@@ -8,7 +8,6 @@ from core.base.clock import SystemClock
 from core.base.environment import chosen
 from core.base.errors import CoreError
 from core.base.paths import StatePaths, is_default
-from core.base.plugins import entry_points
 from core.base.values import deferred
 from core.config.settings import secret_variables
 from core.session.commands import exact_for
@@ -256,6 +255,7 @@ class ChannelMissing(CoreError):
 
 def load_channel(name: str, settings: Settings, environ: Mapping[str, str]) -> Channel:
     """Make the channel from its block. Raises ChannelMissing, ChannelBroken, ConfigError; asks nobody anything yet."""
+    from core.base.plugins import entry_points
     from core.config.chats import GROUP, load_part
 
     target = entry_points(GROUP).get(name)
