@@ -278,8 +278,8 @@ class Messenger:
         redacted = self._redactor.redact_file(content)
         if redacted is None:
             named = self._redactor.redact(path.name)
-            reason = f"the file {named} holds a secret, and is no text that it could be taken out of"
-            raise ChannelError(reason, "post it without the secret, or as text", transient=False)
+            reason = f"the file {named} contains a secret that cannot be removed, because it is not a text file"
+            raise ChannelError(reason, "post the file without the secret, or as text", transient=False)
         return redacted
 
     def _messages(self, channel: str, thread: str) -> Iterator[Post]:

@@ -296,7 +296,7 @@ def thread_options(kind: str) -> tuple[str, str]:
 
 def _thread_in(kind: str, title: str) -> tuple[Argument, Argument]:
     return (
-        Argument(f"--{kind}", f"Whether it gets a {title} thread.", Kind.SWITCH, default=False),
+        Argument(f"--{kind}", f"Whether the session gets a {title} thread.", Kind.SWITCH, default=False),
         Argument(f"--{kind}-channel", f"The channel's id; default: channels.{kind}.channel.", default=""),
     )
 
@@ -341,25 +341,25 @@ COMMANDS: tuple[Command, ...] = (
         (
             _NAME,
             Argument("--harness", "The agent program; default: routing.defaultHarness.", default=""),
-            Argument("--cwd", "The folder it works in; default: routing.spawnWorkdir.", default=""),
-            Argument("--prompt", "What it is to do."),
-            Argument("--prompt-file", "A file that says what it is to do, read at each start with a new conversation."),
-            Argument("--description", "What it is for; lists show it.", default=""),
+            Argument("--cwd", "The folder that the session works in; default: routing.spawnWorkdir.", default=""),
+            Argument("--prompt", "The session's task."),
+            Argument("--prompt-file", "A file with the session's task, read at each start with a new conversation."),
+            Argument("--description", "What the session is for; lists show it.", default=""),
             Argument("--harness-arg", "An argument for the harness; may be repeated.", many=True, name="harness_args"),
             *(argument for kind, title in CHATS.items() for argument in _thread_in(kind, title)),
-            Argument("--no-auto-start", "Do not start it automatically.", Kind.FLAG),
+            Argument("--no-auto-start", "Do not start the session automatically.", Kind.FLAG),
             Argument(
                 "--restart",
                 "on-failure: resume it after a crash, at most limits.restartsPerHour times an hour.",
                 choices=("never", "on-failure"),
                 default="never",
             ),
-            Argument("--no-start", "Only record it; do not start it.", Kind.FLAG),
+            Argument("--no-start", "Only record the session; do not start it.", Kind.FLAG),
         ),
     ),
     Command(
         "standing delete",
-        "Stop a created session and remove it. The name is free once everything of it is gone.",
+        "Stop a created session and remove it. The name can be used again when the deletion is complete.",
         Verb.DELETE,
         (_NAME,),
         run=_delete,
@@ -395,20 +395,22 @@ COMMANDS: tuple[Command, ...] = (
             _NAME,
             _LINES,
             Argument("--history", "All lines that tmux has kept, the last 10000 at most.", Kind.FLAG),
-            Argument("--window", "Its window's size, how much history is kept, and its own options.", Kind.FLAG),
+            Argument(
+                "--window", "The window's size, how much history is kept, and the window's own options.", Kind.FLAG
+            ),
         ),
         chat="screen NAME",
         run=_screen,
     ),
     Command(
         "standing logs",
-        "Show the last output of the session's terminal. Also how it ended, and the same of the instance before.",
+        "Show how the previous instance ended and its last output, then the current screen.",
         Verb.LOGS,
         (_NAME, _LINES),
     ),
     Command(
         "standing pause",
-        "Let no further turn begin. New messages wait, background jobs go on.",
+        "Pause a session: no new turn begins. New messages wait; background jobs go on.",
         Verb.PAUSE,
         (_NAME, Argument("--hard", "Interrupt the running turn; otherwise it ends by itself.", Kind.FLAG), _MARK),
         chat="pause NAME",
@@ -416,7 +418,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing resume",
-        "End a pause; waiting messages go in, in order.",
+        "End a pause. The waiting messages are delivered in order.",
         Verb.RESUME,
         (_NAME,),
         chat="resume NAME",
@@ -441,8 +443,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing stop",
-        "End a session gracefully. By name, waiting messages are cancelled. "
-        "A session that was stopped by name stays silent until it is started again.",
+        "End a session gracefully, or every session. "
+        "With NAME, its waiting messages are cancelled and it stays down until it is started.",
         Verb.STOP,
         (_ANY, _MARK),
         chat="stop NAME",
@@ -494,11 +496,14 @@ COMMANDS: tuple[Command, ...] = (
             _OWN,
             Argument("--instruction", "What to do at each run; `-` reads standard input.", required=True),
             Argument("--interval", "Time between its runs: 30s, 1.5h, 5 minutes."),
-            Argument("--cron", "Five fields, instead of an interval. Without both, its agent names each next run."),
+            Argument(
+                "--cron",
+                "A cron expression (five fields). Without --interval and --cron, the agent schedules each next run.",
+            ),
             Argument("--time-zone", "The time zone of --cron: an IANA name such as Europe/Berlin; default: UTC."),
             Argument(
                 "--keep-alive",
-                "It ends only when it is stopped, and its session is restarted after a crash.",
+                "It has no age limit, and its session is restarted after a crash.",
                 Kind.FLAG,
             ),
             Argument("--max-runs", "It is complete after this number of runs.", Kind.INTEGER),
@@ -522,14 +527,14 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "loop run",
-        "Make a loop due now; it runs once its session is idle.",
+        "Make a loop due now. It runs when its session is idle.",
         Verb.LOOP,
         (_LOOP, _KEPT),
         run=_run_loop,
     ),
     Command(
         "loop schedule",
-        "Set the next run of a loop without a cadence.",
+        "Set the next run of a loop that has neither an interval nor a cron expression.",
         Verb.LOOP,
         (
             _LOOP,
@@ -579,7 +584,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             Argument("--name", "Only this session's events."),
             Argument("--last", "Only this number of events, from the end.", Kind.INTEGER, least=1),
-            Argument("--follow", "Go on with new events, until interrupted.", Kind.FLAG),
+            Argument("--follow", "Continue with new events until interrupted.", Kind.FLAG),
         ),
     ),
     Command(
@@ -596,17 +601,17 @@ COMMANDS: tuple[Command, ...] = (
         "serve",
         "Run the service in the foreground.",
         Verb.START,
-        (Argument("--tmux", "Run the tmux server instead of the service, for its own systemd unit.", Kind.FLAG),),
+        (Argument("--tmux", "Run only the tmux server (used by the unit the-loop-tmux).", Kind.FLAG),),
     ),
     Command(
         "demo",
-        "Run the whole product here, without account or network. It has a page and a session in a terminal.",
+        "Run the whole product here, without an account or network. It has a page, and a session in a terminal.",
         Verb.START,
         (
             Argument("--name", "The demo's name, if several run: each has its own state, session and page."),
             Argument(
                 "--port",
-                "Port of the workspace's page; default: the last one.",
+                "Port of the workspace's page; default: the port of its last run.",
                 Kind.INTEGER,
                 default=0,
                 least=0,

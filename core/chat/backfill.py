@@ -68,9 +68,9 @@ def swept(system: System, channel_kind: str, team: str, done: Swept) -> None:
 
 
 def _what(done: Swept) -> str:
-    count = "1 reply" if done.caught_up == 1 else f"{done.caught_up} replies"
-    age = f"{done.oldest} old" if done.caught_up == 1 else f"the oldest {done.oldest} old"
-    return f"{count} caught up, {age}"
+    if done.caught_up == 1:
+        return f"1 reply was read late (it is {done.oldest} old)"
+    return f"{done.caught_up} replies were read late (the oldest is {done.oldest} old)"
 
 
 def _note(binding: Binding, done: Swept) -> NewPost:
@@ -81,7 +81,8 @@ def _note(binding: Binding, done: Swept) -> NewPost:
         uid=binding.uid,
         name=binding.name,
         channel_kind=binding.channel_kind,
-        text=f"{_what(done)}: {'they were' if done.caught_up > 1 else 'it was'} not taken in when sent.",
+        text=f"{_what(done)}, because the-loop was not reading when "
+        f"{'they were' if done.caught_up > 1 else 'it was'} sent.",
         channel=binding.channel,
         thread=binding.thread,
     )

@@ -31,7 +31,7 @@ LINES = 40  #: of the end of a terminal
 def screen_told(shown: Screen, redactor: Redactor, name: str) -> PrivateAnswer:
     """Return what a terminal shows, without secrets."""
     lines = redactor.redact(shown.text).rstrip().splitlines()
-    head = f"{name} has ended; this was kept of its terminal:" if shown.ended else f"{name}:"
+    head = f"{name} has ended; its last output:" if shown.ended else f"{name}:"
     return PrivateAnswer(head, "\n".join(line.rstrip() for line in lines) or "(nothing)")
 
 
@@ -71,7 +71,7 @@ class Orders:
         name, actor = check_name(order.name), f"{order.channel_kind}:{order.author}"
         command = self._commands.get(order.verb)
         if command is None or command.run is None:
-            raise InvalidValue(f"{order.verb!r} is no verb", f"one of {', '.join(self._commands)}")
+            raise InvalidValue(f"{order.verb!r} is not a command", f"one of {', '.join(self._commands)}")
         self._check(order, command.role, name)
         call = Call(self._system, actor, order.author_name)
         text = {"text": order.text} if command.takes_text else {}

@@ -55,9 +55,9 @@ def note_of(
         uid=binding.uid,
         name=binding.name,
         channel_kind=reply.channel_kind,
-        text=f"Your reply did not reach `{binding.name}`, and nothing of it is kept: you are not on the list of those "
-        f"who may steer it. {_identified(reply, member)}. To do: whoever runs the-loop puts it into "
-        f"{_list_of(reply, binding, authorized)}; then say it again.",
+        text=f"Your reply did not reach `{binding.name}`, and nothing of it is kept: you are not on the list of people "
+        f"who may steer it. {_identified(reply, member)}. To do: ask the operator of the-loop to add this id to "
+        f"{_list_of(reply, binding, authorized)}; then reply again.",
         channel=reply.channel,
         thread=reply.thread,
         only_for=member,
@@ -104,7 +104,7 @@ def close_thread(system: System, binding: Binding, *, shared: bool) -> None:
 
 
 def _note(binding: Binding, shared: bool) -> NewPost:
-    now = "is shared with another organization now" if shared else "is no longer shared with another organization"
+    what = "was shared" if shared else "stopped being shared"
     return NewPost(
         id=f"p-sharing-{binding.uid}-{binding.thread}",
         key=f"sharing:{binding.uid}:{binding.thread}",
@@ -112,8 +112,8 @@ def _note(binding: Binding, shared: bool) -> NewPost:
         uid=binding.uid,
         name=binding.name,
         channel_kind=binding.channel_kind,
-        text=f"This channel {now}, which it was not when `{binding.name}` was announced: replies here reach nobody any "
-        f"more. To do: make a new thread: `the-loop standing announce {binding.name}`",
+        text=f"This channel {what} with another organization after `{binding.name}` was announced. Replies here reach "
+        f"nobody. To do: open a new thread: `the-loop standing announce {binding.name}`",
         channel=binding.channel,
         thread=binding.thread,
     )
@@ -349,8 +349,8 @@ def _empty_note(reply: IncomingReply, binding: Binding) -> NewPost:
         uid=binding.uid,
         name=binding.name,
         channel_kind=reply.channel_kind,
-        text=f"A message of yours holds nothing that could be read as text, so `{binding.name}` did not get it. "
-        "To do: say it in words, or attach it as a file.",
+        text=f"Your message contains nothing that could be read as text, so `{binding.name}` did not get it. "
+        "To do: write it in words, or attach it as a file.",
         channel=reply.channel,
         thread=reply.thread,
     )
@@ -618,9 +618,11 @@ class Changes:
         message, address = row.message, row.message.address
         if address is None:
             return
-        text = f"Your message was {what} after it had been typed into `{message.name}`, which knows it as it was."
+        text = f"You {what} your message to `{message.name}` after it was typed. "
         if what == "edited":
-            text += " To do: send what is new as another message"
+            text += "The agent has the old text. To do: send the change as another message"
+        else:
+            text += "The agent has it already."
         note = NewPost(
             id=f"p-{what}-{new_message_id()}",
             key=f"{what}:{message.id}",

@@ -49,10 +49,10 @@ _TAKEN_SECONDS = 10.0  #: from the last key to another screen
 _CHOICE_POLL_SECONDS = 0.05
 _MOVES = 3  #: keys for each choice there is, before the cursor is given up
 
-CLOSED = "the dialog is shown no more as it was"
-STUCK = "its cursor could not be brought to that choice, so nothing was chosen"
-UNTAKEN = "the key was pressed, and the dialog stands as before: look at the terminal"
-SILENT = "tmux does not answer, so that nobody knows whether the key arrived: look at the terminal"
+CLOSED = "nothing was chosen: the dialog on the screen has changed"
+STUCK = "nothing was chosen: the cursor could not be moved to that choice"
+UNTAKEN = "the key was pressed, but the dialog is still open: look at the terminal"
+SILENT = "tmux does not answer, so it is not known whether the key arrived: look at the terminal"
 
 
 class Chooser:
@@ -183,14 +183,18 @@ class _Hand:
 
 Holds = Callable[[str, Role], bool]
 
-NOT_YOU = "You may not press this: it is for {who} of this session."
+NOT_YOU = "Only {who} may press this."
 STRANGER = "You are not on the list of people who may press this here."
-UNKNOWN_BUTTON = "This button is not known any more. Nothing was done."
-OTHER_THREAD = "This thread does not belong to that session any more. Nothing was done."
-EARLIER = "This was asked by an earlier run of the session, which has ended. Nothing was done."
-NOBODY_WAITS = "The session cannot be told at the moment. Press again in a few seconds, or answer at the terminal."
+UNKNOWN_BUTTON = "This button is no longer known. Nothing was done."
+OTHER_THREAD = "This thread no longer belongs to that session. Nothing was done."
+EARLIER = "An instance of the session that has ended asked this. Nothing was done."
+NOBODY_WAITS = "The session cannot be reached at the moment. Press again in a few seconds, or answer at the terminal."
 _SENT_SECONDS, _POLL_SECONDS = 2.0, 0.05
-_WHO = {Role.MEMBER: "those who may steer", Role.APPROVER: "the approvers", Role.OPERATOR: "the operators"}
+_WHO = {
+    Role.MEMBER: "people who may steer this session",
+    Role.APPROVER: "the approvers of this session",
+    Role.OPERATOR: "the operators of this session",
+}
 
 
 class _No(Exception):
@@ -269,7 +273,7 @@ class Presses:
         messages = [self._message(row, message_id) for message_id in button.target.split()]
         words = self._of_messages(press, button.press, messages)
         with self._system.database.transaction(durable=True):
-            self._system.outbox.add([_marked(row, press, button, words)])
+            self._system.outbox.add([_marked(row, button, words)])
             if button.press in (Press.CANCEL, Press.CONFIRM, Press.SEND_AGAIN):  # the note says what became of them
                 self._system.outbox.forget_waits(row.post.edits or row.post.id, button.target.split())
         self._system.notify()
@@ -294,12 +298,12 @@ class Presses:
         if button.press is Press.CHOOSE:
             return self._chosen(press, record, request, option)
         if button.press is Press.OPTION and question != len(request.answers):
-            raise _No(f"That question was answered by {request.by} already.")
+            raise _No(f"{request.by} has already answered that question.")
         if not self._requests.waits(request):
             raise _No(NOBODY_WAITS)
         if reason := self._requests.overtaken(request):
             self._requests.end(request, RequestState.GONE, reason)
-            raise _No(f"It is over: {reason}.")
+            raise _No(f"This request has ended: {reason}.")
         text = request.questions[question].options[option].label if button.press is Press.OPTION else ""
         allowed = button.press is Press.ALLOW
         moved = self._requests.answer(request, press.author_name, _actor(press), allowed=allowed, text=text)
@@ -316,7 +320,7 @@ class Presses:
         if failed is None:
             raise _No(how_it_stands(self._system.requests.get(request.id) or request))
         if failed:
-            raise _No(f"It came to nothing: {failed}.")
+            raise _No(f"{failed[0].upper()}{failed[1:]}.")
         return ""
 
     def _record(self, request: Request) -> SessionRecord | None:
@@ -328,25 +332,27 @@ class Presses:
         actor, name = _actor(press), rows[0].message.name
         match what:
             case Press.CANCEL:
-                return self._each(
+                done = self._each(
                     rows, "cancelled", lambda row: cancel_message(self._system, row.message.id, actor, told=False)
                 )
             case Press.CONFIRM:
-                return self._each(rows, "confirmed", lambda row: confirm_message(self._system, row.message.id, actor))
+                done = self._each(rows, "confirmed", lambda row: confirm_message(self._system, row.message.id, actor))
             case Press.INTERRUPT:
                 [told] = interrupt_standing(self._system, name, actor).sessions
-                done = told.outcome is Outcome.INTERRUPTED
-                return "the turn was interrupted" if done else f"an interrupt was tried ({told.detail})"
+                if told.outcome is not Outcome.INTERRUPTED:
+                    return f"{press.author_name} tried to interrupt the turn: {told.detail}"
+                done = "the turn was interrupted"
             case Press.START:
-                return self._started(name, actor)
+                done = self._started(name, actor)
             case Press.START_AND_SEND:
-                return self._each(rows, f"{self._started(name, actor)}, and sent again", self._send_again)
+                done = self._each(rows, f"{self._started(name, actor)}, and sent again", self._send_again)
             case Press.SEND_AGAIN:
-                return self._each(rows, "sent again", self._send_again)
+                done = self._each(rows, "sent again", self._send_again)
             case Press.ALLOW | Press.DENY | Press.OPTION | Press.CHOOSE | Press.SCREEN:
                 raise _No(UNKNOWN_BUTTON)  # they are about no message
             case _:
                 assert_never(what)
+        return f"{done} by {press.author_name}"
 
     def _started(self, name: str, actor: str) -> str:
         answer = start_standing(self._system, name, actor)
@@ -377,10 +383,10 @@ class Presses:
         if row.state in WAITING or not (row.state in AGAIN or failed):
             raise Refused(f"message {message.id} is {row.state.value}, so it is not sent again")
         if not message.text:
-            raise Refused(f"the text of message {message.id} is no longer kept", "write it anew")
+            raise Refused(f"the text of message {message.id} is no longer kept", "write it again")
         kind, _, author = message.actor.partition(":")
         if not may_steer(self._system, kind, lambda one: self._holds(one, Role.MEMBER), message.name, author):
-            raise Refused("its author is no longer on the allow-list", "write it anew")
+            raise Refused("its author is no longer on the allow-list", "write it again")
         record = self._system.records.read(message.name)
         if record is None or record.uid != message.uid:
             raise UnknownMessage(message.id)
@@ -401,21 +407,21 @@ class Presses:
         if is_full(self._system, again, limit):
             raise Refused(full(limit).text, text(Remedy.SEND_AGAIN_THEN))
         if not self._system.inbox.add([again])[0]:
-            raise Refused("it was sent again already", "look at what waits: `the-loop standing queue NAME`")
+            raise Refused("it was already sent again", "look at what waits: `the-loop standing queue NAME`")
 
 
 def how_it_stands(request: Request) -> str:
     """Return what somebody is told who comes too late."""
     if request.state is RequestState.ANSWERED:
         if request.kind is RequestKind.PERMISSION:
-            return f"{request.by} has {'allowed' if request.allowed else 'denied'} it already."
-        return f"{request.by} has answered it already."
-    return f"It is over: {request.reason}."
+            return f"{request.by} has already {'allowed' if request.allowed else 'denied'} it."
+        return f"{request.by} has already answered it."
+    return f"This request has ended: {request.reason}."
 
 
-def _marked(row: OutboxRow, press: IncomingPress, button: Button, words: str) -> NewPost:
+def _marked(row: OutboxRow, button: Button, words: str) -> NewPost:
     """Return the note without its buttons, and with what was done by whom."""
-    text = f"{row.post.text}\n→ {words} by {press.author_name}."
+    text = f"{row.post.text}\n→ {words}."
     return NewPost(
         **{
             **row.post.__dict__,

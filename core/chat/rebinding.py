@@ -198,9 +198,9 @@ def _note(binding: Binding) -> NewPost:
         uid=binding.uid,
         name=binding.name,
         channel_kind=binding.channel_kind,
-        text=f"The database of the-loop was lost; this is the thread of `{binding.name}` again. Replies above that the "
-        "agent has not answered may not have been taken, and are not taken any more. What waited is gone, and buttons "
-        "above do nothing. To do: send again what still matters, and see which loops are left: "
+        text=f"The database of the-loop was lost; this is the thread of `{binding.name}` again. Replies above this "
+        "note that have no answer may be lost; the-loop will not deliver them now. Messages that waited are gone, and "
+        "the buttons above do nothing. To do: send again what you still want, and see which loops are left: "
         f"`the-loop loop list {binding.name}`",
         channel=binding.channel,
         thread=binding.thread,

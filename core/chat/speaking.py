@@ -60,7 +60,7 @@ def speaker(system: System, instance: str | None, name: str) -> SessionRecord:
     if instance is not None:
         record = record_of_instance(system, instance)
         if record is None:
-            raise Refused("this process belongs to no session that runs now", "only a running session speaks")
+            raise Refused("this process belongs to no session that runs now", "only a running session can post")
         if name and name != record.name:
             raise NotPermitted(f"an agent speaks in its own thread, and {name} is another session", "leave NAME out")
         return record
@@ -175,8 +175,8 @@ def _spend(system: System, record: SessionRecord, *, agent: bool) -> None:
     now = system.clock.now()
     if agent and not system.requests.spoke(record.uid, now, now - _HOUR, POSTS_AN_HOUR):
         raise Refused(
-            f"{record.name} has posted {POSTS_AN_HOUR} times within the last hour, which is all it may",
-            "gather what there is to say, and post it later",
+            f"{record.name} has posted {POSTS_AN_HOUR} times within the last hour, and that is the limit",
+            "collect your points and post them together later",
         )
 
 
@@ -198,7 +198,7 @@ def _readable(file: Path, within: Path | None) -> Path:
     try:
         found = file.resolve(strict=True)
     except (OSError, RuntimeError, ValueError) as error:  # ValueError: a NUL, or half a character
-        raise InvalidValue(f"there is no file {str(file)!r}", "see its path") from error
+        raise InvalidValue(f"there is no file {str(file)!r}", "check the path") from error
     if within is not None and not found.is_relative_to(within.resolve()):
         raise NotPermitted(f"{file} leads out of {within}, the session's folder", "copy it there first")
     return found
@@ -216,14 +216,14 @@ def _content(source: Path, redactor: Redactor) -> tuple[bytes, int]:
             status = os.fstat(stream.fileno())
             content = stream.read(MOST_BYTES + 1) if stat.S_ISREG(status.st_mode) else b""
     except OSError as error:
-        raise InvalidValue(f"{source} cannot be read: {error.strerror}", "see its rights") from error
+        raise InvalidValue(f"{source} cannot be read: {error.strerror}", "check its permissions") from error
     if not 0 < len(content) <= MOST_BYTES:
-        raise InvalidValue(f"{source} is no file of 1 to {MOST_BYTES:,} bytes", "send another one")
+        raise InvalidValue(f"{source} must be a regular file of 1 to {MOST_BYTES:,} bytes", "send another file")
     redacted, count = redactor.counted_file(content)
     if redacted is None:
         raise NotPermitted(
-            f"{redactor.redact(source.name)} holds a secret, and is no text that it could be taken out of",
-            "post it without the secret, or as text",
+            f"{redactor.redact(source.name)} contains a secret that cannot be removed, because it is not a text file",
+            "post the file without the secret, or as text",
         )
     return content, count
 

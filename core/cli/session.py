@@ -126,7 +126,7 @@ def shared_options(command: Decorated) -> Decorated:
         type=click.Choice(["text", "json"]),
         expose_value=False,
         callback=set_format,
-        help="How to answer; with json, JSON alone is on standard output.",
+        help="Output format. With json, standard output contains only JSON.",
     )(command)
     command = click.option(
         "--as-operator",

@@ -60,7 +60,7 @@ class TrustBlock(Block):
     """
 
     enabled: bool = Field(
-        _TRUST.enabled, description="Answer the first dialogs in the harness's settings before it starts"
+        _TRUST.enabled, description="Before the start, write into the harness's settings what answers its first dialogs"
     )
     accept_bypass_permissions: Literal["auto", "always", "never"] = Field(
         "auto", description="Accept the bypass-permissions dialog; auto: only if that mode is requested"
@@ -86,10 +86,10 @@ class TmuxBlock(Block):
     )
     resume_probe_seconds: Seconds = Field(
         _TMUX.resume_probe_seconds,
-        description="Minimum uptime of a resumed pane whose harness does not show that it is ready",
+        description="How long a resumed program must live to count as up, if it cannot show that it is ready",
     )
     start_timeout_seconds: Seconds = Field(
-        _TMUX.start_timeout_seconds, description="How long a harness may take until it reads input"
+        _TMUX.start_timeout_seconds, description="How long a harness may take until it is ready for input"
     )
     resume_on_respawn: bool = Field(
         _TMUX.resume_on_respawn,
@@ -101,7 +101,7 @@ class TmuxBlock(Block):
     )
     command_timeout_seconds: TmuxSeconds = Field(
         _TMUX.command_timeout_seconds,
-        description="How long tmux may take to answer; at least 2, because its clock counts whole seconds",
+        description="How long tmux may take to answer; at least 2, because tmux's clock has a resolution of one second",
     )
 
 
@@ -110,7 +110,8 @@ class RoutingBlock(Block):
 
     default_harness: str = Field(
         _ROUTING.default_harness,
-        description="`claude`, `cursor`, `bundled`, one that a package brings, or a key of `harnesses`",
+        description="`claude`, `bundled`, one that a package brings, or a key of `harnesses` "
+        "(`cursor` is known, but refused at a start)",
     )
     harness_args: dict[str, list[Argument]] = Field(
         default_factory=dict, description="Arguments for each harness; those that the-loop sets itself are refused"
@@ -129,11 +130,13 @@ class HarnessBlock(Block):
     resume: list[Argument] | None = Field(
         default=None, min_length=1, description="The command that resumes a conversation; null: it cannot"
     )
-    ready: Regex | None = Field(default=None, description="What its screen shows once it reads input; null: unknown")
+    ready: Regex | None = Field(
+        default=None, description="What its screen shows when it is ready for input; null: unknown"
+    )
     paste: Literal["auto", "bracketed", "plain"] = Field(
         "auto",
-        description="plain: no markers of bracketed paste, and texts of several lines go by file; bracketed: markers; "
-        "auto: markers if tmux (3.7 and newer) shows that the program wants them, else like plain",
+        description="auto: with markers of bracketed paste if tmux (3.7 and newer) shows that the program wants them, "
+        "else like plain; plain: no markers, and texts of several lines go by file; bracketed: always markers",
     )
     submit: Literal["enter"] = Field("enter", description="What sends the text")
     settle_ms: int = Field(
@@ -173,7 +176,7 @@ class LoopBlock(Block):
     interval: str | None = Field(default=None, description=f"Time between its runs: {INTERVAL_RULE}")
     cron: str | None = Field(
         default=None,
-        description="Five fields, in quotes, instead of an interval; without both, its agent names each run",
+        description="Cron expression (five fields, in quotes); without `interval` too, the agent schedules each run",
     )
     time_zone: str | None = Field(
         default=None, description="The time zone of `cron`: an IANA name such as Europe/Berlin; null: UTC"
@@ -233,7 +236,7 @@ class LimitsBlock(Block):
         _LIMITS.message_expiry_minutes,
         gt=0,
         le=10_080,
-        description="When a message expires that waits for tmux, or for a person who types",
+        description="Minutes after which a message expires that waits for tmux or for somebody's typing",
     )
     restarts_per_hour: int = Field(
         _LIMITS.restarts_per_hour,
@@ -251,7 +254,7 @@ class LimitsBlock(Block):
         _LIMITS.retain_text_days,
         ge=1,
         le=3650,
-        description="How long messages, posts, requests and files are kept once they are over",
+        description="Days for which messages, posts, requests and files are kept after they have ended",
     )
 
 

@@ -67,10 +67,10 @@ if TYPE_CHECKING:
 
 
 _MEANWHILE = (
-    "What it does is read from its program's own files meanwhile: answers come some seconds later, a message waits for "
-    "the end of the running turn, and a dialog is known by its screen alone."
+    "Meanwhile the-loop reads the program's own files: answers come some seconds later, a message waits for the end of "
+    "the running turn, and a dialog is recognised only on the screen."
 )
-_UNTOLD = "Messages wait until it reads."
+_UNTOLD = "Messages wait until the agent is ready for input."
 
 
 def why_silent(system: System, record: SessionRecord, silence: Silence, trouble: str = "") -> Because:

@@ -65,8 +65,8 @@ AT_THE_TERMINAL = "answered at the terminal"
 LEFT = "answered at the terminal, or its turn was ended there"
 EXPIRED = "nobody answered in time; the dialog stays in the terminal"
 ASK_EXPIRED = "nobody answered in time"
-LOST = "nobody waits for this answer any more; look at the terminal"
-ENDED = "the session has ended since"
+LOST = "the program no longer waits for this answer; look at the terminal"
+ENDED = "the session has ended"
 
 
 class _NotAsked(Exception):
@@ -114,7 +114,7 @@ class Requests:
             raise _NotAsked("the request cannot be understood")
         record = record_of_instance(self._system, asked.instance)
         if record is None:
-            raise _NotAsked("no session's present instance asks")
+            raise _NotAsked("the request does not come from any session's current instance")
         if asked.kind is not RequestKind.ASK and not self._proven(asked, record):
             self._refuse(asked, record, asked.instance, Reason.ASKER_UNPROVEN)
         return asked, record
@@ -426,7 +426,8 @@ def _refusal(record: SessionRecord, about: str, exact: Callable[[str], str], why
     said += f", {exact(attach_of(record.name))}"
     if why is Reason.ASKER_UNPROVEN:
         restart = f"`the-loop standing restart {record.name}`"
-        said += f"; if an earlier version of the-loop has started it, {exact(restart)} lets it prove that"
+        said += ". If an earlier version of the-loop started the session, restart it, and its requests carry the proof"
+        said += f": {exact(restart)}"
     return NewPost(
         f"p-unasked-{about}", f"unasked:{about}", OutboundKind.NOTE, record.uid, record.name, OWN_CHAT, f"{said}."
     )

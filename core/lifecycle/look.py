@@ -305,8 +305,8 @@ def _how_it_ended(row: Row, record: SessionRecord, view: Glance) -> str:
 
 _VARIABLES_SHOWN = 8
 _ASLEEP = "it had nothing to do and was stopped (idle.stopAfter); `the-loop standing start {name}` resumes it"
-_PARTED = "it has no thread any more (`the-loop events` tells why); `the-loop standing announce {name}` makes a new one"
-_ENTRY_GONE = "its entry was removed from the configuration; `the-loop standing delete {name}` ends and forgets it"
+_PARTED = "it no longer has a thread (`the-loop events` tells why); `the-loop standing announce {name}` makes a new one"
+_ENTRY_GONE = "its entry was removed from the configuration; `the-loop standing delete {name}` ends and deletes it"
 
 
 def _with_record(system: System, row: Row, known: Known, record: SessionRecord, view: Glance) -> Row:

@@ -512,7 +512,7 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     )
     system.notify()
     seconds = system.settings.routing.tmux.start_timeout_seconds
-    late = f"it lives, but has not said within {seconds:g} s that it reads" if seen is Seen.LATE else ""
+    late = f"it lives, but has not said within {seconds:g} s that it is ready for input" if seen is Seen.LATE else ""
     late = _to_answer(system, record) if seen is Seen.ASKING else late
     outcome = Outcome.RESUMED if opened.resumed else Outcome.STARTED
     mute = opened.harness.silence_ahead(opened.context.cwd, opened.context.args)

@@ -438,7 +438,7 @@ def _within_bounds(system: System, asker: Asker, loop: Loop, now: datetime) -> L
     lately = [made for made in loops if made.created_by == asker.actor and made.created_at > now - _HOUR]
     if len(lately) >= LOOPS_AN_HOUR:
         raise Refused(
-            f"{loop.name} has made {LOOPS_AN_HOUR} loops within the last hour, which is all it may",
+            f"{loop.name} has made {LOOPS_AN_HOUR} loops within the last hour, and that is the limit",
             "go on with one that is open, or make one later",
         )
     return replace(loop, next_run_at=_paced(system, asker, now, *loops)) if loop.mode is Mode.DYNAMIC else loop

@@ -42,16 +42,16 @@ class Grade(Enum):
 
 #: What follows for people where a capability is missing.
 CONSEQUENCES: Mapping[Capability, str] = {
-    Capability.BOOT_HOOK: "messages wait until its screen or another source shows that it reads",
-    Capability.TURN_EDGES: "its turns are told by its conversation's record and its status file, some seconds late",
-    Capability.QUEUE_EVIDENCE: "a message in a running turn is `accepted`, and its way into a turn is not followed",
-    Capability.PERMISSION_HOOK: "permission dialogs are recognised on its screen only, or answered in its terminal",
-    Capability.MODE: "the permission mode that runs is not known",
+    Capability.BOOT_HOOK: "messages wait until its screen or another source shows that it is ready for input",
+    Capability.TURN_EDGES: "its turns are known from its conversation's record and its status file, some seconds late",
+    Capability.QUEUE_EVIDENCE: "a message sent during a turn is `accepted`, and it is not known when a turn takes it",
+    Capability.PERMISSION_HOOK: "permission dialogs are recognised only on its screen, or answered in its terminal",
+    Capability.MODE: "the current permission mode is not known",
     Capability.TRANSCRIPT: "a message is `accepted` where no second report shows that a turn took it",
     Capability.RESUME: "a restart begins a new conversation",
     Capability.MCP_APPROVAL: "it may ask about our tools in a dialog, and nothing is typed meanwhile",
     Capability.BACKGROUND_TASKS: "a session with background tasks may look idle",
-    Capability.PLAIN_PASTES: "its model gets long messages as pasted, and may not take it for the person's words",
+    Capability.PLAIN_PASTES: "its model gets long messages as pasted text, possibly not as the person's own words",
 }
 
 LONG_LINES, LONG_TEXT = 3, 800  #: a text of more line breaks or characters than this may arrive as pasted

@@ -83,7 +83,7 @@ _VALUE = 700  #: of one of its values
 _LOOKED_THROUGH = 20_000  #: characters of a value that are looked through for secrets; far fewer are shown
 _LEFT_OUT = "… [{left} more characters are left out: look at the terminal]"
 _MANY_BLANKS = re.compile(r"[ \t]*(?:\n[ \t]*){6,}|[ \t]{80,}")
-_PARTED = "[a secret stands in it: look at the terminal]"
+_PARTED = "[hidden because it contains a secret: look at the terminal]"
 _PROSE = {"Bash": "description"}  #: what a tool takes along and does not act on: it is not shown
 _LONGEST_WAIT = 1e9  #: seconds; a client that says it waits longer has said nothing
 _LONGEST_NAME = 200  #: characters of a tool's and an agent's; they are shown whole
@@ -153,7 +153,7 @@ class Unseen:
             told.append("**Its beginning may have scrolled off the screen**: look at the terminal first")
         if self.blanks:
             told.append(
-                f"{_count(self.blanks, 'blank or empty line', 'blanks or empty lines')} written as their number"
+                f"{_count(self.blanks, 'space or empty line is', 'spaces or empty lines are')} replaced by a count"
             )
         if self.escaped:
             written = "is written as an escape" if self.escaped == 1 else "are written as escapes"

@@ -483,5 +483,6 @@ def _what_follows(loop: Loop, number: int, means: Means, *, last: bool) -> str:
     if loop.mode is Mode.DYNAMIC:
         return f"Before your turn ends, name the next run: {means.schedule}. Without that the loop ends. {ending}"
     if loop.keep_alive:
-        return f"It goes on until you end it. {ending}"
+        unless = "" if loop.max_runs is None else f" or has run {loop.max_runs} times"
+        return f"It goes on until you end it{unless}. {ending}"
     return f"The next run comes by itself. {ending}"

@@ -104,27 +104,27 @@ def root_text(name: str, description: str, how: str, blind: str = "") -> str:
     """
     about = f"\n{description.strip()}" if description.strip() else ""
     blindly = (
-        f"\n`{blind}` reports nothing: what it answers and asks stands in its terminal alone, and the mark on a reply "
-        f"says that it was typed there, and no more. To look: `the-loop standing screen {name}`"
+        f"\n`{blind}` reports nothing: its answers and questions are only in its terminal. The reaction on your reply "
+        f"says only that it was typed. To look: `the-loop standing screen {name}`"
         if blind
         else ""
     )
     return (
         f"standing session `{name}` is up — {how}{about}\n"
-        f"Reply in this thread and the agent gets it. (`{standing_ref(name)}`){blindly}"
+        f"Reply in this thread, and the agent gets your reply. (`{standing_ref(name)}`){blindly}"
     )
 
 
 def down_text(name: str, description: str, hold: Hold | None) -> str:
     """Return the announcement of a session that does not run: who or what keeps it down, and what starts it."""
-    start = f"start it with `the-loop standing start {name}`"
+    start = f"To start it: `the-loop standing start {name}`"
     if hold is not None and hold.kind is HoldKind.STOPPED:
         why = f" ({hold.reason})" if hold.reason else ""
-        state = f"is stopped by {hold.by}{why}; {start}"
+        state = f"is stopped by {hold.by}{why}. {start}"
     elif hold is not None and hold.kind is HoldKind.FAILED:
-        state = f"is held as failed: {hold.reason}; {start}"
+        state = f"is held as failed: {hold.reason}. {start}"
     else:
-        state = f"is down; the next start of the-loop resumes it, or {start}"
+        state = f"is down. The next `the-loop start` resumes it. To start it now: `the-loop standing start {name}`"
     about = f"\n{description.strip()}" if description.strip() else ""
     return f"standing session `{name}` {state}{about}\n(`{standing_ref(name)}`)"
 
@@ -137,15 +137,15 @@ def boot_text(name: str, how: str) -> str:
 def moved_text(name: str, channel: str) -> str:
     """Return the last reply in the thread of a session that is announced in another channel now."""
     return (
-        f"standing session `{name}` has a thread in another channel now (<#{channel}>). This one is closed: "
+        f"standing session `{name}` now has a thread in another channel (<#{channel}>). This one is closed: "
         f"replies here reach nobody. (`{standing_ref(name)}`)"
     )
 
 
 def closing_text(name: str, actor: str, lost: int) -> str:
     """Return the last reply of a session that is deleted. `lost`: messages that went with it and came to no turn."""
-    many = "1 message to it has" if lost == 1 else f"{lost} messages to it have"
-    gone = f"{many} come to no turn, as far as is known. " if lost else ""
+    many = "1 message" if lost == 1 else f"{lost} messages"
+    gone = f"As far as is known, no turn took {many} to it. " if lost else ""
     return (
         f"standing session `{name}` was deleted by {actor}. {gone}This thread is closed: replies here reach nobody. "
         f"(`{standing_ref(name)}`)"
@@ -161,19 +161,20 @@ def ended_text(
     """
     what = f"`{name}` has ended: {exit_text(end)}."
     if kept:
-        what = f"{what} A new conversation was begun in the place of {kept}, and had no turn: the old one is kept."
+        what = f"{what} It had just begun a new conversation instead of {kept}, without any turn, so the next start"
+        what = f"{what} resumes {kept}."
     start = f"`the-loop standing start {name}`"
     if isinstance(then, BringBack):
         budget = f"restart {then.number} of {per_hour} within an hour"
-        return f"{what} It is brought back at {_at(then.at)} ({budget}); to start it at once: {start}"
+        return f"{what} It will be restarted at {_at(then.at)} ({budget}). To start it now: {start}"
     if isinstance(then, GiveUp):
         return f"{what} It is held as failed: {then.reason}. To start it: {start}"
-    return f"{what} Its conversation is kept; to start it: {start}"
+    return f"{what} Its conversation is kept. To start it: {start}"
 
 
 def given_up_text(name: str, reason: str) -> str:
     """Return the note of a session that could not be brought back and stays down."""
-    return f"`{name}` was not brought back: {reason}. To start it: `the-loop standing start {name}`"
+    return f"`{name}` was not restarted: {reason}. To start it: `the-loop standing start {name}`"
 
 
 def idle_text(name: str, stop_after: timedelta, stop_at: datetime) -> str:
@@ -406,5 +407,5 @@ class NoteWait:
     message: str
     because: Because  #: for what it waits, or why nobody can tell
     remedy: str
-    ended: str = ""  #: how that ended, as the note says by now, or MOVED; "": it says that it is so
+    ended: str = ""  #: how that ended, and the note says so by now, or MOVED; "": it has not ended
     doubtful: bool = False  #: it waits no more: nobody can tell, until a record does

@@ -95,7 +95,7 @@ def ended_unasked(record: SessionRecord) -> bool:
 def exit_text(end: LastExit | None) -> str:
     """Return how a program ended, in words."""
     if end is None or (end.status is None and end.signal is None):
-        return "nobody can tell how"
+        return "it is not known how"
     return f"exit {end.status}" if end.signal is None else f"signal {end.signal}"
 
 
@@ -169,9 +169,9 @@ def decide_idle(facts: Facts, now: datetime) -> Decision:
 def _kept_by(facts: Facts) -> str:
     reasons = (
         (not facts.runs, "it does not run, or a person holds it"),
-        (facts.activity is None, "nobody can tell what it does"),
+        (facts.activity is None, "it is not known what it is doing"),
         (facts.activity is not ActivityState.IDLE, "it is not idle"),
-        (facts.pending_tasks, "background work of it goes on"),
+        (facts.pending_tasks, "its background work goes on"),
         (facts.attached, "somebody looks at its terminal"),
         (facts.waiting, "messages wait for it"),
         (facts.held_open, "something holds its future open"),

@@ -49,7 +49,7 @@ _WHAT = {
     MessageState.REFUSED: "was not delivered",
     MessageState.EXPIRED: "expired",
     MessageState.CANCELLED: "was cancelled",
-    MessageState.UNKNOWN: "may not have been taken",
+    MessageState.UNKNOWN: "was delivered",  # of which it is said that nobody knows it
     MessageState.FAILED: "could not be delivered",
     MessageState.CONFIRMED: "was taken by a turn that failed",  # of any other nothing is said
 }
@@ -60,7 +60,7 @@ _MANY = {
     MessageState.REFUSED: "were not delivered",
     MessageState.EXPIRED: "expired",
     MessageState.CANCELLED: "were cancelled",
-    MessageState.UNKNOWN: "may not have been taken",
+    MessageState.UNKNOWN: "were delivered",
     MessageState.FAILED: "could not be delivered",
     MessageState.CONFIRMED: "were taken by a turn that failed",
 }
@@ -187,15 +187,22 @@ def words_of(
     """Return the note's text and buttons, about the row or as many as it tells of."""
     message, reason = row.message, because.reason
     if told.count == 1:
-        sentence = f"{subject_of(message)} {_what_and_why(_WHAT[state], because)}."
+        sentence = _sentence(subject_of(message), _WHAT[state], state, because)
     else:
         if because.reason is Reason.CONFIRM:
             because, remedy = Because(Reason.CONFIRM_ALL), text(Remedy.LISTED, name=message.name)
-        sentence = f"{told.count} messages to `{message.name}` {_what_and_why(_MANY[state], because)}."
+        sentence = _sentence(f"{told.count} messages to `{message.name}`", _MANY[state], state, because)
     shown = f"{sentence} To do: {remedy}" if remedy else sentence
     of_chat = chat_of(system.settings, row) is not None
     buttons = buttons_of(told.target, told.first, told.count, state, reason)
     return shown, tuple(button for button in buttons if of_chat or button.press not in _AS_AUTHOR)
+
+
+def _sentence(subject: str, what: str, state: MessageState, because: Because) -> str:
+    if state is MessageState.UNKNOWN:
+        within = f"your{subject.removeprefix('Your')}" if subject.startswith("Your ") else subject
+        return f"It is not known whether {within} {_what_and_why(what, because)}."
+    return f"{subject} {_what_and_why(what, because)}."
 
 
 def _what_and_why(what: str, because: Because) -> str:
@@ -267,17 +274,32 @@ def buttons_of(target: str, first: str, count: int, state: MessageState, reason:
 
 
 _OPEN = WAITING | IN_FLIGHT
-_ELSEWHERE, _FORGOTTEN = "waiting for something else now", "over"
-_WENT_IN = "in"
+#: how a message's waiting or doubt ended, as it is stored with its note: never shown, see `_TOLD`
+_ELSEWHERE, _FORGOTTEN, _WENT_IN = "waiting for something else now", "over", "in"
+_NOBODY_KNOWS, _NOT_DELIVERED = "perhaps in, which nobody can tell", "not delivered"
 _ENDED = {
     MessageState.SUBMITTED: _WENT_IN,
     MessageState.ACCEPTED: _WENT_IN,
     MessageState.CONFIRMED: _WENT_IN,
-    MessageState.UNKNOWN: "perhaps in, which nobody can tell",
-    MessageState.REFUSED: "not delivered",
+    MessageState.UNKNOWN: _NOBODY_KNOWS,
+    MessageState.REFUSED: _NOT_DELIVERED,
     MessageState.EXPIRED: "expired",
     MessageState.CANCELLED: "cancelled",
-    MessageState.FAILED: "not delivered",
+    MessageState.FAILED: _NOT_DELIVERED,
+}
+#: what the note says of it: of one message, of several that ended alike, and behind the number of those among others
+_TOLD = {
+    _WENT_IN: ("It was delivered", "They were delivered", "delivered"),
+    _NOBODY_KNOWS: (
+        "It is not known whether it was delivered",
+        "It is not known whether they were delivered",
+        "possibly delivered",
+    ),
+    _NOT_DELIVERED: ("It was not delivered", "They were not delivered", "not delivered"),
+    "expired": ("It expired", "They expired", "expired"),
+    "cancelled": ("It was cancelled", "They were cancelled", "cancelled"),
+    _FORGOTTEN: ("Its text is no longer kept", "Their texts are no longer kept", "no longer kept"),
+    _ELSEWHERE: ("It now waits for another reason", "They now wait for another reason", "waiting for another reason"),
 }
 
 
@@ -344,15 +366,21 @@ def _edit(system: System, posted: OutboxRow, waits: Sequence[NoteWait]) -> None:
     system.outbox.add([post])
 
 
+def _told(ended: str) -> tuple[str, str, str]:
+    """Return what a note says of it; a word of another release is shown as it is."""
+    return _TOLD.get(ended, (f"It is {ended}", f"They are {ended}", ended))
+
+
 def _over(message: NewMessage, waits: Sequence[NoteWait]) -> str:
     wait = waits[0]
     if len(waits) == 1:
         was = "was in doubt" if wait.doubtful else "waited"
-        return f"{subject_of(message)} {was}: {wait.because.text}. It is {wait.ended}."
+        return f"{subject_of(message)} {was}: {wait.because.text}. {_told(wait.ended)[0]}."
     were = "were in doubt" if wait.doubtful else "waited"
     counted = Counter(wait.ended for wait in waits)
-    how = ", ".join(f"{number} {ended}" for ended, number in counted.items()) if len(counted) > 1 else wait.ended
-    return f"{len(waits)} messages to `{message.name}` {were}: {wait.because.text}. They are {how}."
+    each = ", ".join(f"{number} {_told(ended)[2]}" for ended, number in counted.items())
+    how = f"Now: {each}" if len(counted) > 1 else _told(wait.ended)[1]
+    return f"{len(waits)} messages to `{message.name}` {were}: {wait.because.text}. {how}."
 
 
 def attach_of(name: str) -> str:
@@ -434,7 +462,7 @@ def note_unsent(system: System, redactor: Redactor, row: OutboxRow, reason: str)
 
 def _where(system: System, redactor: Redactor, kind: OutboundKind, whole: OutboxRow) -> str:
     if kind is OutboundKind.ATTACHMENT:
-        return "It still lies where it was posted from"
+        return "The original file was not moved"
     if kind is OutboundKind.REQUEST:
         return f"To do: answer it at its terminal, {attach_of(whole.post.name)}"
     folder = system.paths.session(whole.post.uid) / UNSENT
@@ -443,7 +471,7 @@ def _where(system: System, redactor: Redactor, kind: OutboundKind, whole: Outbox
         private_folder(folder)
         write_private(path, redactor.redact(whole.post.text).encode())
     except StoreBroken as error:
-        return f"Its text could not be kept either ({error}); it stands in the session's terminal"
+        return f"Its text could not be kept either ({error}); look for it in the session's terminal"
     return f"The whole text is in `{path}`"
 
 
@@ -460,21 +488,21 @@ def admit(system: System, message: NewMessage) -> None:
     """
     sender = _sender(system, message)
     if sender is None:
-        raise Refused("this process belongs to no session that runs now", "only a running session speaks")
+        raise Refused("this process belongs to no session that runs now", "only a running session can send a message")
     if sender.uid == message.uid:
         raise InvalidValue(f"{message.name} is you", "say it in your answer, or name another session")
     now = system.clock.now()
     if chain(system, sender.uid, now) >= LONGEST_CHAIN:
         raise Refused(
-            f"the message was not taken: {LONGEST_CHAIN} messages of agents have led to one another, with no word of a "
-            "person or of a loop between them",
-            "end your turn and say what there is to decide; the next message of a person begins anew",
+            f"the message was not taken: agents have exchanged {LONGEST_CHAIN} messages without input from a person or "
+            "a loop",
+            "end your turn and say what has to be decided; a message from a person resets this limit",
         )
     if not system.requests.spoke(sender.uid, now, now - _HOUR, SAYS_AN_HOUR, "say"):
         raise Refused(
             f"the message was not taken: {sender.name} has written to other sessions {SAYS_AN_HOUR} times within the "
-            "last hour, which is all it may",
-            "gather what there is to say, and say it later",
+            "last hour, and that is the limit",
+            "collect your points and send them in one message later",
         )
 
 

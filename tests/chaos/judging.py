@@ -13,7 +13,7 @@ from tests.support.product import Product
 _TOKEN = re.compile(r"reply-(\d+)-end")
 _TICK = re.compile(r"\[the-loop #(\w+)\] This is an automated tick")
 _OPEN = ("pending", "queued", "claimed", "pasted", "submitted", "accepted")
-_NOTED = "may not have been taken"
+_NOTED = "It is not known whether"
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def test_what_waits_is_cancelled_and_sent_again_by_buttons(talking: Product, thr
     """The note says what was done by whom; a second press changes nothing and is told so."""
     talking.cli("standing", "pause", NAME)
     talking.workspace.say("alice", "agents", "count the wrens", thread)
-    note = wait_buttons(talking, thread, "it is paused")
+    note = wait_buttons(talking, thread, "the session is paused")
 
     press(talking, "alice", note, "Cancel")
     wait_text(talking, thread, note["ts"], "cancelled by alice")
@@ -49,7 +49,7 @@ def test_an_operator_starts_and_sends_by_one_button(talking: Product, thread: st
     talking.workspace.wait_for_connections(1)
     talking.cli("standing", "stop", NAME)
     talking.workspace.say("alice", "agents", "feed the owl", thread)
-    note = wait_buttons(talking, thread, "it was stopped")
+    note = wait_buttons(talking, thread, "the session was stopped")
 
     press(talking, "bob", note, "Start and send")
     refused = whispered(talking, "bob", "operators")
@@ -69,7 +69,7 @@ def test_what_a_stop_cut_off_is_never_marked_as_done(talking: Product, thread: s
     talking.cli("standing", "stop", NAME)
     wait_until(lambda: _marks(talking, cut) == {"x"}, "the turn is marked as cut off")
     again = talking.workspace.say("alice", "agents", "feed the owl", thread)
-    note = wait_buttons(talking, thread, "it was stopped")
+    note = wait_buttons(talking, thread, "the session was stopped")
     wait_until(lambda: _marks(talking, again) == {"x"}, "the other one is marked as refused")
 
     press(talking, "alice", note, "Start and send")
@@ -91,7 +91,7 @@ def test_without_operators_nobody_is_shown_a_start_button(talking: Product) -> N
     talking.cli("standing", "stop", NAME)
 
     talking.workspace.say("alice", "agents", "feed the owl", thread)
-    note = wait_buttons(talking, thread, "it was stopped")
+    note = wait_buttons(talking, thread, "the session was stopped")
 
     assert buttons(note) == {"Send again": "the_loop_send-again"}
 

@@ -30,13 +30,13 @@ def test_replies_of_a_night_are_caught_up_once_and_in_order(talking: Product) ->
 
     talking.serve().wait_swept()
     talking.wait_reply(thread, "third of the night")
-    talking.wait_reply(thread, "3 replies caught up")
+    talking.wait_reply(thread, "3 replies were read late")
 
     taken = [prompt for prompt in talking.taken() if "of the night" in prompt]
     assert [prompt.split("] ")[1].split()[0] for prompt in taken] == ["first", "second", "third"]
     assert talking.count("not on the list") == 0
     [event] = talking.events("channel.backfilled")
-    assert event["detail"].startswith("3 replies caught up, the oldest ")
+    assert event["detail"].startswith("3 replies were read late (the oldest is ")
 
 
 def test_an_old_reply_is_typed_once_somebody_confirmed_it(talking: Product, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_an_old_reply_is_typed_once_somebody_confirmed_it(talking: Product, monk
         workspace.lose_events(0)
 
     talking.serve().wait_swept()
-    talking.wait_reply(thread, "waits to be confirmed")
+    talking.wait_reply(thread, "needs confirmation")
     workspace.say("alice", "agents", "from just now", thread)
     talking.wait_reply(thread, "from just now")
     [waiting] = talking.cli("standing", "queue", NAME, "--json").json["messages"]

@@ -24,7 +24,7 @@ def test_a_pause_keeps_replies_over_a_killed_service_and_gives_them_in_order(tal
     rested(talking)
     paused = talking.cli("standing", "pause", NAME, "--reason", "lunch", "--json")
     talking.workspace.say("alice", "agents", "first of all", thread)
-    note = talking.wait_reply(thread, "is waiting: it is paused")
+    note = talking.wait_reply(thread, "is waiting: the session is paused")
     service.kill()
 
     talking.serve().wait_swept()

@@ -32,4 +32,4 @@ def test_a_message_behind_a_clear_is_followed_into_the_new_conversation(talking:
     wait_until(lambda: list(talking.workspace.reactions("agents", ts)) == done, "it is ticked off", 40)
     assert len([each for each in talking.model.requests(BEHIND) if not each.user.startswith("#")]) >= 1
     notes = [each["text"] for each in talking.workspace.replies("agents", thread)]
-    assert not [text for text in notes if "may not have been taken" in text]
+    assert not [text for text in notes if "not known whether" in text]

@@ -56,7 +56,9 @@ def test_the_question_about_a_server_is_answered_in_the_thread(talking: ClaudePr
 
     assert "New MCP server found in this project: my server" in asked["text"]
     assert told["activity"] == "starting"
-    assert "it shows a dialog before it reads: New MCP server found in this project: my server" in str(told["detail"])
+    assert "it shows a dialog before it is ready for input: New MCP server found in this project: my server" in str(
+        told["detail"]
+    )
     assert "*Use this MCP server*" in ended
     assert local(talking).get("enabledMcpjsonServers") == ["my server"]
     assert [len(talking.model.requests(text)) for text in ("Look after it.", "remember the heron")] == [1, 1]
@@ -202,7 +204,7 @@ def test_nothing_is_typed_into_a_line_in_shell_mode(talking: ClaudeProduct) -> N
 
     talking.workspace.say("alice", "agents", text, thread)
     talking.wait_state(text, "queued")
-    talking.wait_reply(thread, "its input line is in shell mode", 40)
+    talking.wait_reply(thread, "the input line is in shell mode", 40)
     talking.keys("BSpace")
     talking.wait_reply(thread, "ECHO: [alice via slack", 60)
 

@@ -72,7 +72,7 @@ def test_the_first_of_two_presses_decides(talking: ClaudeProduct, first: str, se
     talking.wait_status("idle")
 
     word = {"Allow": "allowed", "Deny": "denied"}[first]
-    assert told == f"alice has {word} it already."
+    assert told == f"alice already {word} it."
     assert made.exists() is (first == "Allow")
     assert [event["reason"] for event in talking.events("standing.answered")] == [word]
 

@@ -90,7 +90,7 @@ def test_a_session_whose_folder_was_removed_still_answers(talking: ClaudeProduct
     ask(talking, thread, "three")
 
     assert bool(told) is (silent == "silent")
-    assert all(f"its folder {tree} is gone" in each for each in told)
+    assert all(f"the session's folder {tree} is gone" in each for each in told)
     wait_until(lambda: hooks(talking) == "reporting", "its hooks report again", TURN)
     assert len(talking.events("standing.hooks_back")) == len(told)
 
@@ -103,7 +103,7 @@ def test_a_request_that_is_tried_again_for_long_is_told_meanwhile(talking: Claud
     talking.wait_reply(thread, "Look after it.", TURN)
 
     talking.workspace.say("alice", "agents", "count the swallows [[error 500 for 25]]", thread)
-    note = talking.wait_reply(thread, "its program tries again by itself", TURN)["text"]
+    note = talking.wait_reply(thread, "the program tries again by itself", TURN)["text"]
     detail = talking.cli("standing", "get", NAME, "--json").json["detail"]
     wait_until(lambda: answers(talking, thread, "count the swallows"), "it goes on", 2 * TURN)
     waited = f"A turn of `{NAME}` waited"

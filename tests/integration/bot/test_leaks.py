@@ -142,7 +142,7 @@ def test_a_binary_with_a_secret_is_refused_with_the_reason(sink: Sink, channel: 
     file = tmp_path / f"{SECRET}.bin"
     file.write_bytes(b"\x7fELF\x02\x01\x01\x00\x03" + SECRET.encode() + b"\x00\x02\xfe\xff")
 
-    with pytest.raises(ChannelError, match="holds a secret") as caught:
+    with pytest.raises(ChannelError, match="contains a secret") as caught:
         channel.post(replace(post_of("x", kind=OutboundKind.ATTACHMENT), path=str(file)), "C1", "1.0")
 
     assert not caught.value.transient

@@ -37,7 +37,7 @@ def test_a_binary_with_a_secret_is_refused_to_the_agent(speaking: System, tmp_pa
     harmless.write_text("nothing secret")
     binary.write_bytes(BINARY)
 
-    with pytest.raises(NotPermitted, match=r"core\.bin holds a secret") as caught:
+    with pytest.raises(NotPermitted, match=r"core\.bin contains a secret") as caught:
         post(speaking, record, "agent:scribe", "look", [harmless, binary], agent=False)
 
     assert VALUE not in str(caught.value)

@@ -133,7 +133,7 @@ def test_one_too_many_is_refused_with_a_note(bound: System, chat: Chat, world: W
 
     assert (*verdicts, *again) == (Verdict.COMMITTED, Verdict.DROPPED, Verdict.DUPLICATE)
     [note] = few.outbox.due("slack", datetime.now(UTC))
-    assert "its queue is full (limits.queuedPerSession is 1)" in note.post.text
+    assert "the session's queue is full (limits.queuedPerSession is 1)" in note.post.text
     assert note.post.thread == THREAD
     record = few.records.read("scribe")
     assert record is not None
@@ -283,9 +283,9 @@ def test_who_is_not_listed_is_told_so_with_the_id_and_none_of_the_words(inbound:
     [(member, thread, text)] = whispers(bound)
     assert (member, thread) == ("U9", THREAD)
     assert text == (
-        "Your reply did not reach `scribe`, and nothing of it is kept: you are not on the list of those who may steer "
-        f"it. Your member id is `U9` (if you are a guest: `{TEAM}:U9`). To do: whoever runs the-loop puts it into "
-        "`channels.slack.authorizedUsers`; then say it again."
+        "Your reply did not reach `scribe`, and nothing of it is kept: you are not on the list of people who may "
+        f"steer it. Your member id is `U9` (if you are a guest: `{TEAM}:U9`). To do: ask the operator of the-loop to "
+        "add this id to `channels.slack.authorizedUsers`; then reply again."
     )
     assert "secret words" not in "".join(str(vars(row.post)) for row in bound.outbox.due("slack", T0))
 
@@ -308,7 +308,7 @@ def test_a_session_with_a_list_of_its_own_names_that(inbound: Inbound, bound: Sy
 
     inbound.receive([written(bound, thread="1701.000000")])
 
-    assert "puts it into `slack.authorizedUsers` of `created`; then" in whispers(bound)[0][2]
+    assert "to add this id to `slack.authorizedUsers` of `created`; then" in whispers(bound)[0][2]
 
 
 @pytest.mark.parametrize(

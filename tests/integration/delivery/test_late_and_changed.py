@@ -137,7 +137,7 @@ def test_a_deleted_message_takes_the_quote_that_follows_it_along(door: Door, bou
     assert record is not None
     later, _ = bound.inbox.with_states(record.uid, frozenset(MessageState))
     assert later.state is MessageState.CANCELLED
-    assert "deleted after it had been typed" in notes(bound)[0]
+    assert "You deleted your message" in notes(bound)[0]
 
 
 def test_a_message_in_which_nothing_can_be_read_is_told(door: Door, bound: System) -> None:
@@ -146,8 +146,8 @@ def test_a_message_in_which_nothing_can_be_read_is_told(door: Door, bound: Syste
 
     assert verdicts == [(Verdict.DROPPED,), (Verdict.DROPPED,)]
     assert notes(bound) == [
-        "A message of yours holds nothing that could be read as text, so `scribe` did not get it. "
-        "To do: say it in words, or attach it as a file."
+        "Your message contains nothing that could be read as text, so `scribe` did not get it. "
+        "To do: write it in words, or attach it as a file."
     ]
 
 
@@ -174,7 +174,10 @@ def test_a_late_reply_waits_for_a_word_and_says_how(door: Door, bound: System) -
     confirm_message(bound, waiting.message.id, ACTOR)
 
     assert verdicts == (Verdict.COMMITTED,)
-    assert (waiting.state, waiting.detail) == (MessageState.QUEUED, "it waits to be confirmed, for it was sent 3 h ago")
+    assert (waiting.state, waiting.detail) == (
+        MessageState.QUEUED,
+        "it needs confirmation, because it was sent 3 h ago",
+    )
     assert f"`the-loop standing confirm {waiting.message.id}`" in notes(bound)[0]
     assert (only(bound).state, only(bound).detail) == (MessageState.QUEUED, f"confirmed by {ACTOR}")
 
@@ -203,7 +206,7 @@ def test_files_are_waited_for_and_named(door: Door, bound: System) -> None:
     door.fetched(fetch.message_id, [Fetched(FILE, path, 3)])
 
     row = only(bound)
-    assert held == "its files are being fetched"
+    assert held == "its files are being downloaded"
     assert (row.state, row.detail) == (MessageState.QUEUED, "")
     assert row.message.text == f"do it\n(file: {path} , text/plain, 3 bytes)"
     assert Path(path).is_relative_to(bound.paths.session(row.message.uid))
@@ -235,7 +238,7 @@ def test_a_late_reply_with_files_waits_for_both(door: Door, bound: System) -> No
 
     door.fetched(only(bound).message.id, [Fetched(FILE, "/p", 3)])
 
-    assert between == "its files are being fetched"
+    assert between == "its files are being downloaded"
     assert only(bound).detail == ""
 
 
@@ -322,7 +325,7 @@ def test_what_was_typed_stays_and_is_told_once(
 
     assert only(bound).message.text == "do it"
     [note] = notes(bound)
-    assert f"Your message was {word} after it had been typed into `scribe`" in note
+    assert f"You {word} your message to `scribe` after it was typed" in note
 
 
 @pytest.mark.parametrize("by", [{"author": "U9"}, {"is_bot": True}, {"is_self": True}, {"ts": "1700.000999"}])
@@ -422,7 +425,7 @@ def test_a_channel_that_was_shared_since_is_not_read(door: Door, bound: System) 
     assert first == (Verdict.COMMITTED, Verdict.COMMITTED)
     assert (later, back) == ((Verdict.DROPPED, Verdict.DROPPED), (Verdict.DROPPED,))
     [note] = notes(bound)
-    assert "is shared with another organization now" in note
+    assert "was shared with another organization after" in note
     assert "`the-loop standing announce scribe`" in note
     assert bound.paths.events.read_text().count('"channel.unbound"') == 1
 
@@ -435,7 +438,7 @@ def test_a_sweep_finds_that_a_channel_is_shared_no_more(door: Door, bound: Syste
     door.swept("slack", TEAM, replace(done, shared=False))
 
     assert door.threads("slack", TEAM) == ()
-    assert "is no longer shared" in notes(bound)[0]
+    assert "stopped being shared" in notes(bound)[0]
 
 
 # ---------------------------------------------------------------- sweeps
@@ -453,7 +456,9 @@ def test_a_sweep_moves_the_cursor_forward_only_and_tells_once(door: Door, bound:
     [after] = door.threads("slack", TEAM)
     assert (thread.name, thread.cursor, thread.shared) == ("scribe", THREAD, None)
     assert (after.cursor, after.shared) == ("1700.000300", False)
-    assert notes(bound) == ["3 replies caught up, the oldest 14 min old: they were not taken in when sent."]
+    assert notes(bound) == [
+        "3 replies were read late (the oldest is 14 min old), because the-loop was not reading when they were sent."
+    ]
     assert '"channel.backfilled"' in bound.paths.events.read_text()
     assert door.threads("slack", "T9") == ()
 
@@ -494,5 +499,5 @@ def test_what_every_sweep_finds_changed_is_told_once(door: Door, bound: System) 
         door.change([change(deleted=True, author="", text="")])
 
     [note] = notes(bound)
-    assert "was deleted after it had been typed" in note
+    assert "You deleted your message" in note
     assert bound.paths.events.read_text().count('"too-late"') == 1

@@ -121,9 +121,9 @@ def test_what_waits_for_one_reason_has_one_note(thread: Thread) -> None:
 
     thread.press(later, Press.CANCEL)
 
-    assert "5 messages to `scribe` are waiting: it is paused." in at_once
+    assert "5 messages to `scribe` are waiting: the session is paused." in at_once
     assert "the-loop standing resume scribe" in at_once
-    assert "7 messages to `scribe` are waiting: it is paused." in more
+    assert "7 messages to `scribe` are waiting: the session is paused." in more
     assert thread.states() == [S.CANCELLED] * 7
     assert len(thread.notes()) == 1
     assert "cancelled by alice" in thread.notes()[0].text
@@ -136,7 +136,7 @@ def test_one_that_waits_is_told_as_ever(thread: Thread) -> None:
     thread.say(1)
 
     [note] = thread.notes()
-    assert note.text.startswith("Your message to `scribe` is waiting: it is paused.")
+    assert note.text.startswith("Your message to `scribe` is waiting: the session is paused.")
     assert [button.target for button in thread.chat.shown[note.ts]] == [rows(thread.system)[0].message.id]
 
 
@@ -165,7 +165,7 @@ def test_another_pause_has_a_note_of_its_own(thread: Thread) -> None:
 
     thread.say(1)
 
-    paused = [note.text for note in thread.notes() if "it is paused" in note.text]
+    paused = [note.text for note in thread.notes() if "the session is paused" in note.text]
     assert len(paused) == 2
     assert paused[1].startswith("Your message to")
 
@@ -182,7 +182,7 @@ def test_refusals_in_a_burst_are_one_note(thread: Thread) -> None:
     thread.say(1)
 
     refused = [note.text for note in thread.notes() if "not delivered" in note.text]
-    assert "4 messages to `scribe` were not delivered: it was stopped." in text
+    assert "4 messages to `scribe` were not delivered: the session was stopped." in text
     assert [row.message.text for row in again] == [f"reply {number}" for number in range(1, 5)]
     assert len(refused) == 2
     assert refused[1].startswith("Your message to")
@@ -197,7 +197,7 @@ def test_late_replies_wait_for_one_word(thread: Thread) -> None:
     thread.press(note, Press.CONFIRM)
     thread.deliver()
 
-    assert "3 messages to `scribe` are waiting: they came late" in text
+    assert "3 messages to `scribe` are waiting: they arrived late" in text
     assert "confirmed" in thread.notes()[0].text
     wait_until(thread.are_in, "they are in")
 

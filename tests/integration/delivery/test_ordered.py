@@ -87,7 +87,7 @@ def test_the_screen_of_one_that_has_ended_says_so(bound: System) -> None:
     stop_standing(bound, "scribe", ACTOR)
 
     assert live == "scribe:"
-    assert order(bound, "screen") == "scribe has ended; this was kept of its terminal:"
+    assert order(bound, "screen") == "scribe has ended; its last output:"
 
 
 def dropped(system: System) -> list[tuple[object, ...]]:

@@ -82,10 +82,11 @@ def test_what_was_in_doubt_is_told_once_a_record_shows_it(thread: Thread) -> Non
 
     [note] = thread.notes()
     assert doubted == (
-        "Your message to `scribe` may not have been taken: no record shows it. To do: look at its terminal",
+        "It is not known whether your message to `scribe` was delivered: no record shows it. "
+        "To do: look at its terminal",
         Press.SEND_AGAIN,
     )
-    assert note.text == "Your message to `scribe` was in doubt: no record shows it. It is in."
+    assert note.text == "Your message to `scribe` was in doubt: no record shows it. It was delivered."
     assert not thread.chat.shown.get(note.ts)
 
 
@@ -99,12 +100,13 @@ def test_a_note_about_several_in_doubt_keeps_those_that_still_are(thread: Thread
     _show(thread, second)
 
     [note] = thread.notes()
-    assert before.startswith("2 messages to `scribe` may not have been taken")
+    assert before.startswith("It is not known whether 2 messages to `scribe` were delivered")
     assert between == (
-        "Your message to `scribe` may not have been taken: no record shows it. To do: look at its terminal",
+        "It is not known whether your message to `scribe` was delivered: no record shows it. "
+        "To do: look at its terminal",
         second.message.id,
     )
-    assert note.text == "2 messages to `scribe` were in doubt: no record shows it. They are in."
+    assert note.text == "2 messages to `scribe` were in doubt: no record shows it. They were delivered."
 
 
 def test_a_message_sent_again_in_doubt_keeps_who_pressed(thread: Thread) -> None:
@@ -125,7 +127,7 @@ def test_what_went_in_is_told_as_gone_in(thread: Thread) -> None:
     _go_in(thread)
 
     [note] = thread.notes()
-    assert note.text == "Your message to `scribe` waited: it is paused. It is in."
+    assert note.text == "Your message to `scribe` waited: the session is paused. It was delivered."
     assert not thread.chat.shown.get(note.ts)
 
 
@@ -141,9 +143,9 @@ def test_a_note_about_several_says_what_became_of_all(thread: Thread) -> None:
     _go_in(thread)
 
     [note] = thread.notes()
-    assert "2 messages to `scribe` are waiting: it is paused." in meanwhile
+    assert "2 messages to `scribe` are waiting: the session is paused." in meanwhile
     assert len(cancel.target.split()) == 2
-    assert note.text == "3 messages to `scribe` waited: it is paused. They are 2 in, 1 cancelled."
+    assert note.text == "3 messages to `scribe` waited: the session is paused. Now: 2 delivered, 1 cancelled."
     assert not thread.chat.shown.get(note.ts)
 
 
@@ -175,9 +177,9 @@ def test_another_reason_outdates_the_first_note(thread: Thread, private: Private
     thread.deliver()
 
     permission, paused = thread.notes()
-    assert permission.text.endswith("It is waiting for something else now.")
+    assert permission.text.endswith("It now waits for another reason.")
     assert not thread.chat.shown.get(permission.ts)
-    assert "is waiting: it is paused" in paused.text
+    assert "is waiting: the session is paused" in paused.text
 
 
 def test_a_pressed_note_keeps_who_pressed(thread: Thread) -> None:
@@ -205,4 +207,4 @@ def test_a_killed_service_mends_each_note_once(thread: Thread, clock: HandClock)
         drain(OutboundWorker(thread.system, thread.chat), clock, 20)
 
     assert thread.chat.calls.count("update") == before + 1
-    assert thread.notes()[0].text == "2 messages to `scribe` waited: it is paused. They are in."
+    assert thread.notes()[0].text == "2 messages to `scribe` waited: the session is paused. They were delivered."

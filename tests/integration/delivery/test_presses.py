@@ -136,7 +136,7 @@ def test_the_first_press_is_the_hooks_answer(bound: System, presses: Presses, ho
     lines = hook.lines()
 
     assert first.text == ""
-    assert second.text == "ann has allowed it already."
+    assert second.text == "ann has already allowed it."
     assert lines[0]["wait"] > 500
     assert lines[1] == {"answer": {"allowed": True}}
     edit = bound.outbox.get(f"p-{pressed(bound).target}-0-answered")
@@ -155,12 +155,12 @@ def test_the_first_press_is_the_hooks_answer(bound: System, presses: Presses, ho
         ({"author": "T9:U1", "author_team": "T9"}, "approvers"),
         ({"author_team": ""}, "not on the list"),
         ({"is_bot": True}, "not on the list"),
-        ({"thread": "1700.000002"}, "does not belong"),
-        ({"channel": "C2"}, "does not belong"),
+        ({"thread": "1700.000002"}, "no longer belongs"),
+        ({"channel": "C2"}, "no longer belongs"),
         ({"team": "T2"}, "not on the list"),
-        ({"ts": "1700.000010"}, "not known any more"),
-        ({"action": "option-0-0"}, "not known any more"),
-        ({"target": "q-other"}, "not known any more"),
+        ({"ts": "1700.000010"}, "no longer known"),
+        ({"action": "option-0-0"}, "no longer known"),
+        ({"target": "q-other"}, "no longer known"),
     ],
 )
 def test_a_press_that_is_not_allowed_decides_nothing(
@@ -204,7 +204,7 @@ def test_a_button_of_an_earlier_instance_does_nothing(bound: System, presses: Pr
         bound.records.write(record)
     hook.hang_up()
 
-    assert "earlier run" in told.text
+    assert "An instance of the session that has ended" in told.text
 
 
 def test_nobody_waits_while_a_service_has_just_come_back(bound: System, hook: Hook) -> None:
@@ -216,7 +216,7 @@ def test_nobody_waits_while_a_service_has_just_come_back(bound: System, hook: Ho
     kept = bound.requests.open()
     hook.hang_up()
 
-    assert "cannot be told at the moment" in told.text
+    assert "cannot be reached at the moment" in told.text
     assert opened == kept
 
 
@@ -376,5 +376,5 @@ def test_a_button_shows_the_terminal_to_whoever_pressed(bound: System) -> None:
     assert first.text == "scribe:"
     assert "Ready" in first.code
     assert again == first
-    assert (stranger.code, "You may not" in stranger.text) == ("", True)
+    assert (stranger.code, "Only people who may steer" in stranger.text) == ("", True)
     assert bound.outbox.due("slack", bound.clock.now()) == waiting

@@ -224,7 +224,7 @@ def test_a_row_says_that_a_session_was_parted_from_its_thread(lost: System, cloc
     drain(OutboundWorker(lost, chat), clock)
     again = get_standing(lost, "scribe").detail
 
-    assert "it has no thread any more" in parted
+    assert "it no longer has a thread" in parted
     assert "standing announce scribe" in parted
     assert "no thread" not in again
 

@@ -115,7 +115,7 @@ def test_a_crash_keeps_what_the_harness_had_queued(bound: System) -> None:
     served(bound)
 
     row = rows(bound)[-1]
-    assert (row.state, row.detail) == (S.QUEUED, "its program has ended")
+    assert (row.state, row.detail) == (S.QUEUED, "the session's program has ended")
     assert notes(bound) == []
 
 
@@ -163,4 +163,4 @@ def test_a_deletion_tells_how_much_went_with_the_session(system: System) -> None
     closing = system.outbox.get(f"p-closing-{uid}")
     assert (accepted.state, queued.state) == (S.ACCEPTED, S.QUEUED)
     assert closing is not None
-    assert "2 messages to it have come to no turn, as far as is known" in closing.post.text
+    assert "As far as is known, no turn took 2 messages to it" in closing.post.text

@@ -402,7 +402,7 @@ def test_no_key_reaches_another_dialog(bound: System) -> None:
     told = service.press("blue")
 
     ended = bound.requests.get(request.id)
-    assert "shown no more as it was" in told
+    assert "Nothing was chosen: the dialog on the screen has changed" in told
     assert "❯ no" in screen(bound)
     assert ended is not None
     assert ended.state is RequestState.GONE
@@ -435,7 +435,7 @@ def test_no_key_reaches_a_dialog_that_came_while_the_answer_was_stored(
     told = service.press("yes")
 
     ended = bound.requests.get(request.id)
-    assert "shown no more as it was" in told
+    assert "Nothing was chosen: the dialog on the screen has changed" in told
     assert "rm -rf all" in screen(bound)
     assert "❯ yes" in screen(bound)
     assert ended is not None
@@ -519,7 +519,7 @@ def test_a_dialog_before_the_start_is_told_at_once(asking_first: System) -> None
     assert answer.ok
     assert took < asking_first.settings.routing.tmux.start_timeout_seconds / 2
     assert row.activity is ActivityState.STARTING
-    assert "it shows a dialog before it reads: Trust it?" in row.detail
+    assert "it shows a dialog before it is ready for input: Trust it?" in row.detail
     assert "standing attach scribe --write`" in row.detail
     assert [event["reason"] for event in events(asking_first, "standing.asked")] == ["dialog"]
 

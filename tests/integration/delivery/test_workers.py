@@ -223,7 +223,7 @@ def test_a_reply_to_a_stopped_session_gets_one_note(scribe: System, served: Serv
     assert row.state is S.REFUSED
     assert len(chat.texts(THREAD)) == 1
     assert "`the-loop standing start scribe`" in chat.texts(THREAD)[0]
-    assert "it was stopped" in chat.texts(THREAD)[0]
+    assert "the session was stopped" in chat.texts(THREAD)[0]
 
 
 def test_a_reply_while_a_dialog_is_open_gets_a_note_and_goes_in_later(

@@ -86,7 +86,7 @@ def test_an_agent_slower_than_its_start_may_take_is_spoken_to_once_it_reads(alon
         alone.serve().wait_swept()
     else:
         late = alone.cli("standing", "start", "work", "--json")
-        assert (late.code, "has not said within 1 s that it reads" in late.row["detail"]) == (0, True)
+        assert (late.code, "has not said within 1 s that it is ready" in late.row["detail"]) == (0, True)
 
     said = said_to_the_deaf(alone, "can you hear me")
 

@@ -151,7 +151,7 @@ def test_harness_that_is_not_ready_in_time_counts_as_started(world: World) -> No
 
     [row] = answer.sessions
     assert (row.outcome, row.live) == (Outcome.STARTED, Live.LIVE)
-    assert "has not said within 0.5 s that it reads" in row.detail
+    assert "has not said within 0.5 s that it is ready for input" in row.detail
 
 
 def test_session_that_is_stopped_while_it_comes_up_stays_stopped(world: World) -> None:

@@ -89,7 +89,7 @@ def test_program_that_fails_unattended_keeps_the_conversation_and_its_thread_nam
 
     assert outcomes(failed) == {"scribe": Outcome.FAILED}
     [note] = [row.post.text for row in system.outbox.due("slack", system.clock.now()) if "has ended" in row.post.text]
-    assert f"in the place of {old}" in note
+    assert f"instead of {old}" in note
     assert (outcomes(mended), recorded(system, "scribe").harness_session_id) == ({"scribe": Outcome.RESUMED}, old)
 
 

@@ -64,6 +64,6 @@ def test_message_for_a_program_that_the_service_does_not_know_waits_and_says_why
     assert due is not None
     assert row.state is MessageState.QUEUED
     assert waits_long(row)
-    assert "runs with the configuration of " in row.detail
+    assert "still uses the configuration of " in row.detail
     assert "there is no harness 'script'" in row.detail
-    assert row.detail.endswith("`the-loop restart` takes the file's over")
+    assert row.detail.endswith("`the-loop restart` applies the current file")

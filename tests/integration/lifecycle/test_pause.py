@@ -137,7 +137,7 @@ def test_a_stopped_session_is_refused_with_the_start_command(
     """There is no turn to hold back, and the stop mark says more."""
     stop_standing(scribe, "scribe", ACTOR)
 
-    with pytest.raises(NotRunning, match="it was stopped; start it: `the-loop standing start scribe`"):
+    with pytest.raises(NotRunning, match="the session was stopped; start it: `the-loop standing start scribe`"):
         verb(scribe, "scribe", ACTOR)
 
     hold = recorded(scribe, "scribe").hold
@@ -252,7 +252,11 @@ def test_what_is_said_under_a_pause_waits_and_goes_in_in_order(scribe: System) -
     outcome = resume(scribe)
 
     assert states == [S.QUEUED] * 3
-    assert waiting == ["it is paused", "it is paused, 1 ahead", "it is paused, 2 ahead"]
+    assert waiting == [
+        "the session is paused",
+        "the session is paused; 1 message is ahead",
+        "the session is paused; 2 messages are ahead",
+    ]
     assert outcome is Outcome.UNPAUSED
     assert [row.state for row in rows(scribe)] == [S.CONFIRMED] * 3
     assert times(scribe, "number 2") == 1
@@ -446,7 +450,7 @@ def test_a_repeat_of_a_notice_that_was_delivered_is_let_through_and_posts_nothin
     wait_until(lambda: len(turns(scribe)) == before + 1, "the harness repeats it")
     wait_for(scribe, ActivityState.IDLE)
     said = [event["reason"] for event in events(scribe, "standing.suppressed")]
-    assert "the harness repeats a notice that was delivered before" in said
+    assert "the harness repeats a notice that was already delivered" in said
     restart_standing(scribe, "scribe", ACTOR)
     tell(scribe, "after that")
     assert times(scribe, "after that") == 1

@@ -69,8 +69,8 @@ def test_the_queue_tells_order_state_and_length(paused: System) -> None:
     assert (queue["name"], queue["limit"]) == ("scribe", paused.settings.limits.queued_per_session)
     keys = ("length", "state", "reason", "detail", "kind", "actor")
     assert [tuple(message[key] for key in keys) for message in queue["messages"]] == [
-        (5, "queued", "paused", "it is paused", "say", ACTOR),
-        (10, "queued", "paused", "it is paused, 1 ahead", "say", ACTOR),
+        (5, "queued", "paused", "the session is paused", "say", ACTOR),
+        (10, "queued", "paused", "the session is paused; 1 message is ahead", "say", ACTOR),
     ]
     assert all("text" not in message and message["ageSeconds"] >= 0 for message in queue["messages"])
     assert [message["text"] for message in with_text["messages"]] == ["first", "the second"]
@@ -88,8 +88,8 @@ def test_the_queue_counts_what_is_still_ahead(paused: System) -> None:
     one_less = [message.detail for message in queue_of(paused, "scribe").messages]
     cancel_message(paused, first.id, "cli:bob")
 
-    assert one_less == ["it is paused", "it is paused, 1 ahead"]
-    assert [message.detail for message in queue_of(paused, "scribe").messages] == ["it is paused"]
+    assert one_less == ["the session is paused", "the session is paused; 1 message is ahead"]
+    assert [message.detail for message in queue_of(paused, "scribe").messages] == ["the session is paused"]
 
 
 def test_an_empty_queue_and_an_unknown_name(system: System) -> None:

@@ -66,7 +66,7 @@ def test_root_says_who_stopped_the_session_and_what_starts_it(system: System) ->
         stop_standing(system, "scribe", ACTOR, "lunch")
 
     [root] = roots(system)
-    assert root.startswith(f"standing session `scribe` is stopped by {ACTOR} (lunch); start it with `")
+    assert root.startswith(f"standing session `scribe` is stopped by {ACTOR} (lunch). To start it: `")
     assert root.endswith("standing start scribe`")
 
 
@@ -109,7 +109,7 @@ def test_root_says_that_a_session_is_down_and_then_that_it_is_stopped(system: Sy
     stop_standing(system, "scribe", ACTOR)
 
     down, stopped = roots(system)
-    assert "is down; the next start of the-loop resumes it" in down
+    assert "is down. The next `the-loop start` resumes it" in down
     assert "is stopped by" in stopped
 
 

@@ -250,7 +250,7 @@ def test_a_failed_tick_row_ends_with_its_run(simulation: Simulation) -> None:
     simulation.pass_time(minutes=5)
 
     [row] = simulation.system.inbox.with_states("s-scribe", {MessageState.CANCELLED})
-    assert row.detail == "it is paused"
+    assert row.detail == "the session is paused"
     assert simulation.system.loops.open_runs() == ()
 
 

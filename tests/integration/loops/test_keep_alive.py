@@ -148,7 +148,7 @@ def test_an_ordinary_loop_brings_nothing_back(simulation: Simulation) -> None:
     after = simulation.now(loop)
     assert simulation.system.exit_ledger.due() == ()
     assert (after.failures, after.held, after.status) == (5, Held.FAILURES, LoopStatus.ACTIVE)
-    assert after.last_error == "its program has ended"
+    assert after.last_error == "the session's program has ended"
     assert [event["detail"] for event in events(simulation.system, "loop.held")] == [loop.id]
     assert len(events(simulation.system, "loop.failed")) == 4
 

@@ -103,6 +103,6 @@ def test_a_message_that_nobody_looked_at_is_told_with_where_to_look(alone: Produ
     assert "messages" in said.json, said.json
     [told] = said.json["messages"]
     assert (said.code, said.json["state"]) == (0, "queued")
-    assert "nobody has looked at it yet" in told
+    assert "the service has not processed it yet" in told
     assert re.search(r"`[^`]*the-loop --config \S+ status`", told)
     assert str(alone.paths.service_log) in told

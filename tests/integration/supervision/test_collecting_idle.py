@@ -75,7 +75,7 @@ def test_it_is_announced_and_then_stopped_with_its_conversation(idle: System, cl
     assert event["actor"] == "collector"
     assert "idle since" in event["reason"]
     assert len(notes(idle, "is stopped")) == 1
-    assert len(notes(idle, "`scribe` is down; the next start", kind=OutboundKind.ROOT_UPDATE)) == 1
+    assert len(notes(idle, "`scribe` is down. The next `the-loop start`", kind=OutboundKind.ROOT_UPDATE)) == 1
     assert start_standing(idle, "scribe", ACTOR).sessions[0].outcome is Outcome.RESUMED
     assert recorded(idle, "scribe").harness_session_id == before.harness_session_id
 

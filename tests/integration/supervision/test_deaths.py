@@ -91,8 +91,8 @@ def test_a_program_that_ends_as_it_starts_is_told_once_its_start_has_failed(
     [event] = events(system, "standing.exited")
     assert not answer.result().ok
     assert (event["reason"], event["detail"]) == ("it crashed", "exit 3")
-    assert before == {"it is still starting"}
-    assert after == ["its program has ended"] * 3  # the boot prompt is one of them
+    assert before == {"the session is still starting"}
+    assert after == ["the session's program has ended"] * 3  # the boot prompt is one of them
 
 
 def _watched(service: Supervised, system: System) -> bool:
@@ -155,7 +155,7 @@ def test_a_pane_that_is_taken_away_is_an_end_too(system: System, supervised: Sup
 
     wait_until(lambda: events(system, "standing.exited"), "the end is told")
     [event] = events(system, "standing.exited")
-    assert event["detail"] == "nobody can tell how"
+    assert event["detail"] == "it is not known how"
     assert not events(system, "standing.tmux_lost")
 
 

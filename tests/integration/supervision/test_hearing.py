@@ -177,7 +177,7 @@ def test_a_turn_that_no_hook_told_of_is_answered_from_the_record(reading: Claude
     assert (early, after.silence, after.state) == (None, Silence.TURNS, ActivityState.IDLE)
     assert [post.text for post in reading.posts(OutboundKind.ANSWER)] == [ANSWER]
     [note] = [post for post in reading.posts(OutboundKind.NOTE) if post.text.startswith(NOTE_BEGINS)]
-    assert "its hooks told nothing of the end of a turn" in note.text
+    assert "its hooks did not report the end of a turn" in note.text
     assert len(reading.told("standing.hooks_silent")) == 1
 
 
@@ -309,7 +309,7 @@ def test_a_folder_that_is_gone_is_named_as_the_reason(reading: Claude) -> None:
     (reading.folder / "projects").iterdir().__next__().rename(reading.folder / "projects" / name)
     why = text_of(reading.after(GRACE).silent_why)
 
-    assert why == f"its folder {gone} is gone, and no hook can start there: make the folder again"
+    assert why == f"the session's folder {gone} is gone, so no hook can start there: make the folder again"
 
 
 def test_settings_that_switch_hooks_off_are_named_as_the_reason(reading: Claude) -> None:
@@ -353,7 +353,7 @@ def test_a_start_whose_boot_hook_does_not_come_is_guessed_from_its_second_source
     assert (after.state, after.silence) == (ActivityState.IDLE, Silence.START)
     row = get_standing(claude.system, "scribe")
     assert (row.hooks, row.capabilities and row.capabilities["boot hook"]) == ("silent", "missing")
-    assert "its hooks are silent: its program runs, and its hooks have not said so" in row.detail
+    assert "its hooks are silent: the program runs, but its hooks have not reported it" in row.detail
 
 
 def test_a_start_is_guessed_from_a_turn_in_its_record(claude: Claude) -> None:
@@ -383,7 +383,7 @@ def test_a_start_of_which_nothing_tells_is_said_so_within_its_time(claude: Claud
         ActivityState.UNKNOWN,
         Silence.UNTOLD,
     )
-    assert "no other source tells within" in text_of(after.silent_why)
+    assert "no other source shows it within" in text_of(after.silent_why)
     assert row is not None
     assert (row.state, claude.simulation.tmux.writes) == (MessageState.QUEUED, 0)
     assert (found.state, found.silence) == (ActivityState.IDLE, Silence.START)
@@ -498,7 +498,7 @@ def test_a_request_that_is_tried_again_is_told_once_and_followed(reading: Claude
     assert (
         second
         == once
-        == "the model's server answers 529 (Overloaded); its program tries again by itself, attempt 3 of 10"
+        == "the model's server answers 529 (Overloaded); the program tries again by itself, attempt 3 of 10"
     )
     assert second in row
     assert after == ""

@@ -94,7 +94,7 @@ def check_collected(system: System) -> None:
 def check_down(system: System) -> None:
     """It stays down, and the thread is told why."""
     assert system.exit_ledger.due() == ()
-    assert len(notes(system, "was not brought back")) == 1
+    assert len(notes(system, "was not restarted")) == 1
 
 
 SCENARIOS = {
@@ -121,7 +121,7 @@ SCENARIOS = {
     "cannot start": Scenario(
         cannot_start,
         (Failpoint.WATCH_COUNT, Failpoint.WATCH_PUT_OFF),
-        lambda system: bool(notes(system, "was not brought back")),
+        lambda system: bool(notes(system, "was not restarted")),
         check_down,
     ),
 }

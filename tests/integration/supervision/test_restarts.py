@@ -213,8 +213,8 @@ def test_a_start_that_cannot_be_is_tried_again_and_given_up(system: System, worl
         folder.rmdir()
         wait_until(lambda: recorded(system, "scribe").hold, "it is held")
 
-    wait_until(lambda: notes(system, "was not brought back"), "the note is committed")
-    [note] = notes(system, "was not brought back")
+    wait_until(lambda: notes(system, "was not restarted"), "the note is committed")
+    [note] = notes(system, "was not restarted")
     assert "does not exist" in note
 
 

@@ -162,7 +162,7 @@ def test_nothing_stands_far_behind_blanks(command: str, shown: str) -> None:
 
     assert detail == shown
     assert unseen.blanks in (1299, 900)
-    assert any("written as their number" in said for said in unseen.said())
+    assert any("replaced by a count" in said for said in unseen.said())
 
 
 def test_how_much_a_client_left_out_is_a_part_of_what_is_asked() -> None:

@@ -144,7 +144,7 @@ def test_a_paused_session_says_how_many_are_ahead() -> None:
     """Whoever writes to a paused session learns their place."""
     decision = decide(Wake.SAY, HoldState.PAUSED, Observed.IDLE, GateContext("scribe", ahead=3))
 
-    assert decision.because.text == "it is paused, 3 ahead"
+    assert decision.because.text == "the session is paused; 3 messages are ahead"
 
 
 def record(phase: Phase = Phase.SETTLED, kind: HoldKind | None = None) -> SessionRecord:

@@ -46,13 +46,13 @@ def test_a_reason_is_made_with_its_own_arguments_alone() -> None:
     with pytest.raises(Misfit, match="mode"):
         because(Reason.BUSY, mode="vim")
 
-    assert because(Reason.IN_MODE, mode="vim").text == "its input line is in vim"
+    assert because(Reason.IN_MODE, mode="vim").text == "the input line is in vim"
 
 
 def test_an_argument_that_tells_nothing_is_left_out_of_the_sentence() -> None:
     """Nobody ahead is not told."""
-    assert because(Reason.PAUSED, ahead=0).text == "it is paused"
-    assert because(Reason.PAUSED, ahead=3).text == "it is paused, 3 ahead"
+    assert because(Reason.PAUSED, ahead=0).text == "the session is paused"
+    assert because(Reason.PAUSED, ahead=3).text == "the session is paused; 3 messages are ahead"
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ SEEN: list[tuple[MessageState, Because, str, tuple[Press, ...]]] = [
     *((S.REFUSED, Because(reason), "was not delivered", START) for reason in sorted(STARTABLE)),
     (S.EXPIRED, Because(Reason.WAITED_TOO_LONG, {"why": Because(Reason.SILENT)}), "expired", (P.SEND_AGAIN,)),
     (S.CANCELLED, Because(Reason.CANCELLED_BY, {"actor": "bob"}), "was cancelled", (P.SEND_AGAIN,)),
-    (S.UNKNOWN, said("no record shows it"), "may not have been taken", (P.SEND_AGAIN,)),
+    (S.UNKNOWN, said("no record shows it"), "was delivered", (P.SEND_AGAIN,)),
     (S.FAILED, said("nothing is left of it"), "could not be delivered", ()),
 ]
 
@@ -64,7 +64,8 @@ def test_each_end_has_its_words_its_remedy_and_its_buttons(
     note = told(system, state, reason)
 
     because = reason.text.removeprefix("cancelled") if words.endswith("cancelled") else f": {reason.text}"
-    assert note.text == f"Your message to `scribe` {words}{because}. To do: do this"
+    subject = "It is not known whether your message" if state is S.UNKNOWN else "Your message"
+    assert note.text == f"{subject} to `scribe` {words}{because}. To do: do this"
     assert tuple(button.press for button in note.buttons) == presses
     assert {button.target for button in note.buttons} <= {"m-1"}
     assert (note.kind, note.channel, note.thread) == (OutboundKind.NOTE, "C1", "1.0")
