@@ -131,7 +131,7 @@ def test_session_that_is_being_deleted_is_told_so_everywhere(
     said = {verb: _found(VERBS[verb], system, EXTRA) for verb in (*refused, "loop")}
 
     assert len(rows) == 3
-    assert all(row.detail.startswith("the session is being deleted; ") for row in rows)
+    assert all(row.detail.startswith("it is being deleted; ") for row in rows)
     assert all("tmux session loop-standing-extra holds its name" in row.detail for row in rows)
     assert capsys.readouterr().out.count(" deleting ") == 3
     assert {verb for verb, words in said.items() if "is being deleted" not in words} == set()
