@@ -69,7 +69,7 @@ test:
 	@$(MAKE) --no-print-directory e2e
 
 # Before a commit: what takes under a minute on two cores. Tests that start processes are left to `make unit`.
-QUICK := $(addprefix tests/unit/,domain session loops conversation config harness bot test_house.py test_docs.py)
+QUICK := $(addprefix tests/unit/,model session loops chat config harness bot test_house.py test_docs.py)
 check: setup-dev
 	@$(MAKE) --no-print-directory lint types imports
 	$(PYTEST) -q -n $(UNIT_WORKERS) $(QUICK)

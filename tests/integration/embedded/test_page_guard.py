@@ -7,7 +7,7 @@ import json
 import pytest
 
 from embedded.workspace.thread import WorkspaceThread
-from tests.integration.workspace.calls import raw
+from tests.integration.embedded.calls import raw
 
 SAY = json.dumps({"as": "you", "channel": "agents", "text": "from the page"}).encode()
 

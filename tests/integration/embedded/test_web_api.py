@@ -10,7 +10,7 @@ import pytest
 from slack_sdk import WebClient
 
 from embedded.workspace.thread import WorkspaceThread
-from tests.integration.workspace.calls import call, raw, refusal
+from tests.integration.embedded.calls import call, raw, refusal
 
 METADATA = {"event_type": "standing_session", "event_payload": {"name": "scribe"}}
 

@@ -2,7 +2,7 @@
 
 from core.base.clock import SystemClock
 from core.store.eventlog import EventLog
-from tests.unit.surfaces.conftest import Terminal
+from tests.unit.cli.conftest import Terminal
 
 FORGED = "2026-05-04T12:00:00Z standing.stopped info other"
 

@@ -3,7 +3,7 @@
 from core.model.delivering import Attempt, Wait, awaits_confirmation, step
 from core.model.message import Kind, MessageState
 from core.model.reasons import Because, Reason
-from tests.unit.domain.test_delivering import after, row, situation
+from tests.unit.model.test_delivering import after, row, situation
 
 
 def test_a_row_waits_for_its_files_however_long_and_whatever_the_session_does() -> None:

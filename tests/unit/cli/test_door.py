@@ -6,7 +6,7 @@ import pytest
 
 import the_loop
 from core.base.errors import NotRunning, UnknownMessage
-from tests.unit.surfaces.conftest import Terminal
+from tests.unit.cli.conftest import Terminal
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from core.model.pane import Window
 from core.model.session import Definition, SessionRecord
 from core.service.wiring import build_system
 from core.session.system import System
-from tests.unit.surfaces.conftest import Terminal
+from tests.unit.cli.conftest import Terminal
 
 ROW_KEYS = {
     *("name", "uid", "declared", "description", "autoStart", "harness", "cwd", "tmuxTarget", "attach", "ref"),

@@ -18,7 +18,7 @@ import pytest
 from slack_sdk import WebClient
 
 from embedded.workspace.thread import WorkspaceThread
-from tests.integration.workspace.calls import call, raw
+from tests.integration.embedded.calls import call, raw
 from tests.support.tmux import wait_until
 
 

@@ -44,8 +44,8 @@ from core.service.wiring import build_system
 from core.session.system import System
 from core.store.records import Records
 from tests.integration.bot.served import Door
+from tests.unit.cli.conftest import Terminal
 from tests.unit.store.samples import NOON
-from tests.unit.surfaces.conftest import Terminal
 
 PAGE = Path(__file__).parents[3] / "docs" / "commands.md"
 TEAM, READER, APPROVER, OPERATOR, STRANGER = "T1", "UREADER", "UAPPROVER", "UOPERATOR", "USTRANGER"

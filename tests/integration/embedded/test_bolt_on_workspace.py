@@ -9,7 +9,7 @@ import pytest
 from slack_bolt.app.async_app import AsyncApp
 
 from embedded.workspace.thread import WorkspaceThread
-from tests.integration.workspace.bolt import BoltBot
+from tests.integration.embedded.bolt import BoltBot
 
 BUTTON = {"type": "button", "text": {"type": "plain_text", "text": "Go"}, "action_id": "go", "value": "g1"}
 ACTIONS = [{"type": "actions", "block_id": "row", "elements": [BUTTON]}]

@@ -7,7 +7,7 @@ import pytest
 from core.base.files import private_folder
 from core.model.session import Definition, SessionRecord, Status
 from core.store.records import Records
-from tests.unit.surfaces.conftest import Terminal
+from tests.unit.cli.conftest import Terminal
 
 INSTANCE = "i-of-the-agent"
 

@@ -8,7 +8,7 @@ import pytest
 from slack_sdk import WebClient
 
 from embedded.workspace.thread import WorkspaceThread
-from tests.integration.workspace.bolt import BoltBot
+from tests.integration.embedded.bolt import BoltBot
 
 RETRY_SCALE = 0.002  # a minute between deliveries becomes 0.12 s
 ACK_SECONDS = 0.5

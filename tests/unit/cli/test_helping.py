@@ -3,7 +3,7 @@
 import pytest
 
 from core.cli.main import run
-from tests.unit.surfaces.conftest import Terminal
+from tests.unit.cli.conftest import Terminal
 
 
 @pytest.mark.parametrize(
