@@ -404,7 +404,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing logs",
-        "Show how the previous instance ended and its last output, then the current screen.",
+        "Show how the last instance ended, and the screen now. Its last output is shown as well.",
         Verb.LOGS,
         (_NAME, _LINES),
     ),
@@ -534,7 +534,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "loop schedule",
-        "Set the next run of a loop that has neither an interval nor a cron expression.",
+        "Set the next run of a loop that its agent schedules. It has no interval and no cron expression.",
         Verb.LOOP,
         (
             _LOOP,
