@@ -127,7 +127,7 @@ def test_the_thread_names_people_and_the_log_keeps_who_was_refused(talking: Prod
     whispered(talking, "alice", "scirbe")
     talking.workspace.command("alice", "agents", f"/the-loop stop {NAME}")
     told = talking.workspace.wait_for_message(
-        lambda message: message["ts"] == thread and "is stopped by alice;" in message["text"]
+        lambda message: message["ts"] == thread and "is stopped by alice. To start it" in message["text"]
     )
 
     dropped = [event for event in talking.events("channel.dropped") if event["reason"] == "unauthorized-actor"]

@@ -243,7 +243,7 @@ def test_a_stopped_demo_resumes_the_conversation(alone: Product, folder: Path) -
         wait_until(lambda: again.told("standing.resumed"), "the session is resumed")
         after = json.loads(record.read_text())
         assert after["harnessSessionId"] == before["harnessSessionId"]
-        assert after["slackThread"] == before["slackThread"]
+        assert after["thread"] == before["thread"]
 
 
 def test_a_guide_that_was_stopped_by_name_is_named_with_what_starts_it(alone: Product, folder: Path) -> None:

@@ -73,7 +73,7 @@ def test_the_command_line_has_the_chats_that_are_installed(room: tuple[Product, 
     made = loop.cli("standing", "create", "extra", "--line", "--no-start", env=installed)
     without = loop.cli("config", "check")
 
-    assert "Whether it gets a Line Chat thread." in " ".join(told.split())
+    assert "Whether the session gets a Line Chat thread." in " ".join(told.split())
     assert checked.json["findings"][0]["name"] == "room"
     assert made.code == 0
     assert json.loads((loop.paths.records / "extra.json").read_text())["chat"] == {

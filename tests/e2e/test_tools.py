@@ -92,4 +92,4 @@ def test_an_interrupt_takes_a_question_back(talking: Product) -> None:
 
     assert talking.cli("standing", "interrupt", NAME).code == 0
 
-    wait_until(lambda: any("Nobody waits" in text for text in talking.bot_replies(thread)), "it is taken back")
+    wait_until(lambda: any("no longer waits" in text for text in talking.bot_replies(thread)), "it is taken back")

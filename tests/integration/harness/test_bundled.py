@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -180,9 +181,15 @@ def test_a_conversation_that_cannot_be_written_ends_it_in_words(stage: Stage) ->
     stage.start_ready("hello")
     stage.expect(TurnEnded)
     folder = stage.context.folder / "agent" / "conversations"
-    shutil.rmtree(folder)
-    folder.write_text("")
 
+    def replaced() -> bool:
+        """Put a file there; the agent may make its folder again meanwhile."""
+        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(IsADirectoryError):
+            folder.write_text("")
+        return folder.is_file()
+
+    wait_until(replaced, "a file stands in the folder's place")
     stage.keys(b"hello again\r")
 
     wait_until(lambda: "its conversation cannot be written" in stage.screen(), "it says why it ends")

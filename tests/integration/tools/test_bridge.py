@@ -77,7 +77,7 @@ def _pressed_until_taken(product: Product, asked: dict[str, str]) -> bool:
 
 def _is_over(product: Product, thread: str) -> bool:
     """Return whether the thread says that nobody waits for an answer."""
-    return any("Nobody waits" in text for text in product.bot_replies(thread))
+    return any("no longer waits" in text for text in product.bot_replies(thread))
 
 
 async def test_a_question_that_is_taken_back_ends(talking: Desk) -> None:
