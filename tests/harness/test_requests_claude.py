@@ -68,11 +68,11 @@ def test_the_first_of_two_presses_decides(talking: ClaudeProduct, first: str, se
 
     press(talking, "alice", asked, first)
     press_stale(talking, "bob", asked, second)
-    told = whispered(talking, "bob", "it already", 20)
+    told = whispered(talking, "bob", "has already", 20)
     talking.wait_status("idle")
 
     word = {"Allow": "allowed", "Deny": "denied"}[first]
-    assert told == f"alice already {word} it."
+    assert told == f"alice has already {word} it."
     assert made.exists() is (first == "Allow")
     assert [event["reason"] for event in talking.events("standing.answered")] == [word]
 
