@@ -37,7 +37,43 @@ ID = "{id}"  #: stands for the conversation's id in `start` and `resume`
 PROMPT = "{prompt}"  #: stands for the boot prompt in `start`; without it the boot prompt is pasted
 
 
-class GenericHarness:
+class _Unknown:
+    """What is answered for a program of which nothing is known but how it is started."""
+
+    def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
+        """Return (): it has no hooks."""
+        return ()
+
+    def transcript(self, context: SessionContext, *, from_start: bool) -> Transcript | None:
+        """Return None: we know of no record."""
+        return None
+
+    def turns(self, context: SessionContext, since: datetime) -> TurnRecord | None:
+        """Return None: we know of no record."""
+        return None
+
+    def end_recorded(self, context: SessionContext, since: datetime) -> bool:
+        """Return False: we know of no record."""
+        return False
+
+    def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
+        """Return None."""
+        return None
+
+    def input_line(self, view: View) -> InputLine | None:
+        """Return None: what its input line looks like is not known."""
+        return None
+
+    def remark(self, dialog: str) -> str:
+        """Return "": nothing is known of its dialogs."""
+        return ""
+
+    def retry_shown(self, screen: str) -> Retry | None:
+        """Return None: nothing is known of what it shows."""
+        return None
+
+
+class GenericHarness(_Unknown):
     """Drives `harnesses.<key>`.
 
     `start` and `resume` are argument lists. An id is chosen by us where `start` has a place for it, and only then can a
@@ -130,41 +166,9 @@ class GenericHarness:
         parts = [part for part in given if part != PROMPT or prompt is not None]
         return Launch((executable, *(_fill(part, context.session_id or "", prompt or "") for part in parts)))
 
-    def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
-        """Return (): it has no hooks."""
-        return ()
-
-    def transcript(self, context: SessionContext, *, from_start: bool) -> Transcript | None:
-        """Return None: we know of no record."""
-        return None
-
-    def turns(self, context: SessionContext, since: datetime) -> TurnRecord | None:
-        """Return None: we know of no record."""
-        return None
-
-    def end_recorded(self, context: SessionContext, since: datetime) -> bool:
-        """Return False: we know of no record."""
-        return False
-
-    def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
-        """Return None."""
-        return None
-
-    def input_line(self, view: View) -> InputLine | None:
-        """Return None: what its input line looks like is not known."""
-        return None
-
-    def remark(self, dialog: str) -> str:
-        """Return "": nothing is known of its dialogs."""
-        return ""
-
     def screen_ready(self, screen: str) -> bool | None:
         """Return whether the screen shows the declared ready sign; None where none is declared."""
         return None if self._ready is None else self._ready.search(screen) is not None
-
-    def retry_shown(self, screen: str) -> Retry | None:
-        """Return None: nothing is known of what it shows."""
-        return None
 
 
 def _with_arguments(command: tuple[str, ...], args: tuple[str, ...]) -> tuple[str, ...]:
@@ -190,7 +194,7 @@ def _compiled(key: str, ready: str | None) -> re.Pattern[str] | None:
         ) from error
 
 
-class CursorHarness:
+class CursorHarness(_Unknown):
     """Refuses every session. A conversation's id must be known before it starts, or no later start could resume it."""
 
     name = "cursor"
@@ -236,39 +240,7 @@ class CursorHarness:
         """Refuse. Raises UnsupportedHarness."""
         raise self._refusal()
 
-    def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
-        """Return (): it is never run."""
-        return ()
-
-    def transcript(self, context: SessionContext, *, from_start: bool) -> Transcript | None:
-        """Return None."""
-        return None
-
-    def turns(self, context: SessionContext, since: datetime) -> TurnRecord | None:
-        """Return None."""
-        return None
-
-    def end_recorded(self, context: SessionContext, since: datetime) -> bool:
-        """Return False: we know of no record."""
-        return False
-
-    def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
-        """Return None."""
-        return None
-
-    def input_line(self, view: View) -> InputLine | None:
-        """Return None: what its input line looks like is not known."""
-        return None
-
-    def remark(self, dialog: str) -> str:
-        """Return "": nothing is known of its dialogs."""
-        return ""
-
     def screen_ready(self, screen: str) -> bool | None:
-        """Return None."""
-        return None
-
-    def retry_shown(self, screen: str) -> Retry | None:
         """Return None."""
         return None
 

@@ -265,10 +265,10 @@ class EventLog:
 
     def emit_all(self, events: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """Append several events at once. Raises as `emit` does."""
+        data = "".join(self._line(event, **fields) for event, fields in events).encode()
         with self._counting:
             for event, _ in events:
                 self._counts[event] = self._counts.get(event, 0) + 1
-        data = "".join(self._line(event, **fields) for event, fields in events).encode()
         try:
             self._files.append(data)
         except (OSError, StoreBroken) as error:
