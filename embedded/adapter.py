@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.base.errors import InvalidValue
-from core.harness.base import SETTINGS, install_tools, read_opinion, servers_file
+from core.harness.base import SETTINGS, Untold, install_tools, read_opinion, servers_file
 from core.harness.claude.files import ConversationFile, TurnsFile, ended_since, has_answer, has_turn, untaken
 from core.harness.claude.hooks import install_hooks, interpret
 from core.model.harness import (
@@ -36,7 +36,7 @@ _STATE = "agent"  #: folder in the session's folder
 ASK = "--ask"  #: `QUESTION | A | B`, a dialog before its start: any but the first choice ends it
 
 
-class BundledHarness:
+class BundledHarness(Untold):
     """Drives the bundled agent. Its conversations lie in the session's own folder."""
 
     name = "bundled"

@@ -20,7 +20,7 @@ from core.base.errors import HarnessNotInstalled, TrustFailed
 from core.base.files import open_plain, read_bounded, read_plain
 from core.base.values import dataclass, replace
 from core.model.activity import ActivityState
-from core.model.harness import Report, SessionContext, StatusProbe
+from core.model.harness import Report, SessionContext, StatusProbe, Working
 from core.model.tools import EVERY_TOOL, SERVER
 
 ASKING = "asking"  #: there while a dialog may be open, of whichever agent in the harness: an Enter would answer it
@@ -98,6 +98,14 @@ def list_of(mapping: Mapping[str, Any], key: str) -> Sequence[Any]:
     """Return a list value, or an empty one."""
     value = mapping.get(key)
     return value if isinstance(value, list) else ()
+
+
+class Untold:
+    """What is answered for a harness whose records do not tell what its agent is doing."""
+
+    def working(self, context: SessionContext) -> Working | None:
+        """Return None."""
+        return None
 
 
 SERVERS = "mcp.json"

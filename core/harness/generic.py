@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.base.errors import InvalidValue, UnsupportedHarness
-from core.harness.base import find_executable, make_folders
+from core.harness.base import Untold, find_executable, make_folders
 from core.model.harness import (
     HarnessEvent,
     IdPolicy,
@@ -37,7 +37,7 @@ ID = "{id}"  #: stands for the conversation's id in `start` and `resume`
 PROMPT = "{prompt}"  #: stands for the boot prompt in `start`; without it the boot prompt is pasted
 
 
-class _Unknown:
+class _Unknown(Untold):
     """What is answered for a program of which nothing is known but how it is started."""
 
     def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:

@@ -8,6 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
+from core.base.clock import iso
 from core.base.values import dataclass, field
 from core.model.activity import ActivityState, Failure
 from core.model.pane import InputLine, View
@@ -379,6 +380,81 @@ class StatusProbe:
         return self.turn_over and self.state is ActivityState.BUSY
 
 
+class PlanState(Enum):
+    """How far an agent is with an item of its plan."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in progress"
+    DONE = "done"
+
+
+@dataclass(frozen=True)
+class PlanItem:
+    """One item of an agent's plan, or of its to-do list."""
+
+    text: str
+    state: PlanState
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens as the model's server counted them, and what they cost. The three counts have no token in common."""
+
+    input: int = 0  #: sent, and not read from a cache
+    output: int = 0  #: written by the model; what it thought belongs to it
+    cached: int = 0  #: sent, and read from a cache
+    cost: float | None = None  #: USD; None where the harness's records do not tell
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Return both together; what they cost only where it is known of both."""
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Usage(self.input + other.input, self.output + other.output, self.cached + other.cached, cost)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `{input, output, cached, costUsd}`."""
+        return {"input": self.input, "output": self.output, "cached": self.cached, "costUsd": self.cost}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit of the account that was reached."""
+
+    what: str  #: in the harness's words
+    until: datetime | None = None  #: when it ends (UTC), None where that is not told
+
+
+@dataclass(frozen=True)
+class Working:
+    """What an agent is doing, by its harness's own records. None: they do not say; it is never guessed."""
+
+    plan: tuple[PlanItem, ...] | None = None  #: in its order; (): it has none, or has emptied it
+    tool: str | None = None  #: the tool that runs now, with its command or file; "": none runs
+    model: str | None = None
+    context_used: int | None = None  #: tokens that the latest request to the model held
+    context_size: int | None = None  #: tokens that one can hold
+    turn: Usage | None = None  #: of the turn that runs, or ran last
+    session: Usage | None = None  #: of the conversation so far
+    by_model: Mapping[str, Usage] = field(default_factory=dict)  #: the same by model, where that is told
+    limit: Limit | None = None  #: reached, and no answer has come since
+
+    def to_json(self) -> dict[str, Any]:
+        """Return `{plan, tool, model, context, usage, limit}`: what each surface shows, and what is stored."""
+        plan = None if self.plan is None else [{"text": item.text, "state": item.state.value} for item in self.plan]
+        until = iso(self.limit.until) if self.limit and self.limit.until else None
+        return {
+            "plan": plan,
+            "tool": self.tool,
+            "model": self.model,
+            "context": {"used": self.context_used, "size": self.context_size},
+            "usage": {
+                "turn": self.turn and self.turn.to_json(),
+                "session": self.session and self.session.to_json(),
+                "byModel": {model: usage.to_json() for model, usage in self.by_model.items()},
+            },
+            "limit": self.limit and {"what": self.limit.what, "until": until},
+        }
+
+
 class Transcript(Protocol):
     """The harness's own record of one conversation, read forward from where it was opened."""
 
@@ -468,6 +544,15 @@ class Harness(Protocol):
 
     def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Ask a source other than the hooks what the live harness does; None where none knows."""
+        ...
+
+    def working(self, context: SessionContext) -> Working | None:
+        """Return what the agent is doing by the harness's own records; None where it keeps none that we can read.
+
+        It is asked every few seconds while the session lives, by one thread. Only what is new since the last call is
+        read, and a bounded part of it; what is not read to its end yet is answered as None.
+        Raises StoreBroken where the records are there and cannot be read.
+        """
         ...
 
     def input_line(self, view: View) -> InputLine | None:

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from core.base.clock import Clock
 from core.base.errors import HarnessNotInstalled, InvalidValue
-from core.harness.base import SETTINGS, allowed_tools, find_executable, install_tools, read_opinion, servers_file
+from core.harness.base import (
+    SETTINGS,
+    Untold,
+    allowed_tools,
+    find_executable,
+    install_tools,
+    read_opinion,
+    servers_file,
+)
 from core.harness.claude.arguments import asks_for_bypass, mode_arguments, refuse_owned, take_settings
 from core.harness.claude.files import (
     MANAGED,
@@ -138,7 +146,7 @@ _UNREAD = (
 )
 
 
-class ClaudeHarness:
+class ClaudeHarness(Untold):
     """Drives Claude Code in its pane.
 
     `accept_bypass` is auto (only where permission checks are switched off), always or never. `permission_mode` is what
