@@ -1,4 +1,4 @@
-"""What the adapters share: file names of a session's folder, private writes, safe access to JSON, the spool, tools.
+"""What the adapters share: file names of a session's folder, private writes, processes, safe access to JSON, the spool.
 
 The spool holds hook reports that are not taken in yet: one file each, ordered by name. Tools are offered in a file of
 MCP servers in Claude Code's form. The second source is the status file that a harness rewrites whenever its state
@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -71,6 +72,43 @@ def find_executable(harness: str, executable: str, path: str | None) -> str:
     if found is None:
         raise HarnessNotInstalled(harness, executable)
     return os.path.abspath(found)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes below one; none where it has gone."""
+    return _by_proc(pid) if sys.platform == "linux" else _by_psutil(pid)
+
+
+def _by_proc(root: int) -> list[int]:
+    """Read /proc, nearest first; psutil would be a megabyte of memory in a service for this alone."""
+    children: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (parent := _parent_of(entry)) is not None:
+            children.setdefault(parent, []).append(int(entry))
+    found, level = [], [root]
+    while level:
+        level = [child for pid in level for child in children.pop(pid, [])]
+        found += level
+    return found
+
+
+def _parent_of(pid: str) -> int | None:
+    """Return the parent's pid, None of a process that has ended. Raises OSError where no descriptor is left."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            stat = file.read()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None
+    return int(stat[stat.rindex(b")") + 2 :].split()[1])  # the name before may hold anything
+
+
+def _by_psutil(pid: int) -> list[int]:
+    import psutil  # here, since what only lists sessions must not pay for it
+
+    try:
+        return [process.pid for process in psutil.Process(pid).children(recursive=True)]
+    except psutil.Error:
+        return []
 
 
 def text_of(mapping: Mapping[str, Any], key: str) -> str:

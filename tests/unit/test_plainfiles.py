@@ -63,7 +63,7 @@ def test_no_more_is_read_than_is_allowed(tmp_path: Path) -> None:
 
 def test_a_conversation_goes_on_behind_a_line_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A picture that somebody pasted hides no later turn."""
-    monkeypatch.setattr("core.harness.claude.files._LONGEST_LINE", 1000)
+    monkeypatch.setattr("core.harness.records._LONGEST_LINE", 1000)
     path = tmp_path / "c.jsonl"
     said = b'{"type":"user","origin":{"kind":"human"},"message":{"content":"%s"}}\n'
     path.write_bytes(said % (b"x" * 2000) + said % b"after")

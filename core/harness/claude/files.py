@@ -13,16 +13,16 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from core.base.errors import StoreBroken, TrustFailed
-from core.base.files import open_plain, read_plain, too_large, whole_lines
+from core.base.files import read_plain
 from core.base.values import dataclass, replace
 from core.harness.base import object_of, text_of
 from core.harness.claude.hooks import NOTIFICATION, failure_of, is_internal, pasted_parts
+from core.harness.records import LATEST, Lines, entry_of, holds, moment_of, written_after
 from core.model.harness import (
     HarnessEvent,
     Retry,
@@ -154,53 +154,10 @@ _BLOCKED = re.compile(
 )
 HELD = "the-loop: this session is held"  #: begins what our reporter says where it blocks a prompt
 _INTERRUPTED = "[Request interrupted by user"  #: also "… for tool use]"
-_CHUNK = 1 << 16
-_LATEST = 1 << 25  #: bytes of a conversation in which turns are looked for that nobody has told of
 _LAST_LINES = 1 << 20  #: bytes in which the end of a turn stands that was over a moment ago
 _TURN_OVER = b"turn_duration"
 _TROUBLE = 300  #: characters of why a hook could not run
 _SAYS = re.compile(rb'"type": ?"(?:user|assistant|system|attachment)"')  #: of a line that is worth parsing
-_LONGEST_LINE = 1 << 26  #: bytes; one that holds pictures has some millions
-_MOST_UNREAD = 1 << 30  #: bytes; a conversation of weeks has some hundred millions
-
-
-class _Lines:
-    """The lines of a conversation's file that are new since the last look."""
-
-    def __init__(self, path: Path, *, from_start: bool, latest: int = _MOST_UNREAD) -> None:
-        """Begin at its start, or behind what it holds now. Raises StoreBroken where that cannot be read.
-
-        From its start on no more is read than the `latest` so many bytes; what is cut off there is no whole line.
-        """
-        self.path = path
-        try:
-            self._offset = _start(path, latest) if from_start else _end_of_last_line(path)
-        except OSError as error:
-            raise _unreadable(path, error) from error
-
-    def new(self) -> Iterator[bytes]:
-        """Yield the whole lines that were added since the last call; a file that is not there yet has none.
-
-        Raises StoreBroken where the file is there and cannot be read.
-        """
-        try:
-            yield from self._read_on()
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise _unreadable(self.path, error) from error
-
-    def _read_on(self) -> Iterator[bytes]:
-        with open_plain(self.path) as stream:
-            end = stream.seek(0, os.SEEK_END)
-            if end < self._offset:  # a new file under the old name
-                self._offset = 0
-            if end - self._offset > _MOST_UNREAD:
-                raise too_large(_MOST_UNREAD)
-            stream.seek(self._offset)
-            for offset, line in whole_lines(stream, _LONGEST_LINE, _MOST_UNREAD):
-                self._offset = offset
-                yield line
 
 
 class ConversationFile:
@@ -208,7 +165,7 @@ class ConversationFile:
 
     def __init__(self, path: Path, *, from_start: bool) -> None:
         """Begin at its start, or behind what it holds now. Raises StoreBroken where that cannot be read."""
-        self._lines = _Lines(path, from_start=from_start)
+        self._lines = Lines(path, from_start=from_start)
 
     def new_events(self) -> tuple[HarnessEvent, ...]:
         """Return what was added since the last call. Raises StoreBroken where the file is there and cannot be read."""
@@ -223,7 +180,7 @@ class TurnsFile:
         self._since = since
         self._turn: TurnSeen | None = None  #: the latest one
         self._message = ""  #: the id of the message that its answer stands in
-        self._lines = _Lines(path, from_start=_written_after(path, since), latest=_LATEST)
+        self._lines = Lines(path, from_start=written_after(path, since), latest=LATEST)
 
     def new_turns(self) -> tuple[TurnSeen, ...]:
         """Return the turns of which something new was written, each as it stands now, in their order.
@@ -232,10 +189,10 @@ class TurnsFile:
         """
         changed: dict[datetime, TurnSeen] = {}
         for line in self._lines.new():
-            entry = _entry(line) if _SAYS.search(line) else None
+            entry = entry_of(line) if _SAYS.search(line) else None
             if entry is None or entry.get("isSidechain") is True:
                 continue
-            at = _moment(entry)
+            at = moment_of(entry)
             if at is not None and at > self._since and self._follow(entry, at) and self._turn is not None:
                 changed[self._turn.began_at] = self._turn
         return tuple(changed.values())
@@ -297,37 +254,13 @@ def _trouble(attachment: Mapping[str, Any]) -> str:
     return " ".join((text_of(attachment, "stderr") or text_of(attachment, "hookEvent")).split())[:_TROUBLE]
 
 
-def _start(path: Path, latest: int) -> int:
-    """Return where the file's latest so many bytes begin; 0 where it has no more, or is not there. Raises OSError."""
-    try:
-        return max(0, path.stat().st_size - latest) if latest < _MOST_UNREAD else 0
-    except FileNotFoundError:
-        return 0
-
-
-def _written_after(path: Path, moment: datetime) -> bool:
-    """Return whether the file was written after that moment; False where there is none yet. Raises StoreBroken."""
-    try:
-        return path.stat().st_mtime > moment.timestamp()
-    except FileNotFoundError:
-        return True
-    except OSError as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: OSError) -> StoreBroken:
-    return StoreBroken(
-        f"the conversation cannot be read: {path}: {error.strerror}", "make it a readable file, then try again"
-    )
-
-
 def has_turn(path: Path) -> bool:
     """Return whether the file holds anything that was said; only then can the conversation be resumed.
 
     Claude Code 2.1.197 writes a file of modes alone when SIGTERM comes within about 0.1 s of the first turn, and then
     answers a resume with `No conversation found`. Raises TrustFailed where the file cannot be read.
     """
-    return _holds(path, lambda entry: text_of(entry, "type") in ("user", "assistant"))
+    return holds(path, lambda entry: text_of(entry, "type") in ("user", "assistant"))
 
 
 def has_answer(path: Path) -> bool:
@@ -335,7 +268,7 @@ def has_answer(path: Path) -> bool:
 
     Raises TrustFailed where the file cannot be read.
     """
-    return _holds(
+    return holds(
         path, lambda entry: text_of(entry, "type") == "assistant" and entry.get("isApiErrorMessage") is not True
     )
 
@@ -354,62 +287,21 @@ def ended_since(path: Path, since: datetime) -> bool:
 
     Raises StoreBroken where the file cannot be read.
     """
-    for line in _Lines(path, from_start=True, latest=_LAST_LINES).new():
-        entry = _entry(line) if _TURN_OVER in line else None
+    for line in Lines(path, from_start=True, latest=_LAST_LINES).new():
+        entry = entry_of(line) if _TURN_OVER in line else None
         if entry is None or text_of(entry, "type") != "system" or text_of(entry, "subtype") != "turn_duration":
             continue
-        at = _moment(entry)
+        at = moment_of(entry)
         if at is not None and at >= since:
             return True
     return False
-
-
-def _holds(path: Path, wanted: Callable[[Mapping[str, Any]], bool]) -> bool:
-    try:
-        with open_plain(path) as stream:
-            lines = whole_lines(stream, _LONGEST_LINE, _MOST_UNREAD)
-            return any(wanted(entry) for _, line in lines if (entry := _entry(line)) is not None)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise TrustFailed(
-            f"the conversation cannot be read: {path}: {error.strerror}", "make the file readable, then try again"
-        ) from error
-
-
-def _entry(line: bytes) -> Mapping[str, Any] | None:
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) else None
-
-
-def _end_of_last_line(path: Path) -> int:
-    """Return the offset behind the file's last line break; 0 where there is no file. Raises OSError."""
-    try:
-        stream = open_plain(path)
-    except FileNotFoundError:
-        return 0
-    with stream:
-        size = end = stream.seek(0, os.SEEK_END)
-        while end > 0:
-            if size - end > _LONGEST_LINE:
-                raise too_large(_LONGEST_LINE)
-            begin = max(0, end - _CHUNK)
-            stream.seek(begin)
-            found = stream.read(end - begin).rfind(b"\n")
-            if found >= 0:
-                return begin + found + 1
-            end = begin
-    return 0
 
 
 def line_events(line: bytes) -> tuple[HarnessEvent, ...]:
     """Return what one line means; () for one that says nothing about input, or is no JSON object."""
     if not line.strip():
         return ()
-    entry = _entry(line)
+    entry = entry_of(line)
     return () if entry is None else _entry_events(entry)
 
 
@@ -420,18 +312,18 @@ def _entry_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
         if is_internal(text):
             return ()  # without a text (2.1.332, during `/compact`) it may be anybody's
         if operation == "enqueue":
-            return (TextQueued(text, _moment(entry), pasted_parts(text)),)
-        return (TextReturned(text, _moment(entry)),) if operation == "popAll" else ()
+            return (TextQueued(text, moment_of(entry), pasted_parts(text)),)
+        return (TextReturned(text, moment_of(entry)),) if operation == "popAll" else ()
     if kind == "attachment":
         attachment = object_of(entry, "attachment")
         text = _flat(attachment.get("prompt")) if text_of(attachment, "type") == "queued_command" else ""
         if not text:
             return ()
-        return (TextTaken(text, is_internal(text), begins=False, at=_moment(entry), pasted=pasted_parts(text)),)
+        return (TextTaken(text, is_internal(text), begins=False, at=moment_of(entry), pasted=pasted_parts(text)),)
     if kind == "user" and entry.get("isSidechain") is not True:
         return _user_events(entry)
     if kind == "system" and text_of(entry, "subtype") == "informational":
-        return _blocked(text_of(entry, "content"), _moment(entry))
+        return _blocked(text_of(entry, "content"), moment_of(entry))
     return ()
 
 
@@ -443,29 +335,20 @@ def _blocked(content: str, at: datetime | None) -> tuple[HarnessEvent, ...]:
     return (TextBlocked(found["prompt"], " ".join(found["why"].split())[:_TROUBLE], at),)
 
 
-def _moment(entry: Mapping[str, Any]) -> datetime | None:
-    """Return when the line was written, None where it does not say so in a form that we know."""
-    try:
-        at = datetime.fromisoformat(text_of(entry, "timestamp"))
-    except ValueError:
-        return None
-    return at if at.tzinfo is not None else None
-
-
 def _user_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
     text = _flat(object_of(entry, "message").get("content"))
     if text.startswith(_INTERRUPTED):
         return (TurnEnded(""),)
     origin = text_of(object_of(entry, "origin"), "kind")
     if text_of(entry, "turnOrigin") == "scheduled" or (entry.get("isMeta") is True and _is_put_off(entry)):
-        return (TextTaken(text, internal=True, at=_moment(entry), turn=text_of(entry, "promptId")),)
+        return (TextTaken(text, internal=True, at=moment_of(entry), turn=text_of(entry, "promptId")),)
     if origin == "human":
         turn = text_of(entry, "promptId")
-        return (TextTaken(text, at=_moment(entry), turn=turn, pasted=pasted_parts(text)),)
+        return (TextTaken(text, at=moment_of(entry), turn=turn, pasted=pasted_parts(text)),)
     if entry.get("queueTranscriptOnly") is True:
         return ()  # 2.1.332 writes at a resume what did not finish before; its model hears of it with the next prompt
     if origin == "task-notification" and text.lstrip().startswith(NOTIFICATION):
-        return (TextTaken(text, internal=True, at=_moment(entry), turn=text_of(entry, "promptId")),)
+        return (TextTaken(text, internal=True, at=moment_of(entry), turn=text_of(entry, "promptId")),)
     return ()
 
 

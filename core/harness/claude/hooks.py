@@ -8,7 +8,6 @@ result is a tuple, which may be empty.
 import json
 import re
 import shlex
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,6 @@ from typing import Any
 from core.base.errors import TrustFailed
 from core.harness.base import (
     BLOCKED_SUFFIX,
-    CLIENT,
-    REPORTER,
     SCHEDULED_PART,
     SETTINGS,
     list_of,
@@ -26,6 +23,7 @@ from core.harness.base import (
     text_of,
     write_private,
 )
+from core.harness.reporting import ASKING_SECONDS, install_reporter
 from core.model.activity import Failure
 from core.model.harness import (
     DialogReported,
@@ -42,9 +40,6 @@ from core.model.harness import (
     TurnFailed,
 )
 
-#: Longer than any wait that `limits.approvalWaitSeconds` allows: the service ends the wait, and says so in the thread.
-#: Claude Code 2.1.197 shows its dialog meanwhile, and a person there may be first.
-ASKING_SECONDS = 86_400 + 120
 #: event -> seconds after which the harness gives up on the reporter. All run synchronously: it costs milliseconds,
 #: reports keep the order of the events, and the markers of PreToolUse and PermissionRequest are there in time.
 #: SessionEnd hooks are cut off after about 1.4 s whatever is said here (Claude Code 2.1.197).
@@ -90,41 +85,6 @@ def merged(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]
         else:
             result[key] = value
     return result
-
-
-_NONCE_BYTES = 18
-
-
-def reporter_script(context: SessionContext) -> str:
-    """Return the reporter of this instance."""
-    text = Path(__file__).with_name("reporter.sh").read_text(encoding="utf-8")
-    baked = {
-        "folder": context.folder,
-        "spool": context.spool,
-        "poke": context.notify,
-        "instance": context.instance,
-        "service": context.service_socket,
-        "python": sys.executable,
-    }
-    for key, value in baked.items():
-        text = text.replace(f"\n{key}=@{key}@\n", f"\n{key}={shlex.quote(str(value))}\n")
-    return text
-
-
-def install_reporter(context: SessionContext) -> Path:
-    """Write the reporter (0700), the client that it becomes, and a new nonce; return the path. Raises OSError.
-
-    By the nonce the service knows a request as the instance's own. It stands in no argument, no name and no variable.
-    """
-    import secrets
-
-    from core.clients import askclient
-
-    write_private(context.folder / askclient.NONCE, f"{secrets.token_urlsafe(_NONCE_BYTES)}\n")
-    write_private(context.folder / CLIENT, Path(askclient.__file__).read_text(encoding="utf-8"))
-    path = context.folder / REPORTER
-    write_private(path, reporter_script(context), mode=0o700)
-    return path
 
 
 def install_hooks(context: SessionContext, theirs: Mapping[str, Any]) -> Path:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from core.harness.base import make_folders, read_reports
-from core.harness.claude.hooks import install_reporter, interpret
+from core.harness.claude.hooks import interpret
+from core.harness.reporting import install_reporter
 from core.model.harness import PromptReported, SessionContext, TurnBlocked
 
 NOTE = "<task-notification>\n<task-id>b1</task-id>\n</task-notification>"

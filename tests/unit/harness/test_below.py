@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from core.harness.claude.adapter import descendants
+from core.harness.base import descendants
 
 CHAIN = "import subprocess; p = subprocess.Popen(['cat'], stdout=-3); print(p.pid, flush=True); p.wait()"
 
