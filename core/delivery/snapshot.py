@@ -125,7 +125,9 @@ class Looker:
         context = GateContext(
             name=name,
             queues_input=record is not None and self._queues_input(record, sight),
-            restart_due=record is not None and sight.observed in _GONE and restart_due(self._system, record),
+            restart_due=record is not None
+            and sight.observed in _GONE
+            and restart_due(self._system.settings, self._system.exit_ledger, self._system.loops, record),
             ahead=ahead,
             kept=kept,
             shown=record is None or sight.observed not in _ASKS or self._is_shown(record),
@@ -136,13 +138,13 @@ class Looker:
     def _queues_input(self, record: SessionRecord, sight: Sight) -> bool:
         """Return whether it takes messages in a turn. While its hooks are silent no marker tells of a tool call."""
         silent = sight.activity is not None and sight.activity.silence is not None
-        return traits_of(self._system, record).queues_input and not silent
+        return traits_of(self._system.settings, self._system.harnesses, record).queues_input and not silent
 
     def situation(self, row: InboxRow, record: SessionRecord, sight: Sight, *, durable: bool) -> Situation:
         """Return how things stand for a row of the record's session. `durable`: see Situation."""
         pane, state = self._pane(row, record, sight.survey)
         activity = sight.activity
-        traits = traits_of(self._system, record)
+        traits = traits_of(self._system.settings, self._system.harnesses, record)
         return Situation(
             row=row,
             generation=record.generation,
@@ -173,7 +175,9 @@ class Looker:
     def _is_shown(self, record: SessionRecord) -> bool:
         """Return whether something that the live instance asks stands in its thread."""
         opened = self._system.requests.open(record.uid)
-        return any(one.instance == record.instance_id for one in opened) and has_thread(self._system, record)
+        return any(one.instance == record.instance_id for one in opened) and has_thread(
+            self._system.settings, self._system.bindings, record
+        )
 
     def has_question(self, record: SessionRecord, sight: Sight) -> bool:
         """Return whether the session lives and waits for the answer to a question that a person may type."""
@@ -329,7 +333,7 @@ def turn_over(system: System, record: SessionRecord, until: datetime, *, failed:
 
     Called before the activity follows.
     """
-    activity = activity_of(system, record)
+    activity = activity_of(system.activities, record)
     if activity is None or activity.turn_started_at is None:
         return ()
     since = activity.turn_started_at - _BEFORE
@@ -365,7 +369,7 @@ def settle_end(system: System, record: SessionRecord, pane: Pane | None) -> bool
     An operator's own Stop hook can let the turn go on after ours has told of its end. Raises StoreBroken,
     UnsupportedHarness.
     """
-    known = activity_of(system, record)
+    known = activity_of(system.activities, record)
     if known is None or not known.ending:
         return False
     opinion = probe_of(system, record, pane.pid) if pane is not None and not pane.dead else None
@@ -417,7 +421,7 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
     """
     if pane is None or pane.dead:
         return False
-    known, now = activity_of(system, record), system.clock.now()
+    known, now = activity_of(system.activities, record), system.clock.now()
     heard = known is not None and known.silence is None  # else another source is asked all the time
     silent = known is not None and heard and known.state in _AT_WORK and _silent_for(known, now) >= _patience(known)
     told = known is not None and heard and known.state in ASKING_STATES
@@ -448,7 +452,7 @@ def look_at_record(system: System, record: SessionRecord) -> None:
 
     Raises StoreBroken, UnsupportedHarness, TrustFailed.
     """
-    activity, now = activity_of(system, record), system.clock.now()
+    activity, now = activity_of(system.activities, record), system.clock.now()
     if activity is None or Capability.TRANSCRIPT in activity.shown:
         return
     if activity.turn_ended_at is None or now < activity.turn_ended_at + RECORD_WINDOW:

@@ -147,7 +147,10 @@ class Gatekeeper:
             self._defer(row, run, because, counted=False)
         elif not is_crash(exited, by_person=by_person):
             self._hold(row, run, Held.STOPPED, Because(Reason.LEFT_BY_PERSON))
-        elif keeps and (restart_due(self._system, record) or self._system.bring_back(record)):
+        elif keeps and (
+            restart_due(self._system.settings, self._system.exit_ledger, self._system.loops, record)
+            or self._system.bring_back(record)
+        ):
             self._defer(row, run, because, counted=False)
         else:
             self._fail(row, run, because)

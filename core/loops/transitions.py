@@ -77,7 +77,7 @@ def note(system: System, loop: Loop, what: str, text: str) -> None:
         record = system.records.read(loop.name)
     except RecordUnreadable:
         return
-    if record is None or record.uid != loop.uid or not has_thread(system, record):
+    if record is None or record.uid != loop.uid or not has_thread(system.settings, system.bindings, record):
         return
     from core.model.posts import OWN_CHAT, NewPost, OutboundKind
 
@@ -254,10 +254,13 @@ def _message(system: System, loop: Loop, run: LoopRun, record: SessionRecord, *,
 
 def _means(system: System, record: SessionRecord, loop: Loop) -> Means:
     """Return the tools where the session's agent was given them at its start, else commands."""
-    if has_tools(system, record):
+    if has_tools(system.settings, system.paths, system.harnesses, record):
         return tools(loop.id)
     named = commands(loop.id)
-    return Means(exact_for(system, named.stop), exact_for(system, named.schedule))
+    return Means(
+        exact_for(system.settings, system.environ, named.stop),
+        exact_for(system.settings, system.environ, named.schedule),
+    )
 
 
 _LOG = logger(__name__)
