@@ -167,7 +167,8 @@ def _accepting(system: System, known: Known) -> tuple[SessionRecord, Sight]:
 
 
 def _message(system: System, record: SessionRecord, text: str, actor: str, called: str, raw: bool) -> NewMessage:
-    now, message_id = system.clock.now(), new_message_id()
+    now = system.clock.now()
+    message_id = new_message_id()
     via, _, who = actor.partition(":")
     return NewMessage(
         id=message_id,

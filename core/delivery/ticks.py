@@ -176,7 +176,7 @@ class Gatekeeper:
             system.inbox.advance(row, state, because)
             if run is None or run.state is RunState.OVER:
                 return
-            if not close_run(system, run, outcome, because.text):
+            if not close_run(system.loops, run, outcome, because.text):
                 raise Refused(f"run {run.id} has moved on", "look at it again: `the-loop loop list`")
             loop = system.loops.get(run.loop_id)
             if fate is not None and loop is not None:

@@ -189,12 +189,12 @@ def _with(system: System, name: str, word: VerbResult) -> VerbResult:
 
 
 def _waiting(system: System, known: Known) -> list[str]:
-    what, loops = known.definition, known.name in system.settings.standing.loops
+    what, has_loops = known.definition, known.name in system.settings.standing.loops
     if known.record is not None:
-        loops = loops or bool(system.loops.counts().get(known.record.uid))
+        has_loops = has_loops or bool(system.loops.counts().get(known.record.uid))
     needs = {
         "its thread": system.settings.chat_of(what),
-        "its loops": loops,
+        "its loops": has_loops,
         "its restart": what.restart is Restart.ON_FAILURE,
         "its idle.stopAfter": what.idle.stop_after,
     }

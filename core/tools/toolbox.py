@@ -218,7 +218,9 @@ def loop_tools(system: System) -> Sequence[Tool]:
 
     return (
         Tool(tools.CREATE_LOOP, lambda call: told(create_loop(system, _asker(call), "", _asked(call)))),
-        Tool(tools.LIST_LOOPS, lambda call: told(list_loops(system, _asker(call)))),
+        Tool(
+            tools.LIST_LOOPS, lambda call: told(list_loops(system.settings, system.records, system.loops, _asker(call)))
+        ),
         Tool(tools.STOP_LOOP, step(stop_loop)),
         Tool(tools.PAUSE_LOOP, step(pause_loop)),
         Tool(tools.RESUME_LOOP, step(resume_loop)),
