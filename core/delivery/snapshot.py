@@ -78,7 +78,6 @@ class Looker:
         self._timing = timing_of(system)
         self._silent_until: datetime | None = None
         self._distrusted: dict[str, datetime] = {}  #: by instance: since when surveys have been belied
-        self._marks: dict[str, tuple[Path, Path]] = {}  #: by uid: where the reporter tells of a dialog, of a tool call
 
     def was_silent(self) -> None:
         """Take note that tmux did not answer."""
@@ -195,7 +194,7 @@ class Looker:
         return self._marked(record) or (opinion is not None and opinion.state in ASKING_STATES)
 
     def _marked(self, record: SessionRecord) -> bool:
-        return is_file(self._marks_of(record.uid)[0])
+        return is_file(self._system.paths.of_session(record.uid, ASKING))
 
     def _opinion(self, record: SessionRecord, survey: Survey | None) -> StatusProbe | None:
         pane = survey.of_instance(record.instance_id) if survey and record.instance_id else None
@@ -203,13 +202,7 @@ class Looker:
 
     def tool_at(self, uid: str) -> datetime | None:
         """Return when the latest tool call began."""
-        return modified(self._marks_of(uid)[1], self._system.clock.now())
-
-    def _marks_of(self, uid: str) -> tuple[Path, Path]:
-        if uid not in self._marks:
-            folder = self._system.paths.session(uid)
-            self._marks[uid] = (folder / ASKING, folder / TOOL)
-        return self._marks[uid]
+        return modified(self._system.paths.of_session(uid, TOOL), self._system.clock.now())
 
     def _recent(self, instance: str) -> Survey | None:
         """Return a recent survey by which the pane lives, with nobody at it."""
@@ -307,7 +300,7 @@ def modified(path: Path, now: datetime) -> datetime | None:
     then, in whichever process, waits for that time and no longer.
     """
     try:
-        at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        at = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
         if at <= now + _COARSE:
             return at
         os.utime(path, (now.timestamp(), now.timestamp()))

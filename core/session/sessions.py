@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -184,6 +185,10 @@ def resolve_record(record: SessionRecord, settings: Settings) -> Resolved:
     return resolve(definition, settings)
 
 
+#: Every row of a list and every step of a delivery asks for one of a few.
+_path = lru_cache(maxsize=1024)(Path)
+
+
 def resolve(definition: Definition, settings: Settings) -> Resolved:
     """Fill in harness, arguments and folder: omitted arguments are the harness's configured ones, `()` none at all."""
     routing = settings.routing
@@ -193,7 +198,7 @@ def resolve(definition: Definition, settings: Settings) -> Resolved:
         definition=definition,
         harness=harness,
         args=routing.harness_args.get(harness, ()) if args is None else args,
-        cwd=Path(definition.cwd or routing.spawn_workdir).expanduser(),
+        cwd=_path(definition.cwd or routing.spawn_workdir).expanduser(),
     )
 
 
