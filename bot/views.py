@@ -12,6 +12,7 @@ from bot.payloads import COMMAND
 from core.base.values import dataclass
 from core.commandtable import Command
 from core.model.channel import PrivateAnswer
+from core.model.working import in_short
 
 Row = Mapping[str, Any]
 Block = dict[str, Any]
@@ -169,6 +170,9 @@ def _status_line(row: Row) -> str:
         parts.append("hooks-silent")
     if isinstance(queued, int) and queued > 0:
         parts.append(f"{queued} queued")
+    working = row.get("working")
+    if isinstance(working, Mapping):
+        parts += [escape(_cut(part, _FIELD)) for part in in_short(working)]
     return ", ".join(parts)
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.base.errors import InvalidValue
-from core.harness.base import SETTINGS, Untold, install_tools, read_opinion, servers_file
+from core.harness.base import SETTINGS, install_tools, read_opinion, servers_file
 from core.harness.claude.files import ConversationFile, TurnsFile, ended_since, has_answer, has_turn, untaken
 from core.harness.claude.hooks import install_hooks, interpret
+from core.harness.claude.work import WorkFiles
 from core.model.harness import (
     HarnessEvent,
     IdPolicy,
@@ -22,6 +23,7 @@ from core.model.harness import (
     SessionContext,
     StatusProbe,
     Traits,
+    Working,
 )
 from core.model.pane import InputLine, View
 from core.model.session import Definition
@@ -36,7 +38,7 @@ _STATE = "agent"  #: folder in the session's folder
 ASK = "--ask"  #: `QUESTION | A | B`, a dialog before its start: any but the first choice ends it
 
 
-class BundledHarness(Untold):
+class BundledHarness:
     """Drives the bundled agent. Its conversations lie in the session's own folder."""
 
     name = "bundled"
@@ -54,6 +56,9 @@ class BundledHarness(Untold):
         stash=b"\x13",  # C-s
         input_line=True,
     )
+
+    def __init__(self) -> None:
+        self._work = WorkFiles()
 
     def check(self, definition: Definition, args: Sequence[str]) -> None:
         """Refuse arguments: it takes one, a question before everything else. Raises InvalidValue."""
@@ -130,6 +135,12 @@ class BundledHarness(Untold):
     def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Read the agent's status file."""
         return read_opinion(context.folder / _STATE / "sessions" / f"{pane_pid}.json")
+
+    def working(self, context: SessionContext) -> Working | None:
+        """Read on in the conversation's file; None without an id, or before its first turn."""
+        if context.session_id is None:
+            return None
+        return self._work.look(context.uid, _conversation(context, context.session_id))
 
     def input_line(self, view: View) -> InputLine | None:
         """Return the last row that is not empty, if that is the input line."""

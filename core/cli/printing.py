@@ -169,9 +169,23 @@ def _held(hold: Mapping[str, Any], status: Any) -> str:
 
 def print_row(row: Mapping[str, Any]) -> None:
     """Print one row whole, a key a line, in words."""
-    width = max(len(key) for key in row)
-    for key, value in row.items():
+    told = _with_work(row)
+    width = max(len(key) for key in told)
+    for key, value in told.items():
         print_line(f"{key.ljust(width)}  {_in_one_line(_words(value))}".rstrip())
+
+
+def _with_work(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row with what its agent is doing part by part."""
+    told: dict[str, Any] = {}
+    for key, value in row.items():
+        if key == "working" and value is not None:
+            from core.model.working import described  # a list shows nothing of it
+
+            told |= described(value)
+        else:
+            told[key] = value
+    return told
 
 
 def _graded(capabilities: Mapping[str, str]) -> Iterator[str]:

@@ -120,11 +120,11 @@ def show_list(system: System, *, as_json: bool) -> int:
     from core.lifecycle.look import list_standing
     from core.session.commands import exact_for
 
-    rows = [row.to_json() for row in list_standing(system)]
+    rows = [row.to_json() for row in list_standing(system, working=as_json)]
     if as_json:
         print_json(rows)
     else:
-        print_rows(rows, lambda text: exact_for(system.settings, system.environ, text))
+        print_rows(rows, lambda text: exact_for(system, text))
     return EXIT_OK
 
 

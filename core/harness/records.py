@@ -56,6 +56,51 @@ class Lines:
                 yield line
 
 
+PART = 1 << 24  #: bytes of a record that one look reads of what it has not read yet
+
+
+class Parts:
+    """A record's lines from its start on, for what is summed over all: PART bytes a look, none of them twice."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.offset = 0  #: behind the last line that was read
+        self.whole = False  #: whether the last look came to the record's end
+        self._file: tuple[int, int] | None = None
+
+    def is_replaced(self) -> bool:
+        """Return whether what was read is not what stands there now: its lines count no more. Raises StoreBroken."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return self._file is not None
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        return self._file not in (None, (found.st_dev, found.st_ino)) or found.st_size < self.offset
+
+    def new(self, most: int = PART) -> Iterator[bytes]:
+        """Yield the whole lines that follow those of the last call, until they are `most` bytes together.
+
+        Raises StoreBroken where the record is there and cannot be read.
+        """
+        begin, self.whole = self.offset, False
+        try:
+            with open_plain(self.path) as stream:
+                found = os.fstat(stream.fileno())
+                self._file = (found.st_dev, found.st_ino)
+                stream.seek(begin)
+                for offset, line in whole_lines(stream, _LONGEST_LINE, _MOST_UNREAD):
+                    self.offset = offset
+                    yield line
+                    if offset - begin >= most:
+                        return
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        self.whole = True
+
+
 def _start(path: Path, latest: int) -> int:
     """Return where the file's latest so many bytes begin; 0 where it has no more, or is not there. Raises OSError."""
     try:

@@ -6,6 +6,7 @@ What could not be asked is left out, and `the_loop_scrape_ok` names that part.
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from fastapi import APIRouter, Response
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
@@ -68,6 +69,8 @@ class ServiceCollector(Collector):
             "inbox": self._inbox,
             "outbox": self._outbox,
             "loops": self._loops,
+            "tokens": self._tokens,
+            "cost": self._cost,
         }
         answered = dict.fromkeys(parts, True)
         for part, ask in parts.items():
@@ -93,6 +96,37 @@ class ServiceCollector(Collector):
             return
         for known in sessions:
             yield survey.live(target_for(known.name), known.record.instance_id if known.record else None)
+
+    def _tokens(self) -> Metric:
+        family = CounterMetricFamily(
+            "the_loop_tokens", "Tokens of each session's conversation", labels=["session", "model", "kind"]
+        )
+        for session, model, usage in self._usages():
+            for kind in ("input", "output", "cached"):
+                family.add_metric([session, model, kind], usage[kind])
+        return family
+
+    def _cost(self) -> Metric:
+        family = CounterMetricFamily(
+            "the_loop_cost_usd", "Cost of each session's conversation, where it is told", labels=["session", "model"]
+        )
+        for session, model, usage in self._usages():
+            if usage["costUsd"] is not None:
+                family.add_metric([session, model], usage["costUsd"])
+        return family
+
+    def _usages(self) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+        """Yield session, model and usage; the model is "" where the records do not tell them apart."""
+        system = self._facts.system
+        workings = system.workings.all()
+        for known in every_session(system.settings, system.records):
+            _, told = workings.get(known.record.uid if known.record else "", ("", None))
+            if told is None:
+                continue
+            usage = told["usage"]
+            models = usage["byModel"] or ({"": usage["session"]} if usage["session"] else {})
+            for model, one in models.items():
+                yield known.name, model, one
 
     def _inbox(self) -> Metric:
         counts = self._facts.system.inbox.tally()

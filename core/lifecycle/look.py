@@ -54,6 +54,7 @@ class Glance:
     queued: Mapping[str, int] | None = None
     loops: Mapping[str, int] | None = None  #: open ones
     activities: Mapping[str, Activity] = field(default_factory=dict)
+    workings: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)  #: by instance; where asked for
     last_messages: Mapping[str, datetime] = field(default_factory=dict)
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     left: frozenset[str] = frozenset()  #: the uids of sessions that were parted from a thread once
@@ -70,10 +71,10 @@ class Glance:
         return self.survey.live(target_for(known.name), known.record.instance_id if known.record else None)
 
 
-def list_standing(system: System) -> tuple[Row, ...]:
-    """Return a row for every declared or recorded session."""
+def list_standing(system: System, *, working: bool = True) -> tuple[Row, ...]:
+    """Return a row for every declared or recorded session; `working`: with what each agent is doing."""
     sessions = every_session(system.settings, system.records)
-    view = glance(system, sessions)
+    view = glance(system, sessions, working=working)
     return tuple(row_of(system, known, view) for known in sessions)
 
 
@@ -92,16 +93,18 @@ def rows_told(
     view = glance(system, tuple(known for known in sessions.values() if known is not None), survey)
     return tuple(
         (row_of(system, known, view) if known else Row(name)).told(
-            told[name].outcome, exact_for(system.settings, system.environ, told[name].detail)
+            told[name].outcome, exact_for(system, told[name].detail)
         )
         for name, known in sessions.items()
     )
 
 
-def glance(system: System, sessions: tuple[Known, ...], ask: Callable[[], Survey] | None = None) -> Glance:
+def glance(
+    system: System, sessions: tuple[Known, ...], ask: Callable[[], Survey] | None = None, *, working: bool = True
+) -> Glance:
     """Look once at tmux and once at each table of the database; hook reports that wait are taken in first.
 
-    `ask`: how tmux is asked by whoever may know already that it is silent.
+    `ask`: how tmux is asked by whoever may know already that it is silent. `working`: see `list_standing`.
     """
     trouble: list[str] = []
     survey = None
@@ -116,6 +119,7 @@ def glance(system: System, sessions: tuple[Known, ...], ask: Callable[[], Survey
             system.inbox.counts(),
             system.loops.counts(),
             _activities(system, sessions, survey),
+            system.workings.all() if working else {},
             system.activities.last_messages(),
             {binding.uid: binding for binding in system.bindings.all()},
             system.bindings.left(),
@@ -208,7 +212,7 @@ def row_of(system: System, known: Known, view: Glance) -> Row:
         row = row.told(Outcome.UNREADABLE, str(known.unreadable))
     elif known.record is not None:
         row = _with_record(system, row, known, known.record, view)
-    return replace(row, detail=exact_for(system.settings, system.environ, row.detail)) if row.detail else row
+    return replace(row, detail=exact_for(system, row.detail)) if row.detail else row
 
 
 def _harness(settings: Settings, known: Known, live: Live) -> str:
@@ -327,6 +331,7 @@ def _with_record(system: System, row: Row, known: Known, record: SessionRecord, 
         harness_version=(current.version or None) if current else None,
         capabilities=_capabilities(current),
         pending_tasks=current.pending_tasks if current else (),
+        working=_working(row, record, view),
         queued=None if view.queued is None else view.queued.get(record.uid, 0),
         loops=None if view.loops is None else view.loops.get(record.uid, 0),
         harness_session_id=record.harness_session_id,
@@ -336,6 +341,14 @@ def _with_record(system: System, row: Row, known: Known, record: SessionRecord, 
         detail="; ".join(text for text in (row.detail, *remarks) if text),
         drift=(*_drift(system.settings, known, record, binding), *(("environment",) if variables else ())),
     )
+
+
+def _working(row: Row, record: SessionRecord, view: Glance) -> Mapping[str, Any] | None:
+    """Return what the agent of the latest pane is doing, or was last; no tool runs in a pane that does not live."""
+    instance, told = view.workings.get(record.uid, ("", None))
+    if told is None or instance != record.instance_id:
+        return None
+    return told if row.live is Live.LIVE else {**told, "tool": None}
 
 
 def _variables(system: System, row: Row, record: SessionRecord, view: Glance) -> tuple[str, ...]:

@@ -51,6 +51,8 @@ class Event(StrEnum):
     STANDING_RETRYING = "standing.retrying"  #: its program tries a failed request again by itself, `reason` tells which
     STANDING_HOOKS_SILENT = "standing.hooks_silent"  #: its hooks do not report; `reason` tells why, and the remedy
     STANDING_HOOKS_BACK = "standing.hooks_back"
+    STANDING_PLAN = "standing.plan"  #: its agent has changed its plan
+    STANDING_USAGE = "standing.usage"  #: its agent has used tokens, or a limit was reached or is over
     STANDING_STALLED = "standing.stalled"  #: a turn that has shown no sign of life for long; nothing is done to it
     STANDING_DRIFT = "standing.drift"
     STANDING_ANNOUNCED = "standing.announced"

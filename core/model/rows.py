@@ -68,6 +68,7 @@ class Row:
     harness_version: str | None = None
     capabilities: Mapping[str, str] | None = None
     pending_tasks: tuple[str, ...] = ()
+    working: Mapping[str, Any] | None = None  #: what its agent is doing, see Working.to_json; None: that is not known
     queued: int | None = None
     loops: int | None = 0
     harness_session_id: str | None = None
@@ -168,8 +169,6 @@ _KEYS = {
 
 def drift(recorded: Definition, declared: Definition) -> tuple[str, ...]:
     """Return the configuration's keys whose value has changed since the session was last started."""
-    if recorded == declared:
-        return ()
     changed = [key for key, field in _KEYS.items() if getattr(recorded, field) != getattr(declared, field)]
     chats = sorted({*recorded.chat, *declared.chat})
     return (*changed, *(kind for kind in chats if recorded.chat.get(kind) != declared.chat.get(kind)))

@@ -20,6 +20,7 @@ from core.config.loading import load
 from core.config.settings import Settings, secret_variables
 from core.delivery.deliverer import Deliverer, DeliveryWorker
 from core.delivery.permission_requests import Requests
+from core.delivery.working import WorkWorker
 from core.http.facts import HTTP_ROW, Facts
 from core.http.host import HttpHost
 from core.lifecycle.everything import start_all
@@ -103,6 +104,7 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     workers += [Worker(f"signals-{kind}", 2, worker.run) for kind, worker in signals.items()]
     workers.append(Worker("observer", 2, observer.run))
     workers.append(Worker("requests", 2, requests.run))
+    workers.append(Worker("working", 2, WorkWorker(system).run))
     workers.append(Worker("finisher", 0, Reconciler(system).run))
     workers.append(Worker("supervisor", 0, supervisor.run))
     talks = {"request": requests.talk, "ask": requests.talk, "tool": _calls(system, toolbox)}

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from core.store.outbox import Marks, Outbox, Progress
     from core.store.requests import RequestBook
     from core.store.retention import Retention
-    from core.store.sessions import ExitLedger
+    from core.store.sessions import ExitLedger, Workings
     from core.tmux.processes import Processes
     from core.tmux.transport import Transport
 
@@ -52,7 +52,7 @@ def build_system(
     def begun() -> None:
         from core.session.sessions import tell_database_begun
 
-        tell_database_begun(system.records, system.database, system.events)
+        tell_database_begun(system)
 
     database = Database(paths, clock, begun=begun)
     tmux = settings.routing.tmux
@@ -100,6 +100,7 @@ def build_system(
         progress=deferred(lambda: _progress(database)),
         bindings=Bindings(database),
         activities=Activities(database),
+        workings=deferred(lambda: _workings(database)),
         exit_ledger=deferred(lambda: _watchbook(database)),
         requests=deferred(lambda: _requests(database)),
         loops=deferred(lambda: _loops(database, clock)),
@@ -145,12 +146,7 @@ def _outbox(database: Database, clock: Clock, system: System) -> Outbox:
     from core.session.sessions import own_chat
     from core.store.outbox import Outbox
 
-    return Outbox(
-        database,
-        clock,
-        lambda text: exact_for(system.settings, system.environ, text),
-        lambda post: own_chat(system.settings, system.records, system.bindings, post),
-    )
+    return Outbox(database, clock, lambda text: exact_for(system, text), lambda post: own_chat(system, post))
 
 
 def _marks(database: Database, clock: Clock) -> Marks:
@@ -163,6 +159,12 @@ def _progress(database: Database) -> Progress:
     from core.store.outbox import Progress
 
     return Progress(database)
+
+
+def _workings(database: Database) -> Workings:
+    from core.store.sessions import Workings
+
+    return Workings(database)
 
 
 def _watchbook(database: Database) -> ExitLedger:

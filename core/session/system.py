@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from core.store.records import Records
     from core.store.requests import RequestBook
     from core.store.retention import Retention
-    from core.store.sessions import Activities, Bindings, ExitLedger
+    from core.store.sessions import Activities, Bindings, ExitLedger, Workings
     from core.tmux.processes import Processes
     from core.tmux.runner import Runner
 
@@ -48,6 +48,7 @@ class System:
     progress: Progress
     bindings: Bindings
     activities: Activities
+    workings: Workings
     exit_ledger: ExitLedger
     requests: RequestBook
     loops: Loops

@@ -476,6 +476,7 @@ MIGRATIONS: tuple[tuple[Part, ...], ...] = (
         """,
     ),
     (_silences_into_codes,),
+    ("CREATE TABLE workings (uid TEXT PRIMARY KEY, instance TEXT NOT NULL, told TEXT NOT NULL)",),
 )
 
 

@@ -32,12 +32,6 @@ UNSETTLED = f"""
     LIMIT ?
 """
 WITH_STATES = "SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) ORDER BY seq DESC LIMIT ?"
-WITH_STATE: Mapping[str, str] = {  #: those that have an index of their own, which serves no parameter
-    state: f"""
-        SELECT * FROM inbox INDEXED BY inbox_{state} WHERE uid = ? AND state = '{state}' ORDER BY seq DESC LIMIT ?
-    """
-    for state in ("accepted", "unknown")
-}
 ATTEMPTED = """
     SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) AND attempt > 0 AND final = 0 ORDER BY seq DESC LIMIT ?
 """
@@ -219,6 +213,10 @@ PUT_ACTIVITY = """
         :silent_since, :silent_why, :retrying)
 """
 FORGET_ACTIVITY = "DELETE FROM activities WHERE uid = ?"
+WORKING = "SELECT uid, instance, told FROM workings WHERE uid = ?"
+WORKINGS = "SELECT uid, instance, told FROM workings"
+PUT_WORKING = "INSERT OR REPLACE INTO workings (uid, instance, told) VALUES (?, ?, ?)"
+FORGET_WORKING = "DELETE FROM workings WHERE uid = ?"
 TOUCH_MESSAGE = """
     INSERT INTO last_messages (uid, at) VALUES (?, ?) ON CONFLICT (uid) DO UPDATE SET at = max(at, excluded.at)
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.base.clock import from_iso, iso
 from core.base.errors import Refused
@@ -270,6 +270,41 @@ def _activity(found: sqlite3.Row) -> Activity:
         silent_why=column(found, "silent_why", _paired),
         retrying=column(found, "retrying", _paired),
     )
+
+
+class Workings:
+    """What each session's agent is doing by its harness's own records, as JSON (see Working.to_json): as last told."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._rows = Rows(database, "workings", "uid", _working)
+
+    def get(self, uid: str) -> tuple[str, Mapping[str, Any]] | None:
+        """Return the instance that it is told of, and what; None where nothing is. Raises StoreBroken."""
+        return next((told[1:] for told in self._rows.all(queries.WORKING, (uid,))), None)
+
+    def all(self) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
+        """Return the same by uid for every session. Raises StoreBroken."""
+        return {uid: (instance, told) for uid, instance, told in self._rows.all(queries.WORKINGS)}
+
+    def put(self, uid: str, instance: str, told: Mapping[str, Any]) -> None:
+        """Store it, in place of what was known. Raises StoreBroken."""
+        self._database.write_alone(queries.PUT_WORKING, (uid, instance, json.dumps(told)), durable=False)
+
+    def forget(self, uid: str) -> None:
+        """Remove what is known of a session. Raises StoreBroken."""
+        self._database.write_alone(queries.FORGET_WORKING, (uid,), durable=False)
+
+
+def _working(found: sqlite3.Row) -> tuple[str, str, Mapping[str, Any]]:
+    return found["uid"], found["instance"], column(found, "told", _object)
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise TypeError("no object")
+    return found
 
 
 _KEPT = timedelta(days=1)  #: longer than any window in which restarts are counted

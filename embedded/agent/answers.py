@@ -21,6 +21,7 @@ I am the bundled agent: no model, the same answer every time. I understand:
   help · time · history
   sleep N             work for N seconds
   long N              answer with N lines
+  plan A | B | C      make a plan, and work for a second on each item
   background N        start something that ends in N seconds and then speaks up by itself
   ask permission      ask before I run a harmless command
   ask question TEXT | A | B
@@ -33,6 +34,7 @@ _FRAME = re.compile(r"\A\s*\[[^\]\n]*\]\s*")
 _TASK = re.compile(r"<task-id>(.*?)</task-id>.*?<status>(.*?)</status>", re.DOTALL)
 MOST_SECONDS = 3600.0
 MOST_LINES = 2000
+MOST_ITEMS = 50
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,13 @@ class UseTool:
 
     command: str
     seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Write down the plan: what it has, and how far each item is (pending, in_progress, completed)."""
+
+    items: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -108,7 +117,7 @@ class Fail:
     message: str
 
 
-Step = Fail | CallTool | Choose | Say | Pause | Now | UseTool | StartTask | Permission | Question
+Step = Fail | CallTool | Choose | Say | Pause | Now | UseTool | Plan | StartTask | Permission | Question
 Steps = Generator[Step, Any, str]
 
 
@@ -156,6 +165,19 @@ def _history(found: re.Match[str], earlier: Sequence[str]) -> Steps:
 def _sleep(found: re.Match[str], earlier: Sequence[str]) -> Steps:
     yield UseTool(f"sleep {found[1]}", min(float(found[1]), MOST_SECONDS))
     return f"I have slept for {found[1]} s."
+
+
+def _plan(found: re.Match[str], earlier: Sequence[str]) -> Steps:
+    items = [item.strip() for item in found[1].split("|") if item.strip()][:MOST_ITEMS]
+    for done in range(len(items) + 1):
+        states = ("completed" if place < done else _AHEAD[place > done] for place in range(len(items)))
+        yield Plan(tuple(zip(items, states, strict=True)))
+        if done < len(items):
+            yield Pause(1.0)
+    return f"I have worked on {len(items)} {'item' if len(items) == 1 else 'items'}."
+
+
+_AHEAD = {False: "in_progress", True: "pending"}
 
 
 def _long(found: re.Match[str], earlier: Sequence[str]) -> Steps:
@@ -212,6 +234,7 @@ _COMMANDS: tuple[tuple[str, Callable[[re.Match[str], Sequence[str]], Steps]], ..
     (r"time", _time),
     (r"history", _history),
     (r"sleep (\d{1,6}(?:\.\d{1,3})?)", _sleep),
+    (r"plan (.+)", _plan),
     (r"long (\d{1,6})", _long),
     (r"background (\d{1,6}(?:\.\d{1,3})?)", _background),
     (r"ask permission", _ask_permission),

@@ -2,6 +2,7 @@
 
 `--state DIR (--session-id ID | --resume ID) [--settings F] [--mcp-config F] [--ask "TEXT | A | B"] [-- TEXT]`
 
+It counts words where a model counts tokens; what was said before counts as read from a cache.
 A hook gets the event's JSON on stdin, and exit 2 blocks. The conversation's file exists from the first prompt on.
 """
 
@@ -40,6 +41,8 @@ class Conversation:
         self.prompts: list[str] = []  #: what people said, oldest first
         self.open_tasks: dict[str, str] = {}  #: background tasks whose end nobody was told: id -> command
         self._last: str | None = None
+        self._call = ""  #: the id of the latest tool call
+        self._fresh = self._known = 0  #: words that no answer has counted yet, and all others
 
     def load(self) -> None:
         """Read an existing conversation; a line that was cut off by a crash is passed over. Raises OSError."""
@@ -61,10 +64,28 @@ class Conversation:
 
     def assistant(self, text: str, error: str = "") -> None:
         """Append the answer, or an error that stands in its place."""
-        message = {"role": "assistant", "content": [{"type": "text", "text": text}], "stop_reason": "end_turn"}
-        self._append(
-            {"type": "assistant", "message": message, **({"error": error, "isApiErrorMessage": True} if error else {})}
-        )
+        if error:
+            content = [{"type": "text", "text": text}]
+            message = {"role": "assistant", "content": content, "stop_reason": "end_turn"}
+            self._append({"type": "assistant", "message": message, "error": error, "isApiErrorMessage": True})
+        else:
+            self._answer({"type": "text", "text": text}, len(text.split()), "end_turn")
+
+    def called(self, tool: str, given: Mapping[str, object]) -> None:
+        """Append that a tool is called; `returned` appends that it is over."""
+        self._call = f"toolu_{uuid.uuid4().hex[:24]}"
+        self._answer({"type": "tool_use", "id": self._call, "name": tool, "input": given}, 1, "tool_use")
+
+    def returned(self) -> None:
+        """Append that the latest tool call is over."""
+        content = [{"type": "tool_result", "tool_use_id": self._call, "content": "done"}]
+        self._append({"type": "user", "message": {"role": "user", "content": content}})
+
+    def _answer(self, block: Mapping[str, object], words: int, stop_reason: str) -> None:
+        usage = {"input_tokens": self._fresh, "cache_read_input_tokens": self._known, "output_tokens": words}
+        named = {"id": f"msg_{uuid.uuid4().hex[:24]}", "model": "bundled", "usage": usage}
+        message = {"role": "assistant", "content": [block], "stop_reason": stop_reason, **named}
+        self._append({"type": "assistant", "message": message})
 
     def over(self) -> None:
         """Append that a turn went to its end."""
@@ -110,6 +131,9 @@ class Conversation:
     def _remember(self, entry: dict[str, Any]) -> None:
         if entry.get("type") == "user" and entry.get("origin") == {"kind": "human"}:
             self.prompts.append(str(entry["message"]["content"]))
+            self._fresh += len(self.prompts[-1].split())
+        elif entry.get("type") == "assistant" and "usage" in entry["message"]:
+            self._fresh, self._known = 0, sum(map(int, entry["message"]["usage"].values()))
         elif entry.get("type") == "task" and entry.get("status") == "running":
             self.open_tasks[str(entry["id"])] = str(entry["command"])
         elif entry.get("type") == "task":

@@ -30,6 +30,7 @@ from embedded.agent.answers import (
     Now,
     Pause,
     Permission,
+    Plan,
     Question,
     Say,
     StartTask,
@@ -672,6 +673,9 @@ class Session:
             case UseTool(command, seconds):
                 self._begin_tool("Bash", {"command": command})
                 self._wake_at = time.monotonic() + seconds
+            case Plan(items):
+                todos = [{"content": text, "status": state, "activeForm": text} for text, state in items]
+                self._begin_tool("TodoWrite", {"todos": todos})
             case StartTask(seconds):
                 return self._start_task(seconds)
             case CallTool(name, arguments):
@@ -713,12 +717,14 @@ class Session:
 
     def _begin_tool(self, tool: str, given: dict[str, object]) -> None:
         self._tool = (tool, given)
+        self._conversation.called(tool, given)
         self._fire("PreToolUse", tool_name=tool, tool_input=given)
         self._terminal.show(f"· {tool}: {given.get('command', '')}", "dim")
 
     def _finish_tool(self, result: object) -> None:
         if self._tool is not None:
             (tool, given), self._tool = self._tool, None
+            self._conversation.returned()
             self._fire("PostToolUse", tool_name=tool, tool_input=given, tool_response={"result": result})
 
     def _begin_call(self, name: str, arguments: dict[str, object]) -> str | None:

@@ -18,7 +18,6 @@ from core.base.clock import Clock
 from core.base.errors import HarnessNotInstalled, InvalidValue
 from core.harness.base import (
     SETTINGS,
-    Untold,
     allowed_tools,
     descendants,
     find_executable,
@@ -45,6 +44,7 @@ from core.harness.claude.files import (
 )
 from core.harness.claude.hooks import install_hooks, interpret, merged
 from core.harness.claude.startup import ClaudeTrust, hooks_off, undecided, unread
+from core.harness.claude.work import WorkFiles
 from core.model.activity import Failure
 from core.model.harness import (
     Echo,
@@ -57,6 +57,7 @@ from core.model.harness import (
     SessionContext,
     StatusProbe,
     Traits,
+    Working,
 )
 from core.model.pane import InputLine, View
 from core.model.session import Definition
@@ -98,6 +99,7 @@ def ask_version(program: str, environ: Mapping[str, str]) -> Installed:
 
 
 _PROGRAM = "claude"
+_LIST = "CLAUDE_CODE_TASK_LIST_ID"  #: names the list of tasks where it is not the conversation's own
 _ASKS = (
     "Claude Code asks at its start about the MCP servers {servers}, and nothing is typed into the session meanwhile; "
     "run `claude` in {cwd} once and decide, or name them, letter by letter, in enabledMcpjsonServers or "
@@ -109,7 +111,7 @@ _UNREAD = (
 )
 
 
-class ClaudeHarness(Untold):
+class ClaudeHarness:
     """Drives Claude Code in its pane.
 
     `accept_bypass` is auto (only where permission checks are switched off), always or never. `permission_mode` is what
@@ -162,6 +164,7 @@ class ClaudeHarness(Untold):
         self._trust_enabled = trust_enabled
         self._accept_bypass = accept_bypass
         self._permission_mode = permission_mode
+        self._work = WorkFiles()
         self._versions: dict[tuple[str, int, int, int], Installed] = {}
 
     def check(self, definition: Definition, args: Sequence[str]) -> None:
@@ -280,6 +283,14 @@ class ClaudeHarness(Untold):
         if own is not None:
             return own
         return next((found for pid in descendants(pane_pid) if (found := read_opinion(self._files.status(pid)))), None)
+
+    def working(self, context: SessionContext) -> Working | None:
+        """Read on in the conversation's file, and its list of tasks; None without an id, or before its first turn."""
+        if context.session_id is None:
+            return None
+        tasks = self._environ.get(_LIST) or context.session_id
+        path = self._conversation(context, context.session_id)
+        return self._work.look(context.uid, path, self._files.tasks(tasks))
 
     def input_line(self, view: View) -> InputLine | None:
         """Return whether the screen's rows show the line in which a message is written."""

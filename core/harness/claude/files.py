@@ -76,6 +76,10 @@ class ClaudeFiles:
         """Return the conversation's JSONL file, which exists from its first turn on."""
         return self.folder / "projects" / project_folder(os.path.realpath(cwd)) / f"{session_id}.jsonl"
 
+    def tasks(self, session_id: str) -> Path:
+        """Return the folder of a conversation's list of tasks."""
+        return self.folder / "tasks" / session_id
+
     def status(self, pid: int) -> Path:
         """Return the status file of a process."""
         return self.folder / "sessions" / f"{pid}.json"
@@ -215,7 +219,7 @@ class TurnsFile:
         return True
 
     def _user(self, entry: Mapping[str, Any], at: datetime) -> bool:
-        events = _user_events(entry)
+        events = user_events(entry)
         if events and isinstance(events[0], TextTaken):
             self._begin(events[0], at)
             return True
@@ -321,7 +325,7 @@ def _entry_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
             return ()
         return (TextTaken(text, is_internal(text), begins=False, at=moment_of(entry), pasted=pasted_parts(text)),)
     if kind == "user" and entry.get("isSidechain") is not True:
-        return _user_events(entry)
+        return user_events(entry)
     if kind == "system" and text_of(entry, "subtype") == "informational":
         return _blocked(text_of(entry, "content"), moment_of(entry))
     return ()
@@ -335,7 +339,8 @@ def _blocked(content: str, at: datetime | None) -> tuple[HarnessEvent, ...]:
     return (TextBlocked(found["prompt"], " ".join(found["why"].split())[:_TROUBLE], at),)
 
 
-def _user_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
+def user_events(entry: Mapping[str, Any]) -> tuple[HarnessEvent, ...]:
+    """Return what a line of type `user` tells: a text that a turn took, or that one was interrupted."""
     text = _flat(object_of(entry, "message").get("content"))
     if text.startswith(_INTERRUPTED):
         return (TurnEnded(""),)

@@ -161,7 +161,7 @@ def _session_start(payload: _Payload) -> tuple[HarnessEvent, ...]:
 
 
 def _pre_tool_use(payload: _Payload) -> tuple[HarnessEvent, ...]:
-    detail = _short(_detail(object_of(payload, "tool_input")))
+    detail = short(detail_of(object_of(payload, "tool_input")))
     return (ToolStarted(text_of(payload, "tool_name"), detail, text_of(payload, "prompt_id")),)
 
 
@@ -176,11 +176,11 @@ def _permission_request(payload: _Payload) -> tuple[HarnessEvent, ...]:
     tool, given = text_of(payload, "tool_name"), object_of(payload, "tool_input")
     if tool == QUESTION_TOOL:
         return (DialogReported(question=True, summary=_questions(given)),)
-    detail = _detail(given)
-    return (DialogReported(question=False, summary=_short(f"{tool}: {detail}" if detail else tool)),)
+    detail = detail_of(given)
+    return (DialogReported(question=False, summary=short(f"{tool}: {detail}" if detail else tool)),)
 
 
-def _detail(given: _Payload) -> str:
+def detail_of(given: _Payload) -> str:
     """Return what says most about a tool's call."""
     keys = ("command", "file_path", "url", "pattern", "query", "description")
     return next((text for key in keys if (text := text_of(given, key))), "")
@@ -188,7 +188,7 @@ def _detail(given: _Payload) -> str:
 
 def _questions(given: _Payload) -> str:
     texts = [text_of(question, "question") for question in list_of(given, "questions") if isinstance(question, dict)]
-    return _short(" / ".join(text for text in texts if text))
+    return short(" / ".join(text for text in texts if text))
 
 
 def _stop(payload: _Payload) -> tuple[HarnessEvent, ...]:
@@ -206,7 +206,7 @@ def _stop(payload: _Payload) -> tuple[HarnessEvent, ...]:
 
 def _task_name(given: _Payload) -> str:
     """Return in one line what a background task runs."""
-    return _short(" ".join((text_of(given, "command") or text_of(given, "description")).split()), _TASK_LIMIT)
+    return short(" ".join((text_of(given, "command") or text_of(given, "description")).split()), _TASK_LIMIT)
 
 
 def _stop_failure(payload: _Payload) -> tuple[HarnessEvent, ...]:
@@ -242,7 +242,8 @@ def _session_end(payload: _Payload) -> tuple[HarnessEvent, ...]:
     return () if reason in _GOES_ON else (Ended(reason, by_person=reason in _BY_PERSON),)
 
 
-def _short(text: str, limit: int = _SUMMARY_LIMIT) -> str:
+def short(text: str, limit: int = _SUMMARY_LIMIT) -> str:
+    """Return the text, its end cut off where it has more than `limit` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

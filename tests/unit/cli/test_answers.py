@@ -35,6 +35,7 @@ ROW_KEYS = {
         "harnessVersion",
         "capabilities",
         "pendingTasks",
+        "working",
         "queued",
         "loops",
     ),

@@ -8,7 +8,7 @@ from core.model.session import ChatBinding, Definition, Hold, HoldKind, Live, Ou
 KEYS = {
     "name", "uid", "declared", "description", "autoStart", "harness", "cwd", "tmuxTarget", "attach", "ref", "status",
     "running", "live", "phase", "hold", "activity", "hooks", "permissionMode", "harnessVersion", "capabilities",
-    "pendingTasks", "queued", "loops",
+    "pendingTasks", "working", "queued", "loops",
     "harnessSessionId",
     "chat", "slackChannel", "slackThread", "startedAt", "lastMessageAt", "drift", "outcome", "detail",
 }  # fmt: skip

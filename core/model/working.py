@@ -1,0 +1,87 @@
+"""What an agent is doing, in words, from what is stored of it: see Working.to_json. No I/O."""
+
+from collections.abc import Mapping
+from typing import Any
+
+Told = Mapping[str, Any]
+
+_BOXES = {"done": "[x]", "in progress": "[>]", "pending": "[ ]"}
+
+
+def described(told: Told) -> dict[str, str]:
+    """Return each part in words, by its name; what is not known, or is not there, has none."""
+    usage, used = told["usage"], context(told)
+    tokens = [f"{name}: {_tokens(usage[name])}" for name in ("turn", "session") if usage[name]]
+    costs = {name: usage[name]["costUsd"] for name in ("turn", "session") if usage[name]}
+    parts = {
+        "plan": "; ".join(filter(None, (progress(told), plan_lines(told).replace("\n", "; ")))),
+        "tool": told["tool"],
+        "model": told["model"],
+        "context": used,
+        "tokens": "; ".join(tokens),
+        "cost": "; ".join(f"{name}: ${cost:.4f}" for name, cost in costs.items() if cost is not None),
+        "limit": limit(told),
+    }
+    return {name: text for name, text in parts.items() if text}
+
+
+def progress(told: Told) -> str:
+    """Return how far the plan is, `1 of 3 done`; "" without a plan."""
+    plan = told["plan"] or ()
+    return f"{sum(item['state'] == 'done' for item in plan)} of {len(plan)} done" if plan else ""
+
+
+def now_at(told: Told) -> str:
+    """Return the item of the plan that is worked on; "" for none."""
+    return next((item["text"] for item in told["plan"] or () if item["state"] == "in progress"), "")
+
+
+def plan_lines(told: Told) -> str:
+    """Return the plan, an item a line."""
+    return "\n".join(f"{_BOXES.get(item['state'], '[?]')} {item['text']}" for item in told["plan"] or ())
+
+
+def context(told: Told) -> str:
+    """Return how full the context is: in per cent where its size is known, else in tokens; "" for not known."""
+    used, size = told["context"]["used"], told["context"]["size"]
+    if used is None:
+        return ""
+    return f"{round(100 * used / size)} % of {size:,} tokens" if size else f"{used:,} tokens"
+
+
+def limit(told: Told) -> str:
+    """Return which limit of the account was reached, and until when; "" for none."""
+    reached = told["limit"]
+    if not reached:
+        return ""
+    until = reached["until"]
+    return f"{reached['what']}, until {until[:16].replace('T', ' ')} UTC" if until else str(reached["what"])
+
+
+def spent(told: Told) -> str:
+    """Return in a line what was used: model, context, tokens and cost."""
+    parts = described(told)
+    named = [f"{name} {parts[name]}" for name in ("model", "context", "tokens", "cost") if name in parts]
+    return ", ".join(named)
+
+
+def in_short(told: Told) -> tuple[str, ...]:
+    """Return what stands in a line about a session: how far its plan is, its tool, how full its context is, a limit."""
+    at = now_at(told)
+    done = progress(told)
+    used = context(told)
+    return tuple(
+        part
+        for part in (
+            f"{done} (now: {at})" if done and at else done,
+            told["tool"] or "",
+            told["model"] or "",
+            f"context {used}" if used else "",
+            limit(told),
+        )
+        if part
+    )
+
+
+def _tokens(usage: Told) -> str:
+    return f"{usage['input']:,} in, {usage['output']:,} out, {usage['cached']:,} cached"
