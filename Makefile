@@ -11,8 +11,6 @@ WORKERS ?= 4
 # Tests and benchmarks start hundreds of interpreters; each would compile every module again.
 COMPILED := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python
 PYTEST := $(COMPILED) -m pytest --dist worksteal
-# Those of core/harness/claude/adapter.py. `make test-harness` tries the oldest and the newest of them, or VERSION.
-CLAUDE_CODE_TRIED := 2.1.197 2.1.280 2.1.332
 # Nothing is exported or taken back here: what `run` starts gives its environment on.
 
 .DEFAULT_GOAL := help
@@ -109,15 +107,19 @@ test-browser: setup-dev tmux
 	@sh scripts/provide.sh chromium
 	$(COMPILED) -m pytest --timeout 300 tests/browser
 
-# VERSION is a number, or `latest`; VERSIONS are several. Each is installed into a folder of its own below .harness/.
+# HARNESS is one or several of the folders of tests/harness, else all. VERSION is a number, or `latest`; VERSIONS are
+# several, else the oldest and the newest that its adapter calls tried. Each is installed into a folder of its own below
+# .harness/.
+HARNESS ?=
 VERSION ?=
-VERSIONS ?= $(or $(VERSION),$(firstword $(CLAUDE_CODE_TRIED)) $(lastword $(CLAUDE_CODE_TRIED)))
+VERSIONS ?= $(VERSION)
 test-harness: setup-dev tmux
-	@env -u PYTHONDONTWRITEBYTECODE sh scripts/harness_suite.sh $(VERSIONS)
+	@env -u PYTHONDONTWRITEBYTECODE sh scripts/harness_suite.sh "$(HARNESS)" $(VERSIONS)
 
-# Writes docs/harness-matrix.md: what each version can do, and how each case ended. Fails where a case did.
+# Runs all versions that were tried, keeps how each case ended in tests/harness/results/, and writes
+# docs/harness-matrix.md of all that is kept. Fails where a case did.
 harness-matrix: setup-dev tmux
-	@env -u PYTHONDONTWRITEBYTECODE sh scripts/harness_suite.sh --matrix $(or $(VERSION),$(if $(filter file,$(origin VERSIONS)),$(CLAUDE_CODE_TRIED),$(VERSIONS)))
+	@env -u PYTHONDONTWRITEBYTECODE sh scripts/harness_suite.sh --matrix "$(HARNESS)" $(VERSIONS)
 
 # Writes docs/thread.png: the demonstration's page, as a thread in which somebody talks to a session.
 picture: setup-dev tmux

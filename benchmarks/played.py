@@ -101,6 +101,7 @@ def record_sessions(system: System, names: Sequence[str]) -> None:
     now = system.clock.now()
     for name in names:
         definition = Definition(name, harness=HARNESS)
+        system.paths.session(uid_of(name)).mkdir(parents=True)
         system.records.write(
             SessionRecord(
                 name,

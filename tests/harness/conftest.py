@@ -1,47 +1,43 @@
-"""Real Claude Code on a model of our own: isolated home, made-up key, nothing but loopback."""
+"""Real harnesses on a model of our own: isolated home, made-up key, nothing but loopback. One folder a harness."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from core.base.clock import SystemClock
-from core.harness.claude.adapter import ClaudeHarness
-from embedded.workspace.thread import WorkspaceThread
 from tests.fakes.model import ModelServer, serving
-from tests.harness.claude_product import SLEEPING, ClaudeProduct, claude_environ, claude_product
-from tests.harness.program import FOLDER, VERSION, told_version
+from tests.harness.program import HERE, PROGRAMS, Program
 from tests.harness.recording import Recording
-from tests.integration.harness.stage import Stage, Words
-
-WORDS = Words(
-    busy="[[tool bash sleep 4]]",
-    permission="[[tool bash touch made-by-test]]",
-    background="[[bg sleep 2]]",
-    echo=lambda answer: answer.startswith("ECHO: [ann #echo1]"),
-)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Record how each case ends."""
-    config.pluginmanager.register(Recording.of_environment(VERSION), "harness-recording")
+    config.pluginmanager.register(Recording.of_environment(), "harness-recording")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """End the run where the program is not there, or another one is."""
+    """End the run where a program is not there, or another one is."""
     if session.config.option.collectonly:
         return
-    try:
-        told = told_version()
-    except OSError as error:
-        pytest.exit(f"{error}: run `make test-harness VERSION={VERSION}`", 2)
-    if told != f"{VERSION} (Claude Code)":
-        pytest.exit(f"{FOLDER} holds {told}: remove it, then run `make test-harness VERSION={VERSION}`", 2)
+    for program in _asked(session.config):
+        trouble = program.trouble()
+        if trouble:
+            pytest.exit(trouble, 2)
 
 
-def pytest_report_header() -> str:
-    """Say which Claude Code runs."""
-    return f"claude: {VERSION}, in {FOLDER}"
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say which programs run."""
+    return [f"{program.harness}: {program.version}, in {program.folder}" for program in _asked(config)]
+
+
+def _asked(config: pytest.Config) -> list[Program]:
+    """Return the programs whose cases are asked for."""
+    paths = [Path(config.invocation_params.dir, argument.partition("::")[0]).resolve() for argument in config.args]
+    return [
+        program
+        for name, program in PROGRAMS.items()
+        if any((HERE / name).is_relative_to(path) or path.is_relative_to(HERE / name) for path in paths)
+    ]
 
 
 @pytest.fixture
@@ -49,33 +45,3 @@ def model() -> Iterator[ModelServer]:
     """The model that the harness talks to."""
     with serving() as server:
         yield server
-
-
-@pytest.fixture
-def environ(tmp_path: Path, model: ModelServer) -> dict[str, str]:
-    """The whole environment of the pane."""
-    home = tmp_path / "home"
-    home.mkdir()
-    return claude_environ(home, model)
-
-
-@pytest.fixture
-def stage(tmp_path: Path, environ: dict[str, str]) -> Iterator[Stage]:
-    """A session of Claude Code, not yet started. Sleeping needs no permission, so that only `permission` asks."""
-    stage = Stage(ClaudeHarness(SystemClock(), environ), WORDS, tmp_path, environ, SLEEPING)
-    yield stage
-    stage.close()
-
-
-@pytest.fixture
-def talking(model: ModelServer) -> Iterator[ClaudeProduct]:
-    """Give a product whose one session, of Claude Code, has a thread in a workspace."""
-    with WorkspaceThread(retry_scale=0.01, ack_seconds=2.0) as workspace, claude_product(workspace, model) as product:
-        yield product
-
-
-@pytest.fixture
-def alone(model: ModelServer) -> Iterator[ClaudeProduct]:
-    """Give a product without a channel."""
-    with claude_product(None, model) as product:
-        yield product

@@ -1,15 +1,16 @@
-"""How each case of a run ended, kept for the matrix: one JSON file a version, named by HARNESS_RESULTS.
+"""How each case of a run ended, kept for the matrix: one JSON file a harness and version, in HARNESS_RESULTS.
 
-    {"version": "2.1.332", "date": "2026-11-30",
-     "cases": {"tests/harness/test_story_claude.py::test_a_…": {"capability": "resume", "outcome": "passed"}}}
+    {"harness": "claude", "version": "2.1.332", "date": "2026-11-30",
+     "cases": {"tests/harness/claude/test_story.py::test_a_…": {"capability": "resume", "outcome": "passed"}}}
 
 A run that is a part of the suite replaces its own cases alone. The capability that a case belongs to is said by its
-marker; a case without one ends the collection.
+marker; a case without one ends the collection. A case that a harness cannot keep by its nature says why ("lacks"): it
+has shown that the product tells the truth about it.
 """
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -17,11 +18,15 @@ from typing import Any
 
 import pytest
 
+from tests.harness.program import PROGRAMS
+
 VARIABLE = "HARNESS_RESULTS"
+LACKS = "lacks"  #: the property of a case that says why its harness cannot keep it
+FOLDER = "tests/harness/"
 
 
 class Capability(StrEnum):
-    """What the product needs of Claude Code, in the order of the matrix."""
+    """What the product needs of a harness, in the order of the matrix."""
 
     BOOT = "boot hook"  #: it starts without a dialog of its own, and its hook says when it reads
     EDGES = "turn edges"  #: hooks, status file and transcript say when a turn begins, fails and ends
@@ -41,16 +46,19 @@ class Capability(StrEnum):
 class Recording:
     """Collects how the cases of one run end."""
 
-    def __init__(self, version: str, path: Path | None) -> None:
-        self._version = version
-        self._path = path
-        self._cases: dict[str, dict[str, str]] = {}
+    def __init__(self, folder: Path | None, versions: Mapping[str, str]) -> None:
+        """`versions`: which version runs, by the harness."""
+        self._folder = folder
+        self._versions = versions
+        self._cases: dict[str, dict[str, dict[str, str]]] = {}
 
     @classmethod
-    def of_environment(cls, version: str) -> "Recording":
-        """Return one that writes to the file that the environment names, or to none."""
+    def of_environment(cls) -> "Recording":
+        """Return one that writes to the folder that the environment names, or to none."""
         named = "" if "PYTEST_XDIST_WORKER" in os.environ else os.environ.get(VARIABLE)  # the one that leads writes
-        return cls(version, Path(named).resolve() if named else None)
+        if not named:
+            return cls(None, {})
+        return cls(Path(named).resolve(), {name: program.version for name, program in PROGRAMS.items()})
 
     @pytest.hookimpl
     def pytest_collection_modifyitems(self, items: Sequence[pytest.Item]) -> None:
@@ -67,17 +75,22 @@ class Recording:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in a phase of a case: one that failed in any has failed."""
         properties: dict[str, Any] = dict(report.user_properties)
-        told = self._cases.setdefault(report.nodeid, {"capability": properties["capability"], "outcome": "passed"})
+        cases = self._cases.setdefault(report.nodeid.removeprefix(FOLDER).partition("/")[0], {})
+        told = cases.setdefault(report.nodeid, {"capability": properties["capability"], "outcome": "passed"})
+        if LACKS in properties:
+            told[LACKS] = properties[LACKS]
         if report.outcome != "passed":
             told["outcome"] = report.outcome
 
     @pytest.hookimpl
     def pytest_sessionfinish(self) -> None:
-        """Write the file."""
-        if self._path is None or not self._cases:
+        """Write the files."""
+        if self._folder is None:
             return
-        before = json.loads(self._path.read_text()) if self._path.exists() else {"cases": {}}
-        cases = {**before["cases"], **self._cases}
-        told = {"version": self._version, "date": datetime.now(UTC).date().isoformat(), "cases": cases}
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(json.dumps(told, indent=1) + "\n")
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for harness, cases in self._cases.items():
+            version = self._versions[harness]
+            path = self._folder / f"{harness}-{version}.json"
+            before = json.loads(path.read_text())["cases"] if path.exists() else {}
+            told = {"harness": harness, "version": version, "date": datetime.now(UTC).date().isoformat()}
+            path.write_text(json.dumps({**told, "cases": {**before, **cases}}, indent=1) + "\n")

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from core.harness.claude.adapter import TRIED
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -57,15 +55,6 @@ def test_every_file_of_the_lint_exceptions_exists() -> None:
     missing = [pattern for pattern in ignored if not (ROOT / pattern.removesuffix("/**")).exists()]
 
     assert missing == []
-
-
-def test_the_makefile_names_the_versions_of_claude_code_that_were_tried() -> None:
-    """`make test-harness` tries the ends of the range that `the-loop status` tells of."""
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-
-    [pinned] = re.findall(r"^CLAUDE_CODE_TRIED := (.+)$", makefile, flags=re.MULTILINE)
-
-    assert tuple(pinned.split()) == TRIED
 
 
 def test_every_decision_has_a_number_of_its_own() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.harness.program import PROGRAMS
+
 FILES = sorted((Path(__file__).parents[3] / ".github" / "workflows").glob("*.yml"))
 
 
@@ -36,10 +38,12 @@ def test_a_workflow_runs_what_was_looked_at(path: Path) -> None:
         assert re.search(r"@[0-9a-f]{40}$", step["uses"]) if "uses" in step else "${{" not in step["run"]
 
 
-def test_the_newest_claude_code_is_tried_by_a_schedule() -> None:
-    """Every night, with the suite that writes the matrix."""
-    [path] = [path for path in FILES if path.stem == "newest-claude-code"]
+def test_the_newest_of_each_harness_is_tried_by_a_schedule() -> None:
+    """Every night, each that has cases, with the suite that writes the matrix."""
+    [path] = [path for path in FILES if path.stem == "newest-harnesses"]
     content = yaml.safe_load(path.read_text())
+
+    assert content["jobs"]["matrix"]["strategy"]["matrix"]["harness"] == list(PROGRAMS)
 
     assert content[True]["schedule"]  # `on` is a boolean in YAML 1.1
     assert any("make harness-matrix" in step.get("run", "") for step in steps(path))

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from tests.harness.claude_product import ClaudeProduct
-from tests.harness.dialog_race import by_reply, races, wait_for
-from tests.harness.test_story_claude import serve
+from tests.harness.claude.dialog_race import by_reply, races, wait_for
+from tests.harness.claude.product import ClaudeProduct
+from tests.harness.claude.test_story import serve
 from tests.support.tmux import wait_until
 
 pytestmark = pytest.mark.capability("permission hook")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.harness.claude_product import ClaudeProduct
+from tests.harness.claude.product import ClaudeProduct
 from tests.support.tmux import wait_until
 
 pytestmark = pytest.mark.capability("resume")

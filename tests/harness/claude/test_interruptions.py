@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.harness.claude_product import LONG, ClaudeProduct
+from tests.harness.claude.product import LONG, ClaudeProduct
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
 

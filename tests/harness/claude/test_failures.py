@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.harness.claude_product import ClaudeProduct
+from tests.harness.claude.product import ClaudeProduct
 from tests.support.asking import buttons, press, wait_buttons
 from tests.support.product import NAME
 from tests.support.tmux import wait_until

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from embedded.workspace import shapes
-from tests.fakes.model import parse
-from tests.harness.claude_product import ClaudeProduct
-from tests.harness.test_story_claude import serve
+from tests.fakes.protocols import Messages
+from tests.harness.claude.product import ClaudeProduct
+from tests.harness.claude.test_story import serve
 from tests.support.elsewhere import somewhere_else
 from tests.support.product import NAME
 
@@ -74,7 +74,7 @@ def test_a_file_of_100_kb_is_read_without_asking(talking: ClaudeProduct) -> None
     [(path, size)] = _PATH.findall(request.user)
     assert size == "100,000"
     assert digest(Path(path).read_text()) == digest(sent)
-    assert "line 00000 grüße 日本" in parse(talking.model.requests("see this")[-1].body).results[-1]
+    assert "line 00000 grüße 日本" in Messages().parse("", talking.model.requests("see this")[-1].body).results[-1]
     assert not talking.events("standing.asked")
 
 
@@ -105,7 +105,7 @@ def test_a_message_of_100_kb_goes_by_file(talking: ClaudeProduct) -> None:
     [path] = re.findall(r"Read all of it in (/\S+) :", request.user)
     read = f'please [[call Read {{"file_path": "{path}"}}]]'
     talking.cli("standing", "say", NAME, "--text", read)
-    result = parse(talking.wait_request("please", 2).body).results[-1]
+    result = Messages().parse("", talking.wait_request("please", 2).body).results[-1]
 
     assert said.json["state"] == "confirmed"
     assert digest(Path(path).read_text()) == digest(text)

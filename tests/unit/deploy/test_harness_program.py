@@ -1,4 +1,4 @@
-"""`make test-harness` gets the Claude Code that was asked for, each version in a folder of its own."""
+"""`make test-harness` gets the version of a harness that was asked for, each in a folder of its own."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ def provide(checkout: Path, version: str, **environ: str) -> "subprocess.Complet
     """Ask for a version."""
     path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
-        ["sh", "scripts/claude_code.sh", version],
+        ["sh", "scripts/harness_program.sh", "claude", "@anthropic-ai/claude-code", "claude", version],
         cwd=checkout,
         env={"PATH": path, "HOME": str(checkout), **environ},
         capture_output=True,
@@ -58,7 +58,7 @@ def test_each_version_is_installed_once_into_a_folder_of_its_own(checkout: Path)
 
     assert numbers == ["2.1.1\n", "2.1.2\n", "2.1.1\n"]
     assert asked(checkout) == ["install", "install"]
-    assert sorted(path.name for path in (checkout / ".harness").iterdir()) == ["2.1.1", "2.1.2"]
+    assert sorted(path.name for path in (checkout / ".harness" / "claude").iterdir()) == ["2.1.1", "2.1.2"]
 
 
 def test_latest_is_looked_up_each_time(checkout: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_program_of_another_version_is_not_taken(checkout: Path) -> None:
 
     assert (done.returncode, done.stdout) == (1, "")
     assert "does not say that it is 2.1.1" in done.stderr
-    assert not (checkout / ".harness" / "2.1.1").exists()
+    assert not (checkout / ".harness" / "claude" / "2.1.1").exists()
 
 
 @pytest.mark.parametrize("version", ["2.1.1;id", "a b", "../x", "$(id)"])

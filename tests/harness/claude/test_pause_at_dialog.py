@@ -2,8 +2,7 @@
 
 import pytest
 
-from tests.harness.claude_product import ClaudeProduct
-from tests.harness.program import before
+from tests.harness.claude.product import CLAUDE, ClaudeProduct
 from tests.support.asking import wait_buttons
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
@@ -29,7 +28,7 @@ def test_what_its_queue_held_at_a_dialog_is_given_back_or_told(talking: ClaudePr
     state = talking.state_of(QUEUED)
 
     if state == "confirmed":
-        assert before("2.1.332")
+        assert CLAUDE.before("2.1.332")
         assert (paused["outcome"], "cut off" in paused["detail"]) == ("unconfirmed", True)
         wait_buttons(talking, thread, "was taken by a turn that was cut off by the pause", 20)
     else:

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from tests.harness.claude_product import ClaudeProduct, times_in
+from tests.harness.claude.product import ClaudeProduct, times_in
 from tests.support.product import NAME, is_root
 from tests.support.tmux import alive, wait_until
 

@@ -11,7 +11,7 @@ import pytest
 from core.model.delivering import RETURNING
 from core.model.harness import PromptReported, TextTaken, TurnBlocked, TurnEnded
 from tests.fakes.model import ModelServer
-from tests.harness.claude_product import ClaudeProduct, times_in
+from tests.harness.claude.product import ClaudeProduct, times_in
 from tests.integration.harness.stage import Stage
 from tests.support.product import NAME
 from tests.support.tmux import wait_until

@@ -1,4 +1,6 @@
-"""Measures how often an Enter slips into a dialog that opens at that moment: `python -m tests.harness.dialog_race [N]`.
+"""Measures how often an Enter slips into a dialog that opens at that moment.
+
+`python -m tests.harness.claude.dialog_race [N]` does it.
 
 A turn is about to call a tool that asks for a permission, and a reply in the thread is timed so that its Enter falls
 around the opening of the dialog. Nobody answers the dialog, so a tool that ran was approved by that Enter. The same
@@ -17,8 +19,8 @@ from datetime import datetime
 
 from embedded.workspace.thread import WorkspaceThread
 from tests.fakes.model import serving
-from tests.harness.claude_product import ClaudeProduct, claude_product
-from tests.harness.test_story_claude import serve
+from tests.harness.claude.product import ClaudeProduct, claude_product
+from tests.harness.claude.test_story import serve
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
 

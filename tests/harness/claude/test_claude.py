@@ -13,9 +13,8 @@ from core.base.clock import SystemClock
 from core.harness.claude.adapter import ClaudeHarness
 from core.model.harness import DialogReported, Ready, TextTaken, ToolEnded, TurnBlocked, TurnEnded, TurnFailed
 from tests.fakes.model import ModelServer
-from tests.harness.claude_product import KEY, SLEEPING
-from tests.harness.conftest import WORDS
-from tests.harness.program import VERSION, before
+from tests.harness.claude.conftest import WORDS
+from tests.harness.claude.product import CLAUDE, KEY, SLEEPING
 from tests.integration.harness.stage import Stage
 from tests.support.tmux import wait_until
 
@@ -29,7 +28,7 @@ QUESTION = {
         }
     ]
 }
-LOOSE = tuple(map(int, VERSION.split("."))) <= (2, 1, 280)  #: names of servers are compared with `_` for what is odd
+LOOSE = CLAUDE.before("2.1.281")  #: names of servers are compared with `_` for what is odd
 Make = Callable[..., Stage]
 
 
@@ -82,7 +81,7 @@ def test_task_that_a_kill_cut_off_makes_no_request_while_held(stage: Stage, mode
 
     hold.touch()
     stage.start_ready()
-    if before("2.1.280"):
+    if CLAUDE.before("2.1.280"):
         stage.expect(TurnBlocked)
     stage.say("echo1", "somebody is here")
     stage.expect(TurnEnded, lambda event: stage.words.echo(event.answer))
@@ -92,12 +91,12 @@ def test_task_that_a_kill_cut_off_makes_no_request_while_held(stage: Stage, mode
     hold.unlink()
     stage.events.clear()
     stage.start_ready()
-    if before("2.1.280"):
+    if CLAUDE.before("2.1.280"):
         wait_until(lambda: model.requests("<task-notification>"), "the turn is let through")
     stage.say("echo1", "and once more")
     stage.expect(TurnEnded, lambda event: stage.words.echo(event.answer))
     assert "</task-notification>" in json.dumps(model.requests("and once more")[-1].body["messages"])
-    assert len(model.requests("<task-notification>")) == int(before("2.1.280"))
+    assert len(model.requests("<task-notification>")) == int(CLAUDE.before("2.1.280"))
 
 
 @pytest.mark.capability("boot hook")

@@ -12,8 +12,7 @@ import pytest
 from core.model.framing import PASTE_END, PASTE_START, SUBMIT
 from core.model.harness import PromptReported, TextTaken
 from tests.fakes.model import ModelServer, Request
-from tests.harness.claude_product import ClaudeProduct
-from tests.harness.program import PROGRAMS, before
+from tests.harness.claude.product import CLAUDE, ClaudeProduct
 from tests.integration.harness.stage import Stage
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
@@ -75,7 +74,7 @@ def test_an_enter_waits_until_the_text_was_read(alone: ClaudeProduct) -> None:
     """A program that stands still would read both in one, and take the Enter for a line break of the text."""
     behind = alone.folder / "behind"  # tmux lets none of its own children stand still
     behind.mkdir()
-    (behind / "claude").write_text(f'#!/bin/sh\n{PROGRAMS}/claude "$@"\nexit $?\n')
+    (behind / "claude").write_text(f'#!/bin/sh\n{CLAUDE.programs}/claude "$@"\nexit $?\n')
     (behind / "claude").chmod(0o755)
     alone.serve(env={"PATH": f"{behind}:{alone.environ()['PATH']}"}).wait_swept()
     alone.wait_activity("idle")
@@ -146,4 +145,4 @@ def test_what_its_model_gets_as_pasted_is_told_by_its_records(stage: Stage, mode
     [reported] = [event for event in stage.of(PromptReported) if "#echo1" in event.prompt]
     assert taken.pasted == parts
     assert reported.pasted == parts
-    assert wrapped(request) is not before("2.1.332")
+    assert wrapped(request) is not CLAUDE.before("2.1.332")

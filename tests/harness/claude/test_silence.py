@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.claude_product import ClaudeProduct
+from tests.harness.claude.product import ClaudeProduct
 from tests.support.asking import press, wait_buttons
 from tests.support.product import NAME
 from tests.support.tmux import wait_until

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.harness.claude_product import ClaudeProduct
-from tests.harness.test_story_claude import serve
+from tests.harness.claude.product import ClaudeProduct
+from tests.harness.claude.test_story import serve
 from tests.support.asking import wait_buttons
 from tests.support.product import NAME
 from tests.support.tmux import wait_until

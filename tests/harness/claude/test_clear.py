@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.harness.claude_product import ClaudeProduct
+from tests.harness.claude.product import ClaudeProduct
 from tests.support.tmux import wait_until
 
 BEHIND = "behind the clear"

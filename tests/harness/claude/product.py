@@ -23,6 +23,7 @@ from tests.support.product import NAME, PROGRAM, Product, end
 from tests.support.tmux import alive, wait_until
 from tests.support.typist import Person
 
+CLAUDE = PROGRAMS["claude"]
 SLEEPING = ("--allowedTools", "Bash(sleep:*)")
 LONG = "sleep 0 60"  #: a minute's work in a tool: 2.1.332 does not run a plain `sleep` of 25 seconds or more
 KEY = "sk-ant-test-key-of-nobody-0123456789"
@@ -33,7 +34,7 @@ def claude_environ(home: Path, model: ModelServer) -> dict[str, str]:
     """Return the whole environment of a Claude Code that knows nobody and reaches nothing but the model."""
     return {
         "HOME": str(home),
-        "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
+        "PATH": f"{CLAUDE.programs}:{os.environ['PATH']}",
         "LANG": "C.UTF-8",
         "ANTHROPIC_BASE_URL": model.url,
         "ANTHROPIC_API_KEY": KEY,

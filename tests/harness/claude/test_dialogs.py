@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.claude_product import ClaudeProduct
-from tests.harness.program import VERSION
-from tests.harness.test_story_claude import serve
+from tests.harness.claude.product import CLAUDE, ClaudeProduct
+from tests.harness.claude.test_story import serve
 from tests.support.asking import buttons, press, wait_buttons, wait_text
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
@@ -187,7 +186,7 @@ def test_auto_mode_asks_nothing_that_the_thread_does_not_show(talking: ClaudePro
 
     told = [text for text in talking.bot_replies(thread) if "permissionMode: default" in text]
     assert row(talking)["permissionMode"] == "auto"
-    assert [label.split()[0] for label in answered] == ASKED.get(VERSION, ["Enter:", "Yes"])
+    assert [label.split()[0] for label in answered] == ASKED.get(CLAUDE.version, ["Enter:", "Yes"])
     assert len(told) == len(talking.events("standing.unchecked")) == ("Yes" in answered)
     assert kept.exists() is ("Yes" not in answered)
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.claude_product import LONG, ClaudeProduct, times_in
-from tests.harness.program import before
+from tests.harness.claude.product import CLAUDE, LONG, ClaudeProduct, times_in
 from tests.support.product import NAME
 from tests.support.tmux import alive, wait_until
 
@@ -58,7 +57,7 @@ def test_a_background_shell_wakes_nothing_after_a_stop(talking: ClaudeProduct) -
     talking.serve().wait_swept()
     during = (len(talking.unasked()), talking.panes())
     started = talking.cli("standing", "start", NAME, "--json", seconds=120)
-    if before("2.1.280"):
+    if CLAUDE.before("2.1.280"):
         talking.wait_request("<task-notification>")
     talking.wait_activity("idle")
     talking.workspace.say("alice", "agents", "are you well", thread)
@@ -73,9 +72,9 @@ def test_a_background_shell_wakes_nothing_after_a_stop(talking: ClaudeProduct) -
     assert [told in text for text in talking.bot_replies(thread) if "is up again" in text] == [True]
     assert told not in talking.cli("standing", "get", NAME, "--json").json["detail"]  # somebody has spoken to it since
     assert times_in(talking.wait_request("are you well"), "</task-notification>") >= 1
-    assert len(talking.unasked()) == int(before("2.1.280"))
+    assert len(talking.unasked()) == int(CLAUDE.before("2.1.280"))
     assert not any("task-notification" in text for text in talking.bot_replies(thread))
-    assert bool(talking.events("standing.suppressed")) == before("2.1.280")
+    assert bool(talking.events("standing.suppressed")) == CLAUDE.before("2.1.280")
 
 
 @pytest.mark.capability("background tasks")

@@ -1,6 +1,7 @@
-"""Records what real Claude Code shows, for the tests of what reads screens: `python -m tests.harness.record_screens`.
+"""Records what real Claude Code shows, for the tests of what reads screens.
 
-CLAUDE_CODE_VERSION says which version. Each screen becomes `tests/unit/harness/screens/<version>/<what>.txt`; the
+`python -m tests.harness.claude.record_screens` does it.
+HARNESS_VERSION says which version. Each screen becomes `tests/unit/harness/screens/<version>/<what>.txt`; the
 first words of its name tell what a reader must find: `input` an input line, `mode` one that takes no message now,
 `dialog` a dialog, `view` none of these.
 """
@@ -17,13 +18,12 @@ from pathlib import Path
 from core.base.clock import SystemClock
 from core.harness.claude.adapter import ClaudeHarness
 from tests.fakes.model import ModelServer, serving
-from tests.harness.claude_product import KEY, claude_environ
-from tests.harness.conftest import WORDS
-from tests.harness.program import VERSION
+from tests.harness.claude.conftest import WORDS
+from tests.harness.claude.product import CLAUDE, KEY, claude_environ
 from tests.integration.harness.stage import Stage
 from tests.support.tmux import wait_until
 
-SCREENS = Path(__file__).parents[1] / "unit" / "harness" / "screens"
+SCREENS = Path(__file__).parents[2] / "unit" / "harness" / "screens"
 LOOKS_LIKE = "[[say Shall I?\n\n❯ 1. Yes\n  2. No\n\nEnter to confirm · Esc to cancel]]"
 QUESTIONS = {
     "questions": [
@@ -196,7 +196,7 @@ def recorder(
     (root / "work" / "kept").mkdir()
     stage.context = replace(stage.context, cwd=root / "work")
     try:
-        yield Recorder(stage, SCREENS / VERSION)
+        yield Recorder(stage, SCREENS / CLAUDE.version)
     finally:
         stage.close()
         shutil.rmtree(root, ignore_errors=True)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.harness.claude_product import ClaudeProduct
-from tests.harness.test_story_claude import serve
+from tests.harness.claude.product import ClaudeProduct
+from tests.harness.claude.test_story import serve
 from tests.support.asking import press, wait_buttons, wait_text
 from tests.support.product import NAME
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.harness.claude_product import ClaudeProduct
+from tests.harness.claude.product import ClaudeProduct
 from tests.support.asking import wait_buttons
 
 BLOCKS = """#!/bin/sh
