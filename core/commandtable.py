@@ -95,7 +95,7 @@ class Call:
         """Return who asks about loops. Raises Refused; see `asker_of`."""
         from core.loops.verbs import asker_of
 
-        return asker_of(self.system, self.actor, self.instance)
+        return asker_of(self.system.records, self.actor, self.instance)
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ def _announce(call: Call, name: str) -> Answer:
 def _list_loops(call: Call, name: str) -> LoopAnswer:
     from core.loops.verbs import list_loops
 
-    return list_loops(call.system, call.asker, name)
+    return list_loops(call.system.settings, call.system.records, call.system.loops, call.asker, name)
 
 
 def _create_loop(call: Call, name: str, **asked: Any) -> LoopAnswer:

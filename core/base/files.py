@@ -121,7 +121,7 @@ def broken(error: OSError, path: Path, doing: str) -> StoreBroken:
 def is_there(path: Path) -> bool:
     """Return whether anything stands under that name. Raises StoreBroken where that cannot be seen."""
     try:
-        path.lstat()
+        os.lstat(path)
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -132,7 +132,7 @@ def is_there(path: Path) -> bool:
 def is_file(path: Path) -> bool:
     """Return whether a plain file stands under that name. Raises StoreBroken where something else does."""
     try:
-        mode = path.lstat().st_mode
+        mode = os.lstat(path).st_mode
     except FileNotFoundError:
         return False
     except OSError as error:

@@ -28,14 +28,14 @@ class Locks:
     """
 
     def __init__(self, paths: StatePaths) -> None:
-        self._root = paths.root
+        self._paths = paths
         self._folder = paths.locks
 
     @contextmanager
     def hold(self, name: str, purpose: str, seconds: float) -> Iterator[None]:
         """Hold the session's lock. Raises LockBusy after `seconds`, StoreBroken if there can be no lock."""
-        path = self._folder / check_name(name)
-        secure_root(self._root)
+        path = self._paths.lock(check_name(name))
+        secure_root(self._paths.root)
         private_folder(self._folder)
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -19,7 +19,7 @@ class StatePaths:
     @property
     def local(self) -> Path:
         """Everything that belongs to this machine."""
-        return self.root / "local"
+        return _below(self.root)
 
     @property
     def records(self) -> Path:
@@ -90,9 +90,17 @@ class StatePaths:
         """Folder of one session: launcher, brief, hook settings, hold, asking, tool, last output."""
         return _below(self.root, "sessions", uid)
 
+    def of_session(self, uid: str, name: str) -> Path:
+        """A file or folder of that name in the session's folder."""
+        return _below(self.root, "sessions", uid, name)
+
+    def lock(self, name: str) -> Path:
+        """The file of a session's lock."""
+        return _below(self.root, "locks", name)
+
     def agent_token(self, uid: str) -> Path:
         """The token by which the session's agent is known to its tools; made anew at each start."""
-        return self.session(uid) / "mcp-token"
+        return self.of_session(uid, "mcp-token")
 
     def spool_of(self, instance: str) -> Path:
         """Folder of one instance's hook reports."""
@@ -101,7 +109,7 @@ class StatePaths:
 
 @lru_cache(maxsize=4096)
 def _below(root: Path, *names: str) -> Path:
-    """Return a path that each step of a delivery names several times: putting one together costs."""
+    """Return a path that a list or a step of a delivery names several times: putting one together costs."""
     return Path(root, "local", *names)
 
 

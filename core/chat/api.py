@@ -175,7 +175,7 @@ class ChatApi:
 
     def shown(self, text: str, *, verbatim: bool = False) -> str:
         """Return a text as it may be shown: commands exact, then secrets taken out, those of a path among them."""
-        return self._redactor.redact(text if verbatim else exact_for(self._system, text))
+        return self._redactor.redact(text if verbatim else exact_for(self._system.settings, self._system.environ, text))
 
     def connected(self, channel_kind: str, up: bool, detail: str) -> None:
         """Keep how the connection stands, and tell when it changed, or is up otherwise: with somebody beside us."""

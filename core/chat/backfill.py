@@ -22,9 +22,9 @@ from core.store.sessions import Bindings
 def threads(system: System, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
     """Return the team's bound threads, those of the session that was spoken with last first. Raises StoreBroken."""
     spoken = system.activities.last_messages()
-    bindings = [binding for binding in system.bindings.all(channel_kind) if binding.team == team]
-    bindings.sort(key=lambda binding: spoken.get(binding.uid, binding.created_at), reverse=True)
-    return tuple(_thread(system, binding) for binding in bindings)
+    bound = [binding for binding in system.bindings.all(channel_kind) if binding.team == team]
+    bound.sort(key=lambda binding: spoken.get(binding.uid, binding.created_at), reverse=True)
+    return tuple(_thread(system, binding) for binding in bound)
 
 
 def _thread(system: System, binding: Binding) -> BoundThread:

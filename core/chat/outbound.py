@@ -185,7 +185,9 @@ class OutboundWorker:
         """Return the post as this chat can show it: without buttons where no press arrives."""
         if not post.buttons or self._channel.presses():
             return post
-        return without_buttons(post, partial(exact_for, self._system), replies=self._channel.sweeps())
+        return without_buttons(
+            post, partial(exact_for, self._system.settings, self._system.environ), replies=self._channel.sweeps()
+        )
 
     def _redacted(self, post: NewPost) -> NewPost:
         """Return the post without secrets; the label of a button may be an agent's words, too.

@@ -58,7 +58,7 @@ def speaker(system: System, instance: str | None, name: str) -> SessionRecord:
     Raises NotPermitted for an agent that names another, InvalidValue where no name is given, UnknownSession, Refused.
     """
     if instance is not None:
-        record = record_of_instance(system, instance)
+        record = record_of_instance(system.records, instance)
         if record is None:
             raise Refused("this process belongs to no session that runs now", "only a running session can post")
         if name and name != record.name:
@@ -167,7 +167,7 @@ def unanswered(record: SessionRecord, why: str) -> NoAnswer:
 
 
 def _check_thread(system: System, record: SessionRecord) -> None:
-    if not has_thread(system, record):
+    if not has_thread(system.settings, system.bindings, record):
         raise Refused(f"{record.name} has no thread to speak in", "say it in your answer instead")
 
 

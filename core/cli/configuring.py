@@ -15,7 +15,14 @@ def check(session: Session) -> int:
     problems = [problem._replace(remedy=session.exact(problem.remedy)) for problem in found]
     path = commands.where(session.config, session.environ).path
     exists = path.is_file()
-    warnings = [*([writable] if writable else []), *([] if problems else troubles_ahead(session.system))]
+    warnings = [
+        *([writable] if writable else []),
+        *(
+            []
+            if problems
+            else troubles_ahead(session.system.settings, session.system.records, session.system.harnesses)
+        ),
+    ]
     if session.json:
         listed = [problem._asdict() for problem in problems]
         print_json({"problems": listed, "warnings": warnings, "ok": not problems, "path": str(path), "exists": exists})

@@ -124,7 +124,7 @@ def show_list(system: System, *, as_json: bool) -> int:
     if as_json:
         print_json(rows)
     else:
-        print_rows(rows, lambda text: exact_for(system, text))
+        print_rows(rows, lambda text: exact_for(system.settings, system.environ, text))
     return EXIT_OK
 
 

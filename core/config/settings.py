@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 from core.base.text import parse_duration
 from core.model.session import ChatBinding, Definition, Idle, Restart, stated
 
-BUILT_IN_HARNESSES = ("claude", "cursor", "bundled")  #: cursor is known, and refused at start by its adapter
+#: cursor is known, and refused at start by its adapter
+BUILT_IN_HARNESSES = ("claude", "opencode", "cursor", "bundled")
 
 
 class TmuxSettings(NamedTuple):

@@ -291,7 +291,7 @@ class Deliverer:
         written = self._writer.not_before(row)
         if written is not None and written > now:
             return written
-        traits = traits_of(self._system, record)
+        traits = traits_of(self._system.settings, self._system.harnesses, record)
         until = resting_until(row, provable(row.message, traits), traits, timing_of(self._system))
         if until is None or now >= until:
             return None

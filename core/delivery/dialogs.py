@@ -57,7 +57,7 @@ def hold(system: System, record: SessionRecord, dialog: Dialog | None) -> bool:
     title, words = (unread, unread.text) if dialog is None else (dialog.title, dialog.title)
     now = system.clock.now()
     with system.database.transaction(durable=False):
-        before = activity_of(system, record)
+        before = activity_of(system.activities, record)
         if before is None:
             return False
         starting = before.state is ActivityState.STARTING
@@ -106,7 +106,7 @@ class DialogWatch:
         Raises StoreBroken, UnsupportedHarness.
         """
         self._unsteady.discard(record.instance_id or "")
-        activity = activity_of(self._system, record)
+        activity = activity_of(self._system.activities, record)
         if pane is None or pane.dead or activity is None or self._told_by_hook(record, activity):
             return False
         held = waits_at_dialog(activity) or self._is_shown(record)
@@ -180,7 +180,7 @@ class DialogWatch:
         system, now = self._system, self._system.clock.now()
         close(system, record, AT_THE_TERMINAL)
         self._showing.discard(record.instance_id or "")
-        before = activity_of(system, record)
+        before = activity_of(system.activities, record)
         if before is None or not waits_at_dialog(before):
             return False
         starting = before.state is ActivityState.STARTING
@@ -205,7 +205,7 @@ def show(system: System, record: SessionRecord, dialog: Dialog) -> None:
 
     What was shown before in its place is over. Raises StoreBroken.
     """
-    if not has_thread(system, record):
+    if not has_thread(system.settings, system.bindings, record):
         return
     from core.delivery.permission_requests import post_of, settle
 
@@ -224,7 +224,7 @@ def tell_once(system: System, record: SessionRecord, remark: str) -> None:
     with system.database.transaction(durable=True):
         if not system.database.ingested(instance, "remark"):
             return
-        if has_thread(system, record):
+        if has_thread(system.settings, system.bindings, record):
             system.outbox.add([_note(record, instance, f"`{record.name}`: {remark}.")])
     system.events.emit("standing.unchecked", level="warning", name=record.name, instance=instance, reason=remark)
     system.notify()

@@ -56,7 +56,7 @@ def settle_by(
     for event in events:
         match event:
             case PromptReported(internal=False, prompt=prompt, turn=turn, pasted=pasted):
-                activity = activity_of(system, record)
+                activity = activity_of(system.activities, record)
                 queued = activity is not None and is_of_running_turn(activity, turn)
                 moved += _accepted(system, record, prompt, at, at if queued else None, pasted)
             case TextQueued(prompt="", at=since):
@@ -125,7 +125,7 @@ def _touch(system: System, row: InboxRow) -> None:
 
 def _reported_in(system: System, record: SessionRecord, turn: str) -> Iterator[InboxRow]:
     """Yield what the harness reported to have received as the running turn began, where that is the turn's id."""
-    activity = activity_of(system, record)
+    activity = activity_of(system.activities, record)
     if activity is None or activity.turn != turn or activity.turn_started_at is None:
         return
     for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED}):
@@ -221,7 +221,7 @@ def take_in(system: System, record: SessionRecord, events: Sequence[HarnessEvent
 
 
 def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent]) -> None:
-    before = activity_of(system, record)
+    before = activity_of(system.activities, record)
     if before is None:
         return
     now, after = system.clock.now(), before

@@ -119,7 +119,7 @@ def mark_silent(system: System, record: SessionRecord, silence: Silence, trouble
         )
         if before.silent_why == why:
             return
-        if has_thread(system, record):
+        if has_thread(system.settings, system.bindings, record):
             system.outbox.add([_note(system, record, why, silence)])
     system.events.emit(
         "standing.hooks_silent", level="warning", name=record.name, instance=record.instance_id, reason=why.text,
@@ -133,7 +133,11 @@ def heard_again(system: System, record: SessionRecord, before: Activity, after: 
 
     Part of the open transaction.
     """
-    if has_thread(system, record) and before.silence is not None and before.silent_why is not None:
+    if (
+        has_thread(system.settings, system.bindings, record)
+        and before.silence is not None
+        and before.silent_why is not None
+    ):
         system.outbox.add([_note(system, record, before.silent_why, before.silence, back=system.clock.now())])
     return replace(after, silence=None, silent_since=None, silent_why=None)
 
@@ -207,10 +211,10 @@ class Hearing:
 
     def follow(self, record: SessionRecord, pane: Pane | None) -> bool:
         """Look once, and return whether what is known of the session has changed. Raises StoreBroken."""
-        system, traits = self._system, traits_of(self._system, record)
+        system, traits = self._system, traits_of(self._system.settings, self._system.harnesses, record)
         if pane is None or pane.dead or not traits.evidence or not traits.boot_signal:
             return False
-        before = activity_of(system, record)
+        before = activity_of(system.activities, record)
         if before is None:
             return False
         starts = before.state is ActivityState.STARTING
@@ -224,10 +228,10 @@ class Hearing:
             notice_start(system, record, opinion, has_turn=bool(turns))
         for turn in turns:
             self._take(record, turn)
-        after = activity_of(system, record)
+        after = activity_of(system.activities, record)
         if after is not None and after.silence is not None:
             _ask_elsewhere(system, record, after, opinion, recorded=bool(self._followed[record.uid].open))
-        return activity_of(system, record) != before
+        return activity_of(system.activities, record) != before
 
     # ------------------------------------------------------------ the record
 
@@ -258,7 +262,7 @@ class Hearing:
     def _take(self, record: SessionRecord, turn: TurnSeen) -> None:
         """Take in what no hook tells of the turn, once that is sure."""
         system, now = self._system, self._system.clock.now()
-        activity = activity_of(system, record)
+        activity = activity_of(system.activities, record)
         if activity is None:
             return
         silent = activity.silence is not None
@@ -284,7 +288,7 @@ class Hearing:
     def _claimed(self, record: SessionRecord, turn: TurnSeen) -> bool:
         """Return whether the turn's end was told by nobody, and is ours to tell. Part of the open transaction."""
         system, instance = self._system, record.instance_id or ""
-        activity = activity_of(system, record)
+        activity = activity_of(system.activities, record)
         named = [name for name in turn.turns if name]
         if not named:
             ended = activity.turn_ended_at if activity is not None else None
@@ -298,7 +302,7 @@ def notice_start(system: System, record: SessionRecord, opinion: StatusProbe | N
     `opinion`: what its second source says; `has_turn`: its conversation's record holds a turn of this instance.
     Raises StoreBroken.
     """
-    activity, now = activity_of(system, record), system.clock.now()
+    activity, now = activity_of(system.activities, record), system.clock.now()
     if activity is None or (activity.state is not ActivityState.STARTING and activity.silence is not Silence.UNTOLD):
         return
     if activity.waits_at_start or (opinion is not None and opinion.state in ASKING_STATES):
@@ -328,13 +332,13 @@ def _guess_start(system: System, record: SessionRecord, opinion: StatusProbe | N
     does then is unknown. Where that does not tell either, nothing is typed into it.
     """
     ingest_record(system, record)
-    before, now = activity_of(system, record), system.clock.now()
+    before, now = activity_of(system.activities, record), system.clock.now()
     if before is None or (before.state is not ActivityState.STARTING and before.silence is not Silence.UNTOLD):
         return  # they did
     state = ActivityState.BUSY if has_turn else ActivityState.UNKNOWN
     shown = opinion is not None or has_turn or _shows_input_line(system, record)
     mark_silent(system, record, Silence.START if shown else Silence.UNTOLD)
-    marked = activity_of(system, record)
+    marked = activity_of(system.activities, record)
     if marked is not None:
         state = opinion.state if opinion is not None else state
         system.activities.put(replace(marked, state=state, since=now, because=None, remarks=()))
@@ -369,7 +373,7 @@ def _stamp(at: datetime) -> str:
 
 
 def _lacks_turn_edges(system: System, record: SessionRecord) -> None:
-    activity = activity_of(system, record)
+    activity = activity_of(system.activities, record)
     if activity is not None and activity.shown.get(Capability.TURN_EDGES) is not False:
         shown = {**activity.shown, Capability.TURN_EDGES: False}
         replace_activity(system, record, activity, replace(activity, shown=shown))
@@ -439,13 +443,13 @@ def note_failure(
 
 def _is_told(system: System, record: SessionRecord, event: TurnFailed) -> bool:
     """Return whether the latest turn failed for the same reason."""
-    before = activity_of(system, record)
+    before = activity_of(system.activities, record)
     return before is not None and before.failed == event.failure.value
 
 
 def words_of(system: System, record: SessionRecord, event: TurnFailed) -> tuple[str, str]:
     """Return why the turn failed, and what a person can do."""
-    remedies = traits_of(system, record).remedies
+    remedies = traits_of(system.settings, system.harnesses, record).remedies
     remedy = remedy_of(event.failure, remedies, host=os.uname().nodename, attach=attach_of(record.name))
     return what_failed(event.failure, event.message), remedy
 
@@ -540,7 +544,7 @@ def _retries(system: System, record: SessionRecord, activity: Activity, retry: R
         if system.activities.get(record.uid) != activity:
             return  # it told something meanwhile
         system.activities.put(replace(activity, retrying=what))
-        if first and has_thread(system, record):
+        if first and has_thread(system.settings, system.bindings, record):
             system.outbox.add([_retry_note(record, activity, _told(system, record, retry, what.text))])
     if first:
         system.events.emit(
@@ -569,7 +573,11 @@ def _over(system: System, record: SessionRecord, activity: Activity) -> None:
         if latest is None or latest.instance != activity.instance:
             return
         system.activities.put(replace(latest, retrying=None))
-        told = system.outbox.latest_note(_group(activity)) if has_thread(system, record) else None
+        told = (
+            system.outbox.latest_note(_group(activity))
+            if has_thread(system.settings, system.bindings, record)
+            else None
+        )
         what = activity.retrying
         if what is not None and told is not None and told.note is not None and not told.note.edits:
             text = f"A turn of `{record.name}` waited: {what.text}. Since {now:%H:%M:%S} UTC {how}."

@@ -112,7 +112,7 @@ class Requests:
         asked = asked_of(line)
         if asked is None:
             raise _NotAsked("the request cannot be understood")
-        record = record_of_instance(self._system, asked.instance)
+        record = record_of_instance(self._system.records, asked.instance)
         if record is None:
             raise _NotAsked("the request does not come from any session's current instance")
         if asked.kind is not RequestKind.ASK and not self._proven(asked, record):
@@ -131,9 +131,11 @@ class Requests:
         `about`: the id of the request, or of the instance, that is spoken of.
         """
         system = self._system
-        if has_thread(system, record):
+        if has_thread(system.settings, system.bindings, record):
             with system.database.transaction(durable=True):
-                system.outbox.add([_refusal(record, about, lambda text: exact_for(system, text), why)])
+                system.outbox.add(
+                    [_refusal(record, about, lambda text: exact_for(system.settings, system.environ, text), why)]
+                )
         system.events.emit(
             "standing.ask_refused", level="warning", name=record.name, instance=asked.instance, reason=text(why),
             message=about, detail=asked.tool or None,
@@ -153,7 +155,7 @@ class Requests:
                 self._refuse(asked, record, known.id, Reason.ASKED_OTHERWISE)
             self._enter(known.id)
             return known
-        if not has_thread(system, record):
+        if not has_thread(system.settings, system.bindings, record):
             raise _NotAsked(f"{record.name} has no thread in which somebody could answer")
         if asked.kind is RequestKind.ASK and not self._replies:
             raise _NotAsked(f"replies in the thread of {record.name} are not read (read.mode), so nobody could answer")
@@ -206,7 +208,7 @@ class Requests:
 
     def _terminal(self, request: Request) -> str:
         """Return the command by which a question is answered where no reply is read, "" elsewhere."""
-        return "" if self._replies else exact_for(self._system, attach_of(request.name))
+        return "" if self._replies else exact_for(self._system.settings, self._system.environ, attach_of(request.name))
 
     def _chat(self, request: Request) -> str:
         """Return what people call the place where it was answered."""
@@ -309,7 +311,7 @@ class Requests:
         The harness's other source is asked, since no hook tells of an Enter in its dialog. One that cannot be asked, or
         says nothing, leaves the answer to whoever is first.
         """
-        record = record_of_instance(self._system, request.instance)
+        record = record_of_instance(self._system.records, request.instance)
         if record is None:
             return ENDED
         try:
@@ -347,7 +349,7 @@ class Requests:
             if self.waits(request):
                 continue
             on_screen = request.kind is RequestKind.DIALOG and request.state is RequestState.OPEN
-            if on_screen and record_of_instance(self._system, request.instance) is not None:
+            if on_screen and record_of_instance(self._system.records, request.instance) is not None:
                 continue
             try:
                 with apart(self._system.events, request.name):
@@ -359,7 +361,7 @@ class Requests:
         now = self._system.clock.now()
         if request.state is RequestState.OPEN and now >= request.expires_at:
             self.end(request, RequestState.EXPIRED, _expired(request))
-        elif record_of_instance(self._system, request.instance) is None:
+        elif record_of_instance(self._system.records, request.instance) is None:
             self.end(request, RequestState.GONE, ENDED)
         elif now >= max(request.settled_at or request.asked_at, self._began) + _GRACE:
             self.end(request, RequestState.GONE, LOST)

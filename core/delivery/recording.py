@@ -181,7 +181,7 @@ def take_back(system: System, record: SessionRecord, survey: Survey) -> Left:
     pane = survey.of_instance(record.instance_id or "")
     if not rows or pane is None or pane.dead:
         return Left(0)
-    traits = traits_of(system, record)
+    traits = traits_of(system.settings, system.harnesses, record)
     if traits.take_back is None or traits.clear is None:
         return Left(len(rows), text(Reason.NO_KEY))
     obstacle = _obstacle(system, record, pane, survey)
@@ -209,7 +209,7 @@ def take_back_behind(system: System, record: SessionRecord, pane: Pane) -> Left:
     Claude Code 2.1.332 begins a turn with it some 0.2 s after that key, and gives it back before; older versions have
     begun by then. Raises StoreBroken, TmuxSilent.
     """
-    rows, traits = held_by_harness(system, record), traits_of(system, record)
+    rows, traits = held_by_harness(system, record), traits_of(system.settings, system.harnesses, record)
     if not rows or traits.take_back is None or traits.clear is None:
         return Left(len(rows), text(Reason.NO_KEY) if rows else "")
     at = system.clock.now()

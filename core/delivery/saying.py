@@ -167,7 +167,8 @@ def _accepting(system: System, known: Known) -> tuple[SessionRecord, Sight]:
 
 
 def _message(system: System, record: SessionRecord, text: str, actor: str, called: str, raw: bool) -> NewMessage:
-    now, message_id = system.clock.now(), new_message_id()
+    now = system.clock.now()
+    message_id = new_message_id()
     via, _, who = actor.partition(":")
     return NewMessage(
         id=message_id,
@@ -242,7 +243,7 @@ def _said(
         words = f"{words}; {NO_SERVICE}" if words else NO_SERVICE
     named = why is not None and why.reason is Reason.CANCELLED_BY  # its text begins with the state
     said = words if named else f"{state.value}: {words}" if words else state.value
-    told = exact_for(system, f"{message.name}: {said}")
+    told = exact_for(system.settings, system.environ, f"{message.name}: {said}")
     return Said(message.name, message.id, state, (told, *dropped), code_of(why))
 
 
@@ -319,7 +320,7 @@ def _told(system: System, row: InboxRow, ahead: int) -> str:
         return ""
     counted = row.because.args.get("ahead") if row.reason is Reason.PAUSED else None
     why = Because(Reason.PAUSED, {"ahead": ahead}) if counted else row.because
-    return exact_for(system, why.text)
+    return exact_for(system.settings, system.environ, why.text)
 
 
 def confirm_message(system: System, message_id: str, actor: str) -> InboxRow:
@@ -378,7 +379,7 @@ def hold_loops(system: System, record: SessionRecord) -> None:
 
 
 def _notes(system: System, record: SessionRecord, rows: Sequence[InboxRow]) -> list[NewPost]:
-    addresses = (told_in(system, row) for row in rows)
+    addresses = (told_in(system.settings, system.bindings, row) for row in rows)
     threads = Counter(_thread(address) for address in addresses if address is not None)
     return [_note(record, thread, count) for thread, count in threads.items()]
 

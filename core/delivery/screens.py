@@ -147,5 +147,5 @@ class Screens:
     def _knows(self, record: SessionRecord) -> bool:
         if self._was_seen(record):
             return True
-        activity = activity_of(self._system, record)
+        activity = activity_of(self._system.activities, record)
         return activity is not None and activity.tried

@@ -78,7 +78,6 @@ class Looker:
         self._timing = timing_of(system)
         self._silent_until: datetime | None = None
         self._distrusted: dict[str, datetime] = {}  #: by instance: since when surveys have been belied
-        self._marks: dict[str, tuple[Path, Path]] = {}  #: by uid: where the reporter tells of a dialog, of a tool call
 
     def was_silent(self) -> None:
         """Take note that tmux did not answer."""
@@ -125,7 +124,9 @@ class Looker:
         context = GateContext(
             name=name,
             queues_input=record is not None and self._queues_input(record, sight),
-            restart_due=record is not None and sight.observed in _GONE and restart_due(self._system, record),
+            restart_due=record is not None
+            and sight.observed in _GONE
+            and restart_due(self._system.settings, self._system.exit_ledger, self._system.loops, record),
             ahead=ahead,
             kept=kept,
             shown=record is None or sight.observed not in _ASKS or self._is_shown(record),
@@ -136,13 +137,13 @@ class Looker:
     def _queues_input(self, record: SessionRecord, sight: Sight) -> bool:
         """Return whether it takes messages in a turn. While its hooks are silent no marker tells of a tool call."""
         silent = sight.activity is not None and sight.activity.silence is not None
-        return traits_of(self._system, record).queues_input and not silent
+        return traits_of(self._system.settings, self._system.harnesses, record).queues_input and not silent
 
     def situation(self, row: InboxRow, record: SessionRecord, sight: Sight, *, durable: bool) -> Situation:
         """Return how things stand for a row of the record's session. `durable`: see Situation."""
         pane, state = self._pane(row, record, sight.survey)
         activity = sight.activity
-        traits = traits_of(self._system, record)
+        traits = traits_of(self._system.settings, self._system.harnesses, record)
         return Situation(
             row=row,
             generation=record.generation,
@@ -173,7 +174,9 @@ class Looker:
     def _is_shown(self, record: SessionRecord) -> bool:
         """Return whether something that the live instance asks stands in its thread."""
         opened = self._system.requests.open(record.uid)
-        return any(one.instance == record.instance_id for one in opened) and has_thread(self._system, record)
+        return any(one.instance == record.instance_id for one in opened) and has_thread(
+            self._system.settings, self._system.bindings, record
+        )
 
     def has_question(self, record: SessionRecord, sight: Sight) -> bool:
         """Return whether the session lives and waits for the answer to a question that a person may type."""
@@ -191,7 +194,7 @@ class Looker:
         return self._marked(record) or (opinion is not None and opinion.state in ASKING_STATES)
 
     def _marked(self, record: SessionRecord) -> bool:
-        return is_file(self._marks_of(record.uid)[0])
+        return is_file(self._system.paths.of_session(record.uid, ASKING))
 
     def _opinion(self, record: SessionRecord, survey: Survey | None) -> StatusProbe | None:
         pane = survey.of_instance(record.instance_id) if survey and record.instance_id else None
@@ -199,13 +202,7 @@ class Looker:
 
     def tool_at(self, uid: str) -> datetime | None:
         """Return when the latest tool call began."""
-        return modified(self._marks_of(uid)[1], self._system.clock.now())
-
-    def _marks_of(self, uid: str) -> tuple[Path, Path]:
-        if uid not in self._marks:
-            folder = self._system.paths.session(uid)
-            self._marks[uid] = (folder / ASKING, folder / TOOL)
-        return self._marks[uid]
+        return modified(self._system.paths.of_session(uid, TOOL), self._system.clock.now())
 
     def _recent(self, instance: str) -> Survey | None:
         """Return a recent survey by which the pane lives, with nobody at it."""
@@ -303,7 +300,7 @@ def modified(path: Path, now: datetime) -> datetime | None:
     then, in whichever process, waits for that time and no longer.
     """
     try:
-        at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        at = datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
         if at <= now + _COARSE:
             return at
         os.utime(path, (now.timestamp(), now.timestamp()))
@@ -329,7 +326,7 @@ def turn_over(system: System, record: SessionRecord, until: datetime, *, failed:
 
     Called before the activity follows.
     """
-    activity = activity_of(system, record)
+    activity = activity_of(system.activities, record)
     if activity is None or activity.turn_started_at is None:
         return ()
     since = activity.turn_started_at - _BEFORE
@@ -365,7 +362,7 @@ def settle_end(system: System, record: SessionRecord, pane: Pane | None) -> bool
     An operator's own Stop hook can let the turn go on after ours has told of its end. Raises StoreBroken,
     UnsupportedHarness.
     """
-    known = activity_of(system, record)
+    known = activity_of(system.activities, record)
     if known is None or not known.ending:
         return False
     opinion = probe_of(system, record, pane.pid) if pane is not None and not pane.dead else None
@@ -417,7 +414,7 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
     """
     if pane is None or pane.dead:
         return False
-    known, now = activity_of(system, record), system.clock.now()
+    known, now = activity_of(system.activities, record), system.clock.now()
     heard = known is not None and known.silence is None  # else another source is asked all the time
     silent = known is not None and heard and known.state in _AT_WORK and _silent_for(known, now) >= _patience(known)
     told = known is not None and heard and known.state in ASKING_STATES
@@ -448,7 +445,7 @@ def look_at_record(system: System, record: SessionRecord) -> None:
 
     Raises StoreBroken, UnsupportedHarness, TrustFailed.
     """
-    activity, now = activity_of(system, record), system.clock.now()
+    activity, now = activity_of(system.activities, record), system.clock.now()
     if activity is None or Capability.TRANSCRIPT in activity.shown:
         return
     if activity.turn_ended_at is None or now < activity.turn_ended_at + RECORD_WINDOW:

@@ -147,7 +147,10 @@ class Gatekeeper:
             self._defer(row, run, because, counted=False)
         elif not is_crash(exited, by_person=by_person):
             self._hold(row, run, Held.STOPPED, Because(Reason.LEFT_BY_PERSON))
-        elif keeps and (restart_due(self._system, record) or self._system.bring_back(record)):
+        elif keeps and (
+            restart_due(self._system.settings, self._system.exit_ledger, self._system.loops, record)
+            or self._system.bring_back(record)
+        ):
             self._defer(row, run, because, counted=False)
         else:
             self._fail(row, run, because)
@@ -173,7 +176,7 @@ class Gatekeeper:
             system.inbox.advance(row, state, because)
             if run is None or run.state is RunState.OVER:
                 return
-            if not close_run(system, run, outcome, because.text):
+            if not close_run(system.loops, run, outcome, because.text):
                 raise Refused(f"run {run.id} has moved on", "look at it again: `the-loop loop list`")
             loop = system.loops.get(run.loop_id)
             if fate is not None and loop is not None:

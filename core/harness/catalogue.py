@@ -97,9 +97,16 @@ def catalogue(
             clock, environ, trust_enabled=trust_enabled, accept_bypass=accept_bypass, permission_mode=permission_mode
         )
 
+    def opencode() -> Harness:
+        from core.harness.opencode.adapter import OpenCodeHarness
+
+        return OpenCodeHarness(environ)
+
     described = {key: _described(key, block, environ) for key, block in declared.items()}
     makers = {key: partial(described.__getitem__, key) for key in described}
-    return Harnesses({**makers, "claude": claude, "bundled": _bundled, "cursor": _cursor}, environ)
+    return Harnesses(
+        {**makers, "claude": claude, "opencode": opencode, "bundled": _bundled, "cursor": _cursor}, environ
+    )
 
 
 def _described(key: str, block: Declaration, environ: Mapping[str, str]) -> Harness:

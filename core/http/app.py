@@ -200,7 +200,7 @@ def agents_router(system: System, toolbox: Callable[[], Toolbox]) -> APIRouter:
 
 
 def _session(system: System, request: Request) -> SessionRecord:
-    return session_of_token(system, bearer_of(request.scope) or "")
+    return session_of_token(system.paths, system.records, bearer_of(request.scope) or "")
 
 
 def _served() -> type[Served]:

@@ -128,7 +128,7 @@ def _await_flush(system: System, records: Sequence[SessionRecord]) -> None:
 def _flush_left(system: System, record: SessionRecord) -> float:
     try:
         with apart(system.events, record.name):
-            flush = traits_of(system, record).flush
+            flush = traits_of(system.settings, system.harnesses, record).flush
             now = system.clock.now()
             reported = modified(system.paths.spool_of(record.instance_id or ""), now)  # each report is renamed into it
     except CoreError as error:

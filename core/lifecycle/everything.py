@@ -100,7 +100,7 @@ def starts_by_itself(system: System) -> Starts:
 
     def starts(known: Known) -> bool:
         wanted = enabled or not of_the_file(known)
-        return known.definition.auto_start and wanted and starts_unasked(system, known.name)
+        return known.definition.auto_start and wanted and starts_unasked(system.settings, known.name)
 
     return starts
 
@@ -114,7 +114,7 @@ def _with_trouble(system: System, known: Known, row: Row, view: Glance) -> Row:
     """Add to the row what its next start would run into. That is a warning: it changes nobody's health."""
     if known.unreadable:
         return row
-    dialog, mute = trouble_ahead(system, known)
+    dialog, mute = trouble_ahead(system.settings, system.harnesses, known)
     activity = view.activities.get(row.uid or "") if row.hooks == "silent" else None
     met = activity is not None and activity.silent_why == because(Reason.HOOKS_OFF, words=mute)  # and told already
     ahead = (dialog, "" if met else mute)
@@ -131,7 +131,7 @@ def _database_rows(system: System, view: Glance) -> tuple[ServiceRow, ...]:
 def database_rows(system: System) -> tuple[ServiceRow, ...]:
     """Return a row for the database where it, or a row of it, cannot be used."""
     try:
-        if not system.database.is_there() and has_run(system):
+        if not system.database.is_there() and has_run(system.records):
             raise StoreGone(system.database.path, "is not there any more, or is empty")
         if is_there(system.paths.local):
             check_room(system.paths.local)

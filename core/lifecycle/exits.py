@@ -97,7 +97,7 @@ def tell_under_lock(
 def _what_follows(system: System, record: SessionRecord) -> Plan | None:
     if record.hold is not None and record.hold.kind is HoldKind.FAILED:
         return GiveUp(record.hold.reason)  # whoever began to tell was killed
-    return _plan(system, record) if comes_back(system, record) else None
+    return _plan(system, record) if comes_back(system.settings, system.loops, record) else None
 
 
 def _plan(system: System, record: SessionRecord) -> Plan:
@@ -112,7 +112,7 @@ def plan_for_keep_alive(system: System, record: SessionRecord) -> bool:
     Counted like every restart after a crash; with the hour's budget spent it is held as failed. Needs the session's
     lock. Raises StoreBroken.
     """
-    if not may_come_back(system, record):
+    if not may_come_back(system.settings, record):
         return False
     plan = _plan(system, record)
     if isinstance(plan, BringBack):
@@ -224,7 +224,7 @@ def tell_server_lost(system: System, lost: Sequence[SessionRecord], reason: str,
         now = system.clock.now()
         names = []
         for record in lost:
-            due = now if bring_back and may_come_back(system, record) else None
+            due = now if bring_back and may_come_back(system.settings, record) else None
             if record.instance_id and system.exit_ledger.tell(record.instance_id, record.uid, now, due):
                 names.append(record.name)
         if not names:

@@ -160,7 +160,7 @@ def _ended(name: str) -> NotRunning:
 
 def _activity(system: System, record: SessionRecord) -> Activity | None:
     try:
-        return activity_of(system, record)
+        return activity_of(system.activities, record)
     except StoreBroken:
         return None  # the other source is asked as well
 

@@ -93,7 +93,7 @@ def rows_told(
     view = glance(system, tuple(known for known in sessions.values() if known is not None), survey)
     return tuple(
         (row_of(system, known, view) if known else Row(name)).told(
-            told[name].outcome, exact_for(system, told[name].detail)
+            told[name].outcome, exact_for(system.settings, system.environ, told[name].detail)
         )
         for name, known in sessions.items()
     )
@@ -212,7 +212,7 @@ def row_of(system: System, known: Known, view: Glance) -> Row:
         row = row.told(Outcome.UNREADABLE, str(known.unreadable))
     elif known.record is not None:
         row = _with_record(system, row, known, known.record, view)
-    return replace(row, detail=exact_for(system, row.detail)) if row.detail else row
+    return replace(row, detail=exact_for(system.settings, system.environ, row.detail)) if row.detail else row
 
 
 def _harness(settings: Settings, known: Known, live: Live) -> str:

@@ -203,7 +203,7 @@ def adopt(system: System, record: SessionRecord, why: str) -> SessionRecord:
     unfinished = unfinished_text(activity.earlier_tasks) if activity else ""
     announce_start(system, record, record.definition, "; ".join(text for text in (how, unfinished) if text))
     with failpoint(Failpoint.START_SETTLE):
-        settled = write_record(system, came_up(system, record).moved(SessionEvent.READY))
+        settled = write_record(system, came_up(system.settings, system.harnesses, record).moved(SessionEvent.READY))
     with failpoint(Failpoint.START_READY):
         _see_whether_it_reads(system, settled)
     system.events.emit(
@@ -256,14 +256,14 @@ def _with_its_turn(system: System, record: SessionRecord) -> SessionRecord:
     A stop goes on where that cannot be told; the next start asks again, and says what is wrong.
     """
     try:
-        return settled_conversation(system, record)
+        return settled_conversation(system.settings, system.paths, system.harnesses, record)
     except TrustFailed:
         return record
 
 
 def _bring_back_in(system: System, record: SessionRecord, *, cut_short: bool) -> timedelta | None:
     """Return when a session is to be up again that was ended in order to be restarted, None for every other."""
-    if record.status is not Status.RUNNING or not starts_unasked(system, record.name):
+    if record.status is not Status.RUNNING or not starts_unasked(system.settings, record.name):
         return None
     return timedelta() if cut_short else _RESTART_TAKES
 

@@ -189,12 +189,12 @@ def _with(system: System, name: str, word: VerbResult) -> VerbResult:
 
 
 def _waiting(system: System, known: Known) -> list[str]:
-    what, loops = known.definition, known.name in system.settings.standing.loops
+    what, has_loops = known.definition, known.name in system.settings.standing.loops
     if known.record is not None:
-        loops = loops or bool(system.loops.counts().get(known.record.uid))
+        has_loops = has_loops or bool(system.loops.counts().get(known.record.uid))
     needs = {
         "its thread": system.settings.chat_of(what),
-        "its loops": loops,
+        "its loops": has_loops,
         "its restart": what.restart is Restart.ON_FAILURE,
         "its idle.stopAfter": what.idle.stop_after,
     }
@@ -420,7 +420,7 @@ def _checked(system: System, known: Known, survey: Survey, order: StartOrder) ->
     if live is Live.LIVE:
         return VerbResult(Outcome.ALREADY_RUNNING)
     refuse_foreign(system, known.name, survey, live)
-    if order.skip_held and not starts_unasked(system, known.name):
+    if order.skip_held and not starts_unasked(system.settings, known.name):
         start = f"`the-loop standing start {known.name}`"
         left = f"a demo starts what it declares, and nothing else unasked: {start} starts it"
         return VerbResult(Outcome.NOT_RUNNING, left)
@@ -487,10 +487,10 @@ def _still_ours(record: SessionRecord, opened: Opened) -> bool:
 
 
 def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) -> VerbResult:
-    record = came_up(system, record)
+    record = came_up(system.settings, system.harnesses, record)
     instead = begun_instead(opened.record)
     how = "resumed, its conversation goes on" if opened.resumed else "with a new conversation"
-    activity = activity_of(system, record)
+    activity = activity_of(system.activities, record)
     untried = activity.untried_note if activity else ""
     unfinished = unfinished_text(opened.unfinished)
     how = f"{how}{f': {instead}' if instead else ''} ({opened.order.why})"
@@ -523,7 +523,11 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
 
 def _to_answer(system: System, record: SessionRecord) -> str:
     """Return what to do about the dialog that stands before its first turn; the row says what it is."""
-    where = "in its thread, or in the terminal" if has_thread(system, record) else "in the terminal"
+    where = (
+        "in its thread, or in the terminal"
+        if has_thread(system.settings, system.bindings, record)
+        else "in the terminal"
+    )
     return f"somebody must answer it, {where}: `the-loop standing attach {record.name} --write`"
 
 

@@ -363,10 +363,10 @@ class Restarts:
         """Return whether the session is to be started now, which counts; else see to what else is to be done."""
         if record.phase is not Phase.SETTLED:
             return False  # a verb is at work on it, and decides
-        if not may_come_back(self._system, record):
+        if not may_come_back(self._system.settings, record):
             self._put_off(end, None)
             return False
-        lacking = lacks_harness(self._system, record)
+        lacking = lacks_harness(self._system.settings, self._system.harnesses, record)
         if lacking:
             self._put_off(end, _KILLED)
             self._failed(record.name, end, lacking, hopeless=True)
@@ -410,7 +410,7 @@ class Restarts:
 
     def _plan_again(self, record: SessionRecord, end: End, detail: str) -> None:
         now, system = self._system.clock.now(), self._system
-        if not (end.counted and comes_back(system, record)):
+        if not (end.counted and comes_back(system.settings, system.loops, record)):
             self._give_up(record, end, detail)
             return
         restarts = system.exit_ledger.restarts(record.uid, now - WINDOW)

@@ -22,6 +22,8 @@ from core.model.message import InboxRow, MessageState
 from core.model.session import SessionRecord, Status
 from core.session.sessions import apart
 from core.session.system import System
+from core.store.loops import Loops
+from core.store.sessions import Activities
 
 _LOG = logging.getLogger(__name__)
 _HOOK_TIME = timedelta(seconds=5)  #: from what proves a turn to the hook that tells when it began
@@ -39,15 +41,15 @@ def settle_runs(system: System) -> None:
     """Settle every run whose tick neither waits nor is in flight any more. Raises StoreBroken."""
     for run in system.loops.settled_runs():
         try:
-            with apart(system.events, name_of(system, run)):
+            with apart(system.events, name_of(system.loops, run)):
                 settle_run(system, run.id)
         except CoreError as error:
             _LOG.warning("run cannot be settled", extra={"run_id": run.id, "reason": str(error)})
 
 
-def name_of(system: System, run: LoopRun) -> str:
+def name_of(loops: Loops, run: LoopRun) -> str:
     """Return the session that the run is for, the loop's id where that is gone. Raises StoreBroken."""
-    loop = system.loops.get(run.loop_id)
+    loop = loops.get(run.loop_id)
     return run.loop_id if loop is None else loop.name
 
 
@@ -59,9 +61,9 @@ def settle_run(system: System, run_id: str) -> None:
             return
         loop, row = system.loops.get(run.loop_id), system.inbox.get(run.message_id)
         if loop is None or row is None:
-            close_run(system, run, "cancelled", "it is gone")
+            close_run(system.loops, run, "cancelled", "it is gone")
         elif row.state in _TAKEN:
-            if not _hook_may_come(system, loop, row):
+            if not _hook_may_come(loop, row, system.clock.now()):
                 take(system, loop, run, row.submitted_at or row.updated_at, row.instance or "", _TAKEN[row.state])
         elif row.state is MessageState.CANCELLED:
             _cancelled(system, loop, run, row)
@@ -72,7 +74,7 @@ def settle_run(system: System, run_id: str) -> None:
 def take(system: System, loop: Loop, run: LoopRun, at: datetime, instance: str, result: str) -> None:
     """Count a tick that a turn of that instance took at `at`. Part of the open transaction."""
     if loop.status not in OPEN:
-        close_run(system, run, result, "its loop has ended meanwhile")
+        close_run(system.loops, run, result, "its loop has ended meanwhile")
         system.loops.change(loop, run_count=loop.run_count + 1, last_run_at=at, last_result=result)
         return
     changed = apply(
@@ -84,23 +86,23 @@ def take(system: System, loop: Loop, run: LoopRun, at: datetime, instance: str, 
     if loop.mode is Mode.DYNAMIC and changed.status in OPEN:
         system.loops.move_run(run, state=RunState.TAKEN, taken_at=at, instance=instance, outcome=result)
     else:
-        close_run(system, run, result)
+        close_run(system.loops, run, result)
 
 
-def _hook_may_come(system: System, loop: Loop, row: InboxRow) -> bool:
+def _hook_may_come(loop: Loop, row: InboxRow, now: datetime) -> bool:
     """Return whether it is too early to say when the tick's turn began, of a loop that its turn's end settles.
 
     A conversation's file may prove the turn before the hook that tells of its beginning is read.
     """
     if loop.mode is not Mode.DYNAMIC or row.state not in (MessageState.CONFIRMED, MessageState.ACCEPTED):
         return False
-    return row.state is MessageState.ACCEPTED or timedelta() <= system.clock.now() - row.updated_at < _HOOK_TIME
+    return row.state is MessageState.ACCEPTED or timedelta() <= now - row.updated_at < _HOOK_TIME
 
 
 def _cancelled(system: System, loop: Loop, run: LoopRun, row: InboxRow) -> None:
     """See to a tick that somebody cancelled: with the session's queue, or by itself."""
     record, now = system.records.read(loop.name), system.clock.now()
-    close_run(system, run, "cancelled", row.detail)
+    close_run(system.loops, run, "cancelled", row.detail)
     if loop.status is not LoopStatus.ACTIVE or loop.held is not None:
         return
     if record is None or record.uid != loop.uid or hold_state(record) is HoldState.DELETING:
@@ -122,7 +124,7 @@ def _failed(system: System, loop: Loop, run: LoopRun, row: InboxRow) -> None:
     activity = system.activities.get(loop.uid)
     unobserved = (activity.state if activity is not None else None) in _UNOBSERVED
     reason = row.detail or row.state.value
-    close_run(system, run, loop_transitions.FAILED, reason)
+    close_run(system.loops, run, loop_transitions.FAILED, reason)
     if loop.status is not LoopStatus.ACTIVE:
         return
     if unobserved and not loop.keep_alive:
@@ -184,7 +186,7 @@ def _not_before(run: LoopRun, at: datetime) -> bool:
 def _settle_taken(system: System, run: LoopRun, failure: TurnFailed | None, *, limited: bool) -> None:
     """Let a loop without a cadence go on if its turn has named the next run, else end it; a failed turn comes again."""
     loop, now = system.loops.get(run.loop_id), system.clock.now()
-    close_run(system, run, loop_transitions.FAILED if failure else run.outcome, failure.error if failure else "")
+    close_run(system.loops, run, loop_transitions.FAILED if failure else run.outcome, failure.error if failure else "")
     if loop is None or loop.status is not LoopStatus.ACTIVE or loop.next_run_at is not None:
         return
     if failure is None:
@@ -227,7 +229,7 @@ def settle_taken_runs(system: System) -> None:
         if run.state is not RunState.TAKEN:
             continue
         try:
-            with apart(system.events, name_of(system, run)):
+            with apart(system.events, name_of(system.loops, run)):
                 _look(system, run)
         except CoreError as error:
             _LOG.warning("run cannot be settled", extra={"run_id": run.id, "reason": str(error)})
@@ -241,19 +243,19 @@ def _look(system: System, seen: LoopRun) -> None:
             return
         record, now = system.records.read(loop.name), system.clock.now()
         if loop.status is not LoopStatus.ACTIVE or (loop.next_run_at is not None and loop.next_run_at <= now):
-            close_run(system, seen, seen.outcome)
+            close_run(system.loops, seen, seen.outcome)
         elif record is None or record.uid != seen.uid or record.instance_id != seen.instance:
-            close_run(system, seen, seen.outcome, loop_transitions.RESTARTED)
+            close_run(system.loops, seen, seen.outcome, loop_transitions.RESTARTED)
             if loop.next_run_at is None:
                 apply(system, loop, loop_transitions.stopped(loop, loop_transitions.RESTARTED, now))
-        elif _became_idle(system, record, seen):
+        elif _became_idle(system.activities, record, seen, system.clock.now()):
             _settle_taken(system, seen, None, limited=False)
 
 
-def _became_idle(system: System, record: SessionRecord, run: LoopRun) -> bool:
+def _became_idle(activities: Activities, record: SessionRecord, run: LoopRun, now: datetime) -> bool:
     """Return whether the session has become idle since the turn began: Escape ends a turn, and fires no hook."""
-    activity = system.activities.get(record.uid)
+    activity = activities.get(record.uid)
     if activity is None or activity.instance != run.instance or activity.state is not ActivityState.IDLE:
         return False
     taken = run.taken_at  # one that lies ahead is by a clock that was set back since
-    return taken is not None and (activity.since > taken or taken > system.clock.now())
+    return taken is not None and (activity.since > taken or taken > now)

@@ -15,11 +15,13 @@ from core.base.errors import CoreError
 from core.base.failpoints import Failpoint, failpoint
 from core.base.files import is_there, remove_file
 from core.base.names import new_run_id
+from core.base.paths import StatePaths
 from core.loops.outcomes import settle_runs, settle_taken_runs
 from core.loops.transitions import look_at_ages, release_loops, send
 from core.model.framing import file_of
 from core.session.sessions import apart
 from core.session.system import System
+from core.store.loops import Loops
 
 _LOG = logging.getLogger(__name__)
 LEASE = timedelta(seconds=30)
@@ -112,7 +114,7 @@ class Scheduler:
             look_at_ages(system)
         if self._prune.passed():
             self._prune = Deadline(clock, _PRUNE_SECONDS)
-            _prune(system, clock.now())
+            _prune(system.paths, system.loops, clock.now())
 
     def _rest(self) -> float:
         due, now = self._system.loops.next_due(), self._system.clock.now()
@@ -122,12 +124,12 @@ class Scheduler:
         return longest if due is None else min(longest, max(0.0, (due - now).total_seconds()))
 
 
-def _prune(system: System, now: datetime) -> None:
+def _prune(paths: StatePaths, loops: Loops, now: datetime) -> None:
     """Remove what was over long ago: ticks with their runs and their files, and loops that have ended."""
     before = now - _TICKS_KEPT
     with failpoint(Failpoint.LOOP_PRUNE):
-        for uid, message_id in system.loops.over_ticks(before):
-            file = file_of(message_id, system.paths.session(uid))
+        for uid, message_id in loops.over_ticks(before):
+            file = file_of(message_id, paths.session(uid))
             if is_there(file):  # a row whose file is left is asked again; the other way round it would stay for ever
                 remove_file(file)
-        system.loops.prune(before, now - _ENDS_KEPT)
+        loops.prune(before, now - _ENDS_KEPT)

@@ -40,12 +40,15 @@ from core.model.session import Phase, SessionRecord, Status
 from core.session.commands import exact_for
 from core.session.sessions import apart, has_thread, has_tools
 from core.session.system import System
+from core.store.eventlog import EventLog
+from core.store.inbox import Inbox
+from core.store.loops import Loops
 
 _SHOWN = 80  #: characters of an instruction in a note
 
 
 def tell(
-    system: System,
+    events: EventLog,
     event: str,
     loop: Loop,
     *,
@@ -56,7 +59,7 @@ def tell(
     detail: str = "",
 ) -> None:
     """Write an event about a loop; `detail` begins with its id."""
-    system.events.emit(
+    events.emit(
         event,
         level=level,
         name=loop.name,
@@ -77,7 +80,7 @@ def note(system: System, loop: Loop, what: str, text: str) -> None:
         record = system.records.read(loop.name)
     except RecordUnreadable:
         return
-    if record is None or record.uid != loop.uid or not has_thread(system, record):
+    if record is None or record.uid != loop.uid or not has_thread(system.settings, system.bindings, record):
         return
     from core.model.posts import OWN_CHAT, NewPost, OutboundKind
 
@@ -136,36 +139,36 @@ def end_loop(
         ended = system.loops.change(loop, **{"held": None, "held_until": None, **ending, **changes})
         if ended is None:
             return None
-        cancel_runs(system, ended, Because(_REASONS[event]))
+        cancel_runs(system.inbox, system.loops, ended, Because(_REASONS[event]))
         if noted:
             told = f"{_WORDS[event]} by {actor}: {reason}; {runs_text(ended.run_count)}"
             note(system, ended, event.removeprefix("loop."), told)
-    tell(system, event, ended, actor=actor, reason=reason)
+    tell(system.events, event, ended, actor=actor, reason=reason)
     system.notify()
     return ended
 
 
-def cancel_runs(system: System, loop: Loop, because: Because) -> None:
+def cancel_runs(inbox: Inbox, loops: Loops, loop: Loop, because: Because) -> None:
     """Cancel what waits of the loop. Part of the open transaction.
 
     A run whose tick is on its way is left to be settled by its row: it goes in, or not, and counts.
     """
-    for run in system.loops.open_runs(loop.uid):
+    for run in loops.open_runs(loop.uid):
         if run.loop_id == loop.id:
-            _cancel(system, run, because)
+            _cancel(inbox, loops, run, because)
 
 
-def _cancel(system: System, run: LoopRun, because: Because) -> None:
+def _cancel(inbox: Inbox, loops: Loops, run: LoopRun, because: Because) -> None:
     if run.state is RunState.TAKEN:
-        system.loops.move_run(run, state=RunState.OVER, outcome="delivered")
+        loops.move_run(run, state=RunState.OVER, outcome="delivered")
         return
     if run.state is RunState.SENT:
-        row = system.inbox.get(run.message_id)
+        row = inbox.get(run.message_id)
         if row is not None and row.state not in WAITING:
             return
         if row is not None:
-            system.inbox.advance(row, MessageState.CANCELLED, because)
-    system.loops.move_run(run, state=RunState.OVER, outcome="cancelled", detail=because.text)
+            inbox.advance(row, MessageState.CANCELLED, because)
+    loops.move_run(run, state=RunState.OVER, outcome="cancelled", detail=because.text)
 
 
 _WARNINGS = frozenset({"loop.failed", "loop.held"})
@@ -182,7 +185,7 @@ def apply(system: System, loop: Loop, fate: Fate, *, message: str | None = None,
         raise Refused(f"loop {loop.id} has changed meanwhile", "look at it again: `the-loop loop list`")
     over = changed.status not in OPEN
     if over:
-        cancel_runs(system, changed, Because(Reason.LOOP_ENDED, {"why": fate.reason}))
+        cancel_runs(system.inbox, system.loops, changed, Because(Reason.LOOP_ENDED, {"why": fate.reason}))
     if fate.note:
         what = changed.status.value if over else f"held-{changed.revision}"
         count = runs_text(changed.run_count) if over else ""
@@ -190,13 +193,13 @@ def apply(system: System, loop: Loop, fate: Fate, *, message: str | None = None,
         system.notify()
     if fate.event is not None:
         level = "warning" if fate.event.value in _WARNINGS else "info"
-        tell(system, fate.event.value, changed, actor=actor, reason=fate.reason, level=level, message=message)
+        tell(system.events, fate.event.value, changed, actor=actor, reason=fate.reason, level=level, message=message)
     return changed
 
 
-def close_run(system: System, run: LoopRun, outcome: str, detail: str = "") -> bool:
+def close_run(loops: Loops, run: LoopRun, outcome: str, detail: str = "") -> bool:
     """Note that the run is over; False if somebody else has moved it. Part of the open transaction."""
-    return system.loops.move_run(run, state=RunState.OVER, outcome=outcome, detail=detail) is not None
+    return loops.move_run(run, state=RunState.OVER, outcome=outcome, detail=detail) is not None
 
 
 DELETED = "its session was deleted"
@@ -213,10 +216,10 @@ def send(system: System, claimed: Loop, run: LoopRun) -> bool:
     with failpoint(Failpoint.LOOP_SEND), system.database.transaction(durable=True):
         loop, now = system.loops.get(claimed.id), system.clock.now()
         if loop is None or loop.status is not LoopStatus.ACTIVE or loop.held is not None:
-            close_run(system, run, "lapsed", "the loop fires no more")
+            close_run(system.loops, run, "lapsed", "the loop fires no more")
             return False
         if record is None or record.uid != loop.uid or hold_state(record) is HoldState.DELETING:
-            close_run(system, run, "cancelled", DELETED)
+            close_run(system.loops, run, "cancelled", DELETED)
             apply(system, loop, stopped(loop, DELETED, now))
             return False
         expires = expires_at(loop, system.settings.loops.max_age)
@@ -254,10 +257,13 @@ def _message(system: System, loop: Loop, run: LoopRun, record: SessionRecord, *,
 
 def _means(system: System, record: SessionRecord, loop: Loop) -> Means:
     """Return the tools where the session's agent was given them at its start, else commands."""
-    if has_tools(system, record):
+    if has_tools(system.settings, system.paths, system.harnesses, record):
         return tools(loop.id)
     named = commands(loop.id)
-    return Means(exact_for(system, named.stop), exact_for(system, named.schedule))
+    return Means(
+        exact_for(system.settings, system.environ, named.stop),
+        exact_for(system.settings, system.environ, named.schedule),
+    )
 
 
 _LOG = logger(__name__)
@@ -271,7 +277,7 @@ def hold_with_session(system: System, record: SessionRecord, reason: str) -> Non
     now = system.clock.now()
     for run in system.loops.open_runs(record.uid):
         if run.state is RunState.CLAIMED:
-            close_run(system, run, "held", reason)
+            close_run(system.loops, run, "held", reason)
     for loop in system.loops.of_session(record.uid):
         if loop.status is LoopStatus.ACTIVE and loop.held not in (Held.STOPPED, Held.FAILURES):
             apply(system, loop, loop_transitions.held(Held.STOPPED, reason, now))
@@ -346,13 +352,13 @@ def _look_at_age(system: System, loop: Loop) -> None:
     fires = loop.status is LoopStatus.ACTIVE and loop.held is None
     if age is not None and expires is not None and now >= expires and not fires:
         _store(system, loop, loop_transitions.expired(loop, age, now), Failpoint.LOOP_EXPIRE)
-    elif fires and (slot := replanned_slot(loop, now)) is not None and not _is_under_way(system, loop):
+    elif fires and (slot := replanned_slot(loop, now)) is not None and not _is_under_way(system.loops, loop):
         _store(system, loop, Fate({"next_run_at": slot}), Failpoint.LOOP_EXPIRE)
 
 
-def _is_under_way(system: System, loop: Loop) -> bool:
+def _is_under_way(loops: Loops, loop: Loop) -> bool:
     """Return whether a run is on its way or in its turn: what becomes of it plans the next one."""
-    return any(run.loop_id == loop.id for run in system.loops.open_runs(loop.uid))
+    return any(run.loop_id == loop.id for run in loops.open_runs(loop.uid))
 
 
 def _store(system: System, seen: Loop, fate: Fate, name: Failpoint = Failpoint.LOOP_RELEASE) -> None:

@@ -19,6 +19,7 @@ from core.base.clock import iso
 from core.base.errors import BeingDeleted, CoreError, InvalidValue, OtherSession, RecordUnreadable, Refused, UnknownLoop
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import new_loop_id
+from core.base.paths import StatePaths
 from core.base.text import interval_text, parse_delay, reason_of
 from core.base.values import dataclass, replace
 from core.config.settings import DeclaredLoop, Settings
@@ -43,6 +44,8 @@ from core.model.session import Phase, SessionRecord, Status
 from core.process.presence import running_service
 from core.session.sessions import definition_of
 from core.session.system import System
+from core.store.loops import Loops
+from core.store.records import Records
 
 
 @dataclass(frozen=True)
@@ -116,14 +119,14 @@ def when(moment: datetime, now: datetime) -> str:
     return f"{moment:%H:%M:%S} UTC" if moment.date() == now.date() else f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def unserved(system: System) -> str:
+def unserved(paths: StatePaths) -> str:
     """Return what is amiss where nothing fires loops, "" where a service runs. Raises StoreBroken."""
-    if running_service(system.paths.service_lock) is not None:
+    if running_service(paths.service_lock) is not None:
         return ""
     return "; no service is running, which alone fires loops: `the-loop start`"
 
 
-def in_the_way(system: System, loop: Loop, unserved: str) -> str:
+def in_the_way(records: Records, loop: Loop, unserved: str) -> str:
     """Return the end of a sentence about an open loop, "" where nothing is in its way.
 
     `unserved`: as above, from before the loop was changed, so that what cannot be told changes nothing.
@@ -131,12 +134,12 @@ def in_the_way(system: System, loop: Loop, unserved: str) -> str:
     if loop.status is LoopStatus.PAUSED:
         return f", but it is paused{unserved}"
     held = f", but it is held ({loop.held.value}) until that is over" if loop.held else ""
-    return f"{_of_session(loop, _record(system, loop)) or held}{unserved}"
+    return f"{_of_session(loop, _record(records, loop)) or held}{unserved}"
 
 
-def _record(system: System, loop: Loop) -> SessionRecord | None:
+def _record(records: Records, loop: Loop) -> SessionRecord | None:
     try:
-        return system.records.read(loop.name)
+        return records.read(loop.name)
     except RecordUnreadable:
         return None
 
@@ -182,14 +185,14 @@ class Asker:
     uid: str | None = None
 
 
-def asker_of(system: System, actor: str, instance: str | None) -> Asker:
+def asker_of(records: Records, actor: str, instance: str | None) -> Asker:
     """Return who asks: the agent whose pane that instance is, an operator where there is none.
 
     Raises Refused for a process of a session that has ended or was started anew since.
     """
     if instance is None:
         return Asker(actor)
-    for entry in system.records.all():
+    for entry in records.all():
         if isinstance(entry, SessionRecord) and entry.instance_id == instance:
             return Asker(actor, entry.uid)
     raise Refused("this process belongs to no session that runs now", "only a running session has loops of its own")
@@ -201,50 +204,50 @@ def create_loop(system: System, asker: Asker, name: str, asked: LoopRequest) -> 
     Raises InvalidValue (what was asked), UnknownSession, OtherSession, TooManyLoops, Refused for a session that was
     never started or is being deleted and for an agent that makes too many, StoreBroken.
     """
-    record, fires = _session(system, asker, name), unserved(system)
+    record, fires = _session(system.settings, system.records, asker, name), unserved(system.paths)
     now = system.clock.now()
-    spec = understood(asked, bounds_of(system), now)
+    spec = understood(asked, bounds_of(system.settings), now)
     if record.phase is Phase.DELETING:
         raise BeingDeleted(f"{record.name} is being deleted: it takes no loop", record.name)
-    loop = new_loop(system, record, spec, asker.actor)
+    loop = new_loop(record, spec, asker.actor, system.clock.now())
     if asker.uid is not None:
-        loop = _within_bounds(system, asker, loop, now)
+        loop = _within_bounds(system.settings, system.loops, asker, loop, now)
     most = system.settings.loops.max_open_per_session
     if not system.loops.add(loop, most):
         raise TooManyLoops(record.name, most)
-    tell(system, "loop.created", loop, actor=asker.actor, detail=cadence(loop))
+    tell(system.events, "loop.created", loop, actor=asker.actor, detail=cadence(loop))
     system.notify()
     first = when(loop.next_run_at, now) if loop.next_run_at else "not planned"
-    said = f"{loop.id} runs {cadence(loop)}, first at {first}; {_until(system, loop)}"
-    return _answer(system, loop, f"{said}{in_the_way(system, loop, fires)}")
+    said = f"{loop.id} runs {cadence(loop)}, first at {first}; {_until(system.settings, loop)}"
+    return _answer(system.loops, loop, f"{said}{in_the_way(system.records, loop, fires)}")
 
 
-def list_loops(system: System, asker: Asker, name: str = "") -> LoopAnswer:
+def list_loops(settings: Settings, records: Records, loops: Loops, asker: Asker, name: str = "") -> LoopAnswer:
     """Return the loops of a session, the latest that have ended last; for an operator without `name` all open ones.
 
     Raises UnknownSession, OtherSession, StoreBroken.
     """
     if asker.uid is None and not name:
-        loops = system.loops.all_open()
-        return LoopAnswer(None, loops, _count(loops, "open"))
+        found = loops.all_open()
+        return LoopAnswer(None, found, _count(found, "open"))
     if asker.uid is not None:
-        loops = _shown(system, _session(system, asker, name).uid)
+        found = _shown(loops, _session(settings, records, asker, name).uid)
     else:
-        known = definition_of(system.settings, system.records, name)
-        loops = _shown(system, known.record.uid) if known.record else ()
-    return LoopAnswer(None, loops, _count(tuple(loop for loop in loops if loop.status in OPEN), "open"))
+        known = definition_of(settings, records, name)
+        found = _shown(loops, known.record.uid) if known.record else ()
+    return LoopAnswer(None, found, _count(tuple(loop for loop in found if loop.status in OPEN), "open"))
 
 
 def stop_loop(system: System, asker: Asker, loop_id: str, reason: str = "") -> LoopAnswer:
     """End a loop for good; one that has ended stays as it is. Raises UnknownLoop, StoreBroken."""
     why = reason_of(reason) or f"stopped by {asker.actor}"
     for _ in range(_TRIES):
-        loop = _loop(system, asker, loop_id)
+        loop = _loop(system.loops, asker, loop_id)
         if loop.status not in OPEN:
-            return _answer(system, loop, f"{loop.id} had ended before: it is {_ended(loop)}")
+            return _answer(system.loops, loop, f"{loop.id} had ended before: it is {_ended(loop)}")
         ended = end_loop(system, loop, LoopStatus.STOPPED, why, asker.actor)
         if ended is not None:
-            return _answer(system, ended, f"{ended.id} is stopped: {why}")
+            return _answer(system.loops, ended, f"{ended.id} is stopped: {why}")
     raise _overtaken(loop_id)
 
 
@@ -258,14 +261,14 @@ def pause_loop(system: System, asker: Asker, loop_id: str, reason: str = "") -> 
     def pause(loop: Loop) -> Loop | None:
         if loop.status is LoopStatus.PAUSED:
             return None
-        cancel_runs(system, loop, Because(Reason.LOOP_PAUSED))
-        return _changed(system, loop, status=LoopStatus.PAUSED, reason=why, asked=False)
+        cancel_runs(system.inbox, system.loops, loop, Because(Reason.LOOP_PAUSED))
+        return _changed(system.loops, loop, status=LoopStatus.PAUSED, reason=why, asked=False)
 
     loop, changed = _step(system, asker, loop_id, "paused", pause)
     if changed:
-        tell(system, "loop.paused", loop, actor=asker.actor, reason=why)
+        tell(system.events, "loop.paused", loop, actor=asker.actor, reason=why)
     said = f"is paused; `the-loop loop resume {loop.id}` lets it go on" if changed else "was paused before"
-    return _answer(system, loop, f"{loop.id} {said}")
+    return _answer(system.loops, loop, f"{loop.id} {said}")
 
 
 def resume_loop(system: System, asker: Asker, loop_id: str, reason: str = "") -> LoopAnswer:
@@ -273,21 +276,21 @@ def resume_loop(system: System, asker: Asker, loop_id: str, reason: str = "") ->
 
     Raises UnknownLoop, Refused for one that has ended, StoreBroken.
     """
-    why, fires = reason_of(reason), unserved(system)
+    why, fires = reason_of(reason), unserved(system.paths)
 
     def resume(loop: Loop) -> Loop | None:
         if loop.status is not LoopStatus.PAUSED and loop.held is not Held.FAILURES:
             return None
         now = system.clock.now()
-        following = rearmed_slot(loop, now) or _paced(system, asker, now, loop)
+        following = rearmed_slot(loop, now) or _paced(system.settings, asker, now, loop)
         changes = {"next_run_at": following, "reason": why, **_unfailed(loop)}
-        return _changed(system, loop, status=LoopStatus.ACTIVE, **changes)
+        return _changed(system.loops, loop, status=LoopStatus.ACTIVE, **changes)
 
     loop, changed = _step(system, asker, loop_id, "resumed", resume)
     if changed:
-        tell(system, "loop.resumed", loop, actor=asker.actor, reason=why)
-    said = f"goes on, next at {_next(system, loop)}" if changed else "was not paused"
-    return _answer(system, loop, f"{loop.id} {said}{in_the_way(system, loop, fires)}")
+        tell(system.events, "loop.resumed", loop, actor=asker.actor, reason=why)
+    said = f"goes on, next at {_next(loop, system.clock.now())}" if changed else "was not paused"
+    return _answer(system.loops, loop, f"{loop.id} {said}{in_the_way(system.records, loop, fires)}")
 
 
 def run_loop_now(system: System, asker: Asker, loop_id: str, reason: str = "") -> LoopAnswer:
@@ -297,23 +300,23 @@ def run_loop_now(system: System, asker: Asker, loop_id: str, reason: str = "") -
 
     Raises UnknownLoop, Refused for one that is paused or has ended, StoreBroken.
     """
-    why, fires = reason_of(reason), unserved(system)
+    why, fires = reason_of(reason), unserved(system.paths)
 
     def run(loop: Loop) -> Loop | None:
         if loop.status is LoopStatus.PAUSED:
             raise Refused(f"{loop.id} is paused", f"resume it first: `the-loop loop resume {loop.id}`")
         if any(run.loop_id == loop.id for run in system.loops.open_runs(loop.uid)):
             return None
-        due = _paced(system, asker, system.clock.now(), loop)
-        return _changed(system, loop, next_run_at=due, asked=True, reason=why, **_unfailed(loop))
+        due = _paced(system.settings, asker, system.clock.now(), loop)
+        return _changed(system.loops, loop, next_run_at=due, asked=True, reason=why, **_unfailed(loop))
 
     loop, changed = _step(system, asker, loop_id, "run", run)
-    soon = _soon(system, loop)
+    soon = _soon(system.settings, loop, system.clock.now())
     if changed:
-        tell(system, "loop.scheduled", loop, actor=asker.actor, reason=why, detail=soon)
+        tell(system.events, "loop.scheduled", loop, actor=asker.actor, reason=why, detail=soon)
     due = f"is due {soon}, and goes in once its session is idle"
     said = due if changed else "has a run under way, so none was added"
-    return _answer(system, loop, f"{loop.id} {said}{in_the_way(system, loop, fires)}")
+    return _answer(system.loops, loop, f"{loop.id} {said}{in_the_way(system.records, loop, fires)}")
 
 
 def schedule_next_run(system: System, asker: Asker, loop_id: str, delay: str | float, reason: str = "") -> LoopAnswer:
@@ -321,35 +324,34 @@ def schedule_next_run(system: System, asker: Asker, loop_id: str, delay: str | f
 
     Raises UnknownLoop, InvalidValue, Refused for a loop with a cadence and for one that has ended, StoreBroken.
     """
-    bounds, why, fires = bounds_of(system), reason_of(reason), unserved(system)
+    bounds, why, fires = bounds_of(system.settings), reason_of(reason), unserved(system.paths)
     span, brought = parse_delay(delay, bounds.least, bounds.most)
 
     def schedule(loop: Loop) -> Loop | None:
         if loop.mode is not Mode.DYNAMIC:
             raise Refused(f"{loop.id} runs {cadence(loop)} by itself", "only a loop without a cadence is scheduled")
-        return _changed(system, loop, next_run_at=system.clock.now() + span, reason=why)
+        return _changed(system.loops, loop, next_run_at=system.clock.now() + span, reason=why)
 
     loop, _ = _step(system, asker, loop_id, "scheduled", schedule)
-    tell(system, "loop.scheduled", loop, actor=asker.actor, reason=why, detail=_next(system, loop))
+    tell(system.events, "loop.scheduled", loop, actor=asker.actor, reason=why, detail=_next(loop, system.clock.now()))
     limits = f"{interval_text(bounds.least)} to {interval_text(bounds.most)}"
-    said = f"{loop.id} runs again in {interval_text(span)}, at {_next(system, loop)}"
+    said = f"{loop.id} runs again in {interval_text(span)}, at {_next(loop, system.clock.now())}"
     asked = f" ({str(delay)[:40]} was asked for, and {limits} is allowed)" if brought else ""
-    return _answer(system, loop, f"{said}{asked}{in_the_way(system, loop, fires)}")
+    return _answer(system.loops, loop, f"{said}{asked}{in_the_way(system.records, loop, fires)}")
 
 
 # ---------------------------------------------------------------- shared with declared loops
 
 
-def bounds_of(system: System) -> Bounds:
+def bounds_of(settings: Settings) -> Bounds:
     """Return how close and how far apart runs may be."""
-    return Bounds(system.settings.loops.min_interval, system.settings.loops.max_interval)
+    return Bounds(settings.loops.min_interval, settings.loops.max_interval)
 
 
 def new_loop(
-    system: System, record: SessionRecord, spec: Spec, actor: str, declared: str = "", digest: str = ""
+    record: SessionRecord, spec: Spec, actor: str, now: datetime, declared: str = "", digest: str = ""
 ) -> Loop:
     """Return a new loop of the session, its first run planned; it is not stored."""
-    now = system.clock.now()
     loop = Loop(
         id=new_loop_id(),
         uid=record.uid,
@@ -377,7 +379,7 @@ def _step(
 ) -> tuple[Loop, bool]:
     """Change an open loop in one transaction; return it as it is now, and whether it was changed."""
     with system.database.transaction(durable=True):
-        loop = _loop(system, asker, loop_id)
+        loop = _loop(system.loops, asker, loop_id)
         if loop.status not in OPEN:
             remedy = "change its entry in the configuration" if loop.declared else "make a new one"
             raise Refused(f"{loop.id} cannot be {what}: it is {_ended(loop)}", remedy)
@@ -387,9 +389,9 @@ def _step(
     return changed or loop, changed is not None
 
 
-def _changed(system: System, loop: Loop, **changes: object) -> Loop:
+def _changed(loops: Loops, loop: Loop, **changes: object) -> Loop:
     """Change a loop that was read in the same transaction, so that nobody else can have changed it since."""
-    changed = system.loops.change(loop, **changes)
+    changed = loops.change(loop, **changes)
     if changed is None:
         raise _overtaken(loop.id)
     return changed
@@ -405,17 +407,17 @@ def _unfailed(loop: Loop) -> dict[str, object]:
     return {"held": None, "held_until": None, "failures": 0}
 
 
-def _loop(system: System, asker: Asker, loop_id: str) -> Loop:
+def _loop(loops: Loops, asker: Asker, loop_id: str) -> Loop:
     """Return the loop, if it is one that the asker may know of. Raises UnknownLoop."""
-    loop = system.loops.get(loop_id)
+    loop = loops.get(loop_id)
     if loop is None or (asker.uid is not None and loop.uid != asker.uid):
         raise UnknownLoop(loop_id)
     return loop
 
 
-def _session(system: System, asker: Asker, name: str) -> SessionRecord:
+def _session(settings: Settings, records: Records, asker: Asker, name: str) -> SessionRecord:
     if asker.uid is not None:
-        entries = system.records.all()
+        entries = records.all()
         record = next((entry for entry in entries if isinstance(entry, SessionRecord) and entry.uid == asker.uid), None)
         if record is None:
             raise Refused("this agent's session is gone", "make the loop in a session that runs")
@@ -424,7 +426,7 @@ def _session(system: System, asker: Asker, name: str) -> SessionRecord:
         return record
     if not name:
         raise InvalidValue("no session is named", "say whose loop it is: NAME")
-    known = definition_of(system.settings, system.records, name)
+    known = definition_of(settings, records, name)
     if known.unreadable is not None:
         raise known.unreadable
     if known.record is None:
@@ -432,19 +434,19 @@ def _session(system: System, asker: Asker, name: str) -> SessionRecord:
     return known.record
 
 
-def _within_bounds(system: System, asker: Asker, loop: Loop, now: datetime) -> Loop:
+def _within_bounds(settings: Settings, loops: Loops, asker: Asker, loop: Loop, now: datetime) -> Loop:
     """Return an agent's new loop as it may be made. Raises Refused where it has made too many within the last hour."""
-    loops = system.loops.of_session(loop.uid)
-    lately = [made for made in loops if made.created_by == asker.actor and made.created_at > now - _HOUR]
+    found = loops.of_session(loop.uid)
+    lately = [made for made in found if made.created_by == asker.actor and made.created_at > now - _HOUR]
     if len(lately) >= LOOPS_AN_HOUR:
         raise Refused(
             f"{loop.name} has made {LOOPS_AN_HOUR} loops within the last hour, and that is the limit",
             "go on with one that is open, or make one later",
         )
-    return replace(loop, next_run_at=_paced(system, asker, now, *loops)) if loop.mode is Mode.DYNAMIC else loop
+    return replace(loop, next_run_at=_paced(settings, asker, now, *found)) if loop.mode is Mode.DYNAMIC else loop
 
 
-def _paced(system: System, asker: Asker, now: datetime, *loops: Loop) -> datetime:
+def _paced(settings: Settings, asker: Asker, now: datetime, *loops: Loop) -> datetime:
     """Return when a run is due that was asked for at once: an agent prompts itself no closer than loops.minInterval.
 
     `loops`: those whose latest run counts.
@@ -452,29 +454,29 @@ def _paced(system: System, asker: Asker, now: datetime, *loops: Loop) -> datetim
     ran = [loop.last_run_at for loop in loops if loop.last_run_at is not None]
     if asker.uid is None or not ran:
         return now
-    return max(now, min(now, max(ran)) + bounds_of(system).least)
+    return max(now, min(now, max(ran)) + bounds_of(settings).least)
 
 
 # ---------------------------------------------------------------- words
 
 
-def _answer(system: System, loop: Loop, said: str) -> LoopAnswer:
-    return LoopAnswer(loop, _shown(system, loop.uid), said)
+def _answer(loops: Loops, loop: Loop, said: str) -> LoopAnswer:
+    return LoopAnswer(loop, _shown(loops, loop.uid), said)
 
 
-def _shown(system: System, uid: str) -> tuple[Loop, ...]:
+def _shown(loops: Loops, uid: str) -> tuple[Loop, ...]:
     """Return the session's open loops, and behind them the latest that have ended."""
-    loops = system.loops.of_session(uid)
+    found = loops.of_session(uid)
     ended = sorted(
-        (loop for loop in loops if loop.status not in OPEN), key=lambda loop: loop.ended_at or loop.created_at
+        (loop for loop in found if loop.status not in OPEN), key=lambda loop: loop.ended_at or loop.created_at
     )
-    return tuple(loop for loop in loops if loop.status in OPEN) + tuple(ended[-_ENDS_SHOWN:])
+    return tuple(loop for loop in found if loop.status in OPEN) + tuple(ended[-_ENDS_SHOWN:])
 
 
-def _until(system: System, loop: Loop) -> str:
+def _until(settings: Settings, loop: Loop) -> str:
     """Return what ends the loop, besides whoever stops it."""
     ends = [] if loop.max_runs is None else ["after one run" if loop.max_runs == 1 else f"after {loop.max_runs} runs"]
-    days = system.settings.loops.max_age_days
+    days = settings.loops.max_age_days
     if not loop.keep_alive and days:
         ends.append(f"after {interval_text(timedelta(days=days))}")
     if loop.mode is Mode.DYNAMIC:
@@ -486,16 +488,16 @@ def _ended(loop: Loop) -> str:
     return f"{loop.status.value} ({loop.reason})" if loop.reason else loop.status.value
 
 
-def _next(system: System, loop: Loop) -> str:
-    return when(loop.next_run_at, system.clock.now()) if loop.next_run_at else "no time yet"
+def _next(loop: Loop, now: datetime) -> str:
+    return when(loop.next_run_at, now) if loop.next_run_at else "no time yet"
 
 
-def _soon(system: System, loop: Loop) -> str:
+def _soon(settings: Settings, loop: Loop, now: datetime) -> str:
     """Return when a run is due that was asked for at once: `now`, or a time and why then."""
-    if loop.next_run_at is None or loop.next_run_at <= system.clock.now():
+    if loop.next_run_at is None or loop.next_run_at <= now:
         return "now"
-    least = interval_text(bounds_of(system).least)
-    return f"at {_next(system, loop)}, {least} after its last run, as loops.minInterval has it"
+    least = interval_text(bounds_of(settings).least)
+    return f"at {_next(loop, now)}, {least} after its last run, as loops.minInterval has it"
 
 
 def _count(loops: tuple[Loop, ...], what: str) -> str:
@@ -573,12 +575,12 @@ def _make(system: System, settings: Settings, record: SessionRecord, entry: Decl
     except InvalidValue as error:  # valid when the file was read: a time zone that has gone from the machine since
         _tell_unmade(system, record, entry, digest, error.message, error.remedy)
         return
-    loop = new_loop(system, record, spec, ACTOR, entry.name, digest)
+    loop = new_loop(record, spec, ACTOR, system.clock.now(), entry.name, digest)
     if not system.loops.add(loop, settings.loops.max_open_per_session):
         remedy = f"stop one, which `the-loop loop list {record.name}` shows; then it is made"
         _tell_unmade(system, record, entry, digest, "loops.maxOpenPerSession are open", remedy)
         return
-    tell(system, "loop.created", loop, actor=ACTOR, detail=f"{entry.name}: {cadence(loop)}")
+    tell(system.events, "loop.created", loop, actor=ACTOR, detail=f"{entry.name}: {cadence(loop)}")
     system.notify()
 
 

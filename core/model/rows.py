@@ -169,6 +169,8 @@ _KEYS = {
 
 def drift(recorded: Definition, declared: Definition) -> tuple[str, ...]:
     """Return the configuration's keys whose value has changed since the session was last started."""
+    if recorded == declared:
+        return ()
     changed = [key for key, field in _KEYS.items() if getattr(recorded, field) != getattr(declared, field)]
     chats = sorted({*recorded.chat, *declared.chat})
     return (*changed, *(kind for kind in chats if recorded.chat.get(kind) != declared.chat.get(kind)))

@@ -260,7 +260,11 @@ def tmux_rows(system: System, root: Path = Path("/")) -> tuple[ServiceRow, ...]:
     needs = system.settings.routing.tmux.harness_kill_grace_seconds + END_SECONDS
     service = running_service(system.paths.service_lock)
     found = host_findings(server, service, os.geteuid(), root, needs=needs, gives=_stop_seconds)
-    return () if found is None else (ServiceRow("tmux", True, server, exact_for(system, "; ".join(found))),)
+    return (
+        ()
+        if found is None
+        else (ServiceRow("tmux", True, server, exact_for(system.settings, system.environ, "; ".join(found))),)
+    )
 
 
 def service_rows(system: System) -> tuple[ServiceRow, ...]:
@@ -271,7 +275,7 @@ def service_rows(system: System) -> tuple[ServiceRow, ...]:
     channels = [name for name, block in system.settings.channels.items() if block.enabled]
     pid = running_service(system.paths.service_lock)
     if pid is None:
-        rows = [ServiceRow("service", False, None, exact_for(system, way_up(system.settings)))]
+        rows = [ServiceRow("service", False, None, exact_for(system.settings, system.environ, way_up(system.settings)))]
         return (*rows, *(ServiceRow(name, False, None, "no service is running") for name in channels))
     try:
         answer = ask(system.paths.service_socket, "status", _ASK_SECONDS)
@@ -281,7 +285,7 @@ def service_rows(system: System) -> tuple[ServiceRow, ...]:
     own, *others = (_told_row(row) for row in answer["services"])
     if answer.get("configuration", "") not in ("", digest_of(system.settings)):
         own = replace(own, detail="; ".join(text for text in (own.detail, _outdated(system, own)) if text))
-    return tuple(replace(row, detail=exact_for(system, row.detail)) for row in (own, *others))
+    return tuple(replace(row, detail=exact_for(system.settings, system.environ, row.detail)) for row in (own, *others))
 
 
 def _told_row(row: Mapping[str, Any]) -> ServiceRow:

@@ -52,7 +52,7 @@ def build_system(
     def begun() -> None:
         from core.session.sessions import tell_database_begun
 
-        tell_database_begun(system)
+        tell_database_begun(system.records, system.database, system.events)
 
     database = Database(paths, clock, begun=begun)
     tmux = settings.routing.tmux
@@ -146,7 +146,12 @@ def _outbox(database: Database, clock: Clock, system: System) -> Outbox:
     from core.session.sessions import own_chat
     from core.store.outbox import Outbox
 
-    return Outbox(database, clock, lambda text: exact_for(system, text), lambda post: own_chat(system, post))
+    return Outbox(
+        database,
+        clock,
+        lambda text: exact_for(system.settings, system.environ, text),
+        lambda post: own_chat(system.settings, system.records, system.bindings, post),
+    )
 
 
 def _marks(database: Database, clock: Clock) -> Marks:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from core.session.system import System
+    from core.config.settings import Settings
 
 
 _PROGRAM = "the-loop"
@@ -48,9 +48,9 @@ def exact(text: str, source: Path | None, environ: Mapping[str, str]) -> str:
     return text.replace(typed, _NAMED).replace(_NAMED, typed)
 
 
-def exact_for(system: System, text: str) -> str:
+def exact_for(settings: Settings, environ: Mapping[str, str], text: str) -> str:
     """Return the text with each command that it names as this system's configuration needs it."""
-    return exact(text, system.settings.source, system.environ)
+    return exact(text, settings.source, environ)
 
 
 def _program(environ: Mapping[str, str]) -> str:

@@ -20,7 +20,10 @@ from core.session.sessions import Resolved, resolve_record
 from core.session.system import System
 
 if TYPE_CHECKING:
-    pass
+    from core.base.paths import StatePaths
+    from core.config.settings import Settings
+    from core.harness.catalogue import Harnesses
+    from core.store.eventlog import EventLog
 
 
 @dataclass(frozen=True)
@@ -41,27 +44,29 @@ class _Choice:
     reason: str = ""
 
 
-def settled_conversation(system: System, record: SessionRecord) -> SessionRecord:
+def settled_conversation(
+    settings: Settings, paths: StatePaths, harnesses: Harnesses, record: SessionRecord
+) -> SessionRecord:
     """Return the record with its latest pane's conversation as the session's, if that has had a turn.
 
     Raises TrustFailed where its harness's own record cannot be read.
     """
     if record.fresh is None:
         return record
-    resolved = resolve_record(record, system.settings)
+    resolved = resolve_record(record, settings)
     try:
-        harness = system.harnesses.get(resolved.harness)
+        harness = harnesses.get(resolved.harness)
     except UnsupportedHarness:
         return record  # nobody can tell; what went before it is kept
-    answered = harness.answered(context_of(system.paths, record, resolved, record.instance_id or ""))
+    answered = harness.answered(context_of(paths, record, resolved, record.instance_id or ""))
     return had_turn(record) if answered else record
 
 
-def came_up(system: System, record: SessionRecord) -> SessionRecord:
+def came_up(settings: Settings, harnesses: Harnesses, record: SessionRecord) -> SessionRecord:
     """Return the record of a pane that is up: a harness that cannot tell of turns has its conversation from now on."""
     if record.fresh is None:
         return record
-    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
+    harness = harnesses.get(resolve_record(record, settings).harness)
     return record if harness.traits.evidence else had_turn(record)
 
 
@@ -72,7 +77,7 @@ def take_conversation(
 
     `gave_up`: how the harness ended when it was to resume it, "" where it was not asked yet. Raises TrustFailed.
     """
-    before, now = settled_conversation(system, record), system.clock.now()
+    before, now = settled_conversation(system.settings, system.paths, system.harnesses, record), system.clock.now()
     choice = _choose(system, before, resolved, harness)
     if gave_up and choice.resumed is not None:
         choice = _Choice(lost=choice.resumed, reason=f"its program ended instead of taking it up ({gave_up})")
@@ -81,7 +86,7 @@ def take_conversation(
         returned = before.fresh is not None and after.fresh is None
         return Taken(replace(after, harness_in_use=resolved.harness), resumed=True, returned=returned)
     if choice.lost is not None:
-        _say_lost(system, before, choice.lost, choice.reason, actor)
+        _say_lost(system.events, before, choice.lost, choice.reason, actor)
     after = begun(before, harness.new_session_id(), choice.lost, choice.reason, now, keeps=bool(gave_up))
     return Taken(replace(after, harness_in_use=resolved.harness), resumed=False)
 
@@ -115,8 +120,8 @@ def _obstacle(system: System, record: SessionRecord, resolved: Resolved, harness
     return harness.missing(context) + moved
 
 
-def _say_lost(system: System, record: SessionRecord, lost: Candidate, reason: str, actor: str) -> None:
-    system.events.emit(
+def _say_lost(events: EventLog, record: SessionRecord, lost: Candidate, reason: str, actor: str) -> None:
+    events.emit(
         "standing.resume_failed",
         level="warning",
         name=record.name,

@@ -48,7 +48,7 @@ def given_otherwise(paths: StatePaths, uid: str, now: Mapping[str, str]) -> tupl
     () where nobody noted what the program was given: an earlier release started it.
     """
     try:
-        with open_plain(paths.session(uid) / GIVEN) as stream:
+        with open_plain(paths.of_session(uid, GIVEN)) as stream:
             before = json.loads(stream.read(_MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return ()
@@ -60,7 +60,7 @@ LONGEST_OUTPUT = 1 << 26  #: bytes of what is kept of a screen and its history
 
 def output_path(paths: StatePaths, uid: str) -> Path:
     """Where the last of an ended instance's screen is kept."""
-    return paths.session(uid) / "last-output"
+    return paths.of_session(uid, "last-output")
 
 
 def save_output(paths: StatePaths, uid: str, text: str) -> None:
@@ -96,36 +96,36 @@ def context_of(
 def set_hold_file(paths: StatePaths, uid: str) -> None:
     """Make the file that blocks turns born inside the harness. Raises StoreBroken."""
     own_folder(paths.session(uid))
-    write_private(paths.session(uid) / HOLD, b"", durable=False)
+    write_private(paths.of_session(uid, HOLD), b"", durable=False)
 
 
 def has_hold_file(paths: StatePaths, uid: str) -> bool:
     """Return whether that file is there. Raises StoreBroken."""
-    return is_file(paths.session(uid) / HOLD)
+    return is_file(paths.of_session(uid, HOLD))
 
 
 def clear_hold_file(paths: StatePaths, uid: str) -> None:
     """Remove that file. Raises StoreBroken."""
-    remove_file(paths.session(uid) / HOLD, durable=False)
+    remove_file(paths.of_session(uid, HOLD), durable=False)
 
 
 def check_files(paths: StatePaths, name: str, uid: str) -> None:
     """Raise StoreBroken where something else stands in the place of a file without which no message is moved."""
-    for path in (paths.locks / name, paths.session(uid) / HOLD, paths.session(uid) / ASKING):
+    for path in (paths.lock(name), paths.of_session(uid, HOLD), paths.of_session(uid, ASKING)):
         is_file(path)
 
 
 def note_input_line(paths: StatePaths, uid: str) -> None:
     """Note that the live instance's input line was seen. Raises StoreBroken."""
-    write_private(paths.session(uid) / INPUT_LINE, b"", durable=False)
+    write_private(paths.of_session(uid, INPUT_LINE), b"", durable=False)
 
 
 def has_input_line(paths: StatePaths, uid: str) -> bool:
     """Return whether it was. Raises StoreBroken."""
-    return is_there(paths.session(uid) / INPUT_LINE)
+    return is_there(paths.of_session(uid, INPUT_LINE))
 
 
 def clear_flags(paths: StatePaths, uid: str, *, held: bool) -> None:
     """Remove what an earlier instance left, and `hold` where nothing holds it. Raises StoreBroken."""
     for name in (ASKING, TOOL, INPUT_LINE, *(() if held else (HOLD,))):
-        remove_file(paths.session(uid) / name, durable=False)
+        remove_file(paths.of_session(uid, name), durable=False)

@@ -37,10 +37,9 @@ from core.model.session import (
 from core.model.tools import EVERY_TOOL, INSTRUCTIONS, SERVER, tools_for
 from core.session.folder import GIVEN
 from core.session.sessions import Resolved, record_of_instance
-from core.session.system import System
 
 if TYPE_CHECKING:
-    pass
+    from core.store.records import Records
 
 
 _BYTES = 32
@@ -75,14 +74,14 @@ def drop_token(paths: StatePaths, uid: str) -> None:
     remove_file(paths.agent_token(uid))
 
 
-def session_of_token(system: System, token: str) -> SessionRecord:
+def session_of_token(paths: StatePaths, records: Records, token: str) -> SessionRecord:
     """Return the session whose agent carries the token. Raises BadToken, StoreBroken."""
-    record = record_of_instance(system, token.partition(".")[0])
+    record = record_of_instance(records, token.partition(".")[0])
     if record is None or record.status is not Status.RUNNING or record.phase in _ENDING:
         raise BadToken
     if record.hold is not None and record.hold.kind in _ENDED:
         raise BadToken
-    kept = read_token(system.paths.agent_token(record.uid)) or ""
+    kept = read_token(paths.agent_token(record.uid)) or ""
     import hmac  # loads OpenSSL
 
     if not hmac.compare_digest(kept.encode(), token.encode("utf-8", "replace")):

@@ -33,8 +33,14 @@ from core.session.sessions import Unforeseen, apart, chat_of
 from core.session.system import System
 
 if TYPE_CHECKING:
+    from core.base.paths import StatePaths
     from core.base.redaction import Redactor
+    from core.config.settings import Settings
     from core.model.posts import NewPost, NoteStand
+    from core.store.inbox import Inbox
+    from core.store.outbox import Outbox
+    from core.store.records import Records
+    from core.store.sessions import Bindings
 
 
 AGAIN = frozenset({MessageState.UNKNOWN, MessageState.EXPIRED, MessageState.REFUSED, MessageState.CANCELLED})
@@ -102,7 +108,7 @@ def note_for(system: System, row: InboxRow, state: MessageState, because: Becaus
     One note for what waits in a thread for the same reason, and for what went no further there within half a minute:
     each further message is an edit that counts it, none where it was counted. Part of the open transaction.
     """
-    message, address, why = row.message, told_in(system, row), _for_all(because)
+    message, address, why = row.message, told_in(system.settings, system.bindings, row), _for_all(because)
     if address is None or (message.address is None and state is MessageState.QUEUED):
         return None
     of_chat = chat_of(system.settings, row) is not None
@@ -119,10 +125,10 @@ def note_for(system: System, row: InboxRow, state: MessageState, because: Becaus
 
         doubtful = state is MessageState.UNKNOWN
         system.outbox.note_wait(told.id, NoteWait(message.id, why, remedy, doubtful=doubtful))
-    return post_of(message, address, told, *words_of(system, row, state, why, remedy, told))
+    return post_of(message, address, told, *words_of(system.settings, row, state, why, remedy, told))
 
 
-def told_in(system: System, row: InboxRow) -> ReplyAddress | None:
+def told_in(settings: Settings, bindings: Bindings, row: InboxRow) -> ReplyAddress | None:
     """Return where its sender is told of a row: in the thread that it came from.
 
     A command, of a chat or of any other surface, is answered once, that its message waits or stands in the harness's
@@ -130,9 +136,9 @@ def told_in(system: System, row: InboxRow) -> ReplyAddress | None:
     nobody said: a tick, a notice, a boot prompt. Raises StoreBroken.
     """
     message = row.message
-    if message.address is not None or not (message.kind is Kind.SAY or chat_of(system.settings, row)):
+    if message.address is not None or not (message.kind is Kind.SAY or chat_of(settings, row)):
         return message.address
-    bound = system.bindings.of_session(message.uid)
+    bound = bindings.of_session(message.uid)
     return None if bound is None else ReplyAddress(bound.channel_kind, bound.team, bound.channel, bound.thread, "")
 
 
@@ -157,9 +163,9 @@ def _begun(first: str, group: str, at: int) -> NoteState:
     return NoteState(f"p-note-{first}-{short}-{at}", first, NoteStand(group, at, 0, 1), (first,))
 
 
-def latest_of(system: System, group: str) -> NoteState | None:
+def latest_of(outbox: Outbox, group: str) -> NoteState | None:
     """Return the group's latest note, as it stands after its latest edit. Raises StoreBroken."""
-    found = system.outbox.latest_note(group)
+    found = outbox.latest_note(group)
     if found is None or found.note is None:
         return None
     messages = tuple(dict.fromkeys(one for button in found.buttons for one in button.target.split()))
@@ -168,7 +174,7 @@ def latest_of(system: System, group: str) -> NoteState | None:
 
 def _open(system: System, group: str, message_id: str, state: MessageState) -> NoteState | None:
     """Return the note that a message joins: one of its messages still waits, or it is no half minute old."""
-    told = latest_of(system, group)
+    told = latest_of(system.outbox, group)
     if told is None:
         return None
     if state is MessageState.QUEUED:
@@ -182,7 +188,7 @@ def _open(system: System, group: str, message_id: str, state: MessageState) -> N
 
 
 def words_of(
-    system: System, row: InboxRow, state: MessageState, because: Because, remedy: str, told: NoteState
+    settings: Settings, row: InboxRow, state: MessageState, because: Because, remedy: str, told: NoteState
 ) -> tuple[str, tuple[Button, ...]]:
     """Return the note's text and buttons, about the row or as many as it tells of."""
     message, reason = row.message, because.reason
@@ -193,7 +199,7 @@ def words_of(
             because, remedy = Because(Reason.CONFIRM_ALL), text(Remedy.LISTED, name=message.name)
         sentence = _sentence(f"{told.count} messages to `{message.name}`", _MANY[state], state, because)
     shown = f"{sentence} To do: {remedy}" if remedy else sentence
-    of_chat = chat_of(system.settings, row) is not None
+    of_chat = chat_of(settings, row) is not None
     buttons = buttons_of(told.target, told.first, told.count, state, reason)
     return shown, tuple(button for button in buttons if of_chat or button.press not in _AS_AUTHOR)
 
@@ -349,17 +355,17 @@ def _how(wait: NoteWait, row: InboxRow | None) -> str:
 
 def _edit(system: System, posted: OutboxRow, waits: Sequence[NoteWait]) -> None:
     """Commit the note's next edit: about those that still wait, or what became of all."""
-    told = latest_of(system, posted.post.note.group) if posted.post.note is not None else None
+    told = latest_of(system.outbox, posted.post.note.group) if posted.post.note is not None else None
     waiting = tuple(wait.message for wait in waits if not wait.ended)
     row = system.inbox.get(waiting[0] if waiting else waits[0].message)
-    address = told_in(system, row) if row is not None else None
+    address = told_in(system.settings, system.bindings, row) if row is not None else None
     if told is None or row is None or address is None:
         return
     told = told.edited(waiting, len(waiting))
     message, wait = row.message, waits[0]
     if waiting:
         state = MessageState.UNKNOWN if wait.doubtful else MessageState.QUEUED
-        text, buttons = words_of(system, row, state, wait.because, wait.remedy, told)
+        text, buttons = words_of(system.settings, row, state, wait.because, wait.remedy, told)
         post = post_of(message, address, told, text, buttons)
     else:
         post = post_of(message, address, told, _over(message, waits))
@@ -453,20 +459,20 @@ def note_unsent(system: System, redactor: Redactor, row: OutboxRow, reason: str)
         uid=post.uid,
         name=post.name,
         channel_kind=post.channel_kind,
-        text=f"{what}: {reason.rstrip('.')}. {_where(system, redactor, post.kind, whole)}.",
+        text=f"{what}: {reason.rstrip('.')}. {_where(system.paths, redactor, post.kind, whole, system.clock.now())}.",
         channel=post.channel,
         thread=post.thread,
         about=whole.post.id,
     )
 
 
-def _where(system: System, redactor: Redactor, kind: OutboundKind, whole: OutboxRow) -> str:
+def _where(paths: StatePaths, redactor: Redactor, kind: OutboundKind, whole: OutboxRow, now: datetime) -> str:
     if kind is OutboundKind.ATTACHMENT:
         return "The original file was not moved"
     if kind is OutboundKind.REQUEST:
         return f"To do: answer it at its terminal, {attach_of(whole.post.name)}"
-    folder = system.paths.session(whole.post.uid) / UNSENT
-    path = folder / f"{iso(system.clock.now())[:19].replace(':', '')}-{whole.seq}.md"
+    folder = paths.session(whole.post.uid) / UNSENT
+    path = folder / f"{iso(now)[:19].replace(':', '')}-{whole.seq}.md"
     try:
         private_folder(folder)
         write_private(path, redactor.redact(whole.post.text).encode())
@@ -486,13 +492,13 @@ def admit(system: System, message: NewMessage) -> None:
     Raises InvalidValue for one to itself; Refused where its session has written too often, or where it and others
     answer one another without end.
     """
-    sender = _sender(system, message)
+    sender = _sender(system.records, message)
     if sender is None:
         raise Refused("this process belongs to no session that runs now", "only a running session can send a message")
     if sender.uid == message.uid:
         raise InvalidValue(f"{message.name} is you", "say it in your answer, or name another session")
     now = system.clock.now()
-    if chain(system, sender.uid, now) >= LONGEST_CHAIN:
+    if chain(system.records, system.inbox, sender.uid, now) >= LONGEST_CHAIN:
         raise Refused(
             f"the message was not taken: agents have exchanged {LONGEST_CHAIN} messages without input from a person or "
             "a loop",
@@ -506,7 +512,7 @@ def admit(system: System, message: NewMessage) -> None:
         )
 
 
-def chain(system: System, uid: str, now: datetime) -> int:
+def chain(records: Records, inbox: Inbox, uid: str, now: datetime) -> int:
     """Return how many messages of agents led to what the session does now, counted up to LONGEST_CHAIN.
 
     Each is the latest that its sender had taken before it wrote. What somebody typed into a terminal is in no inbox,
@@ -514,19 +520,19 @@ def chain(system: System, uid: str, now: datetime) -> int:
     """
     count, before = 0, now
     while count < LONGEST_CHAIN:
-        row = system.inbox.last_taken(uid, before)
+        row = inbox.last_taken(uid, before)
         if row is None or row.message.via != AGENT_WAY:
             return count
         count += 1
-        sender = _sender(system, row.message)
+        sender = _sender(records, row.message)
         if sender is None:
             return count
         uid, before = sender.uid, row.message.created_at
     return count
 
 
-def _sender(system: System, message: NewMessage) -> SessionRecord | None:
+def _sender(records: Records, message: NewMessage) -> SessionRecord | None:
     try:
-        return system.records.read(message.actor.partition(":")[2])
+        return records.read(message.actor.partition(":")[2])
     except RecordUnreadable:
         return None

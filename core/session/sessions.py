@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,12 +36,17 @@ from core.session.system import System
 if TYPE_CHECKING:
     from weakref import WeakKeyDictionary
 
+    from core.base.paths import StatePaths
+    from core.harness.catalogue import Harnesses
     from core.model.activity import Activity
     from core.model.harness import Traits
     from core.model.posts import NewPost
     from core.model.session import Binding
+    from core.store.database import Database
     from core.store.eventlog import EventLog
+    from core.store.loops import Loops
     from core.store.records import Records
+    from core.store.sessions import Activities, Bindings, ExitLedger
 
 
 @dataclass(frozen=True)
@@ -88,31 +94,31 @@ def every_session(settings: Settings, records: Records) -> tuple[Known, ...]:
     return tuple(_from_entry(settings, name, found.get(name)) for name in names)
 
 
-def record_of_instance(system: System, instance: str) -> SessionRecord | None:
+def record_of_instance(records: Records, instance: str) -> SessionRecord | None:
     """Return the record whose present instance this is."""
-    records = (entry for entry in system.records.all() if isinstance(entry, SessionRecord))
-    return next((record for record in records if record.instance_id == instance), None)
+    entries = (entry for entry in records.all() if isinstance(entry, SessionRecord))
+    return next((record for record in entries if record.instance_id == instance), None)
 
 
-def activity_of(system: System, record: SessionRecord) -> Activity | None:
+def activity_of(activities: Activities, record: SessionRecord) -> Activity | None:
     """Return what the record's latest instance does; None where nothing was told of that one. Raises StoreBroken."""
-    activity = system.activities.get(record.uid)
+    activity = activities.get(record.uid)
     return activity if activity is not None and activity.instance == record.instance_id else None
 
 
-def has_run(system: System) -> bool:
+def has_run(records: Records) -> bool:
     """Return whether any session was ever started: each start makes a database first. Raises StoreBroken."""
-    records = (entry for entry in system.records.all() if isinstance(entry, SessionRecord))
-    return any(record.instance_id is not None for record in records)
+    entries = (entry for entry in records.all() if isinstance(entry, SessionRecord))
+    return any(record.instance_id is not None for record in entries)
 
 
-def tell_database_begun(system: System) -> None:
+def tell_database_begun(records: Records, database: Database, events: EventLog) -> None:
     """Report that a new database was created, where that means that an earlier one was lost."""
-    if has_run(system):
-        system.events.emit(
+    if has_run(records):
+        events.emit(
             "service.database_begun",
             level="warning",
-            detail=f"{system.database.path} was gone or empty, and sessions had run: what waited in it is lost",
+            detail=f"{database.path} was gone or empty, and sessions had run: what waited in it is lost",
         )
 
 
@@ -179,6 +185,10 @@ def resolve_record(record: SessionRecord, settings: Settings) -> Resolved:
     return resolve(definition, settings)
 
 
+#: Every row of a list and every step of a delivery asks for one of a few.
+_path = lru_cache(maxsize=1024)(Path)
+
+
 def resolve(definition: Definition, settings: Settings) -> Resolved:
     """Fill in harness, arguments and folder: omitted arguments are the harness's configured ones, `()` none at all."""
     routing = settings.routing
@@ -188,22 +198,22 @@ def resolve(definition: Definition, settings: Settings) -> Resolved:
         definition=definition,
         harness=harness,
         args=routing.harness_args.get(harness, ()) if args is None else args,
-        cwd=Path(definition.cwd or routing.spawn_workdir).expanduser(),
+        cwd=_path(definition.cwd or routing.spawn_workdir).expanduser(),
     )
 
 
-def traits_of(system: System, record: SessionRecord) -> Traits:
+def traits_of(settings: Settings, harnesses: Harnesses, record: SessionRecord) -> Traits:
     """Return the traits of the harness that the record's latest pane runs. Raises UnsupportedHarness."""
-    return system.harnesses.get(resolve_record(record, system.settings).harness).traits
+    return harnesses.get(resolve_record(record, settings).harness).traits
 
 
-def has_tools(system: System, record: SessionRecord) -> bool:
+def has_tools(settings: Settings, paths: StatePaths, harnesses: Harnesses, record: SessionRecord) -> bool:
     """Return whether the record's agent was given our tools. Raises StoreBroken."""
     try:
-        given = traits_of(system, record).tools
+        given = traits_of(settings, harnesses, record).tools
     except UnsupportedHarness:
         return False
-    return given and is_there(system.paths.agent_token(record.uid))
+    return given and is_there(paths.agent_token(record.uid))
 
 
 Authorized = Callable[[str], bool]
@@ -250,29 +260,29 @@ def authorized_rows(system: System, authorized: Authorized) -> Callable[[InboxRo
     return ask
 
 
-def has_thread(system: System, record: SessionRecord) -> bool:
+def has_thread(settings: Settings, bindings: Bindings, record: SessionRecord) -> bool:
     """Return whether the session has a thread, or is about to: its root may still be on its way. Raises StoreBroken."""
-    if system.settings.chat_of(record.definition):
+    if settings.chat_of(record.definition):
         return True
-    bound = system.bindings.of_session(record.uid)
-    return bound is not None and system.settings.channel(bound.channel_kind).enabled
+    bound = bindings.of_session(record.uid)
+    return bound is not None and settings.channel(bound.channel_kind).enabled
 
 
-def own_chat(system: System, post: NewPost) -> str:
+def own_chat(settings: Settings, records: Records, bindings: Bindings, post: NewPost) -> str:
     """Return the kind of chat in which the post's session has its thread, or is to have one; "" where it has none.
 
     Raises StoreBroken.
     """
     try:
-        bound = system.bindings.of_session(post.uid)
-        record = None if bound else system.records.read(post.name)
+        bound = bindings.of_session(post.uid)
+        record = None if bound else records.read(post.name)
     except (RowBroken, RecordUnreadable):
         bound = record = None
     if bound is not None:
         return bound.channel_kind
     if record is not None and record.uid == post.uid:
         return record.definition.chat_kind
-    declared = system.settings.standing.get(post.name)
+    declared = settings.standing.get(post.name)
     return declared.chat_kind if declared else ""
 
 
@@ -365,50 +375,50 @@ def each_apart(events: EventLog, records: Iterable[SessionRecord], act: Callable
             _LOG.warning("session passed over", extra={"session": record.name, "reason": str(error)})
 
 
-def starts_unasked(system: System, name: str) -> bool:
+def starts_unasked(settings: Settings, name: str) -> bool:
     """Tell whether the session may be brought up where nobody asks for it by name: in a demo, only what that declares.
 
     Whatever brings up a session asks this: a boot, what finishes a restart, the supervisor, a keep-alive.
     """
     from core.config.loading import demo_folder
 
-    return system.settings.standing.get(name) is not None or demo_folder(system.settings) is None
+    return settings.standing.get(name) is not None or demo_folder(settings) is None
 
 
-def may_come_back(system: System, record: SessionRecord) -> bool:
+def may_come_back(settings: Settings, record: SessionRecord) -> bool:
     """Tell whether the session, whose program has ended, may be resumed unasked."""
-    return may_be_brought_back(record) and starts_unasked(system, record.name)
+    return may_be_brought_back(record) and starts_unasked(settings, record.name)
 
 
-def comes_back(system: System, record: SessionRecord) -> bool:
+def comes_back(settings: Settings, loops: Loops, record: SessionRecord) -> bool:
     """Return whether a crash of the session brings it back: by its policy, or by a loop that keeps its future open.
 
     Raises StoreBroken.
     """
-    return may_come_back(system, record) and (restarts_itself(record) or system.loops.holds_open(record.uid))
+    return may_come_back(settings, record) and (restarts_itself(record) or loops.holds_open(record.uid))
 
 
-def restart_due(system: System, record: SessionRecord) -> bool:
+def restart_due(settings: Settings, exit_ledger: ExitLedger, loops: Loops, record: SessionRecord) -> bool:
     """Return whether the session, which does not live, is about to be resumed unasked. Raises StoreBroken.
 
     Until its end was looked into, one that restarts after crashes counts as due: what it was is not known yet.
     """
-    if record.instance_id is None or not may_come_back(system, record):
+    if record.instance_id is None or not may_come_back(settings, record):
         return False
-    end = system.exit_ledger.end(record.instance_id)
+    end = exit_ledger.end(record.instance_id)
     if end is None or end.told_at is None:
-        return comes_back(system, record) and not (end is not None and end.by_person)
+        return comes_back(settings, loops, record) and not (end is not None and end.by_person)
     return end.due_at is not None
 
 
-def lacks_harness(system: System, record: SessionRecord) -> str:
+def lacks_harness(settings: Settings, harnesses: Harnesses, record: SessionRecord) -> str:
     """Return why the running service cannot start what the record says was started, and the remedy; "" where it can.
 
     A verb that read a newer configuration than the service may have started a harness which that one does not have.
     """
-    harness = resolve_record(record, system.settings).harness
+    harness = resolve_record(record, settings).harness
     try:
-        system.harnesses.get(harness)
+        harnesses.get(harness)
     except UnsupportedHarness:
         return (
             f"its harness {harness!r} is unknown to the running service's configuration; use `the-loop restart`, which "

@@ -78,8 +78,11 @@ class Inbox:
 
     def with_states(self, uid: str, states: Collection[MessageState], limit: int = 200) -> tuple[InboxRow, ...]:
         """Return the session's rows in these states, newest first."""
-        query = queries.WITH_STATES.format(states=", ".join("?" * len(states)))
-        return self._rows.all(query, (uid, *(state.value for state in states), limit))
+        values = [state.value for state in states]
+        if len(values) == 1 and (query := queries.WITH_STATE.get(values[0])):
+            return self._rows.all(query, (uid, limit))
+        query = queries.WITH_STATES.format(states=", ".join("?" * len(values)))
+        return self._rows.all(query, (uid, *values, limit))
 
     def attempted(self, uid: str, states: Collection[MessageState], limit: int) -> tuple[InboxRow, ...]:
         """Return the session's rows in these states that were attempted and are not final, newest first."""

@@ -32,6 +32,12 @@ UNSETTLED = f"""
     LIMIT ?
 """
 WITH_STATES = "SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) ORDER BY seq DESC LIMIT ?"
+WITH_STATE: Mapping[str, str] = {  #: those that have an index of their own, which serves no parameter
+    state: f"""
+        SELECT * FROM inbox INDEXED BY inbox_{state} WHERE uid = ? AND state = '{state}' ORDER BY seq DESC LIMIT ?
+    """
+    for state in ("accepted", "unknown")
+}
 ATTEMPTED = """
     SELECT * FROM inbox WHERE uid = ? AND state IN ({states}) AND attempt > 0 AND final = 0 ORDER BY seq DESC LIMIT ?
 """

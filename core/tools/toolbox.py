@@ -125,7 +125,10 @@ class Toolbox:
 
     def _told(self, error: CoreError) -> ToolAnswer:
         answer = refused(error).content["error"]
-        return failure(answer["code"], *(exact_for(self._system, answer[key]) for key in ("message", "remedy")))
+        return failure(
+            answer["code"],
+            *(exact_for(self._system.settings, self._system.environ, answer[key]) for key in ("message", "remedy")),
+        )
 
 
 LONGEST_WAIT = 60.0  #: seconds that a message to another session is waited for
@@ -205,7 +208,7 @@ def loop_tools(system: System) -> Sequence[Tool]:
 
     def told(answer: LoopAnswer) -> ToolAnswer:
         content = answer.to_json()
-        return ToolAnswer({**content, "said": exact_for(system, content["said"])})
+        return ToolAnswer({**content, "said": exact_for(system.settings, system.environ, content["said"])})
 
     def step(verb: _Step) -> Callable[[Call], ToolAnswer]:
         def run(call: Call) -> ToolAnswer:
@@ -215,7 +218,9 @@ def loop_tools(system: System) -> Sequence[Tool]:
 
     return (
         Tool(tools.CREATE_LOOP, lambda call: told(create_loop(system, _asker(call), "", _asked(call)))),
-        Tool(tools.LIST_LOOPS, lambda call: told(list_loops(system, _asker(call)))),
+        Tool(
+            tools.LIST_LOOPS, lambda call: told(list_loops(system.settings, system.records, system.loops, _asker(call)))
+        ),
         Tool(tools.STOP_LOOP, step(stop_loop)),
         Tool(tools.PAUSE_LOOP, step(pause_loop)),
         Tool(tools.RESUME_LOOP, step(resume_loop)),
@@ -260,7 +265,7 @@ class ToolSocket:
         """Speak with one caller."""
         token, call, name = (str(line.get(key) or "") for key in ("token", "call", "name"))
         try:
-            record = session_of_token(self._system, token)
+            record = session_of_token(self._system.paths, self._system.records, token)
         except CoreError as error:
             peer.send({"result": refused(error).to_json()})
             return

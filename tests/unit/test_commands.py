@@ -71,7 +71,7 @@ def test_demo_is_told_commands_that_address_the_demo(environ: dict[str, str], tm
     whole = f"`{OWN} --config {config} standing start {DEMO_SESSION}`"
     text = f"start it: `the-loop standing start {DEMO_SESSION}`"
 
-    told = exact_for(system, text)
+    told = exact_for(system.settings, system.environ, text)
     for kind in (OutboundKind.NOTE, OutboundKind.ANSWER):
         system.outbox.add([NewPost(f"p-{kind.value}", kind.value, kind, kind.value, DEMO_SESSION, "slack", text)])
     posts = {row.post.kind: row.post.text for row in system.outbox.due("slack", system.clock.now())}

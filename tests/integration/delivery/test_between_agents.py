@@ -42,7 +42,7 @@ def test_two_agents_do_not_answer_one_another_without_end(pair: System) -> None:
         sender, to = (SCRIBE, OTHER) if number % 2 == 0 else (OTHER, SCRIBE)
         write(pair, sender, to)
 
-    assert chain(pair, uid_of(pair, SCRIBE), pair.clock.now()) == LONGEST_CHAIN
+    assert chain(pair.records, pair.inbox, uid_of(pair, SCRIBE), pair.clock.now()) == LONGEST_CHAIN
     with pytest.raises(Refused, match=f"agents have exchanged {LONGEST_CHAIN} messages") as caught:
         say(pair, OTHER, "once more", actor=f"agent:{SCRIBE}", wait=PATIENCE)
     assert "a person" in caught.value.remedy

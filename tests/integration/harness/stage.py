@@ -82,9 +82,8 @@ class Stage:
         launch = self.harness.launch(self.context, resume=resume, prompt=prompt)
         script = self.context.folder / "launch"
         script.write_text(launcher_text(launch, ()))
-        self.tmux(
-            "new-session", "-d", "-s", "scribe", "-x", "120", "-y", "50", "-c", str(self.context.cwd), f"sh {script}"
-        )
+        size, given = ("-x", "120", "-y", "50"), [f"-e{key}={value}" for key, value in launch.env.items()]
+        self.tmux("new-session", "-d", "-s", "scribe", *size, *given, "-c", str(self.context.cwd), f"sh {script}")
         self.tmux("set-option", "-g", "remain-on-exit", "on")
         self.pane_pid = int(self.tmux("list-panes", "-t", "scribe", "-F", "#{pane_pid}"))
         self._transcript = self.harness.transcript(self.context, from_start=True)

@@ -46,8 +46,8 @@ def test_what_a_session_can_do_is_what_its_program_can(world: World, system: Sys
     later = replace(world, harness="bundled").system()
     record = recorded(later, "scribe")
 
-    assert traits_of(later, record) == later.harnesses.get("script").traits
-    assert traits_of(later, record) != later.harnesses.get("bundled").traits
+    assert traits_of(later.settings, later.harnesses, record) == later.harnesses.get("script").traits
+    assert traits_of(later.settings, later.harnesses, record) != later.harnesses.get("bundled").traits
     assert blind_program(later, record) == "script"
 
 

@@ -51,7 +51,9 @@ def test_an_agent_brings_its_next_run_no_closer_than_the_least_interval(simulati
 def test_new_loops_of_an_agent_prompt_it_no_more_often(simulation: Simulation) -> None:
     """Each would run at once, and end with its turn: the first does, the next after the least interval."""
     for _ in range(60):
-        if len(list_loops(simulation.system, AGENT).loops) == 0 or not _open(simulation):
+        if len(
+            list_loops(simulation.system.settings, simulation.system.records, simulation.system.loops, AGENT).loops
+        ) == 0 or not _open(simulation):
             create_loop(simulation.system, AGENT, "", LoopRequest("look"))
         a_second(simulation)
 
@@ -81,7 +83,7 @@ def test_an_answer_has_the_open_loops_and_the_latest_ends(simulation: Simulation
         answer = stop_loop(simulation.system, AGENT, ended.id)
     kept = create_loop(simulation.system, AGENT, "", LoopRequest("keep", interval="5m")).loop
 
-    listed = list_loops(simulation.system, AGENT)
+    listed = list_loops(simulation.system.settings, simulation.system.records, simulation.system.loops, AGENT)
 
     assert kept is not None
     assert [loop.instruction for loop in listed.loops] == ["keep", *(f"look at {number}" for number in range(5, 15))]
@@ -104,5 +106,5 @@ def test_an_agent_makes_so_many_loops_an_hour(simulation: Simulation) -> None:
 
 
 def _open(simulation: Simulation) -> bool:
-    loops = list_loops(simulation.system, AGENT).loops
+    loops = list_loops(simulation.system.settings, simulation.system.records, simulation.system.loops, AGENT).loops
     return any(loop.status is LoopStatus.ACTIVE for loop in loops)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.config.settings import BUILT_IN_HARNESSES
 from core.harness.claude.arguments import OWNED
 from tests.unit.config.conftest import ConfigFolder
 
@@ -91,7 +92,7 @@ def test_a_known_harness_is_taken_everywhere(folder: ConfigFolder, harness: str)
     assert found.routing.default_harness == harness
 
 
-@pytest.mark.parametrize("harness", ["codex", "opencode", "gemini"])
+@pytest.mark.parametrize("harness", ["codex", "gemini"])
 def test_a_harness_of_later_says_that_it_is_not_built_yet(folder: ConfigFolder, harness: str) -> None:
     """A harness without an adapter is refused with the remedy: declare it."""
     found = folder.problems(f"routing: {{defaultHarness: {harness}}}")["routing.defaultHarness"]
@@ -121,7 +122,7 @@ def test_an_unknown_harness_is_refused_in_each_place(folder: ConfigFolder) -> No
         "routing.harnessArgs.nope",
         "standingSessions.sessions[0].harness",
     }
-    assert found["routing.defaultHarness"].allowed == "claude, cursor, bundled"
+    assert found["routing.defaultHarness"].allowed == ", ".join(BUILT_IN_HARNESSES)
 
 
 @pytest.mark.parametrize("key", ["claude", "bundled", "cursor", "Upper", "a b"])

@@ -131,21 +131,23 @@ def test_a_declared_loop_that_has_ended_is_changed_in_its_entry(system: System) 
     """A new one by hand would not be it."""
     record = system.records.read("scribe")
     assert record is not None
-    spec = understood(LoopRequest("look", interval="5m"), bounds_of(system), NOON)
-    loop = new_loop(system, record, spec, "config", "builds", "d")
+    spec = understood(LoopRequest("look", interval="5m"), bounds_of(system.settings), NOON)
+    loop = new_loop(record, spec, "config", system.clock.now(), "builds", "d")
     system.loops.add(loop, 5)
     stop_loop(system, SCRIBE, loop.id)
 
     with pytest.raises(Refused, match="change its entry in the configuration"):
         resume_loop(system, SCRIBE, loop.id)
-    assert list_loops(system, SCRIBE).to_json()["loops"][0]["declared"] == "builds"
+    assert (
+        list_loops(system.settings, system.records, system.loops, SCRIBE).to_json()["loops"][0]["declared"] == "builds"
+    )
 
 
 def test_keep_alive_without_an_interval_is_rejected(system: System) -> None:
     """A future whose heartbeat depends on an agent that remembers it each turn is none."""
     with pytest.raises(InvalidValue, match="keep-alive loop needs an interval or a cron expression"):
         create_loop(system, SCRIBE, "", LoopRequest("look", keep_alive=True))
-    assert list_loops(system, SCRIBE).loops == ()
+    assert list_loops(system.settings, system.records, system.loops, SCRIBE).loops == ()
 
 
 def test_keep_alive_goes_with_a_cron_expression(system: System) -> None:
@@ -176,7 +178,7 @@ def test_what_cannot_be_a_loop_is_refused(system: System, asked: LoopRequest, wh
     """With what was given and the rule; nothing is stored."""
     with pytest.raises(InvalidValue, match=why):
         create_loop(system, SCRIBE, "", asked)
-    assert list_loops(system, SCRIBE).loops == ()
+    assert list_loops(system.settings, system.records, system.loops, SCRIBE).loops == ()
 
 
 def test_an_instruction_of_four_thousand_characters_is_whole(system: System) -> None:
@@ -236,11 +238,13 @@ def test_an_agent_has_the_loops_of_its_own_session_alone(system: System) -> None
     with pytest.raises(UnknownLoop):
         schedule_next_run(system, OTHER, loop.id, "5m")
     with pytest.raises(OtherSession, match="in its own session alone"):
-        list_loops(system, OTHER, "scribe")
+        list_loops(system.settings, system.records, system.loops, OTHER, "scribe")
     with pytest.raises(OtherSession, match="in its own session alone"):
         create_loop(system, OTHER, "scribe", EVERY)
-    assert list_loops(system, OTHER).loops == ()
-    assert [found.id for found in list_loops(system, SCRIBE, "scribe").loops] == [loop.id]
+    assert list_loops(system.settings, system.records, system.loops, OTHER).loops == ()
+    assert [
+        found.id for found in list_loops(system.settings, system.records, system.loops, SCRIBE, "scribe").loops
+    ] == [loop.id]
 
 
 def test_an_operator_sees_the_open_loops_of_all(system: System) -> None:
@@ -250,8 +254,11 @@ def test_an_operator_sees_the_open_loops_of_all(system: System) -> None:
     stop_loop(system, SCRIBE, ended.id)
     assert other is not None
 
-    assert {loop.id for loop in list_loops(system, ANN).loops} == {kept.id, other.id}
-    answer = list_loops(system, ANN, "scribe")
+    assert {loop.id for loop in list_loops(system.settings, system.records, system.loops, ANN).loops} == {
+        kept.id,
+        other.id,
+    }
+    answer = list_loops(system.settings, system.records, system.loops, ANN, "scribe")
     assert [loop.id for loop in answer.loops] == [kept.id, ended.id]
     assert (answer.loop, answer.said) == (None, "1 open loop")
 
@@ -259,7 +266,7 @@ def test_an_operator_sees_the_open_loops_of_all(system: System) -> None:
 def test_a_session_that_was_never_started_has_no_loops(system: System) -> None:
     """A name that nobody knows is an error."""
     with pytest.raises(UnknownSession):
-        list_loops(system, ANN, "nobody")
+        list_loops(system.settings, system.records, system.loops, ANN, "nobody")
 
 
 # ---------------------------------------------------------------- stop

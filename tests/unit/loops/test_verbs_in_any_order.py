@@ -41,7 +41,7 @@ STEPS = st.lists(st.tuples(st.integers(-3, len(VERBS) - 1), st.integers(0, 7)), 
 
 
 def _do(system: System, step: int, place: int) -> None:
-    loops = list_loops(system, ANN, "scribe").loops
+    loops = list_loops(system.settings, system.records, system.loops, ANN, "scribe").loops
     try:
         if step < 0:
             create_loop(system, ANN, "scribe", ASKED[step])

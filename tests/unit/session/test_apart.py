@@ -123,7 +123,7 @@ def test_a_screen_that_cannot_be_read_holds_up_no_other(simulation: Simulation) 
 
     Retries(simulation.system).look(records, simulation.tmux.survey())
 
-    retrying = {record.name: activity_of(simulation.system, record) for record in records}
+    retrying = {record.name: activity_of(simulation.system.activities, record) for record in records}
     [told] = events(simulation.system, "standing.passed_over")
     assert {name: activity and bool(activity.retrying) for name, activity in retrying.items()} == {
         ODD: False,

@@ -96,6 +96,6 @@ def test_turn_is_had_when_the_transcript_holds_an_answer(system: System, tmp_pat
     definition, fresh = Definition("scribe", cwd=str(before)), Fresh(NEW, OLD)
     record = a_record(definition=definition, harness_session_id=OLD, harness_in_use="claude", fresh=fresh)
 
-    settled = settled_conversation(system, record)
+    settled = settled_conversation(system.settings, system.paths, system.harnesses, record)
 
     assert settled == (replace(record, harness_session_id=NEW, fresh=None) if had else record)

@@ -1,7 +1,9 @@
 """Messages on their way in."""
 
+import sqlite3
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -232,6 +234,26 @@ def test_open_rows_are_found_by_their_index(database: Database, query: str) -> N
         plan = " ".join(step["detail"] for step in database.read(f"EXPLAIN QUERY PLAN {query}", parameters))
 
     assert "INDEX inbox_open" in plan
+
+
+@pytest.mark.parametrize(("state", "index"), [(S.ACCEPTED, "inbox_accepted"), (S.UNKNOWN, "inbox_unknown")])
+def test_what_each_delivery_asks_for_is_found_by_its_index(
+    database: Database, inbox: Inbox, monkeypatch: pytest.MonkeyPatch, state: S, index: str
+) -> None:
+    """However many messages a session has had, only those of the state are looked at."""
+    inbox.add([a_message()])
+    plans: list[str] = []
+    read = database.read
+
+    def explained(query: str, parameters: Any) -> list[sqlite3.Row]:
+        plans.extend(step["detail"] for step in read(f"EXPLAIN QUERY PLAN {query}", parameters))
+        return read(query, parameters)
+
+    monkeypatch.setattr(database, "read", explained)
+
+    inbox.with_states("s-scribe", {state}, 1)
+
+    assert f"INDEX {index} " in " ".join(plans)
 
 
 def test_a_submitted_row_that_can_prove_no_more_is_settled(inbox: Inbox) -> None:
