@@ -23,7 +23,7 @@ from core.harness.catalogue import GROUP
 from core.harness.claude.arguments import refuse_owned
 from core.model.loop import Bounds, LoopRequest, check_cron, check_instruction, check_together, zone_of
 
-NOT_BUILT = ("codex", "gemini")
+NOT_BUILT = ("codex",)
 SESSIONS: KeyPath = ("standingSessions", "sessions")
 
 

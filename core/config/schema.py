@@ -110,7 +110,7 @@ class RoutingBlock(Block):
 
     default_harness: str = Field(
         _ROUTING.default_harness,
-        description="`claude`, `opencode`, `bundled`, one that a package brings, or a key of `harnesses` "
+        description="`claude`, `opencode`, `gemini`, `bundled`, one that a package brings, or a key of `harnesses` "
         "(`cursor` is known, but refused at a start)",
     )
     harness_args: dict[str, list[Argument]] = Field(

@@ -102,10 +102,16 @@ def catalogue(
 
         return OpenCodeHarness(environ)
 
+    def gemini() -> Harness:
+        from core.harness.gemini.adapter import GeminiHarness
+
+        return GeminiHarness(environ, trust_enabled=trust_enabled)
+
     described = {key: _described(key, block, environ) for key, block in declared.items()}
     makers = {key: partial(described.__getitem__, key) for key in described}
     return Harnesses(
-        {**makers, "claude": claude, "opencode": opencode, "bundled": _bundled, "cursor": _cursor}, environ
+        {**makers, "claude": claude, "opencode": opencode, "gemini": gemini, "bundled": _bundled, "cursor": _cursor},
+        environ,
     )
 
 

@@ -16,9 +16,12 @@ ASKING_SECONDS = 86_400 + 120
 _NONCE_BYTES = 18
 
 
-def reporter_script(context: SessionContext) -> str:
-    """Return the reporter of this instance."""
-    text = Path(__file__).with_name("reporter.sh").read_text(encoding="utf-8")
+_SCRIPT = Path(__file__).with_name("reporter.sh")
+
+
+def reporter_script(context: SessionContext, script: Path = _SCRIPT) -> str:
+    """Return the reporter of this instance; `script`: that of a harness with hooks of its own kind."""
+    text = script.read_text(encoding="utf-8")
     baked = {
         "folder": context.folder,
         "spool": context.spool,

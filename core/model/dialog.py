@@ -27,6 +27,8 @@ _TICKED = frozenset("xX✓✔*☑☒◉◼")
 _BOX = frozenset("[☐☑☒◯◉○◻◼")  #: what stands before a choice that can be ticked; a bare ✔ only tells which one holds
 _RULE = re.compile(r"\s{0,4}[─▔━═]{8,}")
 _FRAME = re.compile(r"[─▔━═]{8,}")  #: across the whole screen
+_WALLS = re.compile(r"(?P<indent> {0,3})│(?P<row>.*)│\s*")
+_UPPER, _LOWER = re.compile(r" {0,3}╭─{8,}╮\s*"), re.compile(r" {0,3}╰─{8,}╯\s*")
 _BREAK = re.compile(r"\s*[╌┄┈─▔━═]{8,}\s*")
 _MORE = re.compile(r"\s*[↑↓]\s")  #: `↓ 3 more` in the place of what does not fit
 _PARTED = re.compile(r"\s+[·|•]\s+")
@@ -124,6 +126,7 @@ def offers_of(dialog: Dialog) -> tuple[Offer, ...]:
 
 def read_dialog(rows: Sequence[str]) -> Dialog | None:
     """Return the dialog that the rows of a screen end in, None where they show none."""
+    rows = _unboxed(rows)
     end = len(rows)
     while end and not rows[end - 1].strip():
         end -= 1
@@ -139,6 +142,35 @@ def read_dialog(rows: Sequence[str]) -> Dialog | None:
         top, headless = _top(rows, hint)
         return Dialog(_lines(rows[top:hint]), top, _lines(rows[hint:end]), (), None, keys, headless)
     return None
+
+
+def _unboxed(rows: Sequence[str]) -> Sequence[str]:
+    """Return the rows with the last box around a cursor taken away: a frame in the place of its upper side.
+
+    Gemini CLI draws its dialogs in such boxes. Without an upper side it begins above the screen.
+    """
+    inside = [_WALLS.fullmatch(row) for row in rows]
+    cursor = next((row for row in reversed(range(len(rows))) if _is_cursor_in(inside[row])), None)
+    if cursor is None:
+        return rows
+    first, last = cursor, cursor
+    while first > 0 and inside[first - 1]:
+        first -= 1
+    while last + 1 < len(rows) and inside[last + 1]:
+        last += 1
+    result = list(rows)
+    for row in range(first, last + 1):
+        wall = inside[row]
+        result[row] = f"{wall['indent']} {wall['row']}".rstrip() if wall else ""
+    if first > 0 and _UPPER.fullmatch(rows[first - 1]):
+        result[first - 1] = "─" * max(len(row) for row in rows)
+    if last + 1 < len(rows) and _LOWER.fullmatch(rows[last + 1]):
+        result[last + 1] = ""
+    return result
+
+
+def _is_cursor_in(wall: re.Match[str] | None) -> bool:
+    return wall is not None and _CURSOR.fullmatch(wall["row"]) is not None
 
 
 def _hint(rows: Sequence[str]) -> tuple[int, tuple[Key, ...]]:

@@ -92,7 +92,7 @@ def test_a_known_harness_is_taken_everywhere(folder: ConfigFolder, harness: str)
     assert found.routing.default_harness == harness
 
 
-@pytest.mark.parametrize("harness", ["codex", "gemini"])
+@pytest.mark.parametrize("harness", ["codex"])
 def test_a_harness_of_later_says_that_it_is_not_built_yet(folder: ConfigFolder, harness: str) -> None:
     """A harness without an adapter is refused with the remedy: declare it."""
     found = folder.problems(f"routing: {{defaultHarness: {harness}}}")["routing.defaultHarness"]

@@ -1,0 +1,297 @@
+"""The adapter of Gemini CLI: its traits, its launch, and which versions were tried."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.base.errors import HarnessNotInstalled, InvalidValue, UnsupportedHarness
+from core.base.files import read_plain
+from core.harness.base import find_executable, object_of, text_of
+from core.harness.gemini.home import home_of, hooks_off, install_home, login_missing, person_of, read_settings
+from core.harness.gemini.hooks import DIALOG, hook_settings, install_reporter, interpret
+from core.harness.gemini.record import (
+    Conversation,
+    Turns,
+    find_conversation,
+    has_answer,
+    has_turn,
+    messages_of,
+    probe_of,
+    read_input_line,
+    working_of,
+)
+from core.model.activity import Failure
+from core.model.harness import (
+    Echo,
+    HarnessEvent,
+    IdPolicy,
+    Installed,
+    Launch,
+    Report,
+    Retry,
+    SessionContext,
+    StatusProbe,
+    Traits,
+    Working,
+)
+from core.model.pane import InputLine, View
+from core.model.session import Definition
+from core.model.tools import SERVER
+
+if TYPE_CHECKING:
+    from core.model.harness import Transcript, TurnRecord
+
+#: Oldest first: the oldest that is supported, and the newest that is known.
+TRIED = ("0.53.0", "0.61.0")
+_PROGRAM = "gemini"
+_PACKAGE = "@google/gemini-cli"
+_UPDATE = f"update it: `npm install -g {_PACKAGE}`"
+_LOGIN = (
+    "run `gemini` once in a terminal and log in, or set GEMINI_API_KEY in the environment of whoever starts sessions"
+)
+
+#: flag -> why an operator cannot give it
+OWNED: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("--resume", "-r", "--session-id", "--session-file"),
+        "which conversation runs is decided by the session's record",
+    ),
+    **dict.fromkeys(
+        ("--prompt", "-p", "--output-format", "-o", "--acp", "--experimental-acp"), "a standing session is interactive"
+    ),
+    **dict.fromkeys(("--prompt-interactive", "-i", "--"), "set the session's prompt instead"),
+    **dict.fromkeys(("--worktree", "-w"), "conversations are kept per folder; set the session's cwd instead"),
+    **dict.fromkeys(
+        ("--version", "-v", "--help", "-h", "--list-sessions", "--list-extensions", "-l", "--delete-session"),
+        "it prints and exits",
+    ),
+    "--screen-reader": "its screen is read by its form",
+}
+_MODES = ("--approval-mode", "--yolo", "-y")
+
+
+class GeminiHarness:
+    """Drives Gemini CLI in its pane.
+
+    `environ` is what the pane will inherit: HOME, GEMINI_CLI_HOME, PATH and the variables of its login are read from
+    it. `trust_enabled`: the session's folder counts as trusted, so that Gemini does not ask.
+    """
+
+    name = "gemini"
+    traits = Traits(
+        id_policy=IdPolicy.PREASSIGNED,
+        settle=0.3,  # an Enter within 0.04 s after the paste was read is a newline
+        echo=Echo("\n > ", r"\[Pasted Text: \d+"),
+        evidence=True,
+        boot_signal=True,
+        turn_gate=True,
+        tools=True,
+        clear=b"\x05" + b"\x15\x7f" * 20,  # C-e, then C-u, which empties a line, and a backspace, which leaves it
+        interrupt=b"\x1b",
+        inline_limit=20_000,  # 100 kB take seconds to be drawn, and an Enter meanwhile is a newline
+        argument_limit=48 * 1024,
+        remedies={
+            Failure.LOGIN: "on {host} run `gemini` and `/auth`; where it has a key of its own, mend that and "
+            "`the-loop restart`",
+            Failure.LENGTH: "type `/compress` or `/clear` at its terminal, {attach}",
+            Failure.MODEL: "choose another by `/model` at its terminal, {attach}",
+        },
+        input_line=True,
+    )
+
+    def __init__(self, environ: Mapping[str, str], *, trust_enabled: bool = True) -> None:
+        self._environ = environ
+        self._person = person_of(environ)
+        self._trust_enabled = trust_enabled
+        self._versions: dict[tuple[str, int, int], Installed] = {}
+
+    def check(self, definition: Definition, args: Sequence[str]) -> None:
+        """Refuse what cannot run: without the program, with one that is too old, or without a login.
+
+        Raises HarnessNotInstalled, UnsupportedHarness, InvalidValue.
+        """
+        for arg in args:
+            flag = arg.partition("=")[0]
+            if flag in OWNED:
+                raise InvalidValue(
+                    f"harnessArgs of gemini: {arg!r} cannot be given: {OWNED[flag]}",
+                    f"remove {arg!r} from harnessArgs",
+                )
+        self._executable()
+        installed = self.installed()
+        if installed is not None and installed.version and _older(installed.version, TRIED[0]):
+            raise UnsupportedHarness(
+                f"gemini {installed.version} is too old: {TRIED[0]} is the oldest whose hooks and arguments are known "
+                "to do",
+                _UPDATE,
+            )
+        if login_missing(self._person, self._environ):
+            raise UnsupportedHarness("gemini is not logged in: neither its settings nor a key say how", _LOGIN)
+
+    def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
+        """Return "": what it would ask at its start is settled, or `check` refuses it."""
+        return ""
+
+    def silence_ahead(self, cwd: Path, args: Sequence[str]) -> str:
+        """Return which settings would keep our hooks from running; "" for none."""
+        path = hooks_off(self._person, cwd)
+        if path is None:
+            return ""
+        return (
+            f"Gemini runs no hooks of ours there, for hooksConfig in {path} switches them off: what its sessions do is "
+            "known by their records and screens alone; remove it there, then restart the session"
+        )
+
+    def installed(self) -> Installed | None:
+        """Return the version of the program, once for each program that it is."""
+        try:
+            program = os.path.realpath(self._executable())
+            found = os.stat(program)
+        except HarnessNotInstalled as error:
+            return Installed("", TRIED, error.message)
+        except OSError as error:
+            return Installed("", TRIED, f"{error.filename}: {error.strerror}")
+        identity = (program, found.st_size, found.st_mtime_ns)
+        if identity not in self._versions:
+            version = _packaged(Path(program))
+            trouble = "" if version else f"{program} is in no package that tells it"
+            self._versions[identity] = Installed(version, TRIED, trouble)
+        return self._versions[identity]
+
+    def new_session_id(self) -> str | None:
+        """Return a new UUID; Gemini takes nothing else."""
+        import uuid
+
+        return str(uuid.uuid4())
+
+    def resumable(self, context: SessionContext) -> bool:
+        """Return whether the conversation holds anything that was said. Raises TrustFailed where it cannot be read.
+
+        Its file is there from the start on, and Gemini refuses to resume one in which nothing was said.
+        """
+        path = self._conversation(context)
+        return path is not None and has_turn(messages_of(path))
+
+    def missing(self, context: SessionContext) -> str:
+        """Return where its conversation would lie, or that it holds nothing."""
+        path = self._conversation(context)
+        return f"its record {path} holds no turn" if path else f"its record is not below {home_of(context.folder)}"
+
+    def answered(self, context: SessionContext) -> bool:
+        """Return whether the conversation's file holds an answer. Raises TrustFailed where it cannot be read."""
+        path = self._conversation(context)
+        return path is not None and has_answer(messages_of(path))
+
+    def prepare(self, context: SessionContext) -> None:
+        """Write the hooks and the session's own home of Gemini's.
+
+        Raises TrustFailed, and InvalidValue for settings of the person's that cannot be read.
+        """
+        reporter = install_reporter(context)
+        command, *arguments = context.tool_server
+        ours: dict[str, Any] = {
+            "hooks": hook_settings(reporter),
+            "mcpServers": {SERVER: {"command": command, "args": arguments, "trust": True}},
+            "context": {"includeDirectories": [str(context.folder)]},  # messages that are too long to paste lie there
+        }
+        install_home(context.folder, self._person, self._environ, ours, context.cwd, trusts=self._trust_enabled)
+
+    def launch(self, context: SessionContext, *, resume: bool, prompt: str | None) -> Launch:
+        """Return the command. Without its own relaunch it is one process, which a TERM ends.
+
+        Raises HarnessNotInstalled, InvalidValue.
+        """
+        if context.session_id is None:
+            raise InvalidValue(f"{context.name}: gemini needs a conversation id", "take one from new_session_id")
+        conversation = ("--resume" if resume else "--session-id", context.session_id)
+        last = () if prompt is None else (f"--prompt-interactive={prompt}",)
+        argv = (self._executable(), *conversation, *self._mode(context.args), *context.args, *last)
+        environ = {"GEMINI_CLI_HOME": str(home_of(context.folder)), "GEMINI_CLI_NO_RELAUNCH": "true"}
+        return Launch(argv, environ)
+
+    def _mode(self, args: Sequence[str]) -> tuple[str, ...]:
+        """Return the argument that names the approval mode; () where the operator's arguments do.
+
+        What a project's settings name does not count: a folder that was cloned must not choose what its agent may do.
+        """
+        if any(arg.partition("=")[0] in _MODES for arg in args):
+            return ()
+        chosen = text_of(object_of(read_settings(self._person / "settings.json"), "general"), "defaultApprovalMode")
+        return ("--approval-mode", chosen or "default")
+
+    def interpret(self, report: Report) -> tuple[HarnessEvent, ...]:
+        """Return what a hook report means."""
+        return interpret(report)
+
+    def transcript(self, context: SessionContext, *, from_start: bool) -> Transcript | None:
+        """Open the conversation's file, which need not be there yet; None without an id."""
+        if context.session_id is None:
+            return None
+        return Conversation(home_of(context.folder), context.session_id, from_start=from_start)
+
+    def turns(self, context: SessionContext, since: datetime) -> TurnRecord | None:
+        """Open the conversation's file, which need not be there yet; None without an id."""
+        return Turns(home_of(context.folder), context.session_id, since=since) if context.session_id else None
+
+    def end_recorded(self, context: SessionContext, since: datetime) -> bool:
+        """Return False: no line tells that a turn has gone to its end."""
+        return False
+
+    def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
+        """Read the conversation's latest lines, and whether a dialog may be open."""
+        if context.session_id is None:
+            return None
+        return probe_of(home_of(context.folder), context.session_id, context.folder / DIALOG)
+
+    def working(self, context: SessionContext) -> Working | None:
+        """Return what the conversation's record tells. Raises TrustFailed where it cannot be read."""
+        path = self._conversation(context)
+        return None if path is None else working_of(messages_of(path))
+
+    def input_line(self, view: View) -> InputLine | None:
+        """Return the line in which a message is written; None where it is not shown."""
+        return read_input_line(view)
+
+    def remark(self, dialog: str) -> str:
+        """Return "": its dialogs say all there is."""
+        return ""
+
+    def screen_ready(self, screen: str) -> bool | None:
+        """Return None: a hook tells when it reads."""
+        return None
+
+    def retry_shown(self, screen: str) -> Retry | None:
+        """Return None: its screen does not tell of a request that it tries again."""
+        return None
+
+    def _executable(self) -> str:
+        return find_executable(self.name, _PROGRAM, self._environ.get("PATH", os.defpath))
+
+    def _conversation(self, context: SessionContext) -> Path | None:
+        return find_conversation(home_of(context.folder), context.session_id) if context.session_id else None
+
+
+def _packaged(program: Path) -> str:
+    """Return the version of the package that the program is in; "" where it is in none of Gemini's."""
+    for folder in program.parents[:3]:
+        try:
+            package = json.loads(read_plain(folder / "package.json", 1 << 20))
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(package, dict) and text_of(package, "name") == _PACKAGE:
+            return text_of(package, "version")
+    return ""
+
+
+def _older(version: str, other: str) -> bool:
+    return _numbers(version) < _numbers(other)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    parts = version.partition("-")[0].split(".")
+    return tuple(int(part) for part in parts) if all(part.isdigit() and len(part) < 10 for part in parts) else ()
