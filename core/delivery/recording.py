@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from core.base.clock import Deadline
 from core.base.errors import Refused
@@ -91,8 +91,9 @@ class Recorder:
                 with suppress(Refused):  # the harness's records were faster
                     after = self._entered(row, number, final=final)
                     moved += [after] if final else []
-        for row in moved:
-            self.tell(row, MessageState.SUBMITTED, Because(Reason.UNPROVEN))
+        if moved:
+            event, why = _EVENTS[MessageState.SUBMITTED], Because(Reason.UNPROVEN)
+            self._system.events.emit_all([(event, _told(row, why)) for row in moved])
 
     def _entered(self, row: InboxRow, number: int, *, final: bool) -> InboxRow:
         now = self._system.clock.now()
@@ -139,16 +140,20 @@ class Recorder:
             self._system.notify()
 
     def _emit(self, event: str, row: InboxRow, because: Because | None) -> None:
-        self._system.events.emit(
-            event,
-            name=row.message.name,
-            actor=row.message.actor,
-            reason=text_of(because),
-            detail=row.state,
-            instance=row.instance,
-            generation=row.message.generation,
-            message=row.message.id,
-        )
+        self._system.events.emit_all([(event, _told(row, because))])
+
+
+def _told(row: InboxRow, because: Because | None) -> dict[str, Any]:
+    """Return what an event tells of the row."""
+    return {
+        "name": row.message.name,
+        "actor": row.message.actor,
+        "reason": text_of(because),
+        "detail": row.state,
+        "instance": row.instance,
+        "generation": row.message.generation,
+        "message": row.message.id,
+    }
 
 
 _TOLD_SECONDS = 2.0  #: its record names what came back 0.15 s after the key; a busy machine needs more

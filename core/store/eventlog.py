@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -235,7 +236,9 @@ class EventLog:
         self._clock = clock
         self._include_text = include_text
         self._make_redactor = redactor
-        self._redactor: Redactor | None = None
+        self._redact: Callable[[str], str] | None = (
+            None  #: keeps the latest: events of several sessions have one reason
+        )
         self._counting = threading.Lock()
         self._counts: dict[str, int] = {}
 
@@ -329,11 +332,12 @@ class EventLog:
     def _redacted(self, text: str | None) -> str | None:
         if not text:
             return text
-        if self._redactor is None:
+        if self._redact is None:
             from core.base.redaction import Redactor  # costs a third of what a short command takes
 
-            self._redactor = self._make_redactor() if self._make_redactor else Redactor()
-        return self._redactor.redact(text)
+            redactor = self._make_redactor() if self._make_redactor else Redactor()
+            self._redact = lru_cache(maxsize=1)(redactor.redact)
+        return self._redact(text)
 
     def _text(self, text: str, message: str | None) -> str | dict[str, Any] | None:
         """Return the text, or what identifies it: the message's id, its length in characters, the hash of its UTF-8."""

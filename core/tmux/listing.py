@@ -109,11 +109,10 @@ def read_listing(out: str) -> Listing:
     clients: set[str] = set()
     version, server = "", None
     for line in (line.removeprefix(ANSWER) for line in lines if line.startswith(ANSWER) and line != END):
-        client = _CLIENT.fullmatch(line)
-        if client is not None:
+        found = _PANE.fullmatch(line)
+        if found is None and (client := _CLIENT.fullmatch(line)):
             _add_client(clients, writers, client)
             continue
-        found = _PANE.fullmatch(line)
         if found is None:
             raise silent(f"it listed something else: {line[:80]!r}")
         pane = _pane(found)
