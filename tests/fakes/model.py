@@ -54,6 +54,7 @@ class Request:
     tools: tuple[str, ...]
     body: Mapping[str, Any] = field(repr=False)
     said: tuple[str, ...] = field(repr=False)  #: every text of people in its conversation, in order
+    used: tuple[int, int, int] = (0, 0, 0)  #: tokens that the answer told of: fresh ones, written ones, cached ones
 
 
 class ModelServer(ThreadingHTTPServer):
@@ -89,6 +90,11 @@ class ModelServer(ThreadingHTTPServer):
         """Return the requests with tools whose last said text contains this."""
         with self._lock:
             return tuple(seen for seen in self._requests if seen.tools and containing in seen.user)
+
+    def used(self, containing: str = "") -> tuple[int, int, int]:
+        """Return the tokens of these requests together: fresh ones, written ones, cached ones."""
+        fresh, written, cached = zip(*(request.used for request in self.requests(containing)), strict=True)
+        return sum(fresh), sum(written), sum(cached)
 
     def heard(self, part: str) -> tuple[tuple[Piece, ...], ...]:
         """Return the texts of people that hold the part, each in pieces, by the latest request that has any."""
@@ -144,7 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, speech: Speech, turn: Turn, body: Mapping[str, Any]) -> None:
         reply = decide(turn, self.server.texts, self.server.since(turn))
         said = f"call {reply.call[0]}" if reply.call else reply.text
-        self.server.note(Request(turn.user, said, turn.tools, body, tuple(speech.said(body))))
+        used = (0, 0, 0) if reply.error else (reply.fresh, reply.written, reply.cached)
+        self.server.note(Request(turn.user, said, turn.tools, body, tuple(speech.said(body)), used))
         try:
             if self._gone_within(reply.sleep):
                 self.close_connection = True

@@ -17,7 +17,6 @@ from tests.fakes.turns import Piece, Reply, Turn, flat
 
 Json = dict[str, Any]
 Event = tuple[str, Any]  #: its name, "" for none, and its data
-INPUT_TOKENS = 10  #: of every request
 _DRIP_PAUSE = 0.2
 #: what a harness adds to the words of people on its own account
 _NOISE = re.compile(
@@ -156,7 +155,12 @@ class Messages:
             "content": [block],
             "stop_reason": "end_turn" if reply.call is None else "tool_use",
             "stop_sequence": None,
-            "usage": {"input_tokens": INPUT_TOKENS, "output_tokens": reply.tokens},
+            "usage": {
+                "input_tokens": reply.fresh,
+                "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": reply.cached,
+                "output_tokens": reply.written,
+            },
         }
 
     def events(self, turn: Turn, reply: Reply) -> Iterator[Event]:
@@ -288,11 +292,11 @@ class Responses:
             "status": "completed",
             "output": [{**item, "status": "completed"}],
             "usage": {
-                "input_tokens": INPUT_TOKENS,
-                "input_tokens_details": {"cached_tokens": 0},
-                "output_tokens": reply.tokens,
-                "output_tokens_details": {"reasoning_tokens": 0},
-                "total_tokens": INPUT_TOKENS + reply.tokens,
+                "input_tokens": reply.fresh + reply.cached,
+                "input_tokens_details": {"cached_tokens": reply.cached},
+                "output_tokens": reply.written,
+                "output_tokens_details": {"reasoning_tokens": reply.thought},
+                "total_tokens": reply.fresh + reply.cached + reply.written,
             },
             "error": None,
         }
@@ -371,8 +375,14 @@ class Completions:
         return {**said, "choices": [{"index": 0, **choice}]}
 
     def _usage(self, reply: Reply) -> Json:
-        total = INPUT_TOKENS + reply.tokens
-        return {"prompt_tokens": INPUT_TOKENS, "completion_tokens": reply.tokens, "total_tokens": total}
+        sent = reply.fresh + reply.cached
+        return {
+            "prompt_tokens": sent,
+            "prompt_tokens_details": {"cached_tokens": reply.cached},
+            "completion_tokens": reply.written,
+            "completion_tokens_details": {"reasoning_tokens": reply.thought},
+            "total_tokens": sent + reply.written,
+        }
 
     def refusal(self, reply: Reply) -> tuple[Json, dict[str, str]]:
         """Return an error; a usage limit tells when it ends."""
@@ -427,9 +437,11 @@ class Generate:
     def _response(self, turn: Turn, reply: Reply, part: Json, *, over: bool = False) -> Json:
         candidate = {"index": 0, "content": {"role": "model", "parts": [part]}}
         usage = {
-            "promptTokenCount": INPUT_TOKENS,
+            "promptTokenCount": reply.fresh + reply.cached,
+            "cachedContentTokenCount": reply.cached,
             "candidatesTokenCount": reply.tokens,
-            "totalTokenCount": INPUT_TOKENS + reply.tokens,
+            "thoughtsTokenCount": reply.thought,
+            "totalTokenCount": reply.fresh + reply.cached + reply.written,
         }
         return {
             "candidates": [{**candidate, "finishReason": "STOP"} if over else candidate],

@@ -51,11 +51,19 @@ class Reply:
     message: str = ""  #: of the error
     final: bool = False  #: the error is not worth trying again
     limit: float = 0.0  #: seconds until the account's limit ends
+    fresh: int = 10  #: tokens that were sent, and not read from a cache
+    cached: int = 0  #: tokens that were sent, and read from a cache
+    thought: int = 0  #: tokens that it thought
 
     @property
     def tokens(self) -> int:
         """Return what its text costs."""
         return max(1, len(self.text) // 4)
+
+    @property
+    def written(self) -> int:
+        """Return all tokens that it wrote."""
+        return self.tokens + self.thought
 
 
 def decide(turn: Turn, texts: Mapping[str, str], since: float = 0.0) -> Reply:
@@ -65,7 +73,7 @@ def decide(turn: Turn, texts: Mapping[str, str], since: float = 0.0) -> Reply:
     """
     if not turn.tools:
         return Reply(f"ECHO: {turn.user}"[:60])
-    reply = Reply(f"ECHO: {turn.user}")
+    reply = Reply(f"ECHO: {turn.user}", fresh=11 + len(turn.results), cached=1000 + len(turn.user), thought=3)
     calls: list[tuple[str, dict[str, Any]]] = []
     said = None
     obeyed = turn.user if "[[" in turn.user else turn.user.replace("<<", "[[").replace(">>", "]]")

@@ -210,10 +210,12 @@ def times_in(request: Request, text: str) -> int:
 
 
 @contextmanager
-def claude_product(workspace: WorkspaceThread | None, model: ModelServer) -> Iterator[ClaudeProduct]:
+def claude_product(
+    workspace: WorkspaceThread | None, model: ModelServer, kind: type[ClaudeProduct] = ClaudeProduct
+) -> Iterator[ClaudeProduct]:
     """Give a product in a folder of its own."""
     folder = Path(tempfile.mkdtemp(prefix="lc-"))
-    running = ClaudeProduct(folder, workspace, model)
+    running = kind(folder, workspace, model)
     try:
         yield running
     finally:

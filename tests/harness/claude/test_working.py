@@ -1,0 +1,157 @@
+"""What real Claude Code's agent is doing is what its files say, and these say what the model server sent."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from core.base.clock import from_iso
+from core.model.harness import Usage
+from tests.fakes.model import ModelServer
+from tests.harness.claude.product import CLAUDE, LONG, ClaudeProduct, claude_product
+from tests.support.product import NAME
+from tests.support.tmux import wait_until
+
+TURN = 60.0
+TASKS = ("TaskCreate", "TaskUpdate")
+INNER = "<<tool bash echo inner>>"
+SUBAGENT = f'[[call Agent {{"description":"inner","prompt":"{INNER}","subagent_type":"general-purpose"}}]]'
+
+
+def working(product: ClaudeProduct) -> Mapping[str, Any]:
+    """Return what is shown; nothing while nothing is known."""
+    return product.cli("standing", "get", NAME, "--json").json["working"] or {}
+
+
+def usage_of(told: Mapping[str, Any]) -> Usage:
+    """Return it as a value."""
+    return Usage(told["input"], told["output"], told["cached"], told["costUsd"])
+
+
+def wait_usage(product: ClaudeProduct, part: str, containing: str = "") -> Usage:
+    """Wait until for the turn, or for the session, is shown what the server has sent for these requests; return it."""
+
+    def equal() -> bool:
+        told = (working(product).get("usage") or {}).get(part)
+        return told is not None and usage_of(told) == Usage(*product.model.used(containing))
+
+    wait_until(equal, f"{part} used {product.model.used(containing)}; {working(product)}", TURN)
+    return Usage(*product.model.used(containing))
+
+
+def say(product: ClaudeProduct, text: str) -> None:
+    """Say it, and wait until its turn is over."""
+    product.cli("standing", "say", NAME, "--text", text)
+    product.wait_request(text.partition("[[")[0])
+    product.wait_activity("idle")
+
+
+@pytest.fixture
+def served(alone: ClaudeProduct) -> ClaudeProduct:
+    """Give a product whose session may do all that these cases do, and is through with its brief."""
+    alone.allow("Bash(sleep:*)", "Bash(echo:*)", "Agent", "Task", *TASKS)
+    alone.serve().wait_swept()
+    alone.wait_activity("idle")
+    return alone
+
+
+@pytest.mark.capability("transcript form")
+def test_tokens_are_those_that_the_server_sent(served: ClaudeProduct) -> None:
+    """Each request counts once, with and without tools; the turn's begin anew, the session's go on."""
+    model = served.model
+    say(served, "first [[tool bash echo one]] [[tool bash echo two]]")
+    wait_usage(served, "turn", "first")
+    say(served, "second")
+
+    wait_usage(served, "turn", "second")
+    wait_usage(served, "session")
+    told = working(served)
+    last = model.requests("second")[-1]
+    [name] = told["usage"]["byModel"]
+    assert told["model"] == name == last.body["model"]
+    assert told["context"] == {"used": last.used[0] + last.used[2], "size": None}
+    assert told["usage"]["byModel"][name] == told["usage"]["session"]
+
+
+@pytest.mark.capability("transcript form")
+def test_a_subagents_tokens_are_the_sessions(served: ClaudeProduct) -> None:
+    """2.1.197 writes down of its last answer what its beginning told, which is all of it here."""
+    say(served, f"delegate {SUBAGENT}")
+    wait_until(lambda: [one.user for one in served.model.requests()].count(INNER) == 2, "it has worked", TURN)
+    served.wait_activity("idle")
+
+    wait_usage(served, "session")
+
+
+@pytest.mark.capability("transcript form")
+def test_the_plan_and_the_tool_that_runs_are_shown(served: ClaudeProduct) -> None:
+    """The list of tasks, as it stands; no tool runs once the turn is over."""
+    calls = (
+        '[[call TaskCreate {"subject":"read the code","description":"all of it"}]]',
+        '[[call TaskCreate {"subject":"change it","description":"a little"}]]',
+        '[[call TaskUpdate {"taskId":"1","status":"in_progress"}]]',
+        f"[[tool bash {LONG}]]",
+    )
+    served.cli("standing", "say", NAME, "--text", f"plan {' '.join(calls)}")
+
+    wait_until(lambda: str(working(served).get("tool")).startswith("Bash: sleep"), "the tool runs", TURN)
+    running = working(served)
+    served.cli("standing", "interrupt", NAME)
+    wait_until(lambda: working(served).get("tool") == "", "no tool runs", TURN)
+
+    assert running["plan"] == [
+        {"text": "read the code", "state": "in progress"},
+        {"text": "change it", "state": "pending"},
+    ]
+    assert [event["detail"] for event in served.events("standing.plan")][-1] == "0 of 2 done"
+
+
+@pytest.mark.capability("transcript form")
+@pytest.mark.skipif(CLAUDE.before("2.1.280"), reason="it writes no costs down")
+def test_the_cost_is_told_between_two_runs(served: ClaudeProduct) -> None:
+    """As the program writes it down at its end, and no longer once more was asked; it goes on after a resume."""
+    say(served, "what does it cost?")
+    used = wait_usage(served, "session")
+    served.cli("standing", "stop", NAME)
+    wait_until(lambda: working(served)["usage"]["session"]["costUsd"] is not None, "its cost is told", TURN)
+    stopped = usage_of(working(served)["usage"]["session"])
+
+    assert stopped.cost is not None
+    assert stopped.cost > 0
+    assert (stopped.input, stopped.output, stopped.cached) == (used.input, used.output, used.cached)
+    served.cli("standing", "start", NAME)
+    served.wait_activity("idle")
+    say(served, "and now?")
+    wait_usage(served, "session")
+    served.cli("standing", "stop", NAME)
+    wait_until(
+        lambda: (working(served)["usage"]["session"]["costUsd"] or 0) > (stopped.cost or 0), "it has grown", TURN
+    )
+
+
+class AccountProduct(ClaudeProduct):
+    """One whose Claude Code is logged in with an account, which may reach a limit."""
+
+    def environ(self, **changes: str) -> dict[str, str]:
+        """Return the environment with a token in the place of the key."""
+        environ = super().environ(**changes)
+        del environ["ANTHROPIC_API_KEY"]
+        return {**environ, "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-test-token-of-nobody-0123456789"}
+
+
+@pytest.mark.capability("transcript form")
+def test_a_limit_is_told_with_its_end(model: ModelServer) -> None:
+    """To the second that the server named, where the program writes that down."""
+    with claude_product(None, model, AccountProduct) as product:
+        product.serve().wait_swept()
+        product.wait_activity("idle")
+        begun = datetime.now(UTC).replace(microsecond=0)
+        product.cli("standing", "say", NAME, "--text", "too much [[limit 5400]]")
+
+        wait_until(lambda: working(product).get("limit"), f"the limit is told: {working(product)}", TURN)
+        limit = working(product)["limit"]
+
+    assert "limit" in limit["what"]
+    until = from_iso(limit["until"]) - timedelta(seconds=5400)
+    assert begun <= until <= datetime.now(UTC)
