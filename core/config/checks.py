@@ -19,11 +19,9 @@ from core.base.plugins import entry_points
 from core.base.text import interval_text, parse_duration, parse_interval
 from core.config.document import Document, KeyPath, described, key_text, shortened
 from core.config.settings import BUILT_IN_HARNESSES, LoopSettings, Routing
-from core.harness.catalogue import GROUP
-from core.harness.claude.arguments import refuse_owned
+from core.harness.catalogue import GROUP, refuse_arguments
 from core.model.loop import Bounds, LoopRequest, check_cron, check_instruction, check_together, zone_of
 
-NOT_BUILT = ("codex",)
 SESSIONS: KeyPath = ("standingSessions", "sessions")
 
 
@@ -84,8 +82,6 @@ def _harness_names(document: Document) -> None:
         if not isinstance(name, str) or name in known or (not name and path[0] == SESSIONS[0]):
             continue
         found = f'the harness "{shortened(name)}"'
-        if name in NOT_BUILT:
-            found += ", for which the-loop has no adapter yet (not built yet)"
         document.add(path, found, _choice(known), f"declare it under harnesses (harnesses.{shortened(name)}.start)")
 
 
@@ -106,12 +102,14 @@ def _owned_flags(document: Document) -> None:
 def _refuse_arguments(document: Document, path: KeyPath, harness: Any, args: list[Any]) -> None:
     if harness == "bundled" and args:
         document.add(path, "arguments for the bundled agent", "none: it takes no arguments", "remove them")
-    for index, argument in enumerate(args if harness == "claude" else []):
+    texts = [argument if isinstance(argument, str) else "" for argument in args]
+    for index in range(len(texts)):
         try:
-            refuse_owned([argument] if isinstance(argument, str) else [])
+            refuse_arguments(harness, texts[: index + 1])
         except InvalidValue as error:
             found, allowed = shortened(error.message), "flags that the-loop does not give itself"
             document.add((*path, index), found, allowed, shortened(error.remedy))
+            return
 
 
 def _resume_ids(document: Document) -> None:

@@ -25,7 +25,7 @@ _STARTER = """\
 # This file names programs and folders that run with your rights: nobody else should be able to write it.
 
 routing:
-  defaultHarness: claude          # claude, opencode, gemini, bundled (a small agent), or a key of `harnesses`
+  defaultHarness: claude          # claude, codex, opencode, gemini, bundled (a small agent), or a key of `harnesses`
   # spawnWorkdir: ~/work          # where a session works that names no folder; paths start at this file's folder
   # harnessArgs:
   #   claude: [--permission-mode, acceptEdits]

@@ -110,8 +110,8 @@ class RoutingBlock(Block):
 
     default_harness: str = Field(
         _ROUTING.default_harness,
-        description="`claude`, `opencode`, `gemini`, `bundled`, one that a package brings, or a key of `harnesses` "
-        "(`cursor` is known, but refused at a start)",
+        description="`claude`, `codex`, `opencode`, `gemini`, `bundled`, one that a package brings, or a key of "
+        "`harnesses` (`cursor` is known, but refused at a start)",
     )
     harness_args: dict[str, list[Argument]] = Field(
         default_factory=dict, description="Arguments for each harness; those that the-loop sets itself are refused"

@@ -18,7 +18,7 @@ from core.base.text import parse_duration
 from core.model.session import ChatBinding, Definition, Idle, Restart, stated
 
 #: cursor is known, and refused at start by its adapter
-BUILT_IN_HARNESSES = ("claude", "opencode", "gemini", "cursor", "bundled")
+BUILT_IN_HARNESSES = ("claude", "codex", "opencode", "gemini", "cursor", "bundled")
 
 
 class TmuxSettings(NamedTuple):

@@ -212,19 +212,21 @@ class Hearing:
     def follow(self, record: SessionRecord, pane: Pane | None) -> bool:
         """Look once, and return whether what is known of the session has changed. Raises StoreBroken."""
         system, traits = self._system, traits_of(self._system.settings, self._system.harnesses, record)
-        if pane is None or pane.dead or not traits.evidence or not traits.boot_signal:
+        if pane is None or pane.dead or not traits.evidence:
             return False
         before = activity_of(system.activities, record)
         if before is None:
             return False
         starts = before.state is ActivityState.STARTING
-        asked = starts or before.silence is not None
+        unnamed = record.conversation is None
+        asked = starts or unnamed or before.silence is not None
         opinion = probe_of(system, record, pane.pid) if asked else None  # before the record, which is written first
-        if before.silence is not None and opinion is not None and opinion.session_id not in ("", record.conversation):
+        led = opinion is not None and (unnamed or before.silence is not None)
+        if led and opinion is not None and opinion.session_id not in ("", record.conversation):
             follow_conversation(system, record, opinion.session_id)
             return True  # what it holds is read at the next look
         turns = self._new_turns(record, before)
-        if starts or before.silence is Silence.UNTOLD:
+        if traits.boot_signal and (starts or before.silence is Silence.UNTOLD):
             notice_start(system, record, opinion, has_turn=bool(turns))
         for turn in turns:
             self._take(record, turn)
@@ -277,12 +279,16 @@ class Hearing:
         self._followed[record.uid].open.pop(turn.began_at, None)
         if turn.cut_off:
             return
+        told = (
+            turn.failed is None or traits_of(system.settings, system.harnesses, record).failure_hook
+        )  # else no hook was to tell
         with system.database.transaction(durable=False):
             if self._claimed(record, turn):
-                if not silent:
+                if told and not silent:
                     mark_silent(system, record, Silence.TURNS, turn.hook_trouble)
                 take_told(system, record, [*_beginning(record, turn), _end(record, turn)])
-                _lacks_turn_edges(system, record)
+                if told:
+                    _lacks_turn_edges(system, record)
         system.notify()
 
     def _claimed(self, record: SessionRecord, turn: TurnSeen) -> bool:
@@ -624,6 +630,18 @@ def notice_reading(system: System, record: SessionRecord) -> bool:
     now = system.clock.now()
     probe = timedelta(seconds=system.settings.routing.tmux.resume_probe_seconds)
     if sign or (sign is None and now >= activity.since + probe):
-        system.activities.put(replace(activity, state=ActivityState.UNKNOWN, since=now))
+        system.activities.put(replace(activity, state=state_at_start(system, record), since=now))
         return True
     return False
+
+
+def state_at_start(system: System, record: SessionRecord) -> ActivityState:
+    """Return what a harness without a boot signal does as it begins to read, by its second source; unknown without one.
+
+    Raises TmuxSilent.
+    """
+    if not traits_of(system.settings, system.harnesses, record).evidence:
+        return ActivityState.UNKNOWN
+    pane = system.runner.survey().of_instance(record.instance_id or "")
+    opinion = probe_of(system, record, pane.pid) if pane is not None and not pane.dead else None
+    return opinion.state if opinion is not None else ActivityState.UNKNOWN

@@ -6,8 +6,9 @@ found by the entry point group `the_loop.harnesses`: a function that is given th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from core.base.clock import Clock
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
     from core.model.harness import Harness
 
 
+_ARGUMENTS = {"claude": "core.harness.claude.arguments", "codex": "core.harness.codex.arguments"}  #: of ours
 GROUP = "the_loop.harnesses"  #: the entry point group of harnesses
+
+
+def refuse_arguments(harness: str, args: Sequence[str]) -> None:
+    """Refuse arguments that a harness of ours gets from us alone; nothing is known of others. Raises InvalidValue."""
+    if harness in _ARGUMENTS:
+        import_module(_ARGUMENTS[harness]).refuse_owned(args)
 
 
 class Declaration(Protocol):
@@ -97,6 +105,11 @@ def catalogue(
             clock, environ, trust_enabled=trust_enabled, accept_bypass=accept_bypass, permission_mode=permission_mode
         )
 
+    def codex() -> Harness:
+        from core.harness.codex.adapter import CodexHarness
+
+        return CodexHarness(environ, trust_enabled=trust_enabled)
+
     def opencode() -> Harness:
         from core.harness.opencode.adapter import OpenCodeHarness
 
@@ -109,10 +122,8 @@ def catalogue(
 
     described = {key: _described(key, block, environ) for key, block in declared.items()}
     makers = {key: partial(described.__getitem__, key) for key in described}
-    return Harnesses(
-        {**makers, "claude": claude, "opencode": opencode, "gemini": gemini, "bundled": _bundled, "cursor": _cursor},
-        environ,
-    )
+    ours = {"claude": claude, "codex": codex, "opencode": opencode, "gemini": gemini}
+    return Harnesses({**makers, **ours, "bundled": _bundled, "cursor": _cursor}, environ)
 
 
 def _described(key: str, block: Declaration, environ: Mapping[str, str]) -> Harness:

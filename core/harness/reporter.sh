@@ -94,7 +94,7 @@ follow() {
       echo "+$agent" >>"$asking"
       [ -e "$asking" ] || echo "+$agent" >>"$asking" ;;
     SessionEnd) rm -f "$asking" ;;
-    PreToolUse | PostToolUse | PostToolUseFailure | UserPromptSubmit | Stop | StopFailure | SubagentStop) went_on ;;
+    PreToolUse | PostToolUse | PostToolUseFailure | UserPromptSubmit | Stop | StopFailure | SubagentStop | Interrupt) went_on ;;
   esac
 }
 

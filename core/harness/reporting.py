@@ -6,14 +6,17 @@ typed while the session is held, and asks the service for a person's answer at a
 
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from core.harness.base import CLIENT, REPORTER, write_private
+from core.harness.base import CLIENT, REPORTER, text_of, write_private
 from core.model.harness import SessionContext
 
 #: Longer than any wait that `limits.approvalWaitSeconds` allows: the service ends the wait, and says so in the thread.
 ASKING_SECONDS = 86_400 + 120
 _NONCE_BYTES = 18
+_SUMMARY_LIMIT = 500  #: characters of what is asked
 
 
 _SCRIPT = Path(__file__).with_name("reporter.sh")
@@ -49,3 +52,14 @@ def install_reporter(context: SessionContext) -> Path:
     path = context.folder / REPORTER
     write_private(path, reporter_script(context), mode=0o700)
     return path
+
+
+def detail_of(given: Mapping[str, Any]) -> str:
+    """Return what says most about a tool's call."""
+    keys = ("command", "file_path", "url", "pattern", "query", "description")
+    return next((text for key in keys if (text := text_of(given, key))), "")
+
+
+def short(text: str, limit: int = _SUMMARY_LIMIT) -> str:
+    """Return the text, cut to so many characters."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"

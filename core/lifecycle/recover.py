@@ -21,7 +21,7 @@ from core.base.errors import (
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import target_for
 from core.base.values import dataclass, replace
-from core.delivery.hearing import notice_reading
+from core.delivery.hearing import notice_reading, state_at_start
 from core.delivery.saying import cancel_queue
 from core.lifecycle.announce import announce_start, announce_stop
 from core.lifecycle.common import Tmux, refuse_held_name, spawn_time, take_reports, together, write_record
@@ -221,14 +221,23 @@ def _see_whether_it_reads(system: System, record: SessionRecord) -> None:
 
 
 def mark_lives(system: System, record: SessionRecord) -> None:
-    """Say that nobody knows what a harness does that cannot tell by itself that it reads. Raises StoreBroken."""
+    """Say what a harness does that cannot tell by itself that it reads: unknown, but for its second source's word.
+
+    Raises StoreBroken.
+    """
     harness = system.harnesses.get(resolve_record(record, system.settings).harness)
     if harness.traits.boot_signal or record.instance_id is None:
         return
-    activity = system.activities.get(record.uid)
-    if activity and activity.instance == record.instance_id and activity.state is not ActivityState.STARTING:
+    activity, now = system.activities.get(record.uid), system.clock.now()
+    if activity is None or activity.instance != record.instance_id:
+        activity = Activity(record.uid, record.instance_id, ActivityState.STARTING, now)
+    if activity.state is not ActivityState.STARTING:
         return
-    system.activities.put(Activity(record.uid, record.instance_id, ActivityState.UNKNOWN, system.clock.now()))
+    try:
+        state = state_at_start(system, record)
+    except TmuxSilent:
+        state = ActivityState.UNKNOWN
+    system.activities.put(replace(activity, state=state, since=now))
 
 
 def finish_stop(system: System, record: SessionRecord, ended: Ended, *, cut_short: bool = False) -> SessionRecord:

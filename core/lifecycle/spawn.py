@@ -304,6 +304,7 @@ def _commit_boot(
         now,
         version=version,
         untried=untried,
+        shown=dict.fromkeys(harness.traits.lacks, False),
         earlier_tasks=unfinished_tasks(system.activities.get(record.uid)),
     )
     with system.database.transaction(durable=True):

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from core.base.clock import iso
 from core.base.values import dataclass, field
-from core.model.activity import ActivityState, Failure
+from core.model.activity import ActivityState, Capability, Failure
 from core.model.pane import InputLine, View
 from core.model.session import Definition
 
@@ -54,6 +54,8 @@ class Traits:
     queues_input: bool = False  #: takes messages while a turn runs
     evidence: bool = False  #: its own records show which messages a turn took
     boot_signal: bool = False  #: says by itself when it reads
+    failure_hook: bool = True  #: a hook tells of a turn that failed; False: its own record alone does
+    lacks: frozenset[Capability] = frozenset()  #: what none of its versions that were tried can do
     turn_gate: bool = False  #: a hook can block turns born inside the harness
     clear: bytes | None = None  #: keys that empty its composer; a write of their own, `settle` away from any paste
     clear_lines: int = 20  #: how many lines one such write empties for sure; more take several writes
@@ -93,16 +95,17 @@ class Installed:
         if self.version in self.tried:
             return ""
         oldest, newest = self.tried[0], self.tried[-1]
-        if _order(self.version) > _order(newest):
+        if numbers_of(self.version) > numbers_of(newest):
             found = f"newer than any that was tried ({oldest} to {newest})"
-        elif _order(self.version) < _order(oldest):
+        elif numbers_of(self.version) < numbers_of(oldest):
             found = f"older than any that was tried ({oldest} to {newest})"
         else:
             found = f"never tried; tried were {', '.join(self.tried)}"
         return f"{found}: what is told of its sessions may be wrong"
 
 
-def _order(version: str) -> tuple[int, ...]:
+def numbers_of(version: str) -> tuple[int, ...]:
+    """Return a version's numbers, by which an older one comes first."""
     return tuple(int(number) for number in re.findall(r"\d{1,18}", version.partition("-")[0]))
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base.clock import Clock
-from core.base.errors import HarnessNotInstalled, InvalidValue
+from core.base.errors import InvalidValue
 from core.harness.base import (
     SETTINGS,
     allowed_tools,
@@ -45,6 +44,7 @@ from core.harness.claude.files import (
 from core.harness.claude.hooks import install_hooks, interpret, merged
 from core.harness.claude.startup import ClaudeTrust, hooks_off, undecided, unread
 from core.harness.claude.work import WorkFiles
+from core.harness.programs import Programs
 from core.model.activity import Failure
 from core.model.harness import (
     Echo,
@@ -71,33 +71,6 @@ if TYPE_CHECKING:
 #: tests/harness over them.
 TRIED = ("2.1.197", "2.1.280", "2.1.332")
 _SAID = re.compile(r"(\d+(?:\.\d+)+\S*) \(Claude Code\)")
-SECONDS = 5.0  #: it takes 0.02 to 0.3 s
-
-
-def ask_version(program: str, environ: Mapping[str, str]) -> Installed:
-    """Run `PROGRAM --version`, which writes nothing, and return what it says of itself."""
-    try:
-        done = subprocess.run(
-            [program, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            env=dict(environ),
-            timeout=SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Installed("", TRIED, str(error))
-    said = _SAID.match(done.stdout)
-    if said is None:
-        words = " ".join((done.stdout + done.stderr).split())[:200]
-        return Installed(
-            "", TRIED, f"`{program} --version` ended with {done.returncode} and said: {words or 'nothing'}"
-        )
-    return Installed(said[1], TRIED)
-
-
 _PROGRAM = "claude"
 _LIST = "CLAUDE_CODE_TASK_LIST_ID"  #: names the list of tasks where it is not the conversation's own
 _ASKS = (
@@ -165,7 +138,7 @@ class ClaudeHarness:
         self._accept_bypass = accept_bypass
         self._permission_mode = permission_mode
         self._work = WorkFiles()
-        self._versions: dict[tuple[str, int, int, int], Installed] = {}
+        self._programs = Programs(TRIED, _SAID)
 
     def check(self, definition: Definition, args: Sequence[str]) -> None:
         """Refuse what cannot run. Raises HarnessNotInstalled, InvalidValue."""
@@ -185,20 +158,7 @@ class ClaudeHarness:
 
     def installed(self) -> Installed | None:
         """Ask the program for its version, once for each program that it is."""
-        try:
-            program = self._executable()
-            found = os.stat(program)
-        except HarnessNotInstalled as error:
-            return Installed("", TRIED, error.message)
-        except OSError as error:
-            return Installed("", TRIED, f"{error.filename}: {error.strerror}")
-        identity = (program, found.st_ino, found.st_size, found.st_mtime_ns)
-        if identity not in self._versions:
-            told = ask_version(program, self._environ)
-            if told.trouble:
-                return told
-            self._versions[identity] = told
-        return self._versions[identity]
+        return self._programs.installed(self._executable, self._environ)
 
     def new_session_id(self) -> str | None:
         """Return a new UUID; Claude Code takes nothing else."""

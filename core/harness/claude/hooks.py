@@ -23,7 +23,7 @@ from core.harness.base import (
     text_of,
     write_private,
 )
-from core.harness.reporting import ASKING_SECONDS, install_reporter
+from core.harness.reporting import ASKING_SECONDS, detail_of, install_reporter, short
 from core.model.activity import Failure
 from core.model.harness import (
     DialogReported,
@@ -114,7 +114,6 @@ _STATUS = re.compile(r"<status>\s*(killed|stopped)\s*</status>")
 _OVER = frozenset({"completed", "failed", "killed", "stopped"})
 _GOES_ON = frozenset({"clear", "resume"})  #: SessionEnd reasons after which the same process reads on
 _BY_PERSON = frozenset({"prompt_input_exit", "logout"})
-_SUMMARY_LIMIT = 500  #: characters of what is asked
 _TASK_LIMIT = 80  #: characters of what a background task runs
 
 _Payload = Mapping[str, Any]
@@ -180,12 +179,6 @@ def _permission_request(payload: _Payload) -> tuple[HarnessEvent, ...]:
     return (DialogReported(question=False, summary=short(f"{tool}: {detail}" if detail else tool)),)
 
 
-def detail_of(given: _Payload) -> str:
-    """Return what says most about a tool's call."""
-    keys = ("command", "file_path", "url", "pattern", "query", "description")
-    return next((text for key in keys if (text := text_of(given, key))), "")
-
-
 def _questions(given: _Payload) -> str:
     texts = [text_of(question, "question") for question in list_of(given, "questions") if isinstance(question, dict)]
     return short(" / ".join(text for text in texts if text))
@@ -240,11 +233,6 @@ _FAILURES = {
 def _session_end(payload: _Payload) -> tuple[HarnessEvent, ...]:
     reason = text_of(payload, "reason") or "other"
     return () if reason in _GOES_ON else (Ended(reason, by_person=reason in _BY_PERSON),)
-
-
-def short(text: str, limit: int = _SUMMARY_LIMIT) -> str:
-    """Return the text, its end cut off where it has more than `limit` characters."""
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 #: Not read, on purpose: Notification (its `idle_prompt` may fire in the middle of a later turn, its `permission_prompt`

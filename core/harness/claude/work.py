@@ -22,8 +22,9 @@ from core.base.files import read_plain
 from core.base.values import replace
 from core.harness.base import list_of, object_of, text_of
 from core.harness.claude.files import user_events
-from core.harness.claude.hooks import detail_of, failure_of, short
+from core.harness.claude.hooks import failure_of
 from core.harness.records import PART, Parts, entry_of, moment_of
+from core.harness.reporting import detail_of, short
 from core.model.activity import Failure
 from core.model.harness import Limit, PlanItem, PlanState, TextTaken, Usage, Working
 

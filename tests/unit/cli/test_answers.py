@@ -13,7 +13,7 @@ import pytest
 from core.cli.main import run
 from core.cli.printing import print_logs, print_row, print_rows, print_window
 from core.config.loading import load
-from core.harness.claude import adapter
+from core.harness import programs
 from core.harness.claude.adapter import TRIED
 from core.model.pane import Window
 from core.model.session import Definition, SessionRecord
@@ -424,7 +424,7 @@ def test_status_tells_that_a_version_was_never_tried(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, script: str, version: str | None, said: str
 ) -> None:
     """In the line and in the JSON; one that cannot be asked for is told as that, and the rest of the answer stands."""
-    monkeypatch.setattr(adapter, "SECONDS", 1.0)
+    monkeypatch.setattr(programs, "SECONDS", 1.0)
     claude_says(terminal, monkeypatch, script)
 
     terminal.run("status")

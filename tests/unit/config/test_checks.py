@@ -92,20 +92,18 @@ def test_a_known_harness_is_taken_everywhere(folder: ConfigFolder, harness: str)
     assert found.routing.default_harness == harness
 
 
-@pytest.mark.parametrize("harness", ["codex"])
-def test_a_harness_of_later_says_that_it_is_not_built_yet(folder: ConfigFolder, harness: str) -> None:
-    """A harness without an adapter is refused with the remedy: declare it."""
-    found = folder.problems(f"routing: {{defaultHarness: {harness}}}")["routing.defaultHarness"]
+def test_a_program_without_an_adapter_is_refused_with_the_remedy(folder: ConfigFolder) -> None:
+    """Declare it."""
+    found = folder.problems("routing: {defaultHarness: aider}")["routing.defaultHarness"]
 
-    assert "not built yet" in found.found
-    assert f"declare it under harnesses (harnesses.{harness}.start)" in found.remedy
+    assert "declare it under harnesses (harnesses.aider.start)" in found.remedy
 
 
-def test_a_harness_of_later_may_be_declared(folder: ConfigFolder) -> None:
+def test_a_program_without_an_adapter_may_be_declared(folder: ConfigFolder) -> None:
     """Once it is declared under harnesses, its name is as good as any."""
-    found = folder.load("routing: {defaultHarness: codex}\nharnesses: {codex: {start: [codex]}}")
+    found = folder.load("routing: {defaultHarness: aider}\nharnesses: {aider: {start: [aider]}}")
 
-    assert found.harnesses["codex"].start == ("codex",)
+    assert found.harnesses["aider"].start == ("aider",)
 
 
 def test_an_unknown_harness_is_refused_in_each_place(folder: ConfigFolder) -> None:

@@ -53,8 +53,8 @@ def test_a_harness_of_a_package_of_its_own_is_found() -> None:
     assert harnesses.get("parrot") is harnesses.get("parrot")
     with pytest.raises(UnsupportedHarness, match=r"'mute' \(no_such_module_at_all:mute\) cannot be loaded: No module"):
         harnesses.get("mute")
-    with pytest.raises(UnsupportedHarness, match="bundled, claude, cursor, mine, mute, opencode, parrot"):
-        harnesses.get("codex")
+    with pytest.raises(UnsupportedHarness, match="bundled, claude, codex, cursor, mine, mute, opencode, parrot"):
+        harnesses.get("aider")
 
 
 @pytest.mark.usefixtures("installed")
@@ -69,8 +69,8 @@ def test_the_configuration_takes_a_harness_that_is_installed(tmp_path: Path) -> 
 
 def test_unknown_harness_is_refused_with_the_ones_there_are() -> None:
     """The error lists what can be chosen."""
-    with pytest.raises(UnsupportedHarness, match="bundled, claude, cursor, mine, opencode"):
-        full().get("codex")
+    with pytest.raises(UnsupportedHarness, match="bundled, claude, codex, cursor, mine, opencode"):
+        full().get("aider")
 
 
 def test_cursor_is_refused_with_the_reason() -> None:

@@ -1,0 +1,112 @@
+"""What a conversation's record tells of the agent's work: plan, tool, model, tokens and limit."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from core.base.values import replace
+from core.harness.base import list_of, object_of, text_of
+from core.harness.records import LATEST, Lines, entry_of
+from core.harness.reporting import detail_of, short
+from core.model.harness import Limit, PlanItem, PlanState, Usage, Working
+
+_PLAN_TOOL = "update_plan"
+_LIMITED = "usage_limit_exceeded"
+_STATES = {"pending": PlanState.PENDING, "in_progress": PlanState.IN_PROGRESS, "completed": PlanState.DONE}
+
+
+class WorkingFile:
+    """Reads a record forward. Its totals stand in its latest lines, so that no more of a long one is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines = Lines(path, from_start=True, latest=LATEST)
+        self._working = Working(tool="")
+        self._calls: dict[str, str] = {}  #: tool calls without a result, by id: what each does
+        self._resets: datetime | None = None  #: when the limit that is used up ends
+
+    def now(self) -> Working:
+        """Return what it tells by now. Raises StoreBroken."""
+        for line in self._lines.new():
+            entry = entry_of(line)
+            if entry is not None:
+                self._take(text_of(entry, "type"), object_of(entry, "payload"))
+        return replace(self._working, tool=next(reversed(self._calls.values()), ""))
+
+    def _take(self, kind: str, payload: Mapping[str, Any]) -> None:
+        match kind, text_of(payload, "type"):
+            case "turn_context", _:
+                self._working = replace(self._working, model=text_of(payload, "model") or self._working.model)
+            case "token_usage_record", _:
+                turn, session = (_usage(payload, f"{each}_token_usage") for each in ("turn", "thread"))
+                self._working = replace(
+                    self._working, turn=turn or self._working.turn, session=session or self._working.session
+                )
+            case "event_msg", "token_count":
+                self._count(payload)
+            case "event_msg", "task_started" | "turn_aborted":
+                self._calls.clear()
+            case "event_msg", "task_complete":
+                self._calls.clear()
+                error = object_of(payload, "error")
+                limited = error.get("codex_error_info") == _LIMITED
+                limit = Limit(text_of(error, "message"), self._resets) if limited else None
+                self._working = replace(self._working, limit=limit)
+            case "response_item", "function_call" | "custom_tool_call":
+                self._call(payload)
+            case "response_item", "function_call_output" | "custom_tool_call_output":
+                self._calls.pop(text_of(payload, "call_id"), None)
+
+    def _count(self, payload: Mapping[str, Any]) -> None:
+        info, limits = object_of(payload, "info"), object_of(payload, "rate_limits")
+        latest = object_of(info, "last_token_usage").get("input_tokens")
+        size = info.get("model_context_window")
+        self._working = replace(
+            self._working,
+            context_used=latest if isinstance(latest, int) else self._working.context_used,
+            context_size=size if isinstance(size, int) else self._working.context_size,
+            session=_usage(info, "total_token_usage") or self._working.session,
+        )
+        used_up = [each for key in ("primary", "secondary") if _used(each := object_of(limits, key)) >= 100]
+        ends = [at for each in used_up if isinstance(at := each.get("resets_at"), int)]
+        self._resets = datetime.fromtimestamp(max(ends), UTC) if ends else None
+
+    def _call(self, payload: Mapping[str, Any]) -> None:
+        name = text_of(payload, "name")
+        arguments = _object(text_of(payload, "arguments"))
+        if name == _PLAN_TOOL:
+            steps = [step for step in list_of(arguments, "plan") if isinstance(step, dict)]
+            plan = tuple(
+                PlanItem(text_of(step, "step"), _STATES.get(text_of(step, "status"), PlanState.PENDING))
+                for step in steps
+            )
+            self._working = replace(self._working, plan=plan)
+        detail = text_of(arguments, "cmd") or detail_of(arguments)
+        self._calls[text_of(payload, "call_id")] = short(f"{name}: {detail}" if detail else name)
+
+
+def _used(limit: Mapping[str, Any]) -> float:
+    found = limit.get("used_percent")
+    return found if isinstance(found, int | float) else 0
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _usage(payload: Mapping[str, Any], key: str) -> Usage | None:
+    """Return the counts under that key. Codex counts what was read from a cache among what was sent."""
+    counts = object_of(payload, key)
+    sent, cached, written = (
+        found if isinstance(found := counts.get(each), int) else None
+        for each in ("input_tokens", "cached_input_tokens", "output_tokens")
+    )
+    if sent is None or written is None:
+        return None
+    return Usage(sent - (cached or 0), written, cached or 0)
