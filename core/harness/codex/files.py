@@ -24,7 +24,6 @@ from core.model.pane import InputLine, View
 
 _LOCKS = "thread-writer-locks"
 _DAY = timedelta(days=1)
-_NAME = re.compile(r"rollout-.+-(?P<id>[0-9A-Za-z]+(?:-[0-9A-Za-z]+)*)\.jsonl(?:\.zst)?")
 _TIMED = re.compile(r"(?P<high>[0-9a-f]{8})-(?P<low>[0-9a-f]{4})-7[0-9a-f]{3}-")  #: an id that begins with its time
 _TAIL = 1 << 20  #: bytes in which the latest beginning or end of a turn stands, else the turn goes on
 _EDGE = re.compile(rb'"type":"event_msg","payload":\{"type":"(task_started|task_complete|turn_aborted)"')

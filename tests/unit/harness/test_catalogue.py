@@ -53,7 +53,7 @@ def test_a_harness_of_a_package_of_its_own_is_found() -> None:
     assert harnesses.get("parrot") is harnesses.get("parrot")
     with pytest.raises(UnsupportedHarness, match=r"'mute' \(no_such_module_at_all:mute\) cannot be loaded: No module"):
         harnesses.get("mute")
-    with pytest.raises(UnsupportedHarness, match="bundled, claude, codex, cursor, mine, mute, opencode, parrot"):
+    with pytest.raises(UnsupportedHarness, match="bundled, claude, codex, cursor, gemini, mine, mute, opencode, parrot"):
         harnesses.get("aider")
 
 
@@ -69,7 +69,7 @@ def test_the_configuration_takes_a_harness_that_is_installed(tmp_path: Path) -> 
 
 def test_unknown_harness_is_refused_with_the_ones_there_are() -> None:
     """The error lists what can be chosen."""
-    with pytest.raises(UnsupportedHarness, match="bundled, claude, codex, cursor, mine, opencode"):
+    with pytest.raises(UnsupportedHarness, match="bundled, claude, codex, cursor, gemini, mine, opencode"):
         full().get("aider")
 
 
