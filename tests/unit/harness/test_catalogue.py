@@ -53,7 +53,9 @@ def test_a_harness_of_a_package_of_its_own_is_found() -> None:
     assert harnesses.get("parrot") is harnesses.get("parrot")
     with pytest.raises(UnsupportedHarness, match=r"'mute' \(no_such_module_at_all:mute\) cannot be loaded: No module"):
         harnesses.get("mute")
-    with pytest.raises(UnsupportedHarness, match="bundled, claude, codex, cursor, gemini, mine, mute, opencode, parrot"):
+    with pytest.raises(
+        UnsupportedHarness, match="bundled, claude, codex, cursor, gemini, mine, mute, opencode, parrot"
+    ):
         harnesses.get("aider")
 
 
