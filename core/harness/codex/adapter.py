@@ -66,6 +66,7 @@ NEEDED = (0, 159)
 _SAID = re.compile(r"codex-cli (\d+(?:\.\d+)+\S*)")
 _PROGRAM = "codex"
 _DEFAULT_PROVIDER = "openai"
+_NOT_LOGGED_IN = 1  #: how `codex login status` ends then
 _LOGIN = (
     "Codex is not logged in, and asks how at its start; nothing is typed into the session meanwhile; on this machine "
     "run `codex login`, then restart the session"
@@ -134,10 +135,10 @@ class CodexHarness:
         if provider != _DEFAULT_PROVIDER or any(name in ("--oss", "--local-provider") for name, _ in given(args)):
             return ""
         try:
-            _, said = run_program((self._executable(), "login", "status"), self._environ)
+            code, _ = run_program((self._executable(), "login", "status"), self._environ)
         except (HarnessNotInstalled, OSError):
             return ""
-        return _LOGIN if "Not logged in" in said else ""
+        return _LOGIN if code == _NOT_LOGGED_IN else ""
 
     def silence_ahead(self, cwd: Path, args: Sequence[str]) -> str:
         """Return which settings would keep our hooks from running, and what can be done; "" for none."""
