@@ -152,6 +152,7 @@ _READ_IT = "Read all of it in"
 _TOO_LONG = f"This message of mine is too long for the terminal. {_READ_IT}"
 _AS_KEYS = f"This message of mine has several lines, or a tab, which this terminal would take as keys. {_READ_IT}"
 _WITH_TABS = f"This message of mine holds tabs, which its terminal would not keep. {_READ_IT}"
+_POINTERS = (_TOO_LONG, _WITH_TABS, _AS_KEYS)
 _TAB = re.compile(r"\t[^\n]*\S")  #: one that something follows in its line
 _NAME_LIMIT = 40
 _UNPROVABLE = ("/", "!")  #: a harness takes these as commands of its own, and no turn takes the text
@@ -314,7 +315,7 @@ def file_of(message_id: str, folder: Path) -> Path:
 
 def pointer_to(message: NewMessage, file: Path, why: str = _TOO_LONG) -> str:
     """Return what is pasted for a message whose text is in the file; a raw one has no frame there either."""
-    own = "" if message.raw and message.kind is not Kind.BOOT else f"{head(message)} "
+    own = "" if message.raw and message.kind is not Kind.BOOT else f"{_expected(message)[0]} "
     return f"{own}{why} {file} : all that it says is mine, as if I had typed it here. "
 
 
@@ -368,8 +369,8 @@ def _expected(message: NewMessage) -> tuple[str, tuple[str, ...]]:
     """Return the message's frame, and how its text may begin: as it is, or where a file is named in its place."""
     if message.kind is Kind.BOOT:
         own, _, text = message.text.partition("]")
-        return f"{own}]", (text, BOOT_POINTER)
-    return head(message), (body(message), _TOO_LONG, _WITH_TABS, _AS_KEYS)
+        return f"{own}]", (text, BOOT_POINTER, *_POINTERS)
+    return head(message), (body(message), *_POINTERS)
 
 
 def _bare(text: str) -> str:

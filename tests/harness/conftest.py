@@ -9,6 +9,8 @@ from tests.fakes.model import ModelServer, serving
 from tests.harness.program import HERE, PROGRAMS, Program
 from tests.harness.recording import Recording
 
+pytest.register_assert_rewrite("tests.harness.cases", "tests.integration.harness.contract")
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Record how each case ends."""

@@ -1,27 +1,25 @@
-"""The whole product with real Claude Code in its panes: an isolated home, a made-up key, a model of our own."""
+"""The whole product with real Claude Code in its panes."""
 
 import json
 import os
 import re
 import shutil
-import signal
-import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import psutil
 
 from embedded.workspace.thread import WorkspaceThread
 from tests.fakes.model import ModelServer, Request
+from tests.harness.product import HarnessProduct, Kit, times_in
 from tests.harness.program import PROGRAMS
 from tests.support.lines import entries
-from tests.support.product import NAME, PROGRAM, Product, end
-from tests.support.tmux import alive, wait_until
-from tests.support.typist import Person
+from tests.support.product import NAME
+from tests.support.tmux import wait_until
+
+__all__ = ["CLAUDE", "KEY", "KIT", "LONG", "SLEEPING", "ClaudeProduct", "claude_environ", "claude_product", "times_in"]
 
 CLAUDE = PROGRAMS["claude"]
 SLEEPING = ("--allowedTools", "Bash(sleep:*)")
@@ -30,12 +28,9 @@ KEY = "sk-ant-test-key-of-nobody-0123456789"
 _TURN_SECONDS = 40.0  #: a busy machine takes its time
 
 
-def claude_environ(home: Path, model: ModelServer) -> dict[str, str]:
-    """Return the whole environment of a Claude Code that knows nobody and reaches nothing but the model."""
+def _variables(home: Path, model: ModelServer) -> Mapping[str, str]:
+    """Return the variables of a Claude Code that knows nobody and reaches nothing but the model."""
     return {
-        "HOME": str(home),
-        "PATH": f"{CLAUDE.programs}:{os.environ['PATH']}",
-        "LANG": "C.UTF-8",
         "ANTHROPIC_BASE_URL": model.url,
         "ANTHROPIC_API_KEY": KEY,
         "DISABLE_AUTOUPDATER": "1",
@@ -43,43 +38,44 @@ def claude_environ(home: Path, model: ModelServer) -> dict[str, str]:
     }
 
 
-class ClaudeProduct(Product):
-    """One the-loop whose sessions are Claude Code. Sleeping needs no permission, everything else asks."""
+def _settle(home: Path, model: ModelServer) -> None:
+    """Give the person settings of their own."""
+    (home / ".claude").mkdir()
+    (home / ".claude" / "settings.json").write_text(json.dumps({"cleanupPeriodDays": 900}))
+
+
+def _hooks_off(home: Path) -> None:
+    (home / ".claude" / "settings.json").write_text(json.dumps({"disableAllHooks": True}))
+
+
+#: Sleeping needs no permission, everything else asks.
+KIT = Kit(
+    CLAUDE,
+    _variables,
+    _settle,
+    args=SLEEPING,
+    read='[[call Read {{"file_path": "{path}"}}]]',
+    hooks_off=_hooks_off,
+)
+
+
+def claude_environ(home: Path, model: ModelServer) -> dict[str, str]:
+    """Return the whole environment of a Claude Code in that home."""
+    path = f"{CLAUDE.programs}:{os.environ['PATH']}"
+    return {"HOME": str(home), "PATH": path, "LANG": "C.UTF-8", **_variables(home, model)}
+
+
+class ClaudeProduct(HarnessProduct):
+    """One the-loop whose sessions are Claude Code."""
 
     def __init__(self, folder: Path, workspace: WorkspaceThread | None, model: ModelServer) -> None:
-        self.model = model
-        super().__init__(folder, workspace)
-
-    def document(self) -> dict[str, Any]:
-        """Return the usual configuration, with Claude Code and a start that a busy machine can keep."""
-        document = super().document()
-        routing = document["routing"]
-        tmux = {**routing["tmux"], "harnessKillGraceSeconds": 5, "startTimeoutSeconds": 60}
-        document["routing"] = {
-            **routing,
-            "defaultHarness": "claude",
-            "harnessArgs": {"claude": list(SLEEPING)},
-            "tmux": tmux,
-        }
-        return document
+        super().__init__(folder, workspace, model, replace(KIT, settle=lambda home, model: None))
 
     def allow(self, *tools: str) -> None:
         """Let the sessions use these tools without asking."""
         document = self.document()
         document["routing"]["harnessArgs"] = {"claude": ["--allowedTools", *tools]}
         self.configure(routing=document["routing"])
-
-    def declare(self, *names: str) -> None:
-        """Declare these sessions, without a brief's turn to wait for and without a thread."""
-        sessions = [{"name": name, "prompt": "Wait."} for name in names]
-        self.configure(standingSessions={"enabled": True, "sessions": sessions})
-
-    def environ(self, **changes: str) -> dict[str, str]:
-        """Return the whole environment: nothing of the machine's own user reaches the agent."""
-        environ = claude_environ(self.folder / "home", self.model)
-        environ["PATH"] = f"{PROGRAM.parent}:{environ['PATH']}"
-        environ["TMUX_TMPDIR"] = str(self.folder / "tmux")
-        return {**environ, "TERM": "xterm-256color", **self._tokens, **changes}
 
     # ------------------------------------------------------------ what is there
 
@@ -90,14 +86,6 @@ class ClaudeProduct(Product):
             return str(json.loads(path.read_text()).get("status", ""))
         except (OSError, ValueError):
             return ""
-
-    def activity(self, name: str = NAME) -> str:
-        """Return what the-loop says that the session does."""
-        return str(self.cli("standing", "get", name, "--json").json["activity"])
-
-    def wait_activity(self, activity: str, name: str = NAME, seconds: float = _TURN_SECONDS) -> None:
-        """Wait until the-loop says that it does this."""
-        wait_until(lambda: self.activity(name) == activity, f"{name} is {activity}", seconds)
 
     def wait_status(self, status: str, name: str = NAME) -> None:
         """Wait until Claude Code says so itself."""
@@ -114,46 +102,15 @@ class ClaudeProduct(Product):
 
         wait_until(rests, f"it has been idle for {seconds:g} s", _TURN_SECONDS)
 
-    def state_of(self, text: str) -> str:
-        """Return the state of the message of that text, "" where there is none."""
-        with closing(sqlite3.connect(self.paths.database, timeout=10)) as database:
-            found = database.execute("SELECT state FROM inbox WHERE text = ?", (text,)).fetchall()
-        return str(found[-1][0]) if found else ""
-
-    def wait_state(self, text: str, *states: str) -> None:
-        """Wait until the message is in one of these states."""
-        wait_until(lambda: self.state_of(text) in states, f"{text!r} is {' or '.join(states)}", _TURN_SECONDS)
-
-    def moves(self, text: str) -> list[str]:
-        """Return by what evidence the message of that text moved on: accepted, confirmed."""
-        with closing(sqlite3.connect(self.paths.database, timeout=10)) as database:
-            [(message,)] = database.execute("SELECT id FROM inbox WHERE text = ?", (text,)).fetchall()
-        return [event["detail"] for event in self.events("standing.confirmed") if event["message"] == message]
-
-    def markers(self, *texts: str) -> list[str]:
-        """Return the marker by which the message of each text is found again in Claude Code's records."""
-        with closing(sqlite3.connect(self.paths.database, timeout=10)) as database:
-            rows = [database.execute("SELECT marker FROM inbox WHERE text = ?", (text,)).fetchall() for text in texts]
-        return [str(found[-1][0]) for found in rows]
-
     def queued(self) -> list[str]:
         """Return what Claude Code's own queue was given, by its conversations' files, in order."""
         files = (self.folder / "home" / ".claude" / "projects").rglob("*.jsonl")
         found = [entry for path in files for entry in entries(path)]
         return [entry["content"] for entry in found if entry.get("operation") == "enqueue" and "content" in entry]
 
-    def wait_request(self, part: str, count: int = 1) -> Request:
-        """Return the latest request whose text holds the part, once there are so many."""
-        wait_until(lambda: len(self.model.requests(part)) >= count, f"{count} requests with {part!r}", _TURN_SECONDS)
-        return self.model.requests(part)[-1]
-
     def unasked(self) -> tuple[Request, ...]:
         """Return the requests that a finished background task made."""
         return self.model.requests("<task-notification>")
-
-    def keys(self, *keys: str, name: str = NAME) -> None:
-        """Press keys in the session's pane, by tmux's names for them."""
-        self.tmux("send-keys", "-t", f"=loop-standing-{name}:", *keys)
 
     def answer(self, option: str, name: str = NAME) -> None:
         """Answer the open dialog by the first option that begins with this word, or by Escape, as a person does.
@@ -172,41 +129,6 @@ class ClaudeProduct(Product):
             return self.status(name) != "waiting"
 
         wait_until(pressed, f"{option!r} answers the dialog; {self.screen(name)}", every=1.5)
-
-    @contextmanager
-    def person(self, name: str = NAME) -> Iterator[Person]:
-        """Give a person at the session's terminal."""
-        target = f"loop-standing-{name}"
-        command = ["tmux", "-u", "-L", self.socket, "attach-session", "-t", f"={target}:"]
-        person = Person(self.tmux, target, command, self.environ())
-        try:
-            yield person
-        finally:
-            person.close()
-
-    def close(self) -> None:
-        """End what a product ends, and whatever an agent of this home has left."""
-        try:
-            super().close()
-        finally:
-            for pid in self.left():
-                with suppress(ProcessLookupError):  # it was ending by itself
-                    end(pid, signal.SIGKILL)
-
-    def left(self) -> Sequence[int]:
-        """Return the processes that live with this product's home in their environment."""
-        return [process.pid for process in psutil.process_iter() if self._is_of_home(process)]
-
-    def _is_of_home(self, process: psutil.Process) -> bool:
-        try:
-            return process.environ().get("HOME") == str(self.folder / "home") and alive(process.pid)
-        except psutil.Error:
-            return False
-
-
-def times_in(request: Request, text: str) -> int:
-    """Return how many times the request's conversation holds the text."""
-    return json.dumps(request.body["messages"], ensure_ascii=False).count(text)
 
 
 @contextmanager

@@ -2,11 +2,11 @@
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
 from tests.harness.claude.product import CLAUDE, LONG, ClaudeProduct, times_in
+from tests.harness.product import command_of
 from tests.support.product import NAME
 from tests.support.tmux import alive, wait_until
 
@@ -22,15 +22,8 @@ def in_the_background(product: ClaudeProduct, command: str, name: str = NAME) ->
     said = product.cli("standing", "say", name, "--text", f"[[bg {command}]]", "--json")
     assert said.json["state"] == "confirmed", said.out
     product.wait_status("shell", name)
-    [pid] = [pid for pid in product.left() if _command_of(pid) == command]
+    [pid] = [pid for pid in product.left() if command_of(pid) == command]
     return pid
-
-
-def _command_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
-    except OSError:
-        return ""
 
 
 def begun(product: ClaudeProduct, *names: str) -> None:
@@ -105,12 +98,12 @@ def test_a_child_of_its_own_session_is_gone_after_a_stop(alone: ClaudeProduct, c
     alone.allow("Bash")
     begun(alone)
     alone.cli("standing", "say", NAME, "--text", f"[[tool bash setsid -f {cleaned}sleep 300]]")
-    wait_until(lambda: any(_command_of(pid) == "sleep 300" for pid in alone.left()), "the child runs")
+    wait_until(lambda: any(command_of(pid) == "sleep 300" for pid in alone.left()), "the child runs")
 
     stopped = alone.cli("standing", "stop", NAME, "--json")
 
     assert stopped.row["outcome"] == "stopped"
-    assert [_command_of(pid) for pid in alone.left() if _command_of(pid) == "sleep 300"] == []
+    assert [command_of(pid) for pid in alone.left() if command_of(pid) == "sleep 300"] == []
 
 
 @pytest.mark.capability("turn edges")
@@ -122,7 +115,7 @@ def test_escape_at_the_terminal_leaves_nobody_busy_for_ever(alone: ClaudeProduct
         alone.cli("standing", "say", name, "--text", f"work {work}")
         alone.wait_status("busy", name)
     wait_until(lambda: "drip" in alone.screen("streaming"), "it streams")
-    wait_until(lambda: any(_command_of(pid) == LONG for pid in alone.left()), "the tool runs")
+    wait_until(lambda: any(command_of(pid) == LONG for pid in alone.left()), "the tool runs")
 
     for name in ESCAPES:
         alone.keys("Escape", name=name)

@@ -301,6 +301,23 @@ def test_a_message_by_file_and_a_boot_prompt_are_found() -> None:
     assert not takes("[the-loop boot #k3f9x2] is how it began", booted)
 
 
+@pytest.mark.parametrize("traits", [PLAIN, replace(BRACKETED, inline_limit=100)], ids=["lines", "size"])
+def test_a_boot_prompt_that_is_pasted_by_file_is_found(traits: Traits) -> None:
+    """Its frame is the one that it has in the file, so that a program can tell it from a message."""
+    boot = message(
+        compose_boot_prompt("scribe", "Watch.", "k3f9x2", chat=None, grants=()),
+        raw=True,
+        kind=Kind.BOOT,
+        who="the-loop",
+        via="",
+    )
+
+    pasted = compose(boot, traits, FOLDER).data.decode()
+
+    assert "[the-loop boot #k3f9x2] This message of mine" in pasted
+    assert takes(pasted.strip().removeprefix("\x1b[200~").removesuffix("\x1b[201~"), boot)
+
+
 @pytest.mark.parametrize(
     "prompt",
     [
