@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from core.base.clock import Deadline
-from core.base.errors import StoreBroken, UnsupportedHarness
+from core.base.errors import CoreError
 from core.base.redaction import Redactor, redactor_of
 from core.base.text import plain
 from core.base.values import replace
@@ -80,7 +80,7 @@ class WorkWorker:
         context = context_of(self._system.paths, record, resolved, instance)
         try:
             working = self._system.harnesses.get(resolved.harness).working(context)
-        except (StoreBroken, UnsupportedHarness) as error:
+        except CoreError as error:
             if self._trouble.get(record.uid) != str(error):
                 _LOG.warning("what it does is not known", extra={"session": record.name, "reason": str(error)})
             self._trouble[record.uid] = str(error)

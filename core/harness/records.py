@@ -10,6 +10,7 @@ from typing import Any
 from core.base.errors import StoreBroken, TrustFailed
 from core.base.files import open_plain, too_large, whole_lines
 from core.harness.base import text_of
+from core.model.harness import Usage
 
 _CHUNK = 1 << 16
 LATEST = 1 << 25  #: bytes of a conversation in which turns are looked for that nobody has told of
@@ -99,6 +100,43 @@ class Parts:
         except OSError as error:
             raise _unreadable(self.path, error) from error
         self.whole = True
+
+
+class Tally:
+    """What a conversation has used: each request once, however often its message is written down."""
+
+    def __init__(self, latest: int | None = None) -> None:
+        """`latest`: how many messages are remembered, None for all; a message that is written again must be known."""
+        self.by_model: dict[str, Usage] = {}
+        self.turn = Usage()
+        self._latest = latest
+        self._counted: dict[str, tuple[str, Usage, bool]] = {}  #: by the message's id: model, usage, of the turn
+
+    def begin(self) -> None:
+        """A turn begins; what is written again of an earlier message counts for the turn that it was counted for."""
+        self.turn = Usage()
+        self._counted = {message: (*told[:2], False) for message, told in self._counted.items()}
+
+    def count(self, message: str, model: str, usage: Usage, *, in_turn: bool = True) -> None:
+        """Count a request; what was counted for its message ("": it has no id) before counts no more."""
+        before = self._counted.pop(message, None)
+        if before is not None:
+            in_turn = before[2]
+            self._add(before[0], Usage(-before[1].input, -before[1].output, -before[1].cached), in_turn)
+        self._add(model, usage, in_turn)
+        if message:
+            self._counted[message] = (model, usage, in_turn)
+        while self._latest is not None and len(self._counted) > self._latest:
+            self._counted.pop(next(iter(self._counted)))
+
+    def total(self) -> Usage:
+        """Return all of it."""
+        return sum(self.by_model.values(), Usage())
+
+    def _add(self, model: str, usage: Usage, in_turn: bool) -> None:
+        self.by_model[model] = self.by_model.get(model, Usage()) + usage
+        if in_turn:
+            self.turn += usage
 
 
 def _start(path: Path, latest: int) -> int:

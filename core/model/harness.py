@@ -433,7 +433,7 @@ class Working:
     plan: tuple[PlanItem, ...] | None = None  #: in its order; (): it has none, or has emptied it
     tool: str | None = None  #: the tool that runs now, with its command or file; "": none runs
     model: str | None = None
-    context_used: int | None = None  #: tokens that the latest request to the model held
+    context_used: int | None = None  #: tokens that the latest request to the model held: its answer is not among them
     context_size: int | None = None  #: tokens that one can hold
     turn: Usage | None = None  #: of the turn that runs, or ran last
     session: Usage | None = None  #: of the conversation so far

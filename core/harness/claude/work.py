@@ -7,7 +7,7 @@
 - What a conversation costs stands in a line that the program writes as it ends (`cost-state`, since a version between
   2.1.197 and 2.1.280), so it is known until the next request. How many tokens a context can hold stands nowhere.
 - The list of tasks is a folder with a file for each task, which is emptied some time after all of them are done.
-- A limit of the account that is reached names the moment of its end (2.1.332).
+- A limit of the account that is reached names the moment of its end (since a version between 2.1.197 and 2.1.280).
 """
 
 import json
@@ -23,7 +23,7 @@ from core.base.values import replace
 from core.harness.base import list_of, object_of, text_of
 from core.harness.claude.files import user_events
 from core.harness.claude.hooks import failure_of
-from core.harness.records import PART, Parts, entry_of, moment_of
+from core.harness.records import PART, Parts, Tally, entry_of, moment_of
 from core.harness.reporting import detail_of, short
 from core.model.activity import Failure
 from core.model.harness import Limit, PlanItem, PlanState, TextTaken, Usage, Working
@@ -53,9 +53,7 @@ class WorkFile:
     def _begin(self) -> None:
         self._main = Parts(self.path)
         self._subagents: dict[str, Parts] = {}
-        self._counted: dict[str, tuple[str, Usage, bool]] = {}  #: the latest messages, by id: model, usage, of the turn
-        self._by_model: dict[str, Usage] = {}
-        self._turn = Usage()
+        self._tally = Tally(_LATEST)
         self._turn_at: datetime | None = None
         self._model: str | None = None
         self._context: int | None = None
@@ -94,8 +92,7 @@ class WorkFile:
         return True
 
     def _working(self) -> Working:
-        session = sum(self._by_model.values(), Usage())
-        by_model, cost = self._by_model, None
+        session, by_model, cost = self._tally.total(), self._tally.by_model, None
         if self._costs is not None and _covers(self._costs, session):
             cost = _dollars(self._costs, "totalCostUSD")
             models = {name.removesuffix(_LARGE): one for name, one in object_of(self._costs, "modelUsage").items()}
@@ -108,7 +105,7 @@ class WorkFile:
             tool=next(reversed(self._tools.values()), ""),
             model=self._model,
             context_used=self._context,
-            turn=self._turn,
+            turn=self._tally.turn,
             session=replace(session, cost=cost),
             by_model=dict(by_model),
             limit=self._limit,
@@ -136,7 +133,10 @@ class WorkFile:
             return
         usage = _usage(object_of(message, "usage"))
         if usage is not None:
-            self._count(text_of(message, "id"), text_of(message, "model"), usage, moment_of(entry))
+            at, begun = moment_of(entry), self._turn_at
+            in_turn = begun is None or at is None or at >= begun
+            self._tally.count(text_of(message, "id"), text_of(message, "model"), usage, in_turn=in_turn)
+            self._costs = None
         if subagent:
             return
         self._limit = None
@@ -145,23 +145,6 @@ class WorkFile:
         for block in list_of(message, "content"):
             if isinstance(block, dict) and text_of(block, "type") == "tool_use":
                 self._called(text_of(block, "id"), text_of(block, "name"), object_of(block, "input"))
-
-    def _count(self, message: str, model: str, usage: Usage, at: datetime | None) -> None:
-        """Count a request once, whatever number of lines its message has; the last of them has the right numbers."""
-        self._costs = None
-        before = self._counted.pop(message, None) if message else None
-        in_turn = before[2] if before else self._turn_at is None or at is None or at >= self._turn_at
-        if before is not None:
-            self._add(before[0], _negative(before[1]), in_turn)
-        self._add(model, usage, in_turn)
-        self._counted[message] = (model, usage, in_turn)
-        while len(self._counted) > _LATEST:
-            self._counted.pop(next(iter(self._counted)))
-
-    def _add(self, model: str, usage: Usage, in_turn: bool) -> None:
-        self._by_model[model] = self._by_model.get(model, Usage()) + usage
-        if in_turn:
-            self._turn += usage
 
     def _called(self, call: str, tool: str, given: _Entry) -> None:
         detail = " ".join(detail_of(given).split())
@@ -176,8 +159,8 @@ class WorkFile:
         for event in user_events(entry):
             self._tools.clear()  # a turn begins, or one was interrupted
             if isinstance(event, TextTaken):
-                self._turn, self._turn_at = Usage(), event.at
-                self._counted = {message: (*told[:2], False) for message, told in self._counted.items()}
+                self._tally.begin()
+                self._turn_at = event.at
 
 
 class WorkFiles:
@@ -247,10 +230,6 @@ def _usage(found: _Entry) -> Usage | None:
         return None
     kept, read = _number(found, "cache_creation_input_tokens"), _number(found, "cache_read_input_tokens")
     return Usage((fresh or 0) + (kept or 0), written or 0, read or 0)
-
-
-def _negative(usage: Usage) -> Usage:
-    return Usage(-usage.input, -usage.output, -usage.cached)
 
 
 def _covers(costs: _Entry, session: Usage) -> bool:

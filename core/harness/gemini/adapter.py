@@ -23,8 +23,8 @@ from core.harness.gemini.record import (
     messages_of,
     probe_of,
     read_input_line,
-    working_of,
 )
+from core.harness.gemini.work import WorkFile
 from core.model.activity import Failure
 from core.model.harness import (
     Echo,
@@ -109,6 +109,7 @@ class GeminiHarness:
         self._person = person_of(environ)
         self._trust_enabled = trust_enabled
         self._versions: dict[tuple[str, int, int], Installed] = {}
+        self._work: dict[str, WorkFile] = {}  #: by session
 
     def check(self, definition: Definition, args: Sequence[str]) -> None:
         """Refuse what cannot run: without the program, with one that is too old, or without a login.
@@ -249,9 +250,14 @@ class GeminiHarness:
         return probe_of(home_of(context.folder), context.session_id, context.folder / DIALOG)
 
     def working(self, context: SessionContext) -> Working | None:
-        """Return what the conversation's record tells. Raises TrustFailed where it cannot be read."""
+        """Read on in the conversation's file; None where it is not there. Raises StoreBroken."""
         path = self._conversation(context)
-        return None if path is None else working_of(messages_of(path))
+        if path is None:
+            return None
+        known = self._work.get(context.uid)
+        if known is None or known.path != path:
+            known = self._work[context.uid] = WorkFile(path)
+        return known.look()
 
     def input_line(self, view: View) -> InputLine | None:
         """Return the line in which a message is written; None where it is not shown."""

@@ -24,15 +24,11 @@ from core.harness.records import Lines, entry_of, moment_of
 from core.model.activity import ActivityState, Failure
 from core.model.harness import (
     HarnessEvent,
-    PlanItem,
-    PlanState,
     StatusProbe,
     TextTaken,
     TurnEnded,
     TurnFailed,
     TurnSeen,
-    Usage,
-    Working,
 )
 from core.model.pane import InputLine, View
 
@@ -290,70 +286,6 @@ def _modified(path: Path) -> datetime | None:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except OSError:
         return None
-
-
-_PLAN = "write_todos"
-_STATES = {
-    "pending": PlanState.PENDING,
-    "in_progress": PlanState.IN_PROGRESS,
-    "completed": PlanState.DONE,
-}
-
-
-def working_of(messages: Sequence[_Entry]) -> Working:
-    """Return what the conversation tells: the plan, the model, and the tokens of each request."""
-    answers = [entry for entry in messages if text_of(entry, "type") == "gemini"]
-    last = max((place for place, entry in enumerate(messages) if typed_in(entry)), default=0)
-    counted = [entry for entry in answers if isinstance(entry.get("tokens"), dict)]
-    latest = object_of(counted[-1], "tokens") if counted else {}
-    by_model: dict[str, Usage] = {}
-    for entry in counted:
-        model = text_of(entry, "model")
-        by_model[model] = by_model.get(model, _NOTHING) + _usage(entry)
-    return Working(
-        plan=_plan(answers),
-        model=next((model for entry in reversed(answers) if (model := text_of(entry, "model"))), None),
-        context_used=_count(latest, "input") if latest else None,
-        turn=_sum([entry for entry in messages[last:] if entry in counted]),
-        session=_sum(counted),
-        by_model=by_model,
-    )
-
-
-_NOTHING = Usage()
-
-
-def _sum(entries: Sequence[_Entry]) -> Usage | None:
-    total = _NOTHING
-    for entry in entries:
-        total = total + _usage(entry)
-    return total if entries else None
-
-
-def _usage(entry: _Entry) -> Usage:
-    """Return what a request took; what was read from the cache is part of `input` there."""
-    tokens = object_of(entry, "tokens")
-    cached = _count(tokens, "cached")
-    sent = _count(tokens, "input") + _count(tokens, "tool")
-    return Usage(max(0, sent - cached), _count(tokens, "output") + _count(tokens, "thoughts"), cached)
-
-
-def _count(tokens: _Entry, key: str) -> int:
-    value = tokens.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-def _plan(answers: Sequence[_Entry]) -> tuple[PlanItem, ...] | None:
-    calls = [call for entry in answers for call in list_of(entry, "toolCalls") if isinstance(call, dict)]
-    made = [call for call in calls if text_of(call, "name") == _PLAN and text_of(call, "status") == "success"]
-    if not made:
-        return None
-    todos = [todo for todo in list_of(object_of(made[-1], "args"), "todos") if isinstance(todo, dict)]
-    return tuple(
-        PlanItem(text_of(todo, "description"), state)
-        for todo in todos
-        if (state := _STATES.get(text_of(todo, "status"))) is not None
-    )
 
 
 # ---------------------------------------------------------------- the screen

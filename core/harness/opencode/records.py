@@ -161,7 +161,7 @@ def _usage(data: Mapping[str, Any]) -> Usage:
 
 def _context(data: Mapping[str, Any]) -> int:
     used = _usage(data)
-    return used.input + used.output + used.cached
+    return used.input + used.cached
 
 
 def _number(mapping: Mapping[str, Any], key: str) -> int:

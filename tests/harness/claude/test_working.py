@@ -153,5 +153,8 @@ def test_a_limit_is_told_with_its_end(model: ModelServer) -> None:
         limit = working(product)["limit"]
 
     assert "limit" in limit["what"]
+    if CLAUDE.before("2.1.280"):
+        assert limit["until"] is None
+        return
     until = from_iso(limit["until"]) - timedelta(seconds=5400)
     assert begun <= until <= datetime.now(UTC)

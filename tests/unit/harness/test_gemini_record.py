@@ -20,8 +20,8 @@ from core.harness.gemini.record import (
     messages_of,
     probe_of,
     read_input_line,
-    working_of,
 )
+from core.harness.gemini.work import WorkFile
 from core.model.activity import ActivityState, Failure
 from core.model.dialog import offers_of, read_dialog
 from core.model.harness import (
@@ -236,14 +236,22 @@ def test_what_an_agent_is_doing_is_read_from_its_conversation(chat: Chat) -> Non
     chat.typed("one")
     chat.add("gemini", "1", model="m", tokens=tokens)
     chat.typed("two")
+    chat.add("gemini", "2", model="n", tokens=tokens)
+
+    reader = WorkFile(chat.path)
+    before = reader.look()
     chat.add("gemini", "", model="n", tokens={**tokens, "input": 200}, toolCalls=[call])
+    chat.write({"$set": {"messages": [{"id": "about", "type": "user", "content": [{"text": ABOUT}]}]}})
 
-    working = working_of(messages_of(chat.path))
+    working = reader.look()
 
+    assert before is not None
+    assert (before.plan, before.turn) == ((), Usage(60, 15, 40))
+    assert working is not None
     assert working.plan == (PlanItem("a", PlanState.DONE), PlanItem("b", PlanState.IN_PROGRESS))
     assert (working.model, working.context_used, working.context_size, working.tool) == ("n", 200, None, None)
-    assert working.turn == Usage(160, 15, 40)
-    assert working.session == Usage(220, 30, 80)
+    assert working.turn == Usage(220, 30, 80)
+    assert working.session == Usage(280, 45, 120)
     assert set(working.by_model) == {"m", "n"}
 
 

@@ -130,7 +130,7 @@ def test_what_the_agent_does_is_told_by_the_database(database: OpenCodeDatabase,
     assert told is not None
     assert told.plan == (PlanItem("a", PlanState.DONE), PlanItem("b", PlanState.IN_PROGRESS))
     assert (told.tool, told.model) == ("bash: sleep 9", "fake/m")
-    assert (told.context_used, told.context_size) == (120, 200_000)
+    assert (told.context_used, told.context_size) == (113, 200_000)
     assert told.turn == Usage(13, 7, 100, None)
     assert told.session == Usage(17, 8, 0, 0.75)
 
