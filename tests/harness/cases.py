@@ -296,21 +296,19 @@ class Cases:
     @pytest.mark.capability("permission hook")
     @pytest.mark.parametrize("label", ["Allow", "Deny"])
     def test_a_permission_is_answered_in_the_thread(self, talking: HarnessProduct, lacks: Lacks, label: str) -> None:
-        """The tool runs, or does not; where no answer can be given from outside, the thread says where to give it."""
+        """The tool runs, or does not; where no hook can answer, the dialog itself is shown, with its own choices."""
         thread, made = begin(talking), talking.folder / "work" / "made-by-test"
         talking.workspace.say("alice", "agents", f"work {talking.kit.asks}", thread)
 
-        if lacks(Ability.ANSWER):
-            talking.wait_reply(thread, "standing attach", TURN)
-            wait_until(lambda: talking.activity() in ("permission", "dialog"), "it asks", TURN, every=0.3)
-            assert talking.row()["capabilities"]["permission hook"] == "missing"
-            assert not made.exists()
-            return
-        asked = wait_buttons(talking, thread, "asks for permission", TURN)
+        by_screen = lacks(Ability.ANSWER)
+        asked = wait_buttons(talking, thread, "shows a dialog in its terminal" if by_screen else "asks for perm", TURN)
         before = made.exists()
-        press(talking, "alice", asked, label)
-        wait_text(talking, thread, asked["ts"], f"{SAID[label]}* by alice", TURN)
+        press(talking, "alice", asked, talking.kit.choices[label] if by_screen else label)
+        told = "chosen by alice" if by_screen else f"{SAID[label]}* by alice"
+        wait_text(talking, thread, asked["ts"], told, TURN)
         talking.wait_activity("idle")
+        if by_screen:
+            assert talking.row()["capabilities"]["permission hook"] == "missing"
 
         assert before is False
         assert made.exists() is (label == "Allow")
@@ -378,7 +376,7 @@ class Cases:
 
         assert stopped.row["outcome"] == "stopped"
         assert left == []
-        assert talking.row()["hold"] == "stopped"
+        assert talking.row()["hold"]["kind"] == "stopped"
 
     @pytest.mark.capability("resume")
     @pytest.mark.parametrize("how", ["TERM", "KILL"])

@@ -29,7 +29,7 @@ TURN = 120.0  #: seconds for a turn: a busy machine takes its time
 class Ability(StrEnum):
     """What a harness may lack by its nature: the cases then show that the truth is told."""
 
-    ANSWER = "a permission is answered from outside"
+    ANSWER = "a hook or another door answers a permission"
     TASKS = "it tells of jobs that go on after a turn"
     LEAVING = "it tells that a person has left it"
     HOOKS_OFF = "settings of the person's own can switch its hooks off"
@@ -51,6 +51,7 @@ class Kit:
     cancel: tuple[str, ...] = ("Escape",)  #: the keys that end a turn
     leave: str = "/exit"  #: what a person types to leave it
     anew: str = "/clear"  #: what a person types to begin a new conversation
+    choices: Mapping[str, str] = field(default_factory=dict)  #: of its dialog, for Allow and Deny: see Ability.ANSWER
     hooks_off: Callable[[Path], None] | None = None  #: switch its hooks off in the person's own settings, by home
     lacks: Mapping[Ability, str] = field(default_factory=dict)  #: what it lacks, and why
 

@@ -43,7 +43,7 @@ def test_the_newest_of_each_harness_is_tried_by_a_schedule() -> None:
     [path] = [path for path in FILES if path.stem == "newest-harnesses"]
     content = yaml.safe_load(path.read_text())
 
-    assert content["jobs"]["matrix"]["strategy"]["matrix"]["harness"] == list(PROGRAMS)
+    assert set(PROGRAMS) <= set(content["jobs"]["matrix"]["strategy"]["matrix"]["harness"])
 
     assert content[True]["schedule"]  # `on` is a boolean in YAML 1.1
     assert any("make harness-matrix" in step.get("run", "") for step in steps(path))
