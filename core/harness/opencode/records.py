@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -341,6 +342,7 @@ def trusted() -> Iterator[None]:
 
 _BOTTOM = re.compile(r"^\s*╹▀{8,}")
 _SIDE = re.compile(r"^(\s*)┃(.*)$")
+_WIDE = frozenset("WF")
 _SUGGESTED = re.compile(r"^Ask anything(…|\.\.\.) ")
 
 
@@ -348,15 +350,17 @@ def read_input_line(view: View) -> InputLine | None:
     """Return the line in which a message is written, None where the screen does not show it.
 
     It stands in a box: a bar at the left of each row, an empty row, the text, an empty row, the name of the agent and
-    its model, and a line below. A permission dialog and a question stand in its place, without that line.
+    its model, and a line below. A permission dialog and a question stand in its place, without that line. What stands
+    beside the box, on a wide screen, is no part of it.
     """
     rows = view.rows
-    bottom = next((number for number in range(len(rows) - 1, 3, -1) if _BOTTOM.match(rows[number])), None)
-    if bottom is None:
+    found = ((number, line) for number in range(len(rows) - 1, 3, -1) if (line := _BOTTOM.match(rows[number])))
+    bottom, line = next(found, (0, None))
+    if line is None:
         return None
     inside: list[str] = []
     for number in range(bottom - 1, -1, -1):
-        side = _SIDE.match(rows[number])
+        side = _SIDE.match(_columns(rows[number], line.end()))
         if side is None:
             break
         inside.append(side[2].strip())
@@ -365,3 +369,15 @@ def read_input_line(view: View) -> InputLine | None:
     if not above:
         return None
     return InputLine("" if _SUGGESTED.match(text) else text, "shell mode" if inside[0].startswith("Shell") else "")
+
+
+def _columns(row: str, most: int) -> str:
+    """Return the beginning of a row that fills at most so many columns."""
+    if row.isascii():
+        return row[:most]
+    width = 0
+    for number, letter in enumerate(row):
+        width += 0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in _WIDE else 1
+        if width > most:
+            return row[:number]
+    return row

@@ -8,7 +8,13 @@ import pytest
 from core.harness.opencode.adapter import OpenCodeHarness
 from embedded.workspace.thread import WorkspaceThread
 from tests.fakes.model import ModelServer
-from tests.harness.opencode.product import OpenCodeProduct, opencode_environ, opencode_product, write_settings
+from tests.harness.opencode.product import (
+    START_SECONDS,
+    OpenCodeProduct,
+    opencode_environ,
+    opencode_product,
+    write_settings,
+)
 from tests.integration.harness.stage import Stage, Words
 
 WORDS = Words(
@@ -25,7 +31,7 @@ def stage(tmp_path: Path, model: ModelServer) -> Iterator[Stage]:
     home = tmp_path / "home"
     write_settings(home, model)
     environ = opencode_environ(home)
-    stage = Stage(OpenCodeHarness(environ), WORDS, tmp_path, environ)
+    stage = Stage(OpenCodeHarness(environ), WORDS, tmp_path, environ, patience=START_SECONDS)
     yield stage
     stage.close()
 

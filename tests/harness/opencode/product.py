@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from core.process.control import ask
 from embedded.workspace.thread import WorkspaceThread
 from tests.fakes.model import ModelServer
 from tests.harness.program import PROGRAMS
@@ -21,7 +22,7 @@ from tests.support.tmux import alive, wait_until
 
 OPENCODE = PROGRAMS["opencode"]
 TURN_SECONDS = 90.0  #: a busy machine takes its time
-_SECONDS = 180  #: of a start there
+START_SECONDS = 180.0  #: of a start there
 
 
 def write_settings(home: Path, model: ModelServer) -> None:
@@ -74,9 +75,14 @@ class OpenCodeProduct(Product):
         """Return the usual configuration, with OpenCode and a start that a busy machine can keep."""
         document = super().document()
         routing = document["routing"]
-        tmux = {**routing["tmux"], "harnessKillGraceSeconds": 8, "startTimeoutSeconds": _SECONDS}
+        tmux = {**routing["tmux"], "harnessKillGraceSeconds": 8, "startTimeoutSeconds": START_SECONDS}
         document["routing"] = {**routing, "defaultHarness": "opencode", "tmux": tmux}
         return document
+
+    def up(self) -> None:
+        """Bring the service up and wait until its boot sweep is over, which starts the sessions."""
+        self.serve()
+        ask(self.paths.service_socket, "sweep", START_SECONDS)
 
     def environ(self, **changes: str) -> dict[str, str]:
         """Return the whole environment: nothing of the machine's own user reaches the agent."""

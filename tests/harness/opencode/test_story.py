@@ -16,7 +16,7 @@ TOUCH = "[[tool bash touch made-by-test]]"
 
 def serve(product: OpenCodeProduct) -> str:
     """Bring the service up, wait until the boot turn is answered, and return the session's thread."""
-    product.serve().wait_swept()
+    product.up()
     thread = product.root()
     product.wait_reply(thread, "Look after it.", 2 * TURN_SECONDS)
     return thread
@@ -78,7 +78,7 @@ def test_a_button_answers_the_dialog(talking: OpenCodeProduct, label: str, said:
 @pytest.mark.capability("turn edges")
 def test_a_turn_is_interrupted(alone: OpenCodeProduct) -> None:
     """The key ends it, the row says idle, and the next message is answered."""
-    alone.serve().wait_swept()
+    alone.up()
     alone.wait_activity("idle", seconds=2 * TURN_SECONDS)
     work = "work [[tool bash sleep 60]]"
     alone.cli("standing", "say", NAME, "--text", work)
@@ -99,7 +99,7 @@ def test_two_sessions_in_one_folder_are_told_apart(alone: OpenCodeProduct) -> No
     """Started together, each learns its own conversation, answers its own message, and resumes its own."""
     sessions = [{"name": name, "prompt": f"You are {name}."} for name in ("one", "two")]
     alone.configure(standingSessions={"enabled": True, "sessions": sessions})
-    alone.serve().wait_swept()
+    alone.up()
     for name in ("one", "two"):
         alone.wait_activity("idle", name, 3 * TURN_SECONDS)
         alone.cli("standing", "say", name, "--text", f"to {name}", seconds=TURN_SECONDS)
@@ -121,7 +121,7 @@ def test_two_sessions_in_one_folder_are_told_apart(alone: OpenCodeProduct) -> No
 @pytest.mark.capability("resume")
 def test_a_crash_is_seen(alone: OpenCodeProduct) -> None:
     """A program that is killed is told as such."""
-    alone.serve().wait_swept()
+    alone.up()
     alone.wait_activity("idle", seconds=2 * TURN_SECONDS)
     [pid] = alone.panes().values()
 

@@ -47,8 +47,16 @@ class Stage:
     """Starts, steers and stops one session; collects what the adapter makes of it."""
 
     def __init__(
-        self, harness: Harness, words: Words, root: Path, environ: Mapping[str, str], args: tuple[str, ...] = ()
+        self,
+        harness: Harness,
+        words: Words,
+        root: Path,
+        environ: Mapping[str, str],
+        args: tuple[str, ...] = (),
+        *,
+        patience: float = PATIENCE,
     ) -> None:
+        """`patience`: seconds for what the harness reports."""
         self.harness, self.words = harness, words
         cwd = root / "work"
         cwd.mkdir(parents=True, exist_ok=True)
@@ -66,6 +74,7 @@ class Stage:
         )
         os.mkfifo(self.context.notify)
         self.events: list[HarnessEvent] = []
+        self._patience = patience
         self.pane_pid = 0
         self._environ = dict(environ)
         self._transcript: Transcript | None = None
@@ -171,7 +180,7 @@ class Stage:
                 self.context = replace(self.context, session_id=event.session_id)
                 self._transcript = self.harness.transcript(self.context, from_start=True)
 
-    def expect(self, kind: type[E], which: Callable[[E], bool] = lambda event: True, seconds: float = PATIENCE) -> E:
+    def expect(self, kind: type[E], which: Callable[[E], bool] = lambda event: True, seconds: float = 0.0) -> E:
         """Wait for an event. Raises AssertionError that shows the screen and what came instead."""
         found: list[E] = []
 
@@ -180,7 +189,7 @@ class Stage:
             return bool(found)
 
         try:
-            wait_until(look, f"{kind.__name__}", seconds)
+            wait_until(look, f"{kind.__name__}", seconds or self._patience)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.events}\n{self.screen()}") from None
         return found[0]

@@ -165,6 +165,14 @@ DIALOG = """
   ┃   Allow once   Allow always   Reject              ⇆ select  enter confirm
   ┃
 """
+SIDEBAR = """
+  ┃                                  Context
+  ┃  日本 and more                   0% used
+  ┃                                  /a/long/path/that
+  ┃  Build · Fake Fake               /needs/two/rows
+  ╹▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀
+   /work  14 (0%)  ctrl+p commands   • OpenCode 1.18.33
+"""
 HOME = """
              ┃
              ┃  Ask anything… "Fix broken tests"
@@ -180,6 +188,7 @@ HOME = """
     [
         (BOX.format("half typed", "in two rows"), InputLine("half typed\nin two rows")),
         (BOX.format("", ""), InputLine("")),
+        (SIDEBAR, InputLine("日本 and more")),
         (HOME, InputLine("")),
         (HOME.replace("…", "..."), InputLine("")),
         (DIALOG, None),
