@@ -183,6 +183,8 @@ def _camel(name: str) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if value is None or type(value) in (str, bool, int):  # most are, and a list asks for thousands
+        return value
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):

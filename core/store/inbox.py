@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from core.base.clock import Clock, from_iso, iso
@@ -44,7 +45,7 @@ class Inbox:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._rows = Rows(database, "inbox", "id", _inbox_row)
+        self._rows = Rows(database, "inbox", "id", lru_cache(maxsize=2)(_inbox_row))  # a step reads its row twice
         self._fetches = Rows(database, "attachments", "message", _fetch)
 
     def add(self, messages: Sequence[NewMessage]) -> tuple[bool, ...]:

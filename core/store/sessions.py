@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from core.base.clock import from_iso, iso
@@ -149,7 +150,7 @@ class Activities:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._rows = Rows(database, "activities", "uid", _activity)
+        self._rows = Rows(database, "activities", "uid", lru_cache(maxsize=512)(_activity))
         self._messages = Rows(database, "last_messages", "uid", _last_message)
 
     def get(self, uid: str) -> Activity | None:

@@ -71,3 +71,18 @@ def test_a_forgotten_session_leaves_nothing(activities: Activities) -> None:
 
     assert set(activities.all()) == {"s-b"}
     assert set(activities.last_messages()) == {"s-b"}
+
+
+def test_what_another_process_has_changed_is_seen_at_once(activities: Activities, database: Database) -> None:
+    """What was read before is given again only for the very same row: a later one differs in a single column."""
+    before = an_activity()
+    activities.put(before)
+    assert activities.get(before.uid) == before
+    with database.transaction(durable=False):
+        database.write("UPDATE activities SET mode = 'plan', task_names = '{\"b1\": \"a build\"}'")
+
+    after = activities.get(before.uid)
+
+    assert after is not None
+    assert (after.mode, after.task_names) == ("plan", {"b1": "a build"})
+    assert after.state is before.state
