@@ -129,8 +129,11 @@ class Cases:
 
     @pytest.mark.capability("boot hook")
     def test_the_first_start_opens_no_dialog_and_leaves_the_persons_files_alone(self, talking: HarnessProduct) -> None:
-        """Nobody has ever started it here: it reads by itself, and what its person had is as it was."""
-        before = {path: path.read_bytes() for path in talking.home.rglob("*") if path.is_file()}
+        """Nobody ever started it here: it reads by itself. What its person had written is there, and nothing of ours.
+
+        Codex notes in its own settings what it has shown once.
+        """
+        before = {path: path.read_text() for path in talking.home.rglob("*") if path.is_file()}
 
         thread = begin(talking)
         row = talking.row()
@@ -139,7 +142,11 @@ class Cases:
         assert row["capabilities"]["boot hook"] != "missing"
         assert talking.events("standing.asked") == []
         assert not [text for text in talking.bot_replies(thread) if "dialog" in text]
-        assert {path: path.read_bytes() for path in before} == before
+        after = {path: path.read_text() for path in before}
+        assert {path: [line for line in before[path].splitlines() if line not in after[path]] for path in before} == {
+            path: [] for path in before
+        }
+        assert [path for path, text in after.items() if "the-loop" in text or str(talking.paths.root) in text] == []
 
     @pytest.mark.capability("boot hook")
     def test_a_brief_of_100_kb_is_taken_whole(self, talking: HarnessProduct) -> None:
@@ -252,9 +259,8 @@ class Cases:
             talking.workspace.wait_for_reaction("agents", ts, "white_check_mark", TURN)
 
         assert "confirmed" not in early
-        last = talking.model.requests()[-1]
-        whole = "\n".join(last.said)
-        assert [times_in(last, f"#{marker}]") for marker in talking.markers(*texts)] == [1, 1]
+        whole = "\n".join(talking.model.requests()[-1].said)
+        assert [whole.count(f"#{marker}]") for marker in talking.markers(*texts)] == [1, 1]
         assert whole.index(texts[0]) < whole.index(texts[1])
 
     @pytest.mark.capability("turn edges")
