@@ -24,8 +24,9 @@ from core.base.text import unstyled
 from core.base.values import dataclass
 
 _KEYS = r"(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|signing[_-]?secret|client[_-]?secret"
-_KEYS += r"|secret|password|passwd|passphrase|auth[_-]?token|access[_-]?token|refresh[_-]?token|token)"
-_CHOSEN = re.compile(r"pass(?:word|wd|phrase)$", re.IGNORECASE)  #: a person chooses these, a machine makes the others
+_KEYS += r"|secret|password|passwd|pwd|passphrase|auth[_-]?token|access[_-]?token|refresh[_-]?token|token)"
+#: a person chooses these, a machine makes the others
+_CHOSEN = re.compile(r"(?:pass(?:word|wd|phrase)|pwd)$", re.IGNORECASE)
 
 # ---------------------------------------------------------------- words and what is none
 
@@ -264,6 +265,20 @@ def looks() -> tuple[Look, ...]:
             )
         ),
         Look(re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])")),
+        Look(  # as their makers document them: Stripe, Hugging Face, npm, PyPI, Google, SendGrid, DigitalOcean
+            re.compile(
+                r"(?<![A-Za-z0-9_-])(?:(?:[sr]k_(?:live|test)|whsec|hf)_[A-Za-z0-9]{24,}|npm_[A-Za-z0-9]{36}"
+                r"|pypi-[A-Za-z0-9_-]{60,}|AIza[A-Za-z0-9_-]{35}|SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"
+                r"|do[opr]_v1_[0-9a-f]{64})(?![A-Za-z0-9_-])"
+            )
+        ),
+        Look(  # the address of a webhook is all that a caller needs
+            re.compile(
+                r"(?P<keep>https://(?:hooks\.[a-z]{1,20}\.com/(?:services|workflows|triggers)/\w{1,40}/\w{1,40}/"
+                r"|(?:\w{1,20}\.)?discord(?:app)?\.com/api/webhooks/[0-9]{1,30}/))(?P<value>[A-Za-z0-9_/-]{16,})"
+            ),
+            _drawn,
+        ),
         Look(
             re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*")
         ),  # a JSON web token
@@ -292,6 +307,30 @@ def looks() -> tuple[Look, ...]:
             re.compile(r"(?P<keep>\b[a-z][a-z0-9+.-]{1,20}://)(?P<value>[A-Za-z0-9_-]{16,})(?=(?::[^\s/@\"'<>]*)?@)"),
             _drawn,
         ),
+        Look(  # curl's user
+            re.compile(
+                r"(?P<keep>\bcurl\b[^\n;&|]{0,300}?[ \t](?:-[a-zA-Z]*u|--user|--proxy-user)(?:[ \t]+|=)"
+                r"(?P<quote>[\"'])?[^\s:\"'$]{1,100}:)(?!\[redacted\])(?P<value>(?(quote)[^\n\"'`\\]{4,}|[^\s\"'`\\;&|]{4,}))"
+            ),
+            _no_variable,
+        ),
+        Look(  # a line of .netrc: its three words may stand on lines of their own
+            re.compile(
+                r"(?P<keep>\bmachine\s{1,20}\S{1,200}\s{1,20}login\s{1,20}\S{1,200}\s{1,20}password[ \t]{1,20})"
+                r"(?!\[redacted\])(?P<value>\S{4,})"
+            ),
+            _no_variable,
+            lines=True,
+        ),
+        Look(  # a variable of a container: its name and its value are two entries
+            re.compile(
+                rf"(?P<keep>\bname[\"']?:[ \t]*[\"']?[A-Za-z0-9_]{{0,60}}?(?<![A-Za-z])(?P<name>(?i:{_KEYS}))"
+                r"[\"']?,?\s{1,60}[\"']?value[\"']?:[ \t]*(?P<quote>[\"'])?)(?!\[redacted\])"
+                r"(?P<value>(?(quote)[^\s\"'`\\]{8,}|[A-Za-z0-9._~+/=%@!#$^*-]{8,}))"
+            ),
+            _named,
+            lines=True,
+        ),
         Look(  # an option of a command
             re.compile(
                 rf"(?P<keep>(?<![\w-])--?(?:[a-z]+-)*(?P<name>(?i:{_KEYS}))[ \t]+(?P<quote>[\"'])?)(?!\[redacted\])"
@@ -301,7 +340,7 @@ def looks() -> tuple[Look, ...]:
         ),
         Look(
             re.compile(
-                rf"(?P<keep>{_BEGINS}(?P<name>(?i:{_KEYS}))(?:\\?[\"'`]|\*\*?|__?(?![A-Za-z0-9]))?"
+                rf"(?P<keep>{_BEGINS}(?P<name>(?i:{_KEYS}))(?:\\?[\"'`]\]?|\*\*?|__?(?![A-Za-z0-9]))?"
                 r"(?:[ \t]*:[ \t]*[A-Za-z_][A-Za-z0-9_.|\[\], ]{0,40}(?==))?[ \t]*(?::=|=>|={1,3}|:)"
                 r"(?:(?:\*\*?|__?)(?=[ \t]))?[ \t]*"
                 r"(?:[bBrRuUfF]{1,2}(?=[\"']))?(?P<quote>\\?[\"'`])?)(?!\[redacted\])"

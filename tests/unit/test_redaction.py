@@ -25,7 +25,9 @@ KEY = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{BODY}\n-----END OPENSSH PRIVATE KE
     [
         "xoxb-1-2-abc", "xoxp-9-abcd", "xoxe.xoxb-1-abcd", "xapp-1-A1-2-abc", f"sk-{BODY}", f"sk-ant-api03-{BODY}",
         f"ghp_{BODY}", f"github_pat_{BODY}", f"glpat-{BODY}", "AKIAIOSFODNN7EXAMPLE", KEY,
-        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dozjgNryP4J3jVmNHl0w5N",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dozjgNryP4J3jVmNHl0w5N", f"sk_live_{BODY}", f"rk_test_{BODY}",
+        f"whsec_{BODY}", f"hf_{BODY}", f"npm_{BODY}", f"pypi-{BODY}{BODY}", f"AIza{BODY[:35]}",
+        f"SG.{BODY[:22]}.{BODY}aB3dE6f", f"dop_v1_{'ab12' * 16}",
     ],
 )  # fmt: skip
 def test_what_looks_like_a_secret_is_taken_out(secret: str) -> None:
@@ -74,6 +76,20 @@ def test_what_looks_like_a_secret_is_taken_out(secret: str) -> None:
         ("access_token: QwErTyUiOpAsDfGhJkLz", f"access_token: {HIDDEN}"),
         ("?access_token=h480djs93hd8&state=1", f"?access_token={HIDDEN}&state=1"),
         ("password=$2b$12$KIXQhcyDrZ3y1mP0", f"password={HIDDEN}"),
+        (f"https://hooks.slack.com/services/T0AB/B0CD/{BODY}", f"https://hooks.slack.com/services/T0AB/B0CD/{HIDDEN}"),
+        (f"https://discord.com/api/webhooks/123456/{BODY}", f"https://discord.com/api/webhooks/123456/{HIDDEN}"),
+        ("Server=db;Uid=app;Pwd=hunter22x;", f"Server=db;Uid=app;Pwd={HIDDEN};"),
+        ('os.environ["API_KEY"] = "k3f9x2m4p7q1"', f'os.environ["API_KEY"] = "{HIDDEN}"'),
+        ("process.env['DB_PASSWORD']='hunter22x'", f"process.env['DB_PASSWORD']='{HIDDEN}'"),
+        ("machine h login ann password hunter22x", f"machine h login ann password {HIDDEN}"),
+        ("machine h\n  login ann\n  password hunter22x\n", f"machine h\n  login ann\n  password {HIDDEN}\n"),
+        ("curl -sS -u ann:hunter22x https://h", f"curl -sS -u ann:{HIDDEN} https://h"),
+        ("curl --user 'ann:hunter 22x' h", f"curl --user 'ann:{HIDDEN}' h"),
+        (
+            "- name: DB_PASSWORD\n  value: hunter22x\n- name: PORT\n  value: 8080x8080",
+            f"- name: DB_PASSWORD\n  value: {HIDDEN}\n- name: PORT\n  value: 8080x8080",
+        ),
+        ('{"name": "API_TOKEN", "value": "k3f9x2m4p7q1"}', f'{{"name": "API_TOKEN", "value": "{HIDDEN}"}}'),
     ],
 )
 def test_what_is_named_a_secret_is_taken_out(text: str, shown: str) -> None:
@@ -94,7 +110,10 @@ def test_what_is_named_a_secret_is_taken_out(text: str, shown: str) -> None:
         "basic understanding/knowledge of bearer tokens/keys",
         "bearer authentication, then basic authentication...",
         '<div class="sk-estimator-doc-link sk-toggleable__content">', "xapp-icon-theme", "wss://example.org/?ticket=...",
-        "ticket=get_ticket_number(1)", "`Authorization: Bearer xoxb-...`",
+        "ticket=get_ticket_number(1)", "`Authorization: Bearer xoxb-...`", "hf_transfer npm_config_registry_of_ours",
+        "https://hooks.slack.com/services/T000/B000/XXXX", "PWD=/home/ann/project OLDPWD=/tmp", "id -u ann:staff-group",
+        "docker run -u ann:developers1 img", "the login asks for a password twice", "login and password required2",
+        "curl -u ann:$PASS1234 h", "curl -u ann: h", "curl --user-agent ann:browser12 h", "pypi-mirror sk_live_mode",
     ],
 )  # fmt: skip
 def test_ordinary_text_is_kept(text: str) -> None:
