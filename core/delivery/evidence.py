@@ -18,7 +18,6 @@ from core.model.harness import (
     TextQueued,
     TextReturned,
     TextTaken,
-    ToolStarted,
     TurnEnded,
     TurnFailed,
 )
@@ -47,10 +46,11 @@ def settle_by(
 ) -> tuple[InboxRow, ...]:
     """Move on every row of the session that one of the events concerns, and return those that moved.
 
-    A row is confirmed by the conversation's own record of its text, or by two reports of one turn: that it received the
-    text, and that it works or has ended. A text that is only reported, or stands in the harness's own queue, makes its
-    row accepted. One event may concern several, since harnesses join what was queued. `at`: when the events were
-    reported, None for what the conversation holds. Part of the open transaction, before the activity follows.
+    A row is confirmed by the conversation's own record of its text alone: of a turn that the harness's own queue began
+    no hook tells, and a text that is reported in it seems to have begun it. A text that is only reported, or stands in
+    the harness's own queue, makes its row accepted. One event may concern several, since harnesses join what was
+    queued. `at`: when the events were reported, None for what the conversation holds. Part of the open transaction,
+    before the activity follows.
     """
     moved: list[InboxRow] = []
     for event in events:
@@ -65,8 +65,8 @@ def settle_by(
                 moved += _accepted(system, record, prompt, since, since or system.clock.now(), pasted)
             case TextTaken(internal=False, prompt=prompt, pasted=pasted):
                 moved += _confirmed(system, _holding(system, record.uid, prompt), pasted)
-            case ToolStarted(turn=turn) | TurnEnded(turn=turn) | TurnFailed(turn=turn) if turn:
-                moved += _confirmed(system, _reported_in(system, record, turn))
+            case TurnEnded(turn=turn) | TurnFailed(turn=turn) if turn and _is_reported_in(system, record, turn):
+                moved += _settle_recorded(system, record)
             case TextBlocked(prompt=prompt, why=why, at=since):
                 _blocked(system, record, prompt, why, since)
             case TextReturned(prompt="", at=since):  # all of it comes back at once
@@ -123,15 +123,26 @@ def _touch(system: System, row: InboxRow) -> None:
         system.activities.touch_message(row.message.uid, system.clock.now())
 
 
-def _reported_in(system: System, record: SessionRecord, turn: str) -> Iterator[InboxRow]:
-    """Yield what the harness reported to have received as the running turn began, where that is the turn's id."""
+def _is_reported_in(system: System, record: SessionRecord, turn: str) -> bool:
+    """Return whether a text was reported as the running turn began, which has that id, and no record told of it yet."""
     activity = activity_of(system.activities, record)
     if activity is None or activity.turn != turn or activity.turn_started_at is None:
-        return
-    for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED}):
-        since_then = row.updated_at >= activity.turn_started_at - _ROUNDED
-        if row.queued_at is None and row.instance == record.instance_id and since_then:
-            yield row
+        return False
+    began = activity.turn_started_at - _ROUNDED
+    return any(
+        row.queued_at is None and row.instance == record.instance_id and row.updated_at >= began
+        for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED})
+    )
+
+
+def _settle_recorded(system: System, record: SessionRecord) -> tuple[InboxRow, ...]:
+    """Settle what the conversation's record holds by now: a turn that was over in a moment ends before it is read.
+
+    What follows from a turn's end concerns the messages that are known to be in it.
+    """
+    transcript = _opened(system, record, from_start=True)
+    taken = () if transcript is None else transcript.new_events()
+    return settle_by(system, record, (event for event in taken if isinstance(event, TextTaken)))
 
 
 def _blocked(system: System, record: SessionRecord, prompt: str, why: str, at: datetime | None) -> None:
@@ -294,7 +305,7 @@ class Transcripts:
                 return before.transcript
             self._take(record, before.transcript)
             from_start = True
-        transcript = self._opened(record, from_start=from_start)
+        transcript = _opened(self._system, record, from_start=from_start)
         self._open[record.uid] = _Read(record.instance_id, record.conversation, transcript)
         return transcript
 
@@ -310,24 +321,25 @@ class Transcripts:
         )
         return all(other.message.created_at <= row.updated_at for other in boots if other.message.id != row.message.id)
 
-    def _opened(self, record: SessionRecord, *, from_start: bool) -> Transcript | None:
-        resolved = resolve_record(record, self._system.settings)
-        harness = self._system.harnesses.get(resolved.harness)
-        context = context_of(self._system.paths, record, resolved, record.instance_id or "")
-        return harness.transcript(context, from_start=from_start)
+
+def _opened(system: System, record: SessionRecord, *, from_start: bool) -> Transcript | None:
+    resolved = resolve_record(record, system.settings)
+    context = context_of(system.paths, record, resolved, record.instance_id or "")
+    return system.harnesses.get(resolved.harness).transcript(context, from_start=from_start)
 
 
 def give_back(system: System, record: SessionRecord, instance: str | None) -> bool:
     """Settle what an ended harness had in its own queue, and tell whether there was anything.
 
     `instance` is the one that lives, if any; rows of another are looked up in the conversation. What it does not know
-    is tried again, and what nobody can tell is unknown, and said. Raises StoreBroken.
+    is tried again, and what nobody can tell is unknown, and said: where no record is found nothing tells what a turn
+    took. Raises StoreBroken.
     """
     lost = [row for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED}) if row.instance != instance]
     if not lost:
         return False
     transcripts = Transcripts(system)
-    kept = transcripts.read(record)
+    kept = transcripts.read(record) and _is_recorded(system, record)
     for earlier in lost:
         row = system.inbox.get(earlier.message.id)
         if row is None or row.state is not MessageState.ACCEPTED:
@@ -337,6 +349,13 @@ def give_back(system: System, record: SessionRecord, instance: str | None) -> bo
         else:
             _give_up(system, row, Because(Reason.HARNESS_ENDED), text(Remedy.LOOK_FIRST))
     return True
+
+
+def _is_recorded(system: System, record: SessionRecord) -> bool:
+    """Return whether the conversation's record is found, in the form that is read. Raises TrustFailed."""
+    resolved = resolve_record(record, system.settings)
+    context = context_of(system.paths, record, resolved, record.instance_id or "")
+    return system.harnesses.get(resolved.harness).resumable(context)
 
 
 def _give_up(system: System, row: InboxRow, because: Because, remedy: str) -> None:

@@ -47,7 +47,7 @@ CONSEQUENCES: Mapping[Capability, str] = {
     Capability.QUEUE_EVIDENCE: "a message sent during a turn is `accepted`, and it is not known when a turn takes it",
     Capability.PERMISSION_HOOK: "permission dialogs are recognised only on its screen, or answered in its terminal",
     Capability.MODE: "the current permission mode is not known",
-    Capability.TRANSCRIPT: "a message is `accepted` where no second report shows that a turn took it",
+    Capability.TRANSCRIPT: "nothing shows that a turn took a message: it is `accepted`, then `unknown`",
     Capability.RESUME: "a restart begins a new conversation",
     Capability.MCP_APPROVAL: "it may ask about our tools in a dialog, and nothing is typed meanwhile",
     Capability.BACKGROUND_TASKS: "a session with background tasks may look idle",

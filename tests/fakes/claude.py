@@ -15,7 +15,9 @@ import json
 import os
 import re
 import shlex
+import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -45,6 +47,9 @@ class Behaviour:
     goes_on: float = (
         0.0  #: seconds for which a turn but the boot's goes on once its end was reported, blocked by another hook
     )
+    queues_after: float = (
+        0.0  #: seconds from the report of such a prompt to its place in the queue: another hook is slow
+    )
     steers: bool = False  #: what is queued is slipped into the running turn as its tool ends, which no hook reports
     bounces: bool = False  #: what a hook blocks comes back into the input line
     forgets: bool = False  #: its queue is gone after an Escape
@@ -61,6 +66,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
     "boot hook never": Behaviour(unheard=("SessionStart",)),
     "boot hook twice": Behaviour(twice=("SessionStart",)),
     "start hook early": Behaviour(early=True),
+    "start hook early and queued late": Behaviour(early=True, queues_after=4.0),
     "start hook never": Behaviour(unheard=("UserPromptSubmit",)),
     "start hook twice": Behaviour(twice=("UserPromptSubmit",)),
     "stop hook early": Behaviour(stops_early=True),
@@ -145,6 +151,7 @@ class ClaudeSession(agent.Session):
         self._in_turn = False
         self._stopped = ""  #: the turn whose end was reported early
         self._blocked = ""  #: the turn whose end was blocked
+        self._late: list[tuple[float, str]] = []  #: when these are queued whose hooks still run
 
     # ---- prompts
 
@@ -160,9 +167,26 @@ class ClaudeSession(agent.Session):
                 self._bounce(text)
                 return
             self._reported.append(text)
+        if queues and self._behaviour.queues_after:
+            self._late.append((time.monotonic() + self._behaviour.queues_after, message))
+            timer = threading.Timer(self._behaviour.queues_after, os.kill, (os.getpid(), signal.SIGWINCH))
+            timer.daemon = True
+            timer.start()  # wakes the loop
+            return
         super()._submit(message)
         if queues:
             self._truth.tell("queued", text)
+
+    def _take_in_tasks(self) -> None:
+        super()._take_in_tasks()
+        now = time.monotonic()
+        due = [message for at, message in self._late if at <= now]
+        self._late = [(at, message) for at, message in self._late if at > now]
+        for message in due:
+            queues = self._turn is not None
+            super()._submit(message)
+            if queues:
+                self._truth.tell("queued", message.rstrip())
 
     def _read(self, terminal: int) -> bytes:
         if not self._behaviour.reads_after:

@@ -80,6 +80,7 @@ class Case:
     told: list[Told] = field(default_factory=list)
     seen: list[tuple[float, float, Row]] = field(default_factory=list)  #: rows, and when the look began and ended
     trouble: str = ""
+    tmux: Callable[..., str] | None = None
 
     # ---- acts
 
@@ -92,6 +93,15 @@ class Case:
             self.told.append(Told("say", began, time.time(), "refused", f"{text}: {error}"))
         else:
             self.told.append(Told("say", began, time.time(), said.state.value, text, " ".join(said.messages)))
+
+    def type(self, text: str) -> None:
+        """Type it at the terminal, and enter it."""
+        assert self.tmux is not None
+        target, received = f"=loop-standing-{self.name}:", len(self.deeds("received"))
+        self.tmux("send-keys", "-t", target, "-l", text)
+        time.sleep(0.3)  # a person's pace: read together they would be a paste
+        self.tmux("send-keys", "-t", target, "Enter")
+        self.wait("received", received + 1)
 
     def reply(self, text: str) -> None:
         """Say it in the thread."""
@@ -288,6 +298,16 @@ def say_in_mid_turn(case: Case) -> None:
     case.say("meanwhile")
 
 
+def say_in_a_turn_of_its_queue(case: Case) -> None:
+    """Say something in a turn that began with what a person had queued at the terminal: no hook tells of such."""
+    taken = len(case.deeds("taken"))
+    case.type("sleep 6")
+    case.wait("taken", taken + 1)
+    case.type("sleep 3")
+    case.wait("taken", taken + 2)
+    case.say("meanwhile", wait=10.0)
+
+
 def restart_with_a_queue(case: Case) -> None:
     """Restart it while its own queue holds a message."""
     case.busy()
@@ -392,7 +412,8 @@ class ClaimedProduct(Product):
     def case(self, name: str) -> Case:
         """Return the case of a session, with its thread where there is a workspace."""
         thread = self.root(name) if self._workspace is not None else ""
-        return Case(self.sessions[name], name, self.system(), self.truth(name), self._workspace, thread)
+        system, truth = self.system(), self.truth(name)
+        return Case(self.sessions[name], name, system, truth, self._workspace, thread, tmux=self.tmux)
 
     def drive(self, act: Callable[[Case], None], needless: Sequence[str] = ()) -> list[Case]:
         """Drive every session at the same time, each until it is quiet, and look at all of them meanwhile.

@@ -1,4 +1,4 @@
-"""What a hook reports is a receipt; what the conversation's record holds, or two reports of one turn say, is proof."""
+"""What a hook reports is a receipt; what the conversation's record holds is proof."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 
 from core.delivery.deliverer import Deliverer
-from core.delivery.evidence import settle_by
+from core.delivery.evidence import give_back, settle_by
 from core.delivery.saying import say
 from core.lifecycle.pause import pause_standing
 from core.model.activity import Activity, ActivityState
 from core.model.framing import framed
-from core.model.harness import HarnessEvent, PromptReported, TextQueued, TextReturned, TextTaken, ToolStarted
+from core.model.harness import HarnessEvent, PromptReported, TextQueued, TextReturned, TextTaken, ToolStarted, TurnEnded
 from core.model.message import InboxRow, MessageState
 from core.model.reasons import Reason
 from core.session.system import System
@@ -72,16 +72,47 @@ def test_a_report_with_the_running_turns_id_tells_of_its_queue(scribe: System) -
     assert working.state is S.ACCEPTED
 
 
-def test_two_reports_of_one_turn_are_proof(scribe: System) -> None:
-    """A turn of that id began with the text, and works: a record that cannot be read is not missed."""
+def test_reports_of_one_turn_prove_nothing_however_many_agree(scribe: System) -> None:
+    """No hook tells of a turn that began out of the harness's queue: what is queued in it looks as if it began it."""
     row = submitted(scribe)
 
     told(scribe, row, PromptReported(framed(row.message), turn="t-2"))
     running(scribe, "t-2")
-    other = told(scribe, row, ToolStarted("Bash", turn="t-1"))
-    same = told(scribe, row, ToolStarted("Bash", turn="t-2"))
+    works = told(scribe, row, ToolStarted("Bash", turn="t-2"))
+    over = told(scribe, row, TurnEnded("done", turn="t-2"))
 
-    assert (other.state, same.state) == (S.ACCEPTED, S.CONFIRMED)
+    assert (works.state, over.state) == (S.ACCEPTED, S.ACCEPTED)
+
+
+@pytest.mark.parametrize("recorded_at_all", [True, False], ids=["recorded", "no-record"])
+def test_what_was_reported_and_no_record_has_is_not_lost_with_its_harness(
+    scribe: System, recorded_at_all: bool
+) -> None:
+    """It waits in our queue again; where nothing is recorded at all nobody can tell, and it is not sent twice."""
+    row = submitted(scribe)
+    told(scribe, row, PromptReported(framed(row.message), turn="t-2"))
+    record = recorded(scribe, "scribe")
+    if not recorded_at_all:
+        for path in scribe.paths.session(record.uid).rglob(f"{record.conversation}.jsonl"):
+            path.unlink()
+
+    give_back(scribe, record, None)
+
+    [after] = rows(scribe)
+    assert after.state is (S.PENDING if recorded_at_all else S.UNKNOWN)
+
+
+def test_a_turn_that_ends_before_its_record_was_read_has_its_messages(scribe: System) -> None:
+    """The record is read as a turn's end is reported, so that what follows from that end concerns them."""
+    said = say(scribe, "scribe", "the heron", actor=ACTOR)
+    assert said.state is S.CONFIRMED
+    with scribe.database.transaction(durable=False):
+        scribe.database.write("UPDATE inbox SET state = 'accepted' WHERE id = ?", (rows(scribe)[-1].message.id,))
+    running(scribe, "t-2")
+
+    after = told(scribe, rows(scribe)[-1], TurnEnded("done", turn="t-2"))
+
+    assert after.state is S.CONFIRMED
 
 
 @pytest.mark.parametrize("paused", [False, True], ids=["running", "paused"])

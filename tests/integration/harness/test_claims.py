@@ -22,29 +22,38 @@ from tests.support.claims import (
     reply_one_after_the_other,
     restart_with_a_queue,
     say_at_a_dialog,
+    say_in_a_turn_of_its_queue,
     say_in_mid_turn,
     say_when_idle,
     untold,
 )
 
 #: drive -> the behaviours after which a message need not arrive, but then nobody may say that it did
+UNRECORDED = ("transcript renamed", "transcript gone", "transcript of another form")  #: nothing tells of a turn's texts
 DRIVES: Mapping[Callable[[Case], None], tuple[str, ...]] = {
-    say_when_idle: (),
-    say_in_mid_turn: (),
+    say_when_idle: UNRECORDED,
+    say_in_mid_turn: UNRECORDED,
+    say_in_a_turn_of_its_queue: UNRECORDED,
     restart_with_a_queue: (
         "boot hook never",  # it is waited for, longer than the drive takes
         "hooks never",
-        "transcript renamed",  # of these three nothing tells what their queue held as they ended
-        "transcript gone",
-        "transcript of another form",
+        *UNRECORDED,
     ),
-    pause_with_a_queue: ("queue dropped at an escape",),  # a text that was on its way as it was paused is gone
-    interrupt_with_a_queue: ("queue dropped at an escape",),  # and then the text is gone
+    pause_with_a_queue: ("queue dropped at an escape", *UNRECORDED),  # what was on its way as it was paused is gone
+    interrupt_with_a_queue: ("queue dropped at an escape", *UNRECORDED),  # and then the text is gone
     say_at_a_dialog: tuple(BEHAVIOURS),  # nobody answers it
 }
-QUICK = (say_in_mid_turn, restart_with_a_queue, pause_with_a_queue)
+QUICK = (say_in_mid_turn, say_in_a_turn_of_its_queue, restart_with_a_queue, pause_with_a_queue)
 #: what these are tried with at once; all drives are, with all behaviours, where there is time
-SOME = ("usual", "newest", "start hook never", "stop hook never", "hooks never", "queue dropped at an escape")
+SOME = (
+    "usual",
+    "newest",
+    "start hook early and queued late",
+    "start hook never",
+    "stop hook never",
+    "hooks never",
+    "queue dropped at an escape",
+)
 UNHEARD = ("usual", "boot hook never", "start hook never", "stop hook never", "start hook twice", "hooks never")
 
 
