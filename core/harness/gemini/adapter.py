@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from core.base.errors import HarnessNotInstalled, InvalidValue, UnsupportedHarness
 from core.base.files import read_plain
 from core.harness.base import find_executable, object_of, text_of
-from core.harness.gemini.home import home_of, hooks_off, install_home, login_missing, person_of, read_settings
+from core.harness.gemini.home import FILES, home_of, hooks_off, install_home, login_missing, person_of, read_settings
 from core.harness.gemini.hooks import DIALOG, hook_settings, install_reporter, interpret
 from core.harness.gemini.record import (
     Conversation,
@@ -20,12 +21,13 @@ from core.harness.gemini.record import (
     find_conversation,
     has_answer,
     has_turn,
+    is_answered,
     messages_of,
     probe_of,
     read_input_line,
 )
 from core.harness.gemini.work import WorkFile
-from core.model.activity import Failure
+from core.model.activity import Capability, Failure
 from core.model.harness import (
     Echo,
     HarnessEvent,
@@ -93,8 +95,8 @@ class GeminiHarness:
         tools=True,
         clear=b"\x05" + b"\x15\x7f" * 20,  # C-e, then C-u, which empties a line, and a backspace, which leaves it
         interrupt=b"\x1b",
-        inline_limit=20_000,  # 100 kB take seconds to be drawn, and an Enter meanwhile is a newline
-        argument_limit=48 * 1024,
+        inline_limit=120_000,  # what is longer lies outside of its workspace, and it asks before it reads that
+        argument_limit=120 * 1024,
         remedies={
             Failure.LOGIN: "on {host} run `gemini` and `/auth`; where it has a key of its own, mend that and "
             "`the-loop restart`",
@@ -102,6 +104,7 @@ class GeminiHarness:
             Failure.MODEL: "choose another by `/model` at its terminal, {attach}",
         },
         input_line=True,
+        lacks=frozenset({Capability.PERMISSION_HOOK, Capability.MODE, Capability.BACKGROUND_TASKS}),
     )
 
     def __init__(self, environ: Mapping[str, str], *, trust_enabled: bool = True) -> None:
@@ -131,7 +134,7 @@ class GeminiHarness:
                 "to do",
                 _UPDATE,
             )
-        if login_missing(self._person, self._environ):
+        if login_missing(self._person, self._environ, Path(definition.cwd) if definition.cwd else None):
             raise UnsupportedHarness("gemini is not logged in: neither its settings nor a key say how", _LOGIN)
 
     def dialog_ahead(self, cwd: Path, args: Sequence[str]) -> str:
@@ -198,7 +201,8 @@ class GeminiHarness:
         ours: dict[str, Any] = {
             "hooks": hook_settings(reporter),
             "mcpServers": {SERVER: {"command": command, "args": arguments, "trust": True}},
-            "context": {"includeDirectories": [str(context.folder)]},  # messages that are too long to paste lie there
+            "context": {"includeDirectories": [str(context.folder / FILES)]},
+            "ui": {"escapePastedAtSymbols": True},  # a pasted @word names no file: ours might be any that it finds
         }
         install_home(context.folder, self._person, self._environ, ours, context.cwd, trusts=self._trust_enabled)
 
@@ -210,7 +214,7 @@ class GeminiHarness:
         if context.session_id is None:
             raise InvalidValue(f"{context.name}: gemini needs a conversation id", "take one from new_session_id")
         conversation = ("--resume" if resume else "--session-id", context.session_id)
-        last = () if prompt is None else (f"--prompt-interactive={prompt}",)
+        last = () if prompt is None else (f"--prompt-interactive={_literal(prompt)}",)
         argv = (self._executable(), *conversation, *self._mode(context.args), *context.args, *last)
         environ = {"GEMINI_CLI_HOME": str(home_of(context.folder)), "GEMINI_CLI_NO_RELAUNCH": "true"}
         return Launch(argv, environ)
@@ -240,8 +244,8 @@ class GeminiHarness:
         return Turns(home_of(context.folder), context.session_id, since=since) if context.session_id else None
 
     def end_recorded(self, context: SessionContext, since: datetime) -> bool:
-        """Return False: no line tells that a turn has gone to its end."""
-        return False
+        """Tell whether the answer to the latest prompt is there. It is asked once a hook has told of the turn's end."""
+        return context.session_id is not None and is_answered(home_of(context.folder), context.session_id)
 
     def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
         """Read the conversation's latest lines, and whether a dialog may be open."""
@@ -280,6 +284,11 @@ class GeminiHarness:
 
     def _conversation(self, context: SessionContext) -> Path | None:
         return find_conversation(home_of(context.folder), context.session_id) if context.session_id else None
+
+
+def _literal(text: str) -> str:
+    """Return a text in which no `@word` names a file, as `escapePastedAtSymbols` writes a paste."""
+    return re.sub(r"(?<!\\)@", r"\\@", text)
 
 
 def _packaged(program: Path) -> str:

@@ -13,21 +13,26 @@ from typing import Any
 
 from core.base.errors import InvalidValue, TrustFailed
 from core.base.files import read_plain
-from core.harness.base import list_of, object_of, text_of, write_private
+from core.harness.base import REPORTER, list_of, object_of, text_of, write_private
 
 HOME = "gemini"  #: folder in the session's folder
 FOLDER = ".gemini"  #: in a home
+FILES = "files"  #: in the session's folder: what people send along with their messages
 _SETTINGS, _TRUSTED = "settings.json", "trustedFolders.json"
 SYSTEM = Path("/etc/gemini-cli/settings.json")  #: what the machine's owner settles for all of its users
 _MOST = 1 << 20  #: bytes of a file of settings
 _OWN = frozenset({_SETTINGS, _TRUSTED, "tmp", "history", "projects.json", "state.json"})  #: each session has its own
-_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
-_ACCOUNTS = ("GOOGLE_GENAI_USE_GCA", "GOOGLE_GENAI_USE_VERTEXAI")
 
 
 def person_of(environ: Mapping[str, str]) -> Path:
-    """Return the folder in which the person keeps what Gemini reads."""
-    given = environ.get("GEMINI_CLI_HOME") or environ.get("HOME")
+    """Return the folder in which the person keeps what Gemini reads.
+
+    In a session's own shell GEMINI_CLI_HOME names that session's home, which is nobody's.
+    """
+    given = environ.get("GEMINI_CLI_HOME")
+    if given and Path(given).name == HOME and (Path(given).parent / REPORTER).exists():
+        given = None
+    given = given or environ.get("HOME")
     return (Path(given) if given else Path.home()) / FOLDER
 
 
@@ -75,9 +80,10 @@ def without_comments(text: str) -> str:
 def install_home(
     folder: Path, person: Path, environ: Mapping[str, str], ours: Mapping[str, Any], cwd: Path, *, trusts: bool
 ) -> None:
-    """Write the session's home: settings, trust and links. `trusts`: `cwd` counts as trusted, as our own folder does.
+    """Write the session's home: settings, trust and links.
 
-    Raises TrustFailed, and InvalidValue for settings of the person's that cannot be read.
+    `trusts`: `cwd` counts as trusted; the folder of what people send along does in any case. Raises TrustFailed, and
+    InvalidValue for settings of the person's that cannot be read.
     """
     own = home_of(folder) / FOLDER
     settings = _merged(read_settings(person / _SETTINGS), ours)
@@ -85,10 +91,11 @@ def install_home(
     if not text_of(auth, "selectedType") and (kind := _kind(environ)):
         auth["selectedType"] = kind
     trusted = read_settings(person / _TRUSTED)
-    for place in (folder, *([cwd] if trusts else [])):
+    for place in (folder / FILES, *([cwd] if trusts else [])):
         trusted.setdefault(os.path.realpath(place), "TRUST_FOLDER")
     try:
-        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for place in (own, folder / FILES):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(own / _SETTINGS, json.dumps(settings, ensure_ascii=False, indent=2) + "\n")
         write_private(own / _TRUSTED, json.dumps(trusted, ensure_ascii=False, indent=2) + "\n")
         _link(own, person)
@@ -106,9 +113,9 @@ def _merged(theirs: dict[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
     result = dict(theirs)
     for key, value in ours.items():
         result[key] = _joined(result.get(key), value)
-    for name in ("security",):
-        if not isinstance(result.get(name, {}), dict) or not isinstance(object_of(result, name).get("auth", {}), dict):
-            raise InvalidValue(f"gemini: {name} in the settings is no object", "repair the file, then try again")
+    security = result.get("security", {})
+    if not isinstance(security, dict) or not isinstance(security.get("auth", {}), dict):
+        raise InvalidValue("gemini: security in its settings is no object", "repair the file, then try again")
     return result
 
 
@@ -140,15 +147,17 @@ def _kind(environ: Mapping[str, str]) -> str:
     return "gemini-api-key" if environ.get("GEMINI_API_KEY") else ""
 
 
-def login_missing(person: Path, environ: Mapping[str, str]) -> bool:
+def login_missing(person: Path, environ: Mapping[str, str], cwd: Path | None) -> bool:
     """Return whether Gemini would ask how to log in: neither the person's settings nor the environment say it.
 
-    Whether what they name is valid only Gemini finds out. Raises InvalidValue for settings that cannot be read.
+    A file `.env` of the person's, of the session's folder or of one above it may say it. Whether what they name is
+    valid only Gemini finds out. Raises InvalidValue for settings that cannot be read.
     """
     for path in (SYSTEM, person / _SETTINGS):
         if text_of(object_of(object_of(read_settings(path), "security"), "auth"), "selectedType"):
             return False
-    return not (_kind(environ) or (person / ".env").exists())
+    places = (person, person.parent, *((cwd, *cwd.parents) if cwd else ()))
+    return not (_kind(environ) or any((place / name).exists() for place in places for name in (".env", ".gemini/.env")))
 
 
 def hooks_off(person: Path, cwd: Path) -> Path | None:

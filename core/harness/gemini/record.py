@@ -9,7 +9,6 @@
 - The input line stands below the last line across the screen. A dialog, in a box, stands in its place.
 """
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from typing import Any
 
 from core.base.errors import TrustFailed
 from core.base.files import open_plain, whole_lines
-from core.base.values import replace
+from core.base.values import dataclass, replace
 from core.harness.base import list_of, object_of, text_of
 from core.harness.records import Lines, entry_of, moment_of
 from core.model.activity import ActivityState, Failure
@@ -244,41 +243,78 @@ def has_answer(messages: Sequence[_Entry]) -> bool:
     return any(answer_of(entry) or list_of(entry, "toolCalls") for entry in messages)
 
 
+@dataclass(frozen=True)
+class _Latest:
+    """What the latest lines of a conversation's file say of its latest turn."""
+
+    began: datetime | None = None
+    works: bool = False  #: the model or a tool has been given something since
+    over: datetime | None = None  #: when it was cut off, or failed
+
+
+_read: dict[Path, tuple[tuple[int, int], _Latest]] = {}  #: the files that were read last, each as it was
+_MOST_READ = 64
+
+
 def probe_of(home: Path, session_id: str, dialog: Path) -> StatusProbe | None:
     """Return what the conversation's latest lines, and the marker of a dialog, say of the session.
 
     None where they do not say it: between an answer and the hook that tells of its end they may tell of either.
     """
     path = find_conversation(home, session_id)
-    if path is None:
+    latest = None if path is None else _latest(path)
+    if latest is None:
         return None
-    over: datetime | None = None
-    began: datetime | None = None
-    works = False
-    try:
-        with open_plain(path) as stream:
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, size - _LATEST))
-            for _, line in whole_lines(stream, _LONGEST_LINE, _MOST):
-                entry = entry_of(line) if line.startswith((_MESSAGE, _RESUMED)) else None
-                if entry is None:
-                    continue
-                if typed_in(entry):
-                    began, over, works = moment_of(entry), None, True
-                elif "$set" in entry:  # a resume: whatever was under way is over
-                    began, over, works = None, None, False
-                elif _is_cancel(entry) or failure_in(entry) is not None:
-                    over = moment_of(entry)
-                elif text_of(entry, "type") in ("user", "gemini"):
-                    works = text_of(entry, "type") == "user"
-    except OSError:
-        return None
-    marked = _modified(dialog)
+    marked, over = _modified(dialog), latest.over
     if marked is not None and (over is None or marked > over):
         return StatusProbe(ActivityState.PERMISSION, written_at=marked)
     if over is not None:
         return StatusProbe(ActivityState.IDLE, turn_over=True, written_at=over)
-    return StatusProbe(ActivityState.BUSY, written_at=began) if works and began is not None else None
+    if latest.works and latest.began is not None:
+        return StatusProbe(ActivityState.BUSY, written_at=latest.began)
+    return None
+
+
+def is_answered(home: Path, session_id: str) -> bool:
+    """Return whether the latest lines hold an answer to the latest prompt, and nothing that the model was given since.
+
+    A tool may still be called: only together with the hook's word this is the end of a turn.
+    """
+    path = find_conversation(home, session_id)
+    latest = None if path is None else _latest(path)
+    return latest is not None and latest.began is not None and not latest.works
+
+
+def _latest(path: Path) -> _Latest | None:
+    """Return what the file says, read once for each change of it; None where it cannot be read."""
+    try:
+        found = path.stat()
+        identity, kept = (found.st_size, found.st_mtime_ns), _read.get(path)
+        if kept is not None and kept[0] == identity:
+            return kept[1]
+        with open_plain(path) as stream:
+            stream.seek(max(0, found.st_size - _LATEST))
+            latest = _Latest()
+            for _, line in whole_lines(stream, _LONGEST_LINE, _MOST):
+                entry = entry_of(line) if line.startswith((_MESSAGE, _RESUMED)) else None
+                latest = latest if entry is None else _followed(latest, entry)
+    except OSError:
+        return None
+    while len(_read) >= _MOST_READ:
+        _read.pop(next(iter(_read), path), None)
+    _read[path] = (identity, latest)
+    return latest
+
+
+def _followed(latest: _Latest, entry: _Entry) -> _Latest:
+    if typed_in(entry):
+        return _Latest(moment_of(entry), works=True)
+    if "$set" in entry:  # a resume: whatever was under way is over
+        return _Latest()
+    if _is_cancel(entry) or failure_in(entry) is not None:
+        return replace(latest, over=moment_of(entry))
+    kind = text_of(entry, "type")
+    return replace(latest, works=kind == "user") if kind in ("user", "gemini") else latest
 
 
 def _modified(path: Path) -> datetime | None:

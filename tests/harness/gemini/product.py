@@ -23,15 +23,18 @@ MODEL = ("--model", "gemini-2.5-flash")  #: its own choice would ask another mod
 SECONDS = 90.0  #: a busy machine takes its time to load it
 
 
+def login(model: ModelServer) -> dict[str, str]:
+    """Return the variables by which Gemini CLI reaches the model, and nothing else."""
+    return {"GOOGLE_GEMINI_BASE_URL": model.url, "GEMINI_API_KEY": "test-key-of-nobody", "COLORTERM": "truecolor"}
+
+
 def gemini_environ(home: Path, model: ModelServer) -> dict[str, str]:
     """Return the whole environment of a Gemini CLI that knows nobody and reaches nothing but the model."""
     return {
         "HOME": str(home),
         "PATH": f"{GEMINI.programs}:{os.environ['PATH']}",
         "LANG": "C.UTF-8",
-        "GOOGLE_GEMINI_BASE_URL": model.url,
-        "GEMINI_API_KEY": "test-key-of-nobody",
-        "COLORTERM": "truecolor",
+        **login(model),
     }
 
 

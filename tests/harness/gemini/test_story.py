@@ -85,5 +85,5 @@ def test_two_sessions_in_one_folder_are_told_apart(alone: GeminiProduct) -> None
         assert done.code == 0, done.err
 
     records = [alone.record(name) for name in "ab"]
-    assert len({record["conversation"] for record in records}) == 2
+    assert len({record["harnessSessionId"] for record in records}) == 2
     assert "for b alone" not in str(alone.wait_request("for a alone").body)

@@ -13,10 +13,11 @@ from core.lifecycle.pause import restart_standing
 from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.lifecycle.supervise import STALLED, Drift, Stalls
-from core.model.activity import ActivityState
+from core.model.activity import ActivityState, Capability
 from core.model.posts import OutboundKind
 from core.model.session import Restart
 from core.session.system import System
+from embedded.adapter import BundledHarness
 from tests.integration.delivery.conftest import open_dialog, settle
 from tests.integration.lifecycle.held import begin_job, end_job
 from tests.integration.supervision.conftest import Supervised, crash, notes, up, with_sessions
@@ -422,3 +423,17 @@ def test_the_row_tells_what_the_program_has_shown_of_itself(scribe: System) -> N
     assert (grades["boot hook"], grades["turn edges"], grades["mode"]) == ("proven", "proven", "proven")
     assert (grades["pasting"], grades["permission hook"]) == ("missing", "guessed")
     assert "pasting is missing in this version" in row.detail
+
+
+def test_what_no_version_of_a_program_can_do_is_missing_from_the_start_on(
+    scribe: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for an instance to show it."""
+    lacking = replace(BundledHarness.traits, lacks=frozenset({Capability.PERMISSION_HOOK}))
+    monkeypatch.setattr(BundledHarness, "traits", lacking)
+
+    restart_standing(scribe, "scribe", ACTOR)
+
+    row = get_standing(scribe, "scribe")
+    assert row.to_json()["capabilities"]["permission hook"] == "missing"
+    assert "permission hook is missing" in row.detail

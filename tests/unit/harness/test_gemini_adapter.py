@@ -165,11 +165,11 @@ def test_home_of_the_session_has_the_persons_things_and_ours(
 
     settings = settings_in(own)
     commands = [hook["command"] for entry in settings["hooks"]["AfterAgent"] for hook in entry["hooks"]]
-    assert settings["ui"] == {"theme": "x"}
+    assert settings["ui"] == {"theme": "x", "escapePastedAtSymbols": True}
     assert commands == ["theirs", f"{context.folder / 'report'} AfterAgent"]
     assert set(settings["mcpServers"]) == {"other", "the-loop"}
     assert settings["mcpServers"]["the-loop"]["trust"] is True
-    assert settings["context"]["includeDirectories"] == ["/elsewhere", str(context.folder)]
+    assert settings["context"]["includeDirectories"] == ["/elsewhere", str(context.folder / "files")]
     assert (own / "oauth_creds.json").resolve() == folder / "oauth_creds.json"
     assert (own / "commands").resolve() == folder / "commands"
     assert not (own / "projects.json").exists()
@@ -204,7 +204,7 @@ def test_links_follow_what_the_person_has(environ: dict[str, str], tmp_path: Pat
 def test_folder_is_trusted_where_that_is_configured(
     environ: dict[str, str], tmp_path: Path, context: SessionContext, *, trust: bool
 ) -> None:
-    """The person's own word goes first; our folder, which holds messages, is always trusted."""
+    """The person's own word goes first; the folder of what people send along is always trusted."""
     person(tmp_path, trustedFolders={"/theirs": "DO_NOT_TRUST"})
 
     own = prepared(environ, context, trust=trust)
@@ -212,7 +212,7 @@ def test_folder_is_trusted_where_that_is_configured(
     trusted = json.loads((own / "trustedFolders.json").read_text())
     assert trusted["/theirs"] == "DO_NOT_TRUST"
     assert (str(context.cwd.resolve()) in trusted) is trust
-    assert trusted[str(context.folder.resolve())] == "TRUST_FOLDER"
+    assert trusted[str(context.folder.resolve() / "files")] == "TRUST_FOLDER"
 
 
 def test_hooks_that_the_person_has_switched_off_stay_off_but_for_ours(
@@ -253,13 +253,13 @@ def test_launch_names_conversation_mode_and_prompt(environ: dict[str, str], cont
     """A fresh start takes our id, a resume goes on with it, and the prompt is never read as an option."""
     gemini = GeminiHarness(environ)
 
-    fresh = gemini.launch(context, resume=False, prompt="--help me")
+    fresh = gemini.launch(context, resume=False, prompt="--help me@x")
     again = gemini.launch(replace(context, args=("--yolo",)), resume=True, prompt=None)
 
     assert fresh.argv[1:] == (
         *("--session-id", context.session_id),
         *("--approval-mode", "default"),
-        "--prompt-interactive=--help me",
+        "--prompt-interactive=--help me\\@x",
     )
     assert again.argv[1:] == ("--resume", context.session_id, "--yolo")
     assert fresh.env["GEMINI_CLI_HOME"] == str(context.folder / "gemini")
@@ -279,3 +279,17 @@ def test_comments_are_taken_out_of_settings() -> None:
     text = '{"a": "http://x", /* b\n */ "c": "\\"//", // d\n "e": 1}'
 
     assert json.loads(without_comments(text)) == {"a": "http://x", "c": '"//', "e": 1}
+
+
+def test_home_of_a_session_is_nobodys(environ: dict[str, str], tmp_path: Path, context: SessionContext) -> None:
+    """A session that is started in another one's shell has the person's settings, not that session's."""
+    person(tmp_path, settings={"ui": {"theme": "theirs"}})
+    prepared(environ, context)
+    inside = {**environ, "GEMINI_CLI_HOME": str(context.folder / "gemini")}
+    other = replace(context, folder=tmp_path / "sessions" / "s-2", spool=tmp_path / "spool" / "i-2")
+
+    own = prepared(inside, other)
+
+    hooks = settings_in(own)["hooks"]["AfterAgent"]
+    assert [entry["hooks"][0]["command"] for entry in hooks] == [f"{other.folder / 'report'} AfterAgent"]
+    assert settings_in(own)["ui"]["theme"] == "theirs"

@@ -17,6 +17,7 @@ from core.harness.gemini.record import (
     find_conversation,
     has_answer,
     has_turn,
+    is_answered,
     messages_of,
     probe_of,
     read_input_line,
@@ -209,6 +210,16 @@ def test_second_opinion_is_that_of_the_latest_lines(chat: Chat) -> None:
     chat.typed("two")
     chat.write({"$set": {"sessionId": ID}})
     assert probe() is None
+
+
+def test_answer_stands_until_the_model_is_given_more(chat: Chat) -> None:
+    """Together with the hook's word it is the end of a turn; another hook of that event may let the turn go on."""
+    seen = [is_answered(chat.home, ID)]
+    for kind, content in (("user", "one"), ("gemini", "1"), ("user", [{"functionResponse": {}}]), ("gemini", "2")):
+        chat.add(kind, content)
+        seen.append(is_answered(chat.home, ID))
+
+    assert seen == [False, False, True, False, True]
 
 
 def test_marker_of_a_dialog_counts_until_an_escape(chat: Chat) -> None:
