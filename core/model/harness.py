@@ -74,7 +74,6 @@ class Traits:
     input_line: bool = False  #: its adapter can tell whether the screen shows the line in which a message is written
     tools: bool = False  #: its adapter hands it our tools, which then ask for no permission
     remedies: Mapping[Failure, str] = field(default_factory=dict)  #: see `activity.remedy_of`
-    lacks: frozenset[Capability] = frozenset()  #: what no version of it can do
     prompt_argument: bool = True  #: takes the boot prompt as an argument; False: it is pasted like any message
 
 
