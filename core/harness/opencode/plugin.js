@@ -17,6 +17,8 @@ let turn = "" // the running turn: the id of the message that began it
 let over = null // its latest answer, once the model has finished
 let failure = null // what the harness says of the running turn's error
 let silent = false // the running turn was ended in the terminal
+let deaf = false // no line of the terminal has the focus
+let written = "" // what the status file holds
 const children = new Map() // conversations of subagents -> their parent
 const made = new Set() // conversations that this process began
 const roles = new Map() // message -> "user" or "assistant"
@@ -71,8 +73,10 @@ function poke() {
   }
 }
 
+// The marker that keeps others from typing: while a dialog is open, and while no line of the terminal reads. That is so
+// for a moment when a conversation begins, and what is typed then is lost without a trace.
 function mark() {
-  const agents = [...asked.values()].map((each) => `+${each.agent}\n`).join("")
+  const agents = [...(deaf ? ["main"] : []), ...[...asked.values()].map((each) => each.agent)].map((each) => `+${each}\n`).join("")
   quietly(() => (agents ? fs.writeFileSync(own.asking, agents, { mode: 0o600 }) : fs.rmSync(own.asking, { force: true })))
 }
 
@@ -244,6 +248,10 @@ function look(api) {
     enter(id, sourceOf(id))
   }
   if (!ready) return
+  if (deaf === reads) {
+    deaf = !reads
+    mark()
+  }
   const state = session ? api.state.session.status(session) : undefined
   const asks = session ? api.state.session.permission(session).length + api.state.session.question(session).length : 0
   const status = asks ? "waiting" : !state || state.type === "idle" ? "idle" : "busy"
@@ -258,8 +266,6 @@ function look(api) {
   })
 }
 
-let written = ""
-
 // The size of the context of the conversation's model, in tokens; undefined where the harness knows none.
 function limitOf(api) {
   const latest = [...(session ? api.state.session.messages(session) : [])].reverse().find((each) => each.role === "assistant")
@@ -269,7 +275,12 @@ function limitOf(api) {
 
 function start(api) {
   const on = (type, step) => api.event.on(type, (event) => quietly(() => step(event.properties)))
-  on("session.created", ({ info }) => (info.parentID ? children.set(info.id, info.parentID) : made.add(info.id)))
+  on("session.created", ({ info }) => {
+    if (info.parentID) return children.set(info.id, info.parentID)
+    made.add(info.id)
+    deaf = true
+    mark()
+  })
   on("message.updated", onMessage)
   on("message.part.updated", onPart)
   on("session.status", onStatus)

@@ -47,6 +47,7 @@ STATUS = "opencode-status.json"  #: there too: what its terminal program says of
 CONFIG_VARIABLE = "OPENCODE_CONFIG_CONTENT"
 TUI_VARIABLE = "OPENCODE_TUI_CONFIG"
 _CLAIM = "opencode-claim-{instance}"  #: there too: the process that reports
+_PLUGIN_ID = "the-loop"  #: what the plugin calls itself; a person may have switched that off for all their sessions
 _MOST = 1 << 20  #: bytes of a configuration file
 _NONCE_BYTES = 18
 _SUMMARY_LIMIT = 500  #: characters of what is asked
@@ -70,7 +71,9 @@ def install_plugin(context: SessionContext, theirs: Mapping[str, Any]) -> None:
         write_private(folder / askclient.NONCE, f"{secrets.token_urlsafe(_NONCE_BYTES)}\n")
         write_private(folder / CLIENT, Path(askclient.__file__).read_text(encoding="utf-8"))
         write_private(folder / PLUGIN, plugin_text(context))
-        document = {**theirs, "plugin": [*list_of(theirs, "plugin"), (folder / PLUGIN).as_uri()]}
+        plugins = [*list_of(theirs, "plugin"), (folder / PLUGIN).as_uri()]
+        enabled = {**object_of(theirs, "plugin_enabled"), _PLUGIN_ID: True}
+        document = {**theirs, "plugin": plugins, "plugin_enabled": enabled}
         write_private(folder / TUI_CONFIG, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     except OSError as error:
         raise TrustFailed(

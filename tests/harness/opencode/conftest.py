@@ -1,4 +1,4 @@
-"""Real OpenCode: its stage, and products whose sessions it is."""
+"""Real OpenCode: its stage, and a product whose session it is."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,15 +6,9 @@ from pathlib import Path
 import pytest
 
 from core.harness.opencode.adapter import OpenCodeHarness
-from embedded.workspace.thread import WorkspaceThread
 from tests.fakes.model import ModelServer
-from tests.harness.opencode.product import (
-    START_SECONDS,
-    OpenCodeProduct,
-    opencode_environ,
-    opencode_product,
-    write_settings,
-)
+from tests.harness.opencode.product import KIT, opencode_environ, settle
+from tests.harness.product import TURN, HarnessProduct, harness_product
 from tests.integration.harness.stage import Stage, Words
 
 WORDS = Words(
@@ -29,22 +23,15 @@ WORDS = Words(
 def stage(tmp_path: Path, model: ModelServer) -> Iterator[Stage]:
     """A session of OpenCode, not yet started."""
     home = tmp_path / "home"
-    write_settings(home, model)
-    environ = opencode_environ(home)
-    stage = Stage(OpenCodeHarness(environ), WORDS, tmp_path, environ, patience=START_SECONDS)
+    settle(home, model)
+    environ = opencode_environ(home, model)
+    stage = Stage(OpenCodeHarness(environ), WORDS, tmp_path, environ, patience=TURN)
     yield stage
     stage.close()
 
 
 @pytest.fixture
-def talking(model: ModelServer) -> Iterator[OpenCodeProduct]:
-    """Give a product whose one session, of OpenCode, has a thread in a workspace."""
-    with WorkspaceThread(retry_scale=0.01, ack_seconds=2.0) as workspace, opencode_product(workspace, model) as product:
-        yield product
-
-
-@pytest.fixture
-def alone(model: ModelServer) -> Iterator[OpenCodeProduct]:
+def alone(model: ModelServer) -> Iterator[HarnessProduct]:
     """Give a product without a channel."""
-    with opencode_product(None, model) as product:
+    with harness_product(None, model, KIT) as product:
         yield product

@@ -128,7 +128,7 @@ def test_a_start_adds_a_plugin_and_the_tools(opencode: OpenCodeHarness, context:
 
     tui = json.loads((context.folder / TUI_CONFIG).read_text())
     assert launch.env["OPENCODE_TUI_CONFIG"] == str(context.folder / TUI_CONFIG)
-    assert tui == {"plugin": [(context.folder / PLUGIN).as_uri()]}
+    assert tui == {"plugin": [(context.folder / PLUGIN).as_uri()], "plugin_enabled": {"the-loop": True}}
     assert str(context.spool) in (context.folder / PLUGIN).read_text()
     served = json.loads(launch.env["OPENCODE_CONFIG_CONTENT"])["mcp"]["the-loop"]
     assert served == {"type": "local", "command": list(context.tool_server), "enabled": True}
