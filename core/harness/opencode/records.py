@@ -37,7 +37,7 @@ from core.model.harness import (
 from core.model.pane import InputLine, View
 
 _WAIT = 2.0  #: seconds for a writer that holds the database
-_MOST = 400  #: messages that are looked through at once
+_MOST = 200  #: messages that are looked through at once
 _ABORTED = "MessageAbortedError"
 _GOES_ON = frozenset({"tool-calls", "unknown", ""})  #: how an answer ends after which the turn goes on
 
@@ -78,10 +78,15 @@ class Conversation:
         self._session = session
 
     def messages(self, after: str = "", most: int = _MOST) -> list[Message]:
-        """Return the latest messages, oldest first; `after`: none up to this id. Raises StoreBroken."""
+        """Return the latest messages, oldest first; `after`: none up to this id. Raises StoreBroken.
+
+        Of their parts the texts and the tools that run: what tools have printed may be large.
+        """
         rows = self._rows(
             "SELECT id, data, (SELECT json_group_array(json(data)) FROM (SELECT data FROM part WHERE message_id = "
-            "message.id ORDER BY id)) FROM message WHERE session_id = ? AND id > ? ORDER BY id DESC LIMIT ?",
+            "message.id AND (json_extract(data, '$.type') = 'text' OR "
+            "json_extract(data, '$.state.status') = 'running') ORDER BY id)) "
+            "FROM message WHERE session_id = ? AND id > ? ORDER BY id DESC LIMIT ?",
             self._session,
             after,
             most,

@@ -141,6 +141,7 @@ class Stage:
     def paste(self, text: str) -> None:
         """Paste a message in the pieces in which delivery does, and submit it after the settle time, once it shows."""
         traits = self.harness.traits
+        wait_until(lambda: not self.asking(), f"nothing keeps it from reading; {self.screen()}")
         pieces = pieces_of(f"{text} ", traits) or ()
         self.keys(b"".join(PASTE_START + piece.encode() + PASTE_END for piece in pieces))
         time.sleep(traits.settle + PIECE_SETTLES.total_seconds() * len(pieces))  # as delivery does: nothing tells of it
