@@ -9,7 +9,9 @@ import pytest
 from core.base.clock import from_iso
 from core.model.harness import Usage
 from tests.fakes.model import ModelServer
-from tests.harness.claude.product import CLAUDE, LONG, ClaudeProduct, claude_product
+from tests.harness.claude.product import CLAUDE, KIT, LONG, ClaudeProduct, claude_product
+from tests.harness.counting import Counting, wait_used, working
+from tests.harness.product import Kit
 from tests.support.product import NAME
 from tests.support.tmux import wait_until
 
@@ -19,25 +21,9 @@ INNER = "<<tool bash echo inner>>"
 SUBAGENT = f'[[call Agent {{"description":"inner","prompt":"{INNER}","subagent_type":"general-purpose"}}]]'
 
 
-def working(product: ClaudeProduct) -> Mapping[str, Any]:
-    """Return what is shown; nothing while nothing is known."""
-    return product.cli("standing", "get", NAME, "--json").json["working"] or {}
-
-
 def usage_of(told: Mapping[str, Any]) -> Usage:
     """Return it as a value."""
     return Usage(told["input"], told["output"], told["cached"], told["costUsd"])
-
-
-def wait_usage(product: ClaudeProduct, part: str, containing: str = "") -> Usage:
-    """Wait until for the turn, or for the session, is shown what the server has sent for these requests; return it."""
-
-    def equal() -> bool:
-        told = (working(product).get("usage") or {}).get(part)
-        return told is not None and usage_of(told) == Usage(*product.model.used(containing))
-
-    wait_until(equal, f"{part} used {product.model.used(containing)}; {working(product)}", TURN)
-    return Usage(*product.model.used(containing))
 
 
 def say(product: ClaudeProduct, text: str) -> None:
@@ -56,22 +42,13 @@ def served(alone: ClaudeProduct) -> ClaudeProduct:
     return alone
 
 
-@pytest.mark.capability("transcript form")
-def test_tokens_are_those_that_the_server_sent(served: ClaudeProduct) -> None:
-    """Each request counts once, with and without tools; the turn's begin anew, the session's go on."""
-    model = served.model
-    say(served, "first [[tool bash echo one]] [[tool bash echo two]]")
-    wait_usage(served, "turn", "first")
-    say(served, "second")
+class TestTokens(Counting):
+    """What every harness's records are held against."""
 
-    wait_usage(served, "turn", "second")
-    wait_usage(served, "session")
-    told = working(served)
-    last = model.requests("second")[-1]
-    [name] = told["usage"]["byModel"]
-    assert told["model"] == name == last.body["model"]
-    assert told["context"] == {"used": last.used[0] + last.used[2], "size": None}
-    assert told["usage"]["byModel"][name] == told["usage"]["session"]
+    @pytest.fixture
+    def kit(self) -> Kit:
+        """Claude Code."""
+        return KIT
 
 
 @pytest.mark.capability("transcript form")
@@ -81,7 +58,7 @@ def test_a_subagents_tokens_are_the_sessions(served: ClaudeProduct) -> None:
     wait_until(lambda: [one.user for one in served.model.requests()].count(INNER) == 2, "it has worked", TURN)
     served.wait_activity("idle")
 
-    wait_usage(served, "session")
+    wait_used(served, "session")
 
 
 @pytest.mark.capability("transcript form")
@@ -112,7 +89,8 @@ def test_the_plan_and_the_tool_that_runs_are_shown(served: ClaudeProduct) -> Non
 def test_the_cost_is_told_between_two_runs(served: ClaudeProduct) -> None:
     """As the program writes it down at its end, and no longer once more was asked; it goes on after a resume."""
     say(served, "what does it cost?")
-    used = wait_usage(served, "session")
+    wait_used(served, "session")
+    used = Usage(*served.model.used())
     served.cli("standing", "stop", NAME)
     wait_until(lambda: working(served)["usage"]["session"]["costUsd"] is not None, "its cost is told", TURN)
     stopped = usage_of(working(served)["usage"]["session"])
@@ -123,7 +101,7 @@ def test_the_cost_is_told_between_two_runs(served: ClaudeProduct) -> None:
     served.cli("standing", "start", NAME)
     served.wait_activity("idle")
     say(served, "and now?")
-    wait_usage(served, "session")
+    wait_used(served, "session")
     served.cli("standing", "stop", NAME)
     wait_until(
         lambda: (working(served)["usage"]["session"]["costUsd"] or 0) > (stopped.cost or 0), "it has grown", TURN
