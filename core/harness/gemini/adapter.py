@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -87,7 +86,7 @@ class GeminiHarness:
     name = "gemini"
     traits = Traits(
         id_policy=IdPolicy.PREASSIGNED,
-        settle=0.3,  # an Enter within 0.04 s after the paste was read is a newline
+        settle=0.5,  # an Enter within 0.04 s after the paste was read is a newline; a busy machine needs longer
         echo=Echo("\n > ", r"\[Pasted Text: \d+"),
         evidence=True,
         boot_signal=True,
@@ -202,7 +201,6 @@ class GeminiHarness:
             "hooks": hook_settings(reporter),
             "mcpServers": {SERVER: {"command": command, "args": arguments, "trust": True}},
             "context": {"includeDirectories": [str(context.folder / FILES)]},
-            "ui": {"escapePastedAtSymbols": True},  # a pasted @word names no file: ours might be any that it finds
         }
         install_home(context.folder, self._person, self._environ, ours, context.cwd, trusts=self._trust_enabled)
 
@@ -214,7 +212,7 @@ class GeminiHarness:
         if context.session_id is None:
             raise InvalidValue(f"{context.name}: gemini needs a conversation id", "take one from new_session_id")
         conversation = ("--resume" if resume else "--session-id", context.session_id)
-        last = () if prompt is None else (f"--prompt-interactive={_literal(prompt)}",)
+        last = () if prompt is None else (f"--prompt-interactive={prompt}",)
         argv = (self._executable(), *conversation, *self._mode(context.args), *context.args, *last)
         environ = {"GEMINI_CLI_HOME": str(home_of(context.folder)), "GEMINI_CLI_NO_RELAUNCH": "true"}
         return Launch(argv, environ)
@@ -284,11 +282,6 @@ class GeminiHarness:
 
     def _conversation(self, context: SessionContext) -> Path | None:
         return find_conversation(home_of(context.folder), context.session_id) if context.session_id else None
-
-
-def _literal(text: str) -> str:
-    """Return a text in which no `@word` names a file, as `escapePastedAtSymbols` writes a paste."""
-    return re.sub(r"(?<!\\)@", r"\\@", text)
 
 
 def _packaged(program: Path) -> str:

@@ -165,7 +165,7 @@ def test_home_of_the_session_has_the_persons_things_and_ours(
 
     settings = settings_in(own)
     commands = [hook["command"] for entry in settings["hooks"]["AfterAgent"] for hook in entry["hooks"]]
-    assert settings["ui"] == {"theme": "x", "escapePastedAtSymbols": True}
+    assert settings["ui"] == {"theme": "x"}
     assert commands == ["theirs", f"{context.folder / 'report'} AfterAgent"]
     assert set(settings["mcpServers"]) == {"other", "the-loop"}
     assert settings["mcpServers"]["the-loop"]["trust"] is True
@@ -253,13 +253,13 @@ def test_launch_names_conversation_mode_and_prompt(environ: dict[str, str], cont
     """A fresh start takes our id, a resume goes on with it, and the prompt is never read as an option."""
     gemini = GeminiHarness(environ)
 
-    fresh = gemini.launch(context, resume=False, prompt="--help me@x")
+    fresh = gemini.launch(context, resume=False, prompt="--help me")
     again = gemini.launch(replace(context, args=("--yolo",)), resume=True, prompt=None)
 
     assert fresh.argv[1:] == (
         *("--session-id", context.session_id),
         *("--approval-mode", "default"),
-        "--prompt-interactive=--help me\\@x",
+        "--prompt-interactive=--help me",
     )
     assert again.argv[1:] == ("--resume", context.session_id, "--yolo")
     assert fresh.env["GEMINI_CLI_HOME"] == str(context.folder / "gemini")
