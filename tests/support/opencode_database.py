@@ -39,7 +39,17 @@ class OpenCodeDatabase:
 
     def user(self, text: str) -> str:
         """Add what a person said, and return its id."""
-        return self._message({"role": "user"}, [{"type": "text", "text": text}])
+        return self.says(self._message({"role": "user"}, []), text)
+
+    def unsaid(self) -> str:
+        """Add the row of a message whose text is still to come, and return its id."""
+        return self._message({"role": "user"}, [])
+
+    def says(self, id: str, text: str) -> str:
+        """Add the text of a message, and return its id."""
+        part = json.dumps({"type": "text", "text": text})
+        self.run("INSERT INTO part VALUES (?, ?, ?, 1, 1, ?)", f"prt_{id}", id, self.session, part)
+        return id
 
     def answer(
         self,

@@ -253,6 +253,8 @@ class TakenTexts:
             if message.role == "assistant":
                 before = message
                 continue
+            if not message.text:
+                continue  # its row comes before its text
             runs = before is not None and not before.is_over
             if message.id <= taken_up_to and message.id not in self._taken:
                 self._taken.add(message.id)

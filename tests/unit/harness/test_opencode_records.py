@@ -75,6 +75,20 @@ def test_a_text_in_mid_turn_is_queued_then_taken(database: OpenCodeDatabase, con
     assert [(event.begins, event.turn) for event in taken] == [(False, queued)]
 
 
+def test_a_text_is_told_once_it_is_there(database: OpenCodeDatabase, conversation: Conversation) -> None:
+    """The row of a message comes a moment before its text: nothing is told of it until then."""
+    texts = TakenTexts(conversation, from_start=True)
+    database.answer(database.user("work"), finish="")
+    texts.new_events()
+    queued = database.unsaid()
+
+    early = texts.new_events()
+    database.says(queued, "[ann #m2] and this")
+
+    assert early == ()
+    assert texts.new_events() == (TextQueued("[ann #m2] and this", at(3)),)
+
+
 def test_reading_from_now_on_tells_nothing_old(database: OpenCodeDatabase, conversation: Conversation) -> None:
     """What was taken before is not told again; what follows is."""
     database.answer(database.user("old"), "yes")
