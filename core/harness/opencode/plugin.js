@@ -136,7 +136,7 @@ function onMessage({ info }) {
   }
   if (info.sessionID !== session) return
   if (fresh && info.parentID && !info.error && !info.time?.completed) takes(info.parentID)
-  if (FINISHED(info)) over = info.id
+  if (FINISHED(info) && !info.summary) over = info.id // what a compaction has written is no answer
   if (info.error) failed(info.error)
 }
 
