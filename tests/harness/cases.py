@@ -285,7 +285,7 @@ class Cases:
         """A reply waits while it is open, nothing is approved by it, and it goes in once a person has answered."""
         thread, made = begin(talking), talking.folder / "work" / "made-by-test"
         talking.workspace.say("alice", "agents", f"work {talking.kit.asks}", thread)
-        wait_until(lambda: talking.activity() in ("permission", "dialog"), "it asks", TURN, every=0.3)
+        wait_until(lambda: talking.activity() in ("permission", "dialog"), "it asks", TURN, every=1.0)
 
         talking.workspace.say("alice", "agents", "not an answer", thread)
         talking.wait_state("not an answer", "queued")
@@ -338,9 +338,9 @@ class Cases:
             assert pending == []
             assert alone.left(job) == []
             return
-        wait_until(lambda: alone.row()["pendingTasks"], "the row tells of it", TURN, every=0.3)
+        wait_until(lambda: alone.row()["pendingTasks"], "the row tells of it", TURN, every=1.0)
         wait_until(lambda: not alone.left(job), "it is over", TURN)
-        wait_until(lambda: not alone.row()["pendingTasks"], "the row tells so", TURN, every=0.3)
+        wait_until(lambda: not alone.row()["pendingTasks"], "the row tells so", TURN, every=1.0)
         alone.wait_activity("idle")
 
     @pytest.mark.capability("background tasks")

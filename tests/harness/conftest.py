@@ -19,8 +19,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """End the run where a program is not there, or another one is."""
-    if session.config.option.collectonly:
-        return
+    if session.config.option.collectonly or hasattr(session.config, "workerinput"):
+        return  # a worker's leader has looked
     for program in _asked(session.config):
         trouble = program.trouble()
         if trouble:

@@ -112,7 +112,7 @@ class HarnessProduct(Product):
             return seen[-1] == activity
 
         try:
-            wait_until(does, f"{name} is {activity}", seconds, every=0.3)
+            wait_until(does, f"{name} is {activity}", seconds, every=1.0)
         except AssertionError as error:
             raise AssertionError(f"{error}; it is {seen[-1]}; its screen:\n{self.screen(name)}") from error
 

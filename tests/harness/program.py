@@ -54,8 +54,8 @@ class Program:
         remedy = f"run `make test-harness HARNESS={self.harness} VERSION={self.version}`"
         command = [str(self.programs / self.command), "--version"]
         try:
-            told = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
-        except (OSError, subprocess.CalledProcessError) as error:
+            told = subprocess.run(command, capture_output=True, text=True, timeout=180, check=True).stdout.strip()
+        except (OSError, subprocess.SubprocessError) as error:
             return f"{error}: {remedy}"
         return "" if self.version in told.split() else f"{self.folder} holds {told}: remove it, then {remedy}"
 
