@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.model import ModelServer
-from tests.harness.cases import Cases, Lacks, begin
+from tests.harness.cases import Cases
 from tests.harness.gemini.product import GEMINI, MODEL, login
-from tests.harness.product import TURN, Ability, HarnessProduct, Kit
-from tests.support.asking import press, wait_buttons, wait_text
+from tests.harness.product import Ability, Kit
 
 POLICY = """
 [[rule]]
@@ -48,7 +47,11 @@ KIT = Kit(
     read='[[call read_file {{"file_path": "{path}", "end_line": 3}}]]',
     leave="/quit",
     hooks_off=switch_hooks_off,
-    lacks={Ability.TASKS: "Gemini CLI tells nobody when a background command ends"},
+    choices={"Allow": "Allow once", "Deny": "No, suggest changes (esc)"},
+    lacks={
+        Ability.ANSWER: "no hook can answer its dialog, which is shown in the thread with its own choices",
+        Ability.TASKS: "Gemini CLI tells nobody when a background command ends",
+    },
 )
 
 
@@ -59,20 +62,3 @@ class TestGemini(Cases):
     def kit(self) -> Kit:
         """Gemini CLI."""
         return KIT
-
-    @pytest.mark.capability("permission hook")
-    @pytest.mark.parametrize("label", ["Allow once", "No, suggest changes (esc)"])
-    def test_a_permission_is_answered_in_the_thread(self, talking: HarnessProduct, lacks: Lacks, label: str) -> None:
-        """Its dialog is shown with its own choices: no hook of it can answer."""
-        thread, made = begin(talking), talking.folder / "work" / "made-by-test"
-        talking.workspace.say("alice", "agents", f"work {talking.kit.asks}", thread)
-
-        asked = wait_buttons(talking, thread, "shows a dialog in its terminal", TURN)
-        before = made.exists()
-        press(talking, "alice", asked, label)
-        wait_text(talking, thread, asked["ts"], "chosen by alice", TURN)
-        talking.wait_activity("idle")
-
-        assert talking.row()["capabilities"]["permission hook"] == "missing"
-        assert before is False
-        assert made.exists() is (label == "Allow once")
