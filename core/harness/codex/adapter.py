@@ -266,7 +266,7 @@ class CodexHarness:
         found = self._working.get(context.uid)
         if found is None or found.path != path:
             found = self._working[context.uid] = WorkingFile(path)
-        return found.now()
+        return found.look()
 
     def input_line(self, view: View) -> InputLine | None:
         """Return whether the screen's rows show the line in which a message is written."""

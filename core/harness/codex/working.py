@@ -8,7 +8,7 @@ from typing import Any
 
 from core.base.values import replace
 from core.harness.base import list_of, object_of, text_of
-from core.harness.records import LATEST, Lines, entry_of
+from core.harness.records import Parts, Tally, entry_of
 from core.harness.reporting import detail_of, short
 from core.model.harness import Limit, PlanItem, PlanState, Usage, Working
 
@@ -18,22 +18,31 @@ _STATES = {"pending": PlanState.PENDING, "in_progress": PlanState.IN_PROGRESS, "
 
 
 class WorkingFile:
-    """Reads a record forward. Its totals stand in its latest lines, so that no more of a long one is read."""
+    """What a conversation's record says, read forward, a part at each look."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lines = Lines(path, from_start=True, latest=LATEST)
-        self._working = Working(tool="")
+        self._begin()
+
+    def _begin(self) -> None:
+        self._parts = Parts(self.path)
+        self._tally = Tally()
+        self._working = Working(plan=())
         self._calls: dict[str, str] = {}  #: tool calls without a result, by id: what each does
         self._resets: datetime | None = None  #: when the limit that is used up ends
 
-    def now(self) -> Working:
-        """Return what it tells by now. Raises StoreBroken."""
-        for line in self._lines.new():
+    def look(self) -> Working | None:
+        """Return what it tells by now; None while more of it has to be read. Raises StoreBroken."""
+        if self._parts.is_replaced():
+            self._begin()
+        for line in self._parts.new():
             entry = entry_of(line)
             if entry is not None:
                 self._take(text_of(entry, "type"), object_of(entry, "payload"))
-        return replace(self._working, tool=next(reversed(self._calls.values()), ""))
+        if not self._parts.whole or self._parts.offset == 0:
+            return None
+        tool = next(reversed(self._calls.values()), "")
+        return replace(self._working, tool=tool, by_model=dict(self._tally.by_model))
 
     def _take(self, kind: str, payload: Mapping[str, Any]) -> None:
         match kind, text_of(payload, "type"):
@@ -41,6 +50,9 @@ class WorkingFile:
                 self._working = replace(self._working, model=text_of(payload, "model") or self._working.model)
             case "token_usage_record", _:
                 turn, session = (_usage(payload, f"{each}_token_usage") for each in ("turn", "thread"))
+                used = _usage(payload, "usage")
+                if used is not None:
+                    self._tally.count(text_of(payload, "response_id"), self._working.model or "", used)
                 self._working = replace(
                     self._working, turn=turn or self._working.turn, session=session or self._working.session
                 )

@@ -54,7 +54,8 @@ class Record:
 
     def usage(self, **counts: int) -> None:
         """Add what a request took."""
-        self.add("token_usage_record", {"turn_token_usage": counts, "thread_token_usage": counts})
+        all_counts = {f"{part}_token_usage": counts for part in ("turn", "thread")}
+        self.add("token_usage_record", {"response_id": f"r-{self.seconds}", "usage": counts, **all_counts})
 
 
 @pytest.fixture
@@ -230,14 +231,18 @@ def test_what_it_does(record: Record) -> None:
     record.usage(input_tokens=100, cached_input_tokens=60, output_tokens=7)
     record.event("token_count", "t-1", info={"last_token_usage": {"input_tokens": 90}, "model_context_window": 258400})
 
-    now = working.now()
+    now = working.look()
     record.event("task_complete", "t-1")
+    after = working.look()
 
+    assert now is not None
+    assert after is not None
     assert now.plan == (PlanItem("look", PlanState.DONE), PlanItem("act", PlanState.IN_PROGRESS))
     assert (now.tool, now.model, now.context_used, now.context_size) == ("exec_command: sleep 9", "o9", 90, 258400)
     assert now.turn == now.session == Usage(40, 7, 60)
+    assert now.by_model == {"o9": Usage(40, 7, 60)}
     assert now.limit is None
-    assert working.now().tool == ""
+    assert after.tool == ""
 
 
 def test_a_used_up_limit_has_an_end(record: Record) -> None:
@@ -249,11 +254,14 @@ def test_a_used_up_limit_has_an_end(record: Record) -> None:
     }
     record.event("token_count", "t-1", info=None, rate_limits=limits)
     record.event("task_complete", "t-1", error={"message": "limit", "codex_error_info": "usage_limit_exceeded"})
-    reached = working.now().limit
+    reached = working.look()
     record.event("task_complete", "t-2", last_agent_message="done")
 
-    assert reached == Limit("limit", datetime(2026, 11, 30, 18, 0, tzinfo=UTC))
-    assert working.now().limit is None
+    after = working.look()
+    assert reached is not None
+    assert after is not None
+    assert reached.limit == Limit("limit", datetime(2026, 11, 30, 18, 0, tzinfo=UTC))
+    assert after.limit is None
 
 
 FOOT = ("  fake-model default · /work · a conversation", "  ? for shortcuts          2 warnings · f2 to view", "", "")

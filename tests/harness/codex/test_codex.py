@@ -1,0 +1,150 @@
+"""What is Codex's own: its failed turns, its tokens, its dialogs, and what is not told by a hook."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from core.model.harness import Usage
+from embedded.workspace.thread import WorkspaceThread
+from tests.fakes.model import ModelServer
+from tests.harness.codex.product import ASKS, KIT
+from tests.harness.product import TURN, HarnessProduct, harness_product
+from tests.support.asking import press, wait_buttons
+from tests.support.product import NAME
+from tests.support.tmux import wait_until
+
+
+@pytest.fixture
+def talking(model: ModelServer) -> Iterator[HarnessProduct]:
+    """Give a product whose one session has a thread in a workspace."""
+    with (
+        WorkspaceThread(retry_scale=0.01, ack_seconds=2.0) as workspace,
+        harness_product(workspace, model, KIT) as product,
+    ):
+        yield product
+
+
+@pytest.fixture
+def alone(model: ModelServer) -> Iterator[HarnessProduct]:
+    """Give a product without a channel."""
+    with harness_product(None, model, KIT) as product:
+        yield product
+
+
+@pytest.mark.capability("turn edges")
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        ("[[error 401 now nobody]]", "not logged in"),
+        ("[[error 400 now no]]", "refused the request"),
+        ("[[limit 3600]]", "used up its limit"),
+    ],
+)
+def test_a_failed_turn_is_told_by_its_record(talking: HarnessProduct, trouble: str, words: str) -> None:
+    """No hook tells of it, and that is no silence of the hooks: these report the next turn."""
+    talking.serve().wait_swept()
+    thread = talking.root()
+    talking.wait_reply(thread, "Look after it.", TURN)
+
+    ts = talking.workspace.say("alice", "agents", f"count the swallows {trouble}", thread)
+    wait_buttons(talking, thread, words, TURN)
+    wait_until(lambda: list(talking.workspace.reactions("agents", ts)) == ["x"], "it is marked as failed", TURN)
+    talking.wait_activity("idle")
+    talking.workspace.say("alice", "agents", "and the herons", thread)
+    talking.wait_reply(thread, "and the herons", TURN)
+
+    row = talking.row()
+    assert talking.events("standing.hooks_silent") == []
+    assert (row["hooks"], row["capabilities"]["turn edges"]) == ("reporting", "proven")
+
+
+@pytest.mark.capability("transcript form")
+def test_tokens_are_those_that_the_server_sent(alone: HarnessProduct) -> None:
+    """Of the turn and of the session; model and the size of the context stand beside them."""
+    alone.serve().wait_swept()
+    alone.wait_activity("idle")
+    for text in ("first [[tool bash echo one]] [[tool bash echo two]]", "second"):
+        alone.cli("standing", "say", NAME, "--text", text)
+        alone.wait_request(text.partition("[[")[0])
+        alone.wait_activity("idle")
+
+    def shown(part: str) -> Usage:
+        told = ((alone.row()["working"] or {}).get("usage") or {}).get(part) or {}
+        return Usage(told.get("input", 0), told.get("output", 0), told.get("cached", 0), told.get("costUsd"))
+
+    wait_until(lambda: shown("turn") == Usage(*alone.model.used("second")), f"{alone.row()['working']}", TURN)
+    wait_until(lambda: shown("session") == Usage(*alone.model.used()), f"{alone.row()['working']}", TURN)
+    working = alone.row()["working"]
+    last = alone.model.requests("second")[-1]
+    assert working["model"] == last.body["model"]
+    assert working["context"]["used"] == last.used[0] + last.used[2]
+    assert working["context"]["size"] > 100_000
+    assert working["tool"] == ""
+
+
+@pytest.mark.capability("permission hook")
+def test_a_person_answers_at_the_terminal_where_no_service_is(alone: HarnessProduct) -> None:
+    """Codex's own dialog comes; nothing is typed into it, and the session goes on behind it."""
+    started = alone.cli("standing", "start", NAME, "--json", seconds=TURN)
+    alone.wait_activity("idle")
+    alone.cli("standing", "say", NAME, "--text", f"work {ASKS}")
+    wait_until(lambda: "Yes, proceed" in alone.screen(), "it asks", TURN)
+    asking = alone.activity()
+
+    told = alone.cli("standing", "say", NAME, "--text", "not an answer", "--json", seconds=TURN)
+    alone.keys("y")
+    alone.wait_activity("idle")
+
+    assert started.code == 0
+    assert asking == "permission"
+    assert told.json["state"] in ("queued", "pending", "refused")
+    assert (alone.folder / "work" / "made-by-test").exists()
+
+
+@pytest.mark.capability("boot hook")
+def test_hooks_of_a_project_are_shown_before_they_run(talking: HarnessProduct) -> None:
+    """We trust our own alone: Codex asks about the others, in the thread as well."""
+    settings = talking.folder / "work" / ".codex"
+    settings.mkdir(parents=True)
+    mark = talking.folder / "run-by-project"
+    (settings / "config.toml").write_text(
+        f'[[hooks.SessionStart]]\n[[hooks.SessionStart.hooks]]\ntype = "command"\ncommand = "touch {mark}"\n'
+    )
+    talking.serve()
+    thread = talking.root()
+
+    asked = wait_buttons(talking, thread, "Hooks need review", TURN)
+    before = mark.exists()
+    press(talking, "alice", asked, "Continue without trusting (hooks won't run)")
+    talking.wait_reply(thread, "Look after it.", TURN)
+
+    assert before is False
+    assert not mark.exists()
+
+
+@pytest.mark.capability("boot hook")
+def test_not_logged_in_is_told_at_the_start(alone: HarnessProduct) -> None:
+    """With what helps; nothing is typed into its question."""
+    config = alone.home / ".codex" / "config.toml"
+    config.write_text("[tui]\nscreen_reader_detection_done = true\n")
+
+    alone.cli("standing", "start", NAME, "--json", seconds=TURN)
+    detail = alone.row()["detail"]
+
+    assert "codex login" in detail
+
+
+@pytest.mark.capability("resume")
+def test_the_conversation_has_its_id_before_its_first_turn(alone: HarnessProduct) -> None:
+    """A paused session gets no brief; the file that its process holds open names the conversation."""
+    alone.serve().wait_swept()
+    alone.wait_activity("idle")
+    alone.cli("standing", "stop", NAME, seconds=TURN)
+    for path in (alone.home / ".codex" / "sessions").rglob("*.jsonl"):
+        path.unlink()
+    alone.cli("standing", "pause", NAME, seconds=TURN)
+    alone.cli("standing", "start", NAME, seconds=TURN)
+
+    wait_until(lambda: alone.record()["harnessSessionId"], "its id is known", TURN)
+
+    assert (alone.home / ".codex" / "thread-writer-locks" / f"{alone.record()['harnessSessionId']}.lock").exists()
