@@ -26,6 +26,7 @@ from core.harness.codex.files import (
     CodexFiles,
     Rollout,
     RolloutTurns,
+    asks_for_login,
     has_answer,
     has_turn,
     latest_edge,
@@ -95,7 +96,7 @@ class CodexHarness:
         evidence=True,
         boot_signal=False,  # its SessionStart comes with the first prompt
         failure_hook=False,
-        lacks=frozenset({Capability.QUEUE_EVIDENCE, Capability.BACKGROUND_TASKS}),
+        lacks=frozenset({Capability.BACKGROUND_TASKS}),
         turn_gate=True,
         tools=True,
         clear=b"\x05" + b"\x15" * 40,  # C-e, then C-u: a line in two of them; C-c would end it where nothing is typed
@@ -273,8 +274,8 @@ class CodexHarness:
         return read_input_line(view)
 
     def remark(self, dialog: str) -> str:
-        """Return "": its dialogs say all that there is to know."""
-        return ""
+        """Return what helps where it asks how to log in; "" for every other dialog."""
+        return _LOGIN if asks_for_login(dialog) else ""
 
     def screen_ready(self, screen: str) -> bool | None:
         """Return whether the screen shows its input line, and what it works with: not so while it resumes."""

@@ -286,6 +286,14 @@ def read_input_line(view: View) -> InputLine | None:
     return InputLine(text, _SHELL if rows[top].startswith("!") else "")
 
 
+_LOGIN = re.compile(r"Sign in with ChatGPT")
+
+
+def asks_for_login(dialog: str) -> bool:
+    """Return whether a dialog's text asks how to log in."""
+    return _LOGIN.search(dialog) is not None
+
+
 _WORKS_WITH = re.compile(r"\s+\S.* · \S")
 
 

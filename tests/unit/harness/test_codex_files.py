@@ -12,6 +12,7 @@ from core.harness.codex.files import (
     CodexFiles,
     Rollout,
     RolloutTurns,
+    asks_for_login,
     has_answer,
     has_turn,
     latest_edge,
@@ -298,6 +299,12 @@ def test_it_does_not_read_while_it_takes_up_a_conversation() -> None:
     """The input line is there already."""
     assert not reads("\n".join(("  Resuming session…", "", "› Ask Codex to do anything", "", "  ? for shortcuts", "")))
     assert reads("\n".join((*SAID, "› Ask Codex to do anything", "", *FOOT)))
+
+
+def test_the_question_how_to_log_in() -> None:
+    """Its adapter knows what helps."""
+    assert asks_for_login("Choose how you want to use Codex.\n1. Sign in with ChatGPT\n2. Sign in another way")
+    assert not asks_for_login("Hooks need review")
 
 
 def test_a_retry() -> None:
