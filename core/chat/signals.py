@@ -175,7 +175,14 @@ class SignalWorker:
             shown, binding = self._statuses.get(uid), bound.get(uid)
             name = binding.name if binding else shown.binding.name if shown else uid
             with suppress(Unforeseen), apart(self._system.events, name):
-                self._show_status(uid, shown, binding, _status(activities.get(uid)) if binding is not None else "", now)
+                self._show_status(uid, shown, binding, self._status(activities.get(uid)) if binding else "", now)
+
+    def _status(self, activity: Activity | None) -> str:
+        """Return what stands below the thread; "" for a session whose program has ended, whatever it did last."""
+        if activity is None or activity.between_turns or activity.state not in _STATUS:
+            return ""
+        end = self._system.exit_ledger.end(activity.instance)
+        return _STATUS[activity.state] if end is None or end.told_at is None else ""
 
     def _show_status(self, uid: str, shown: _Shown | None, binding: Binding | None, text: str, now: datetime) -> None:
         if text and binding is not None and (shown is None or shown.text != text or _is_old(shown, now)):
@@ -236,12 +243,6 @@ class SignalWorker:
         _LOG.info("signal not shown", extra={"signal": kind, "reason": str(error)})
         seconds = error.retry_after if error.retry_after is not None else _TROUBLE_SECONDS
         self._free[kind] = Deadline(self._system.clock, seconds)
-
-
-def _status(activity: Activity | None) -> str:
-    if activity is None or activity.between_turns:
-        return ""
-    return _STATUS.get(activity.state, "")
 
 
 def _is_old(shown: _Shown, now: datetime) -> bool:

@@ -393,6 +393,12 @@ def _failed(system: System, entry: SessionRecord, error: CoreError, actor: str) 
     return _left(entry, str(error))
 
 
+def _began_since(entry: SessionRecord, record: SessionRecord) -> bool:
+    """Return whether a start has begun since `entry` was read: it lets its lock go while the harness comes up."""
+    before = (entry.phase, entry.instance_id)
+    return record.phase in _COMING_UP and (record.phase, record.instance_id) != before
+
+
 def _act(system: System, entries: Mapping[str, SessionRecord], actor: str, tmux: Tmux) -> Mapping[str, Reconciled]:
     """Act by the phases of these sessions' records, whose locks are held."""
     done: dict[str, Reconciled] = {}
@@ -406,6 +412,8 @@ def _act(system: System, entries: Mapping[str, SessionRecord], actor: str, tmux:
             continue
         if record is None:
             done[name] = Reconciled(name, entry.phase, None)
+        elif _began_since(entry, record):
+            done[name] = _left(entry, "it is being started", passing=True)
         else:
             current.append(record)
     try:

@@ -397,7 +397,8 @@ class OutboxRow:
         return self.because.reason if self.because is not None else None
 
 
-MOVED = "moved"  #: NoteWait.ended: another note tells of it since
+#: NoteWait.ended: another note tells of it since; the program's own queue holds it; it came back from there
+MOVED, IN_QUEUE, BACK = "moved", "in the program's queue", "back"
 
 
 @dataclass(frozen=True)
@@ -407,5 +408,5 @@ class NoteWait:
     message: str
     because: Because  #: for what it waits, or why nobody can tell
     remedy: str
-    ended: str = ""  #: how that ended, and the note says so by now, or MOVED; "": it has not ended
+    ended: str = ""  #: how that ended, and the note says so by now, or one of the above; "": it has not ended
     doubtful: bool = False  #: it waits no more: nobody can tell, until a record does

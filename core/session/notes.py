@@ -25,7 +25,7 @@ from core.base.values import dataclass, replace
 from core.model.asking import Button, Press
 from core.model.framing import AGENT_WAY
 from core.model.message import IN_FLIGHT, WAITING, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
-from core.model.posts import MOVED, NewPost, NoteWait, OutboundKind, OutboxRow, PostState
+from core.model.posts import BACK, IN_QUEUE, MOVED, NewPost, NoteWait, OutboundKind, OutboxRow, PostState
 from core.model.reasons import Because, Reason, Remedy
 from core.model.session import SessionRecord
 from core.model.texts import text
@@ -281,11 +281,11 @@ def buttons_of(target: str, first: str, count: int, state: MessageState, reason:
 
 _OPEN = WAITING | IN_FLIGHT
 #: how a message's waiting or doubt ended, as it is stored with its note: never shown, see `_TOLD`
-_ELSEWHERE, _FORGOTTEN, _WENT_IN = "waiting for something else now", "over", "in"
+_ELSEWHERE, _FORGOTTEN, _WENT_IN, _ENTERED = "waiting for something else now", "over", "in", "entered"
 _NOBODY_KNOWS, _NOT_DELIVERED = "perhaps in, which nobody can tell", "not delivered"
+_GOES_ON = frozenset({IN_QUEUE, BACK})  #: ended as the note told, and followed to its end
 _ENDED = {
-    MessageState.SUBMITTED: _WENT_IN,
-    MessageState.ACCEPTED: _WENT_IN,
+    MessageState.SUBMITTED: _ENTERED,
     MessageState.CONFIRMED: _WENT_IN,
     MessageState.UNKNOWN: _NOBODY_KNOWS,
     MessageState.REFUSED: _NOT_DELIVERED,
@@ -296,6 +296,13 @@ _ENDED = {
 #: what the note says of it: of one message, of several that ended alike, and behind the number of those among others
 _TOLD = {
     _WENT_IN: ("It was delivered", "They were delivered", "delivered"),
+    _ENTERED: (
+        "It was entered; this program cannot prove more",
+        "They were entered; this program cannot prove more",
+        "entered",
+    ),
+    IN_QUEUE: ("It is in the program's queue", "They are in the program's queue", "in the program's queue"),
+    BACK: ("The program gave it back, and it waits again", "The program gave them back, and they wait again", "back"),
     _NOBODY_KNOWS: (
         "It is not known whether it was delivered",
         "It is not known whether they were delivered",
@@ -328,27 +335,34 @@ def _mend(system: System, note: str, posted: OutboxRow | None) -> None:
         if ended != wait.ended:
             system.outbox.end_wait(note, wait.message, ended)
         waits.append(replace(wait, ended=ended))
-    over = all(wait.ended for wait in waits)
-    if over or posted is None:
+    untold = posted is None or posted.state in (PostState.FAILED, PostState.SKIPPED)
+    needless = posted is not None and posted.state is PostState.PENDING and all(wait.ended for wait in waits)
+    if untold or needless or all(wait.ended and wait.ended not in _GOES_ON for wait in waits):
         system.outbox.forget_waits(note, [wait.message for wait in waits])
-    if posted is None or posted.state in (PostState.FAILED, PostState.SKIPPED):
+    if posted is None or untold:
         return
-    if over and posted.state is PostState.PENDING:
+    if needless:
         system.outbox.advance(posted, PostState.SKIPPED, because=Because(Reason.OVER_BEFORE))
     else:
         _edit(system, posted, waits)
 
 
 def _how(wait: NoteWait, row: InboxRow | None) -> str:
-    """Return how a message's waiting or doubt ended; "" while it waits, is on its way in, or nobody can tell."""
+    """Return how a message's waiting or doubt ended; "" while it waits, is on its way in, or nobody can tell.
+
+    What only a hook has received stands as it did: more is known in a moment.
+    """
     if wait.ended == MOVED:
         return _ELSEWHERE
-    if wait.ended:
+    if wait.ended and wait.ended not in _GOES_ON:
         return wait.ended
     if row is None:
         return _FORGOTTEN
-    waits = row.state in _OPEN and not row.final  # one that was in doubt and held back waits as well
-    if waits or (wait.doubtful and row.state is MessageState.UNKNOWN):
+    if row.state is MessageState.ACCEPTED:
+        return IN_QUEUE if row.queued_at is not None else wait.ended
+    if row.state in _OPEN and not row.final:
+        return BACK if wait.ended or wait.doubtful else ""
+    if not wait.ended and wait.doubtful and row.state is MessageState.UNKNOWN:
         return ""
     return _ENDED[row.state]
 

@@ -13,8 +13,10 @@ from core.base.values import replace
 from core.model.asking import Button, Press
 from core.model.message import MessageState
 from core.model.posts import (
+    BACK,
     ENDED,
     FAILED,
+    IN_QUEUE,
     MOVED,
     RANKS,
     SHOWN_STEPS,
@@ -160,8 +162,9 @@ class Outbox:
                 self._database.write(queries.FORGET_WAIT, (note, message))
 
     def outdated_notes(self, channel_kind: str) -> tuple[str, ...]:
-        """Return the notes with a message that no longer waits as they tell. Raises StoreBroken."""
-        return tuple(row["note"] for row in self._database.read(queries.OUTDATED_NOTES, (channel_kind, MOVED)))
+        """Return the notes with a message that no longer stands as they tell. Raises StoreBroken."""
+        values = {"chat": channel_kind, "moved": MOVED, "queued": IN_QUEUE, "back": BACK}
+        return tuple(row["note"] for row in self._database.read(queries.OUTDATED_NOTES, values))
 
     def with_buttons(self, channel_kind: str, ts: str) -> tuple[OutboxRow, ...]:
         """Return the posts with buttons that stand in the message of that time stamp. Raises StoreBroken."""

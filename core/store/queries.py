@@ -140,12 +140,15 @@ WAITS_IN = """
 """
 END_WAIT = "UPDATE note_waits SET ended = ? WHERE note = ? AND message = ?"
 FORGET_WAIT = "DELETE FROM note_waits WHERE note = ? AND message = ?"
+# as core.session.notes tells how a wait ended: what only a hook has received stands as it did
 OUTDATED_NOTES = f"""
-    SELECT DISTINCT note FROM note_waits JOIN outbox ON outbox.id = note AND outbox.channel_kind = ?
-    WHERE ended = ? OR (ended = '' AND NOT EXISTS (
-        SELECT 1 FROM inbox WHERE inbox.id = message
-            AND CASE doubtful WHEN 1 THEN inbox.state = 'unknown' ELSE {_OPEN_MESSAGE} END
-    ))
+    SELECT DISTINCT note FROM note_waits JOIN outbox ON outbox.id = note AND outbox.channel_kind = :chat
+    WHERE ended = :moved OR ended IN ('', :queued, :back) AND NOT EXISTS (
+        SELECT 1 FROM inbox WHERE inbox.id = message AND CASE
+            WHEN inbox.state = 'accepted' THEN ended = :queued OR queued_at IS NULL
+            WHEN ended = '' AND doubtful THEN inbox.state = 'unknown'
+            ELSE ended <> :queued AND {_OPEN_MESSAGE} END
+    )
     ORDER BY note
 """
 SAID_AGAIN = (

@@ -37,7 +37,7 @@ class Thread:
     def __init__(self, system: System, clock: HandClock) -> None:
         self.system = system
         self.chat = Chat()
-        self._clock = clock
+        self.clock = clock
         self._inbound = Inbound(system, self.chat.authorized, NullMirror())
         self._deliverer = Deliverer(system, lambda _: True)
         self._posts = OutboundWorker(system, self.chat)
@@ -76,7 +76,7 @@ class Thread:
         for _ in range(2 * self._said + 2):
             self._deliverer.advance(uid)
         if self.post and IN_FLIGHT.isdisjoint(self.states()):
-            drain(self._posts, self._clock, 40)
+            drain(self._posts, self.clock, 40)
 
     def notes(self) -> list[Message]:
         """Return the notes as they stand in the thread now."""
@@ -94,7 +94,7 @@ class Thread:
         told = presses.press(IncomingPress("slack", TEAM, HOME, THREAD, note.ts, "U1", "alice", TEAM, False,
                                            button.action, button.target))  # fmt: skip
         assert told.text == ""
-        drain(self._posts, self._clock, 40)
+        drain(self._posts, self.clock, 40)
 
     def states(self) -> list[MessageState]:
         """Return what has become of all that was written."""

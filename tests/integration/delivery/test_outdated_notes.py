@@ -13,7 +13,7 @@ from core.model.asking import Press
 from core.model.framing import framed
 from core.model.harness import TextTaken
 from core.model.message import InboxRow
-from core.model.reasons import said
+from core.model.reasons import Because, Reason, said
 from core.model.session import Binding
 from core.session.notes import note_for
 from core.session.system import System
@@ -129,6 +129,79 @@ def test_what_went_in_is_told_as_gone_in(thread: Thread) -> None:
     [note] = thread.notes()
     assert note.text == "Your message to `scribe` waited: the session is paused. It was delivered."
     assert not thread.chat.shown.get(note.ts)
+
+
+def _let_in(thread: Thread, row: InboxRow, queued_at: datetime | None) -> InboxRow:
+    """Note that the harness has a message that waited: in its own queue since then, if that is known."""
+    _, instance = record_of(thread.system)
+    claimed = thread.system.inbox.advance(row, S.CLAIMED, instance=instance, attempt=row.attempt + 1)
+    return thread.system.inbox.advance(claimed, S.ACCEPTED, queued_at=queued_at)
+
+
+def test_what_the_program_has_queued_is_not_told_as_delivered(thread: Thread) -> None:
+    """The note says where it is, offers no button for it, and says delivered once a turn has taken it."""
+    pause_standing(thread.system, "scribe", ACTOR)
+    thread.say(1)
+
+    row = _let_in(thread, rows(thread.system)[0], datetime.now(UTC))
+    drain(OutboundWorker(thread.system, thread.chat), thread.clock, 10)
+    [between] = [(note.text, bool(thread.chat.shown.get(note.ts))) for note in thread.notes()]
+    thread.system.inbox.advance(row, S.CONFIRMED)
+    drain(OutboundWorker(thread.system, thread.chat), thread.clock, 10)
+
+    waited = "Your message to `scribe` waited: the session is paused."
+    assert between == (f"{waited} It is in the program's queue.", False)
+    assert [note.text for note in thread.notes()] == [f"{waited} It was delivered."]
+
+
+def test_what_only_a_hook_has_received_changes_no_note(thread: Thread) -> None:
+    """More is known in a moment."""
+    pause_standing(thread.system, "scribe", ACTOR)
+    thread.say(1)
+    before = thread.notes()[0].text
+
+    _let_in(thread, rows(thread.system)[0], None)
+    drain(OutboundWorker(thread.system, thread.chat), thread.clock, 10)
+
+    assert [note.text for note in thread.notes()] == [before]
+
+
+def test_what_the_program_gave_back_is_told_to_its_end(thread: Thread) -> None:
+    """It waits here again, and what is cancelled then was not delivered."""
+    pause_standing(thread.system, "scribe", ACTOR)
+    thread.say(1)
+    row = _let_in(thread, rows(thread.system)[0], datetime.now(UTC))
+    drain(OutboundWorker(thread.system, thread.chat), thread.clock, 10)
+
+    row = thread.system.inbox.advance(row, S.PENDING, Because(Reason.HARNESS_ENDED))
+    drain(OutboundWorker(thread.system, thread.chat), thread.clock, 10)
+    [between] = [note.text for note in thread.notes()]
+    edits = thread.chat.calls.count("update")
+    drain(OutboundWorker(thread.system, thread.chat), thread.clock, 10)
+    again = thread.chat.calls.count("update")
+    thread.system.inbox.advance(row, S.CANCELLED, Because(Reason.QUEUE_CANCELLED, {"name": "scribe"}))
+    drain(OutboundWorker(thread.system, thread.chat), thread.clock, 10)
+
+    waited = "Your message to `scribe` waited: the session is paused."
+    assert between == f"{waited} The program gave it back, and it waits again."
+    assert again == edits
+    assert [note.text for note in thread.notes()] == [f"{waited} It was cancelled."]
+
+
+def test_what_cannot_be_proven_is_told_as_entered(thread: Thread) -> None:
+    """The program tells nothing more, so nobody says that a turn has it."""
+    pause_standing(thread.system, "scribe", ACTOR)
+    thread.say(1)
+    _, instance = record_of(thread.system)
+    row = thread.system.inbox.advance(rows(thread.system)[0], S.CLAIMED, instance=instance, attempt=1)
+
+    thread.system.inbox.advance(row, S.SUBMITTED, final=True)
+    drain(OutboundWorker(thread.system, thread.chat), thread.clock, 10)
+
+    [note] = thread.notes()
+    assert note.text == (
+        "Your message to `scribe` waited: the session is paused. It was entered; this program cannot prove more."
+    )
 
 
 def test_a_note_about_several_says_what_became_of_all(thread: Thread) -> None:

@@ -416,6 +416,23 @@ def test_the_status_follows_what_the_session_does(
     assert [text for _, text in chat.statuses[3:]] == ["is working…", "is working…"]
 
 
+def test_the_status_ends_with_the_program(worker: SignalWorker, bound: System, chat: Chat, clock: HandClock) -> None:
+    """One that was stopped, or crashed, in the middle of a turn does nothing any more; the next one does."""
+    does(bound, ActivityState.BUSY)
+    worker.turn()
+
+    bound.exit_ledger.tell("i-1", "s-1", clock.now(), None, counted=False)
+    for _ in range(2):
+        worker.turn()
+        clock.ahead += 95
+    over = [text for _, text in chat.statuses]
+    does(bound, ActivityState.BUSY, instance="i-2")
+    worker.turn()
+
+    assert over == ["is working…", ""]
+    assert [text for _, text in chat.statuses[2:]] == ["is working…"]
+
+
 def test_a_post_takes_the_status_away_so_it_is_shown_again(worker: SignalWorker, bound: System, chat: Chat) -> None:
     """The turn goes on."""
     does(bound, ActivityState.BUSY)

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from core.lifecycle.common import Tmux
 from core.lifecycle.look import get_standing
+from core.lifecycle.recover import reconcile_some
 from core.lifecycle.start import start_standing
 from core.model.session import Live, Phase
 from core.service.housekeeping import Reconciler
@@ -46,6 +48,19 @@ def test_a_start_that_was_killed_is_adopted_or_cleared(scripted: World, point: s
     assert early is Phase.STARTING
     assert recorded(system, "scribe").phase is Phase.SETTLED
     wait_until(lambda: get_standing(system, "scribe").live is live, f"its pane is {live.value}")
+    system.close()
+
+
+def test_a_start_that_began_meanwhile_is_left_to_whoever_began_it(scripted: World) -> None:
+    """Listed as it was being stopped for a restart, it comes up by the time its lock is free: nothing was cut short."""
+    system = scripted.system()
+    cut_short(scripted, "start.spawn:after")
+    listed = replace(recorded(system, "scribe"), phase=Phase.STOPPING)
+
+    [done] = reconcile_some(system, [listed], ACTOR, Tmux(system))
+
+    assert (done.passing, done.after) == (True, Phase.STOPPING)
+    assert recorded(system, "scribe").phase is Phase.STARTING
     system.close()
 
 
