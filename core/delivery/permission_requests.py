@@ -438,16 +438,40 @@ def _refusal(record: SessionRecord, about: str, exact: Callable[[str], str], why
 def settle(system: System, request: Request, state: RequestState, reason: str) -> Request | None:
     """End a request without an answer, and say so in its thread; None if it was over already.
 
-    Part of the caller's open transaction, if there is one.
+    What a command has rejected is told as that. Part of the caller's open transaction, if there is one.
     """
     now = system.clock.now()
     with system.database.transaction(durable=True):
-        moved = system.requests.move(request, state=state, reason=reason, settled_at=now, told=True)
+        latest = system.requests.get(request.id) if state is RequestState.GONE else None
+        why = latest.reason if latest is not None and latest.reason else reason
+        moved = system.requests.move(request, state=state, reason=why, settled_at=now, told=True)
         if moved is not None:
             system.outbox.add([edit_of(moved)])
     if moved is not None:
         system.notify()
     return moved
+
+
+def mark_rejected(system: System, record: SessionRecord, by: str) -> None:
+    """Note who is about to reject the dialog of the session's turn by a command; "": the key had no effect.
+
+    Whoever notices first that the dialog is gone then names them. Raises StoreBroken.
+    """
+    for request in _of_turn(system, record):
+        system.requests.move(request, reason=f"rejected by {by}" if by else "")
+
+
+def end_rejected(system: System, record: SessionRecord) -> None:
+    """End the requests that a command has rejected, now that the turn is over. Raises StoreBroken."""
+    for request in _of_turn(system, record):
+        if request.reason:
+            settle(system, request, RequestState.GONE, request.reason)
+
+
+def _of_turn(system: System, record: SessionRecord) -> list[Request]:
+    """Return the open requests that the session's terminal shows for its turn, not for an agent in the background."""
+    opened = [one for one in system.requests.open(record.uid) if one.instance == record.instance_id]
+    return [one for one in opened if one.agent == MAIN and one.kind is not RequestKind.ASK]
 
 
 def went_on(system: System, record: SessionRecord, agent: str, at: datetime, *, everything: bool) -> None:

@@ -6,6 +6,7 @@ delivery to empty that line before the next paste.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from core.base.clock import Deadline
@@ -64,7 +65,7 @@ def interrupt_standing(system: System, name: str, actor: str) -> Answer:
         running_record(system, name, "interrupted")
         take_last_reports(system, name)
         with lock(system, name, "interrupt"):
-            pressed = press(system, running_record(system, name, "interrupted"))
+            pressed = press(system, running_record(system, name, "interrupted"), actor)
         told = settle(system, pressed, actor)
     except (Refused, LookupError, InvalidValue):
         raise
@@ -91,8 +92,8 @@ def interruptible(system: System, record: SessionRecord) -> Harness:
     return harness
 
 
-def press(system: System, record: SessionRecord) -> Pressed:
-    """Write the key into the pane, guarded like any text. Needs the lock.
+def press(system: System, record: SessionRecord, actor: str) -> Pressed:
+    """Write the key into the pane, guarded like any text, in the name of `actor`. Needs the lock.
 
     Raises NoTurn, NotRunning, Refused, ForeignPane; TmuxSilent where it is not known whether the key was written.
     """
@@ -109,11 +110,16 @@ def press(system: System, record: SessionRecord) -> Pressed:
     transcript = harness.transcript(context, from_start=False)
     at = system.clock.now()
     deadline = at + timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds)
-    with failpoint(Failpoint.INTERRUPT_KEY):
-        written = system.runner.write(
-            pane.tag, harness.traits.interrupt or b"", Receipt.INTERRUPTED, interrupt_token(at), deadline
-        )
-    _check_written(record.name, written)
+    _mark_rejected(system, record, actor)
+    try:
+        with failpoint(Failpoint.INTERRUPT_KEY):
+            written = system.runner.write(
+                pane.tag, harness.traits.interrupt or b"", Receipt.INTERRUPTED, interrupt_token(at), deadline
+            )
+        _check_written(record.name, written)
+    except CoreError:
+        _mark_rejected(system, record, "")
+        raise
     dialog = activity is not None and activity.state in _DIALOGS
     began = activity.turn_started_at if activity is not None else None
     return Pressed(record, pane, harness, context, transcript, at, began, dialog)
@@ -122,6 +128,7 @@ def press(system: System, record: SessionRecord) -> Pressed:
 def settle(system: System, pressed: Pressed, actor: str) -> VerbResult:
     """Wait for the harness's own word that the turn is over, and take it down. No lock is held while it waits."""
     known = _wait(system, pressed, _turn_over, _SETTLE_SECONDS)
+    _tell_rejected(system, pressed.record, known=known)
     if known:
         _mark_cut_off(system, pressed)
         _wait(system, pressed, _status_agrees, _STATUS_SECONDS)
@@ -190,6 +197,27 @@ def _check_written(name: str, written: Written) -> None:
 
 
 # ---------------------------------------------------------------- after it
+
+
+def _mark_rejected(system: System, record: SessionRecord, actor: str) -> None:
+    """Note who rejects the dialog that is open, if one is; a broken database keeps no key from being pressed."""
+    with suppress(StoreBroken):
+        if system.requests.open(record.uid):
+            from core.delivery.permission_requests import mark_rejected
+
+            mark_rejected(system, record, actor)
+
+
+def _tell_rejected(system: System, record: SessionRecord, *, known: bool) -> None:
+    """Say in the thread who has rejected its dialog, or forget that somebody was about to."""
+    with suppress(StoreBroken):
+        if system.requests.open(record.uid):
+            from core.delivery.permission_requests import end_rejected, mark_rejected
+
+            if known:
+                end_rejected(system, record)
+            else:
+                mark_rejected(system, record, "")
 
 
 def _wait(system: System, pressed: Pressed, condition: Callable[[Pressed], bool], seconds: float) -> bool:

@@ -62,7 +62,7 @@ def pause_standing(system: System, name: str, actor: str, reason: str = "", *, h
             _mark(system, record, actor, reason_of(reason), HARD if hard else SOFT)
             left = _take_back(system, record)
             held = held_by_harness(system, record) if left.count else ()
-            pressed = _press(system, record) if hard else None
+            pressed = _press(system, record, actor) if hard else None
             if isinstance(pressed, Pressed) and pressed.dialog and left.count:
                 left = take_back_behind(system, record, pressed.pane)
         told = _told(system, record, pressed, left, held, actor)
@@ -106,7 +106,7 @@ def _take_back(system: System, record: SessionRecord) -> Left:
         return Left(len(held_by_harness(system, record)), error.message)
 
 
-def _press(system: System, record: SessionRecord) -> Pressed | VerbResult:
+def _press(system: System, record: SessionRecord, actor: str) -> Pressed | VerbResult:
     """Interrupt the turn; the mark stands, so that what cannot be interrupted is only said.
 
     One that a message on its way is about to begin is waited for: where no hook holds it up it begins all the same.
@@ -114,7 +114,7 @@ def _press(system: System, record: SessionRecord) -> Pressed | VerbResult:
     deadline = Deadline(system.clock, _ARRIVES_SECONDS)
     while True:
         try:
-            return press(system, record)
+            return press(system, record, actor)
         except NotRunning as error:
             return VerbResult(Outcome.PAUSED, error.message)
         except NoTurn:
@@ -183,7 +183,7 @@ def _end_next(system: System, record: SessionRecord, actor: str) -> VerbResult |
     read_on(system, record)
     try:
         with lock(system, record.name, "pause"):
-            pressed = press(system, running_record(system, record.name, "paused"))
+            pressed = press(system, running_record(system, record.name, "paused"), actor)
             told = settle(system, pressed, actor)
     except (NoTurn, NotRunning):
         return None

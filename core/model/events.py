@@ -40,7 +40,7 @@ class Event(StrEnum):
     STANDING_UNCONFIRMED = "standing.unconfirmed"
     STANDING_ASKED = "standing.asked"  #: a permission or a question waits for an answer in its thread
     STANDING_ASK_REFUSED = "standing.ask_refused"  #: it was not shown, so nobody can allow it in the thread
-    STANDING_UNCHECKED = "standing.unchecked"  #: its permission mode's check cannot be reached: it asks in the terminal
+    STANDING_UNCHECKED = "standing.unchecked"  #: its permission mode's check cannot be reached: it asks by dialogs
     STANDING_ANSWERED = "standing.answered"
     STANDING_POSTED = "standing.posted"  #: an agent said something in its thread by the command
     STANDING_SUPPRESSED = "standing.suppressed"

@@ -152,7 +152,8 @@ _READ_IT = "Read all of it in"
 _TOO_LONG = f"This message of mine is too long for the terminal. {_READ_IT}"
 _AS_KEYS = f"This message of mine has several lines, or a tab, which this terminal would take as keys. {_READ_IT}"
 _WITH_TABS = f"This message of mine holds tabs, which its terminal would not keep. {_READ_IT}"
-_POINTERS = (_TOO_LONG, _WITH_TABS, _AS_KEYS)
+_WITH_TAG = f"This message of mine holds a tag which its terminal would change. {_READ_IT}"
+_POINTERS = (_TOO_LONG, _WITH_TABS, _WITH_TAG, _AS_KEYS)
 _TAB = re.compile(r"\t[^\n]*\S")  #: one that something follows in its line
 _NAME_LIMIT = 40
 _UNPROVABLE = ("/", "!")  #: a harness takes these as commands of its own, and no turn takes the text
@@ -271,9 +272,9 @@ def body(message: NewMessage) -> str:
 def compose(message: NewMessage, traits: Traits, folder: Path) -> Composed:
     """Return what to paste for a message into a harness with these traits.
 
-    What is longer than the harness takes inline, several lines where it knows no bracketed paste, and tabs that it
-    would not keep, go to a file in the session's folder that the pasted line asks to read. Raises InvalidValue if there
-    is no text, ValueError for a harness that is not reached by the keyboard.
+    What is longer than the harness takes inline, several lines where it knows no bracketed paste, and tabs and tags
+    that it would not keep, go to a file in the session's folder that the pasted line asks to read. Raises InvalidValue
+    if there is no text, ValueError for a harness that is not reached by the keyboard.
     """
     if traits.paste is PasteStyle.KEYLESS:
         raise ValueError("this harness takes no keys: its adapter delivers")
@@ -286,10 +287,19 @@ def compose(message: NewMessage, traits: Traits, folder: Path) -> Composed:
         if len(plain.encode()) <= traits.inline_limit:
             return Composed(plain.encode())
     elif len(whole.encode()) <= traits.inline_limit and (pieces := pieces_of(whole, traits)) is not None:
-        if traits.keeps_tabs or message.raw or _TAB.search(whole) is None:
+        changed = "" if message.raw else _changed(whole, traits)
+        if not changed:
             return Composed(_bracketed(pieces))
-        return _by_file(message, traits, file_of(message.id, folder), _WITH_TABS)
+        return _by_file(message, traits, file_of(message.id, folder), changed)
     return _by_file(message, traits, file_of(message.id, folder))
+
+
+def _changed(text: str, traits: Traits) -> str:
+    """Return the line that says what of the text the harness would change, "" where it keeps all."""
+    if not traits.keeps_tabs and _TAB.search(text):
+        return _WITH_TABS
+    tags = "|".join(map(re.escape, traits.own_tags))
+    return _WITH_TAG if tags and re.search(rf"<[\s/\\]*(?:{tags})", text, re.IGNORECASE) else ""
 
 
 def at_terminal(traits: Traits, line_limit: int | None, brackets: bool | None) -> Traits:
@@ -374,8 +384,8 @@ def _expected(message: NewMessage) -> tuple[str, tuple[str, ...]]:
 
 
 def _bare(text: str) -> str:
-    """Return the beginning of a text as it is compared: without blanks, and as Claude Code escapes its own tags."""
-    return "".join(seen(text.lstrip()[: 50 * _BEGINNING]).replace("<\\", "<").split())[:_BEGINNING]
+    """Return the beginning of a text as it is compared: without blanks, and without an escape of the harness's tags."""
+    return "".join(_unescaped(seen(text.lstrip()[: 50 * _BEGINNING])).split())[:_BEGINNING]
 
 
 def _before_frames(prompt: str) -> str:
@@ -384,4 +394,9 @@ def _before_frames(prompt: str) -> str:
 
 
 def _comparable(text: str) -> str:
-    return seen(text).replace("\t", "    ").strip()
+    return _unescaped(seen(text)).replace("\t", "    ").strip()
+
+
+def _unescaped(text: str) -> str:
+    """Return the text without the escape that Claude Code writes into its own tags (`<\\pasted_content`)."""
+    return text.replace("<\\", "<")

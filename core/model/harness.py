@@ -69,6 +69,7 @@ class Traits:
     paste_chars: int = 0  #: the same in UTF-16 units; a longer message goes in as several pastes
     paste_pieces: int = 0  #: so many pastes at once are read in a moment; what would need more goes by file
     keeps_tabs: bool = True  #: a tab that is pasted into it is one for its model; False: a text with such goes by file
+    own_tags: tuple[str, ...] = ()  #: names of tags that it changes in what is typed; a text with one goes by file
     argument_limit: int = 96 * 1024  #: bytes of a boot prompt as an argument; longer ones go by file
     flush: float = 0.0  #: seconds after its last report in which a SIGTERM may lose the end of the conversation
     input_line: bool = False  #: its adapter can tell whether the screen shows the line in which a message is written

@@ -112,6 +112,7 @@ class ClaudeHarness:
         paste_chars=700,
         paste_pieces=700,  # read within 2.5 s; 100 kB of lines are 650
         keeps_tabs=False,  # four blanks each, in every version from 2.1.197 to 2.1.332
+        own_tags=("pasted_content",),  # 2.1.332 writes `<\pasted_content` in its place
         remedies={
             Failure.LOGIN: "on {host} run `claude` and `/login`; where it has a key of its own, mend that and "
             "`the-loop restart`",

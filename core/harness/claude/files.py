@@ -376,8 +376,9 @@ _ELSEWHERE = re.compile(r"\s+(?:❯\s|search prompts:)")  #: below the input lin
 _UNCHECKED = re.compile(r"auto mode can.t check actions", re.IGNORECASE)
 
 UNCHECKED = (
-    "its check cannot be reached from here, so auto mode asks about each action that needs it, in the terminal; to be "
-    "asked in the thread, set `routing.harnessTrust.permissionMode: default`, then `the-loop standing restart {name}`"
+    "its check cannot be reached from here, so auto mode shows a dialog for each action that needs it. To get "
+    "permission requests with Allow and Deny instead, set `routing.harnessTrust.permissionMode: default`, then "
+    "`the-loop standing restart {name}`"
 )
 
 

@@ -3,17 +3,21 @@
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
 import pytest
 
 from core.base.errors import NotRunning, Refused
+from core.delivery.permission_requests import LEFT, mark_rejected
+from core.delivery.permission_requests import settle as settle_request
 from core.lifecycle.interrupt import interrupt_standing
 from core.lifecycle.look import get_standing
 from core.lifecycle.pause import pause_standing
 from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.model.activity import ActivityState
+from core.model.asking import MAIN, Request, RequestKind, RequestState
 from core.model.message import MessageState
 from core.model.pane import interrupted_at
 from core.model.rows import Answer
@@ -75,6 +79,58 @@ def test_a_turn_that_has_just_begun_is_ended(scribe: System, verb: Callable[[Sys
 
     assert answer.sessions[0].detail == "its turn ended"
     assert (answer.ok, activity(scribe)) == (True, ActivityState.IDLE)
+
+
+def asks(system: System, kind: RequestKind, key: str) -> Request:
+    """Store what the thread shows of an open dialog of `scribe`."""
+    uid, instance = record_of(system)
+    now = system.clock.now()
+    request = Request(key, key, uid, "scribe", instance, MAIN, kind, now, now + timedelta(hours=1), tool="Bash")
+    assert system.requests.add(request)
+    return request
+
+
+@pytest.mark.parametrize("verb", ["interrupt", "pause --hard"])
+def test_whoever_rejects_a_dialog_by_a_command_is_named(scribe: System, private: PrivateTmux, verb: str) -> None:
+    """It was not answered at the terminal, and what the agent asks of people by a command goes on."""
+    tell(scribe, "ask permission")
+    wait_for(scribe, ActivityState.PERMISSION)
+    shown, question = asks(scribe, RequestKind.PERMISSION, "r-1"), asks(scribe, RequestKind.ASK, "r-2")
+
+    if verb == "interrupt":
+        interrupt(scribe)
+    else:
+        pause_standing(scribe, "scribe", ACTOR, hard=True)
+
+    after = scribe.requests.get(shown.id)
+    assert after is not None
+    assert (after.state, after.reason) == (RequestState.GONE, f"rejected by {ACTOR}")
+    assert scribe.requests.get(question.id) == question
+
+
+def test_who_has_rejected_a_dialog_is_told_whoever_notices_first(scribe: System) -> None:
+    """Its hook may have gone before the command has seen the end of the turn."""
+    request = asks(scribe, RequestKind.PERMISSION, "r-1")
+    record = scribe.records.read("scribe")
+    assert record is not None
+
+    mark_rejected(scribe, record, ACTOR)
+    over = settle_request(scribe, request, RequestState.GONE, LEFT)
+
+    assert over is not None
+    assert over.reason == f"rejected by {ACTOR}"
+
+
+def test_a_key_without_effect_has_rejected_nothing(scribe: System) -> None:
+    """Who answers at the terminal later is no longer taken for whoever pressed it."""
+    request = asks(scribe, RequestKind.PERMISSION, "r-1")
+    record = scribe.records.read("scribe")
+    assert record is not None
+
+    mark_rejected(scribe, record, ACTOR)
+    mark_rejected(scribe, record, "")
+
+    assert scribe.requests.get(request.id) == request
 
 
 def test_a_dialog_is_rejected_and_the_answer_says_so(scribe: System, private: PrivateTmux) -> None:

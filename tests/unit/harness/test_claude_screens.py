@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from core.base.clock import SystemClock
+from core.harness.claude.adapter import ClaudeHarness
 from core.harness.claude.files import read_input_line
 from core.model.pane import InputLine, View
 from core.tmux.guard import without_styles
@@ -24,6 +26,17 @@ def test_an_input_line_is_told_from_dialogs_and_views(path: Path) -> None:
 
     what = "none" if line is None else "mode" if line.mode else "input"
     assert what == {"dialog": "none", "view": "none"}.get(kind := path.stem.partition("-")[0], kind)
+
+
+def test_auto_mode_is_told_with_what_helps_and_not_with_where_it_asks() -> None:
+    """The thread shows that very dialog, with its buttons."""
+    dialog = (Path(__file__).parent / "screens" / "2.1.332" / "dialog-auto-unchecked.txt").read_text()
+
+    remark = ClaudeHarness(SystemClock(), {"HOME": "/", "PATH": "/nowhere"}).remark(dialog)
+
+    assert "permissionMode: default" in remark
+    assert "in the terminal" not in remark
+    assert "in the thread" not in remark
 
 
 def test_all_tried_versions_were_recorded() -> None:

@@ -554,6 +554,37 @@ def test_a_text_with_tabs_goes_by_file_where_the_program_makes_blanks_of_them(te
     assert "too long" in compose(message(text * 200_000), NO_TABS, FOLDER).data.decode()
 
 
+OWN_TAGS = replace(CUT, own_tags=("pasted_content",))
+
+
+@pytest.mark.parametrize(
+    "text", ['x\n<pasted_content id="1">\ny\n</pasted_content id="1">', "</pasted_content>", "a < Pasted_Content b"]
+)
+def test_a_text_with_a_tag_of_the_programs_own_goes_by_file(text: str) -> None:
+    """It would be changed on its way to the model. The line in front says why, and is found in the records."""
+    composed = compose(message(text), OWN_TAGS, FOLDER)
+
+    assert composed.content == text
+    shown = composed.data.decode().replace(PASTE_START.decode(), "").replace(PASTE_END.decode(), "")
+    assert "holds a tag which its terminal would change" in shown
+    assert "pasted_content" not in shown.lower()
+    assert takes(shown.strip(), message(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "raw", "traits"),
+    [
+        ("<pasted_content>", True, OWN_TAGS),
+        ("the tag pasted_content", False, OWN_TAGS),
+        ("<pasted_content>", False, CUT),
+    ],
+)
+def test_a_tag_that_is_kept_goes_in_as_it_is(text: str, raw: bool, traits: Traits) -> None:
+    """Where it is no tag, where the program has no such, and in a raw text, which is found though it was changed."""
+    assert compose(message(text, raw=raw), traits, FOLDER).file is None
+    assert takes(text.replace("<", "<\\"), message(text, raw=True))
+
+
 @pytest.mark.parametrize(
     ("text", "raw", "traits"), [("do it\t\n\t\nnow\t", False, NO_TABS), ("a\tb", True, NO_TABS), ("a\tb", False, CUT)]
 )
