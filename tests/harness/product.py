@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -74,7 +75,7 @@ class HarnessProduct(Product):
         """Return the usual configuration, with the harness and a start that a busy machine can keep."""
         document = super().document()
         routing = document["routing"]
-        tmux = {**routing["tmux"], "harnessKillGraceSeconds": 5, "startTimeoutSeconds": 60}
+        tmux = {**routing["tmux"], "harnessKillGraceSeconds": 5, "startTimeoutSeconds": 60, "commandTimeoutSeconds": 20}
         harness = self.kit.program.harness
         arguments = {"harnessArgs": {harness: list(self.kit.args)}} if self.kit.args else {}
         document["routing"] = {**routing, "defaultHarness": harness, **arguments, "tmux": tmux}
@@ -114,7 +115,7 @@ class HarnessProduct(Product):
         try:
             wait_until(does, f"{name} is {activity}", seconds, every=1.0)
         except AssertionError as error:
-            raise AssertionError(f"{error}; it is {seen[-1]}; its screen:\n{self.screen(name)}") from error
+            raise AssertionError(f"{error}; it is {seen[-1]}; its screen:\n{self.shown(name)}") from error
 
     def state_of(self, text: str) -> str:
         """Return the state of the message of that text, "" where there is none."""
@@ -127,7 +128,7 @@ class HarnessProduct(Product):
         try:
             wait_until(lambda: self.state_of(text) in states, f"{text[:80]!r} is {' or '.join(states)}", seconds)
         except AssertionError as error:
-            raise AssertionError(f"{error}; it is {self.state_of(text)}; the screen:\n{self.screen()}") from error
+            raise AssertionError(f"{error}; it is {self.state_of(text)}; the screen:\n{self.shown()}") from error
 
     def moves(self, text: str) -> list[str]:
         """Return by what evidence the message of that text moved on: accepted, confirmed."""
@@ -149,6 +150,13 @@ class HarnessProduct(Product):
     def said(self, part: str) -> list[str]:
         """Return each text of people that holds the part, by the latest conversation that the model was sent."""
         return ["".join(piece.text for piece in pieces) for pieces in self.model.heard(part)]
+
+    def shown(self, name: str = NAME) -> str:
+        """Return what the session's pane shows, or why nothing."""
+        try:
+            return self.screen(name)
+        except subprocess.CalledProcessError as error:
+            return str(error.stderr)
 
     def keys(self, *keys: str, name: str = NAME) -> None:
         """Press keys in the session's pane, by tmux's names for them."""
