@@ -22,7 +22,7 @@ from core.model.activity import ASKING_STATES, Activity, ActivityState
 from core.model.asking import MAIN, Option, Question, Request, RequestKind, RequestState, screen_of
 from core.model.dialog import Dialog, offers_of
 from core.model.harness import StatusProbe
-from core.model.observing import second_guess
+from core.model.observing import second_guess, what_failed_still
 from core.model.pane import Pane, Survey
 from core.model.reasons import Because, Reason, because
 from core.model.session import SessionRecord
@@ -63,7 +63,7 @@ def hold(system: System, record: SessionRecord, dialog: Dialog | None) -> bool:
         starting = before.state is ActivityState.STARTING
         state = before.state if starting else ActivityState.DIALOG
         why = because(Reason.DIALOG_AT_START if starting else Reason.DIALOG_SHOWN, title=title)
-        after = replace(before, state=state, because=why, remarks=())
+        after = replace(before, state=state, because=why, remarks=what_failed_still(before))
         if after == before:
             return False
         system.activities.put(after if before.state is state else replace(after, since=now))
@@ -184,7 +184,7 @@ class DialogWatch:
         if before is None or not waits_at_dialog(before):
             return False
         starting = before.state is ActivityState.STARTING
-        after = replace(before, because=None, remarks=())
+        after = replace(before, because=None, remarks=what_failed_still(before))
         if before.silence is not None and not starting:  # what follows is told by its record, a moment later
             after = replace(after, state=ActivityState.BUSY, since=now)
         elif not starting:

@@ -51,7 +51,7 @@ from core.model.harness import (
     TurnSeen,
 )
 from core.model.message import MessageState
-from core.model.observing import second_guess
+from core.model.observing import second_guess, what_failed_still
 from core.model.pane import Pane, Survey
 from core.model.posts import OWN_CHAT, NewPost, NoteStand, OutboundKind
 from core.model.reasons import Because, Reason, Remedy, because, said
@@ -347,7 +347,7 @@ def _guess_start(system: System, record: SessionRecord, opinion: StatusProbe | N
     marked = activity_of(system.activities, record)
     if marked is not None:
         state = opinion.state if opinion is not None else state
-        system.activities.put(replace(marked, state=state, since=now, because=None, remarks=()))
+        system.activities.put(replace(marked, state=state, since=now, because=None, remarks=what_failed_still(marked)))
 
 
 def _shows_input_line(system: System, record: SessionRecord) -> bool:
@@ -415,7 +415,8 @@ def _by_second_source(activity: Activity, opinion: StatusProbe, now: datetime, *
     if not opinion.turn_over:
         if activity.in_turn:
             return second_guess(activity, opinion, now) if activity.state in ASKING_STATES else activity
-        begun = replace(activity, because=None, remarks=(), turn="", turn_started_at=opinion.written_at or now)
+        failed, began = what_failed_still(activity), opinion.written_at or now
+        begun = replace(activity, because=None, remarks=failed, turn="", turn_started_at=began)
         return second_guess(begun, opinion, now)
     if activity.in_turn:
         told_at, began = opinion.written_at or now, activity.turn_started_at

@@ -276,7 +276,7 @@ def _by_now(activity: Activity, opinion: StatusProbe, now: datetime) -> Activity
         return activity
     if activity.ending:
         return believed(activity, now) if opinion.turn_over else activity
-    if activity.at_work or (activity.state is ActivityState.IDLE and _says_more(activity, opinion)):
+    if activity.at_work or activity.lingers or (activity.state is ActivityState.IDLE and _says_more(activity, opinion)):
         return by_other_word(activity, opinion, now)
     return activity
 
@@ -424,7 +424,8 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
         return settle_end(system, record, pane)
     marker = system.paths.session(record.uid) / ASKING
     marked_at = modified(marker, now)
-    if marked_at is None and known is not None and heard and (known.state is ActivityState.IDLE or known.at_work):
+    rests = known is not None and (known.state is ActivityState.IDLE or known.at_work or known.lingers)
+    if marked_at is None and known is not None and heard and rests:
         return _ask_idle(system, record, pane, known, now)
     if not silent and marked_at is None and not told:
         return False

@@ -241,8 +241,9 @@ def _turn_over(pressed: Pressed) -> bool:
 
 
 def _status_agrees(pressed: Pressed) -> bool:
+    """Return whether its second source calls it idle: a shell that its turn ran may outlive that by a moment."""
     opinion = pressed.harness.probe_status(pressed.context, pressed.pane.pid)
-    return opinion is None or opinion.turn_over
+    return opinion is None or (opinion.turn_over and not opinion.between_turns)
 
 
 def _mark_cut_off(system: System, pressed: Pressed) -> None:

@@ -33,6 +33,7 @@ from core.lifecycle.stop import StopOrder, stop_each
 from core.loops.verbs import carry_out
 from core.model.activity import Activity, ActivityState
 from core.model.harness import Transcript
+from core.model.observing import what_failed_still
 from core.model.pane import Survey
 from core.model.posts import collected_text, given_up_text, idle_text
 from core.model.reasons import Reason, because
@@ -500,7 +501,7 @@ class Stalls:
         with self._system.database.transaction(durable=False):
             if self._system.activities.get(record.uid) != activity:
                 return
-            self._system.activities.put(replace(activity, because=why, remarks=()))
+            self._system.activities.put(replace(activity, because=why, remarks=what_failed_still(activity)))
             self._system.events.emit(
                 "standing.stalled", level="warning", name=record.name, instance=record.instance_id, detail=why.text
             )

@@ -174,6 +174,11 @@ class Activity:
         return self.state is ActivityState.BUSY and self.reason is not None and self.reason is _codes().BETWEEN_TURNS
 
     @property
+    def lingers(self) -> bool:
+        """Return whether another source alone tells of background tasks: what a turn leaves may be gone in a moment."""
+        return self.between_turns and not self.pending_tasks
+
+    @property
     def is_cut_off(self) -> bool:
         """Return whether its latest turn was ended without its harness's word, and nothing is known since."""
         return self.reason is not None and self.reason is _codes().CUT_OFF

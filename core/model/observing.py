@@ -135,7 +135,7 @@ def follow(
             ending = replace(told, turn=turn, turn_ended_at=at, ended_turn=turn)
             return _named(_moved(ending, ActivityState.BUSY, at, because=Because(Reason.ENDING), tasks=tasks), names)
         case TurnEnded(pending_tasks=tasks, turn=turn, task_names=names):
-            after = replace(_between_turns(told, tasks, at), failed="")
+            after = _between_turns(_succeeded(told), tasks, at)
             return _over(_named(after, names), at, turn, queue_left=queue_left)
         case TurnFailed(error=error, message=message, failure=failure, turn=turn):
             after = _failed(told, ": ".join(text for text in (error, message) if text), at)
@@ -200,7 +200,7 @@ def _over(after: Activity, at: datetime, turn: str, *, queue_left: bool) -> Acti
 
 def believed(activity: Activity, now: datetime, *, queue_left: bool = False) -> Activity:
     """Return what a session does of which another source says, too, that its turn is over."""
-    over = replace(_between_turns(activity, activity.pending_tasks, now), failed="")
+    over = _between_turns(_succeeded(activity), activity.pending_tasks, now)
     over = replace(over, shown={**over.shown, Capability.TURN_EDGES: True})
     return _moved(over, ActivityState.BUSY, now, because=Because(Reason.QUEUE_LEFT)) if queue_left else over
 
@@ -209,7 +209,11 @@ def by_other_word(activity: Activity, opinion: StatusProbe, now: datetime) -> Ac
     """Return what a session does that is idle by its hooks' word, or busy by another source's, after that source's."""
     if not opinion.turn_over and opinion.state is ActivityState.BUSY:
         return _moved(activity, ActivityState.BUSY, now, because=Because(Reason.AT_WORK))
-    return _between_turns(activity, activity.pending_tasks, now) if opinion.turn_over else activity
+    if not opinion.turn_over or activity.state is ActivityState.IDLE:
+        return activity
+    if activity.lingers:
+        return second_guess(activity, opinion, now)
+    return _between_turns(activity, activity.pending_tasks, now)
 
 
 def ended(activity: Activity) -> Activity:
@@ -247,6 +251,16 @@ def _between_turns(activity: Activity, tasks: tuple[str, ...], at: datetime) -> 
     return _moved(activity, ActivityState.IDLE, at, tasks=())
 
 
+def _succeeded(activity: Activity) -> Activity:
+    """Return the activity without what is told of a turn that failed before."""
+    return replace(activity, failed="", remarks=())
+
+
+def what_failed_still(activity: Activity) -> tuple[Because, ...]:
+    """Return why the latest turn failed, which is told until one succeeds."""
+    return tuple(each for each in activity.remarks if activity.failed and each.reason is not Reason.STOPS_IDLE)
+
+
 def _failed(activity: Activity, error: str, at: datetime) -> Activity:
     """Return what follows a turn that ended in an error of the model's side: the same as after any other, and why."""
     over = _between_turns(activity, activity.pending_tasks, at)
@@ -259,11 +273,13 @@ def second_guess(activity: Activity, opinion: StatusProbe | None, now: datetime)
         return _moved(activity, ActivityState.UNKNOWN, now, because=Because(Reason.HARNESS_SILENT))
     if opinion.state in ASKING_STATES and activity.state in ASKING_STATES:
         return _explained(_moved(activity, activity.state, now), opinion, activity)
-    cut_off = opinion.state is ActivityState.IDLE and activity.in_turn
+    cut_off = (opinion.turn_over or opinion.state is ActivityState.IDLE) and activity.in_turn
     tasks = () if opinion.state is ActivityState.IDLE else None  # with a task it would call itself busy
     after = _moved(activity, opinion.state, now, because=Because(Reason.CUT_OFF), tasks=tasks)
     if cut_off:
-        return replace(after, turn_ended_at=now, ended_turn=activity.turn)
+        after = replace(after, turn_ended_at=now, ended_turn=activity.turn)
+    if after.state is ActivityState.IDLE and (cut_off or activity.lingers):
+        return after
     return _explained(after, opinion, activity)
 
 
@@ -291,7 +307,7 @@ def _moved(
         state=state,
         since=since,
         because=because,
-        remarks=(),
+        remarks=what_failed_still(activity),
         pending_tasks=activity.pending_tasks if tasks is None else tasks,
     )
 

@@ -11,6 +11,7 @@ import pytest
 from core.base.errors import NotRunning, Refused
 from core.delivery.permission_requests import LEFT, mark_rejected
 from core.delivery.permission_requests import settle as settle_request
+from core.delivery.snapshot import ask_again
 from core.lifecycle.interrupt import interrupt_standing
 from core.lifecycle.look import get_standing
 from core.lifecycle.pause import pause_standing
@@ -18,7 +19,9 @@ from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.model.activity import ActivityState
 from core.model.asking import MAIN, Request, RequestKind, RequestState
+from core.model.harness import StatusProbe
 from core.model.message import MessageState
+from core.model.observing import second_guess
 from core.model.pane import interrupted_at
 from core.model.rows import Answer
 from core.model.session import Live, Outcome
@@ -26,7 +29,7 @@ from core.session.system import System
 from tests.integration.lifecycle.held import activity, begin_job, deliver_until, pane_pid, tell, turns, wait_for, work
 from tests.support.talking import record_of, rows, taken, times
 from tests.support.tmux import PrivateTmux, wait_until
-from tests.support.world import ACTOR, World, events, outcomes
+from tests.support.world import ACTOR, World, events, outcomes, recorded
 
 TARGET = "=loop-standing-scribe:"
 S = MessageState
@@ -131,6 +134,22 @@ def test_a_key_without_effect_has_rejected_nothing(scribe: System) -> None:
     mark_rejected(scribe, record, "")
 
     assert scribe.requests.get(request.id) == request
+def test_a_shell_that_outlives_its_turn_by_a_moment_is_asked_about_again(scribe: System) -> None:
+    """The status file calls it a background task, and no hook has told of one: a later look finds it gone."""
+    work(scribe)
+    uid, instance = record_of(scribe)
+    running = scribe.activities.get(uid)
+    assert running is not None
+    interrupt(scribe)
+    lingers = second_guess(running, StatusProbe(ActivityState.BUSY, turn_over=True), scribe.clock.now())
+    scribe.activities.put(lingers)
+
+    pane = scribe.runner.survey().of_instance(instance)
+    wait_until(lambda: ask_again(scribe, recorded(scribe, "scribe"), pane), "it is asked about", seconds=5)
+
+    row = get_standing(scribe, "scribe")
+    assert (row.activity, lingers.between_turns) == (ActivityState.IDLE, True)
+    assert tell(scribe, "and now this") is S.CONFIRMED
 
 
 def test_a_dialog_is_rejected_and_the_answer_says_so(scribe: System, private: PrivateTmux) -> None:

@@ -1,5 +1,6 @@
 """What is true of a session, from its record, tmux and its harness."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -34,7 +35,7 @@ from core.model.observing import (
     unfinished_tasks,
     without_queue,
 )
-from core.model.reasons import said
+from core.model.reasons import Reason, because, said
 from core.model.session import Definition, Live, Phase, SessionRecord, Status
 
 A = ActivityState
@@ -324,6 +325,60 @@ def test_what_failed_or_is_asked_is_told() -> None:
     asked = follow(activity(A.BUSY), DialogReported(False, "Bash: ls"), LATER)
 
     assert (failed.detail, asked.detail) == ("rate_limit: wait", "Bash: ls")
+
+
+def test_a_shell_that_outlives_a_turn_that_was_cut_off_is_no_turn() -> None:
+    """The turn is over since then, and what the shell is busy with is not known by any task."""
+    running = follow(activity(A.IDLE), PromptReported("hi", turn="t-1"), T0)
+
+    lingers = second_guess(running, StatusProbe(A.BUSY, turn_over=True), LATER)
+
+    assert (lingers.between_turns, lingers.lingers, lingers.turn_ended_at) == (True, True, LATER)
+    assert not replace(lingers, pending_tasks=("b1",)).lingers
+
+
+IDLE_TOO, SHELL_TOO = StatusProbe(A.IDLE, turn_over=True), StatusProbe(A.BUSY, turn_over=True)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        lambda failed: by_other_word(failed, IDLE_TOO, LATER),
+        lambda failed: by_other_word(by_other_word(failed, StatusProbe(A.BUSY), LATER), IDLE_TOO, LATER),
+        lambda failed: second_guess(failed, IDLE_TOO, LATER),
+        lambda failed: second_guess(failed, SHELL_TOO, LATER),
+        lambda failed: follow(failed, PromptReported("hi", turn="t-2"), LATER),
+        lambda failed: follow(follow(failed, PromptReported("hi"), LATER), TurnFailed("", "wait", turn="t-2"), LATER),
+        lambda failed: follow(failed, DialogReported(False, "Bash: ls"), LATER),
+        lambda failed: follow(failed, TextTaken("hi", at=LATER + SECOND, turn="t-2"), LATER),
+    ],
+)
+def test_what_failed_is_told_until_a_turn_succeeds(after: Callable[[Activity], Activity]) -> None:
+    """Whatever else is told of the session meanwhile."""
+    failed = follow(activity(A.BUSY), TurnFailed("rate_limit", "wait", turn="t-1"), T0)
+
+    still = after(failed)
+    well = follow(follow(still, PromptReported("more", turn="t-3"), LATER), TurnEnded("done", turn="t-3"), LATER)
+
+    assert "wait" in still.detail
+    assert (well.detail, well.failed, well.remarks) == ("", "", ())
+
+
+def test_an_end_that_is_believed_later_ends_what_is_told_of_a_failure() -> None:
+    """The turn went well: another source says so too."""
+    failed = follow(activity(A.BUSY), TurnFailed("rate_limit", "wait", turn="t-1"), T0)
+    again = follow(follow(failed, PromptReported("more", turn="t-2"), LATER), END_OF_T1, LATER, doubted=True)
+
+    assert "wait" in again.detail
+    assert believed(again, LATER).remarks == ()
+
+
+def test_when_an_idle_session_is_stopped_is_told_as_long_as_it_rests() -> None:
+    """Another source that says the same takes nothing back; work does."""
+    rests = replace(activity(A.IDLE), remarks=(because(Reason.STOPS_IDLE, at="12:00:00"),))
+
+    assert by_other_word(rests, IDLE_TOO, LATER) == rests
+    assert follow(rests, PromptReported("hi", turn="t-2"), LATER).remarks == ()
 
 
 @pytest.mark.parametrize(
