@@ -22,7 +22,7 @@ from core.model.harness import (
     TurnFailed,
 )
 from core.model.message import IN_FLIGHT, MESSAGES, TRANSITIONS, WAITING, InboxRow, Kind, MessageState
-from core.model.observing import follow, is_of_running_turn, shown_by, without_queue
+from core.model.observing import follow, is_of_running_turn, shown_by, tells_of_paste, without_queue
 from core.model.reasons import Because, Reason, Remedy
 from core.model.session import SessionRecord
 from core.model.texts import text
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 _OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
+_HAD = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.CONFIRMED, MessageState.UNKNOWN}
 _ROUNDED = timedelta(milliseconds=10)  #: a harness tells the moment in whole milliseconds
 _ENTERED = timedelta(seconds=15)  #: from a paste to the last Enter of it that its harness may queue
 _LOOK_BACK = 50  #: attempted rows that a record may still prove, those settled as unknown and accepted among them
@@ -187,6 +188,18 @@ def _come_back(system: System, record: SessionRecord, rows: Iterable[InboxRow], 
     return moved
 
 
+def was_pasted(system: System, record: SessionRecord, event: HarnessEvent) -> bool:
+    """Return whether the event tells of a text that we have pasted into the live instance, and that shows how pastes
+    reach its model. A boot prompt that was the program's argument, and what a person typed, shows nothing of that."""
+    if not isinstance(event, PromptReported | TextTaken) or not tells_of_paste(event.prompt, event.pasted):
+        return False
+    latest = system.inbox.with_states(record.uid, _HAD, _LOOK_BACK)
+    return any(
+        row.instance == record.instance_id and not by_argument(row) and takes(event.prompt, row.message)
+        for row in latest
+    )
+
+
 def _before_attempt(at: datetime | None, row: InboxRow) -> bool:
     """Return whether what was told at that moment is about an earlier stay in the harness: the text came back since.
 
@@ -242,7 +255,8 @@ def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent
             after = believe_end(system, record, before)
         after = follow(after, begun[-1], now)
     for event in events:
-        after = replace(after, shown=shown_by(after, event, ""))
+        shown = shown_by(after, event, "", was_pasted=was_pasted(system, record, event))
+        after = replace(after, shown=shown)
     blocked = next((event for event in reversed(events) if isinstance(event, TextBlocked)), None)
     began = before.turn_started_at
     if blocked is not None and not begun and blocked.at and began and began - _ROUNDED <= blocked.at:

@@ -415,8 +415,8 @@ def _by_second_source(activity: Activity, opinion: StatusProbe, now: datetime, *
     if not opinion.turn_over:
         if activity.in_turn:
             return second_guess(activity, opinion, now) if activity.state in ASKING_STATES else activity
-        failed, began = what_failed_still(activity), opinion.written_at or now
-        begun = replace(activity, because=None, remarks=failed, turn="", turn_started_at=began)
+        failed = what_failed_still(activity)
+        begun = replace(activity, because=None, remarks=failed, turn="", turn_started_at=opinion.written_at or now)
         return second_guess(begun, opinion, now)
     if activity.in_turn:
         told_at, began = opinion.written_at or now, activity.turn_started_at

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from core.base.errors import LockBusy, StoreBroken, TmuxMissing, TmuxSilent
 from core.base.names import new_marker, new_message_id
 from core.base.values import replace
-from core.delivery.evidence import settle_by, tell
+from core.delivery.evidence import settle_by, tell, was_pasted
 from core.delivery.snapshot import believe_end, holds_queued, note_step, probe_of, settle_end, turn_over
 from core.harness.base import BadReport, Reports, discard, put_aside, read_reports
 from core.model.activity import Activity, ActivityState
@@ -563,7 +563,8 @@ def _put_activity(
     if isinstance(event, TurnBlocked) and event.cut_off and ending:
         after = replace(after, pending_tasks=before.pending_tasks)
     mode = report.mode if report.agent == MAIN else ""
-    shown = before.shown if report.by_record else shown_by(before, event, mode, agreed=taken.agreed and not doubted)
+    agreed, pasted = taken.agreed and not doubted, was_pasted(system, record, event)
+    shown = before.shown if report.by_record else shown_by(before, event, mode, agreed=agreed, was_pasted=pasted)
     after = replace(after, mode=mode or before.mode, shown=shown)
     if not report.by_record and report.agent == MAIN and hears(before, event):
         from core.delivery.hearing import heard_again

@@ -287,7 +287,7 @@ class Queued:
 
 @dataclass(frozen=True)
 class Queue:
-    """A session's messages that wait or are in flight, and how many may wait (limits.queuedPerSession)."""
+    """A session's messages that no turn is known to have taken, and how many may wait (limits.queuedPerSession)."""
 
     name: str
     limit: int
@@ -303,21 +303,29 @@ class Queue:
 
 
 def queue_of(system: System, name: str) -> Queue:
-    """Return the session's queue: first what is in flight, then what waits. Raises UnknownSession, InvalidValue,
-    RecordUnreadable."""
+    """Return the session's queue: first what its harness has and no turn took yet, then what is in flight, then what
+    waits. Raises UnknownSession, InvalidValue, RecordUnreadable."""
     known = definition_of(system.settings, system.records, name)
     if known.unreadable is not None:
         raise known.unreadable
     now = system.clock.now()
     rows = system.inbox.unsettled(known.record.uid) if known.record else ()
     limit = system.settings.limits.queued_per_session
-    return Queue(name, limit, tuple(Queued(row, now, _told(system, row, ahead)) for ahead, row in enumerate(rows)))
+    waiting = (Queued(row, now, _told(system, row, ahead)) for ahead, row in enumerate(rows))
+    had = _had_by_harness(system, known.record) if known.record else ()
+    return Queue(name, limit, (*(Queued(row, now, _told(system, row, 0)) for row in had), *waiting))
+
+
+def _had_by_harness(system: System, record: SessionRecord) -> tuple[InboxRow, ...]:
+    """Return what the live instance has and no turn is known to have taken, oldest first."""
+    rows = system.inbox.with_states(record.uid, {MessageState.ACCEPTED})
+    return tuple(row for row in reversed(rows) if row.instance == record.instance_id)
 
 
 def _told(system: System, row: InboxRow, ahead: int) -> str:
     """Return its reason in words, as it is now: how many are ahead was counted when it came."""
     if row.because is None:
-        return ""
+        return text(Reason.HARNESS_HAS_IT) if row.state is MessageState.ACCEPTED else ""
     counted = row.because.args.get("ahead") if row.reason is Reason.PAUSED else None
     why = Because(Reason.PAUSED, {"ahead": ahead}) if counted else row.because
     return exact_for(system.settings, system.environ, why.text)
@@ -447,6 +455,11 @@ def _check_waits(row: InboxRow) -> None:
         raise Refused(
             f"{message.id} is the boot prompt of {message.name}, which no conversation goes without",
             f"stop the session instead: `the-loop standing stop {message.name}`",
+        )
+    if row.state is MessageState.ACCEPTED:
+        raise Refused(
+            f"message {message.id} cannot be cancelled: {text(Reason.HARNESS_HAS_IT)}",
+            f"take it back by `the-loop standing pause {message.name}`, then cancel it",
         )
     if row.state not in WAITING:
         raise Refused(

@@ -312,10 +312,12 @@ def _moved(
     )
 
 
-def shown_by(activity: Activity, event: HarnessEvent, mode: str, *, agreed: bool = True) -> Shown:
+def shown_by(
+    activity: Activity, event: HarnessEvent, mode: str, *, agreed: bool = True, was_pasted: bool = False
+) -> Shown:
     """Return what the instance has shown with this event, and before it. `activity`: before the event; `mode`: the
     permission mode that its report names, "" where it names none; `agreed`: another source says the same of a turn's
-    end."""
+    end; `was_pasted`: the event's text is one that we have pasted, see `tells_of_paste`."""
     shown = {**activity.shown, **({Capability.MODE: True} if mode else {})}
     match event:
         case Ready(source=source):
@@ -325,7 +327,8 @@ def shown_by(activity: Activity, event: HarnessEvent, mode: str, *, agreed: bool
         case PromptReported(internal=False, prompt=prompt, turn=turn, pasted=pasted):
             if is_of_running_turn(activity, turn):
                 shown[Capability.QUEUE_EVIDENCE] = True
-            shown |= _shown_by_paste(prompt, pasted)
+            if was_pasted and tells_of_paste(prompt, pasted):
+                shown[Capability.PLAIN_PASTES] = not pasted
         case TurnEnded(pending_tasks=tasks) if activity.in_turn:
             if agreed:
                 shown[Capability.TURN_EDGES] = True
@@ -342,7 +345,8 @@ def shown_by(activity: Activity, event: HarnessEvent, mode: str, *, agreed: bool
             shown[Capability.TURN_EDGES] = True
         case TextTaken(prompt=prompt, begins=begins, pasted=pasted):
             shown[Capability.TRANSCRIPT] = True
-            shown |= _shown_by_paste(prompt, pasted)
+            if was_pasted and tells_of_paste(prompt, pasted):
+                shown[Capability.PLAIN_PASTES] = not pasted
             if not begins:
                 shown[Capability.QUEUE_EVIDENCE] = True
         case TextQueued() | TextReturned():
@@ -352,8 +356,6 @@ def shown_by(activity: Activity, event: HarnessEvent, mode: str, *, agreed: bool
     return shown
 
 
-def _shown_by_paste(prompt: str, pasted: tuple[str, ...]) -> Shown:
-    """Return what a text shows that reached the model; a short one shows nothing, since it never counts as pasted."""
-    if not pasted and prompt.count("\n") <= LONG_LINES and len(prompt) <= LONG_TEXT:
-        return {}
-    return {Capability.PLAIN_PASTES: not pasted}
+def tells_of_paste(prompt: str, pasted: tuple[str, ...]) -> bool:
+    """Return whether a pasted text shows how pastes reach the model; a short one does not: it never counts as pasted."""
+    return bool(pasted) or prompt.count("\n") > LONG_LINES or len(prompt) > LONG_TEXT

@@ -62,6 +62,8 @@ class Reason(StrEnum):
     STASH_RETURNING = "stash-returning"
     PASTE_PENDING = "paste-pending"
 
+    HARNESS_HAS_IT = "harness-has-it"
+
     # why a harness's own queue keeps what it holds
     DIALOG_OPEN = "dialog-open"
     NO_KEY = "no-key"

@@ -104,6 +104,7 @@ REASONS: Mapping[Reason, Text] = {
     R.RETURNING: "a text may come back into the input line",
     R.STASH_RETURNING: "a text that was put aside comes back into the input line",
     R.PASTE_PENDING: "it may still be pasted",
+    R.HARNESS_HAS_IT: "the harness has it, possibly in its own queue, and no turn is known to have taken it",
     # why a harness's own queue keeps what it holds
     R.DIALOG_OPEN: "a dialog is open in the session's terminal",
     R.NO_KEY: "the harness has no key that takes its queue back",

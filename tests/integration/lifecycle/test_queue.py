@@ -17,7 +17,7 @@ from core.model.message import Kind, MessageState, NewMessage, ReplyAddress
 from core.model.posts import OutboundKind, PostState
 from core.model.reasons import Because, Reason
 from core.session.system import System
-from tests.integration.lifecycle.held import deliver, tell, wait_for
+from tests.integration.lifecycle.held import deliver, tell, wait_for, work
 from tests.support.killed import run_until
 from tests.support.talking import rows, times
 from tests.support.world import ACTOR, World, recorded, waiting_message
@@ -137,6 +137,29 @@ def test_what_is_over_or_unknown_cannot_be_cancelled(system: System) -> None:
         cancel_message(system, row.message.id, ACTOR)
     with pytest.raises(UnknownMessage):
         cancel_message(system, "m-nosuchmessage", ACTOR)
+
+
+def test_what_the_harness_holds_is_listed_and_can_be_cancelled_once_it_is_taken_back(system: System) -> None:
+    """It stands before what waits with us, and the refusal says what to do first."""
+    assert start_standing(system, "scribe", ACTOR).ok
+    wait_for(system, ActivityState.IDLE)
+    work(system)
+    assert tell(system, "one thing") is S.ACCEPTED
+    assert tell(system, "another thing") is S.ACCEPTED
+
+    listed = queue_of(system, "scribe").to_json(text=True)["messages"]
+    with pytest.raises(Refused, match="own queue") as refused:
+        cancel_message(system, listed[0]["id"], ACTOR)
+    pause_standing(system, "scribe", ACTOR)
+    cancelled = cancel_message(system, listed[0]["id"], ACTOR)
+
+    assert [(each["text"], each["state"]) for each in listed] == [
+        ("one thing", "accepted"),
+        ("another thing", "accepted"),
+    ]
+    assert "own queue" in listed[0]["detail"]
+    assert "standing pause scribe" in str(refused.value.remedy)
+    assert cancelled.state is S.CANCELLED
 
 
 def test_what_is_in_flight_cannot_be_cancelled(system: System) -> None:

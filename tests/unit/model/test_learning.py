@@ -46,14 +46,14 @@ def test_an_event_shows_what_it_shows(
     activity: Activity, event: HarnessEvent, mode: str, shown: dict[Capability, bool]
 ) -> None:
     """Nothing is concluded from a version, nor from what has not happened yet."""
-    assert shown_by(activity, event, mode) == shown
+    assert shown_by(activity, event, mode, was_pasted=True) == shown
 
 
 def test_what_was_shown_is_kept_and_the_latest_counts() -> None:
     """A capability that stops working is missing from then on."""
     before = Activity("s-1", "i-1", ActivityState.IDLE, T0, shown={C.PLAIN_PASTES: True, C.MODE: True})
 
-    after = shown_by(before, PromptReported("go", pasted=("go",)), "")
+    after = shown_by(before, PromptReported("go", pasted=("go",)), "", was_pasted=True)
 
     assert after == {C.PLAIN_PASTES: False, C.MODE: True}
 
@@ -66,3 +66,11 @@ def test_what_nobody_has_seen_is_guessed() -> None:
     assert list(grades) == list(Capability)
     assert consequences({C.RESUME: False}) == (f"resume is missing in this version: {CONSEQUENCES[C.RESUME]}",)
     assert CONSEQUENCES.keys() == set(Capability)
+
+
+@pytest.mark.parametrize(
+    "told", [PromptReported("word " * 400), TextTaken("a line\n" * 9), TextTaken("x", pasted=("x",))]
+)
+def test_what_we_did_not_paste_shows_nothing_of_pasting(told: HarnessEvent) -> None:
+    """A boot prompt travels as an argument, and a person types or pastes for themselves."""
+    assert C.PLAIN_PASTES not in shown_by(IDLE, told, "")
