@@ -193,11 +193,9 @@ def was_pasted(system: System, record: SessionRecord, event: HarnessEvent) -> bo
     reach its model. A boot prompt that was the program's argument, and what a person typed, shows nothing of that."""
     if not isinstance(event, PromptReported | TextTaken) or not tells_of_paste(event.prompt, event.pasted):
         return False
-    latest = system.inbox.with_states(record.uid, _HAD, _LOOK_BACK)
-    return any(
-        row.instance == record.instance_id and not by_argument(row) and takes(event.prompt, row.message)
-        for row in latest
-    )
+    rows = system.inbox.with_states(record.uid, _HAD, _LOOK_BACK)
+    ours = (row.message for row in rows if row.instance == record.instance_id and not by_argument(row))
+    return any(takes(event.prompt, message) for message in ours)
 
 
 def _before_attempt(at: datetime | None, row: InboxRow) -> bool:

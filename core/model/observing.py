@@ -357,5 +357,5 @@ def shown_by(
 
 
 def tells_of_paste(prompt: str, pasted: tuple[str, ...]) -> bool:
-    """Return whether a pasted text shows how pastes reach the model; a short one does not: it never counts as pasted."""
+    """Return whether a pasted text shows how pastes reach the model: a short one never counts as pasted."""
     return bool(pasted) or prompt.count("\n") > LONG_LINES or len(prompt) > LONG_TEXT

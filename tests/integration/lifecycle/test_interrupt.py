@@ -134,6 +134,8 @@ def test_a_key_without_effect_has_rejected_nothing(scribe: System) -> None:
     mark_rejected(scribe, record, "")
 
     assert scribe.requests.get(request.id) == request
+
+
 def test_a_shell_that_outlives_its_turn_by_a_moment_is_asked_about_again(scribe: System) -> None:
     """The status file calls it a background task, and no hook has told of one: a later look finds it gone."""
     work(scribe)

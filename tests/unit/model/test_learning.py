@@ -68,9 +68,10 @@ def test_what_nobody_has_seen_is_guessed() -> None:
     assert CONSEQUENCES.keys() == set(Capability)
 
 
-@pytest.mark.parametrize(
-    "told", [PromptReported("word " * 400), TextTaken("a line\n" * 9), TextTaken("x", pasted=("x",))]
-)
+TOLD = (PromptReported("a word " * 400), TextTaken("a\n" * 9), TextTaken("x", pasted=("x",)))
+
+
+@pytest.mark.parametrize("told", TOLD)
 def test_what_we_did_not_paste_shows_nothing_of_pasting(told: HarnessEvent) -> None:
     """A boot prompt travels as an argument, and a person types or pastes for themselves."""
     assert C.PLAIN_PASTES not in shown_by(IDLE, told, "")
