@@ -372,7 +372,8 @@ def _flat(content: Any) -> str:
 _FRAME = re.compile(r"─{8,}")
 _MARK = re.compile(r"(?P<mark>[❯>!#&])(?:\s|$)")
 _MODES = {"!": "shell mode", "#": "memory mode", "&": "background mode"}  #: the text is run, or kept, but no message
-_ELSEWHERE = re.compile(r"\s+(?:❯\s|search prompts:)")  #: below the input line: keys go to a list, or to a search
+#: Below the input line: keys go to a list, to a search, or to the view of agents (2.1.332, Left in an empty line).
+_ELSEWHERE = re.compile(r"\s+(?:❯\s|search prompts:|.*\benter to (?:return|open)\b.* · )")
 _UNCHECKED = re.compile(r"auto mode can.t check actions", re.IGNORECASE)
 
 UNCHECKED = (
