@@ -27,7 +27,7 @@ from core.model.reasons import Because, Reason, Remedy
 from core.model.session import SessionRecord
 from core.model.texts import text
 from core.session.folder import context_of
-from core.session.notes import note_for
+from core.session.notes import line_emptied, note_for
 from core.session.sessions import activity_of, resolve_record
 from core.session.system import System
 
@@ -347,6 +347,8 @@ def give_back(system: System, record: SessionRecord, instance: str | None) -> bo
     is tried again, and what nobody can tell is unknown, and said: where no record is found nothing tells what a turn
     took. Raises StoreBroken.
     """
+    if instance is None:
+        line_emptied(system, record.uid)
     lost = [row for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED}) if row.instance != instance]
     if not lost:
         return False

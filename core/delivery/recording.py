@@ -289,16 +289,17 @@ def _await(system: System, record: SessionRecord, transcript: Transcript | None,
 
 def clear_line(
     system: System, instance: str, traits: Traits, rows: Sequence[InboxRow], token: str, deadline: datetime
-) -> None:
-    """Press the keys that empty the input line, as often as these messages have lines. Raises TmuxSilent.
+) -> bool:
+    """Press the keys that empty the input line, as often as these messages have lines, and tell whether all were.
 
-    Up to three seconds, for four hundred lines; the server refuses what comes after `deadline`.
+    Raises TmuxSilent. Up to three seconds, for four hundred lines; the server refuses what comes after `deadline`.
     """
     for burst in range(bursts_for(traits, rows)):
         if burst:
             system.clock.pause(_BURST_SECONDS)
         if system.runner.write(instance, traits.clear or b"", Receipt.CLEARED, token, deadline) is not Written.DONE:
-            return
+            return False
+    return True
 
 
 def bursts_for(traits: Traits, rows: Sequence[InboxRow]) -> int:

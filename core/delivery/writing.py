@@ -29,6 +29,7 @@ from core.model.pane import Paste, Receipt, Written
 from core.model.reasons import Because, Reason, said
 from core.model.session import Phase, SessionRecord
 from core.session.folder import clear_hold_file, has_hold_file
+from core.session.notes import line_emptied
 from core.session.system import System
 
 _ROWS = 60  #: the last of a screen, in which its input line stands
@@ -242,7 +243,8 @@ class Writer:
                 self._system.runner.write(instance, traits.stash or b"", Receipt.STASHED, marked.token, step.deadline)
             else:
                 left = self._system.inbox.attempted(record.uid, frozenset(MessageState), _MAY_STAND)
-                clear_line(self._system, instance, traits, left, marked.token, step.deadline)
+                if clear_line(self._system, instance, traits, left, marked.token, step.deadline):
+                    line_emptied(self._system, record.uid)
         return self._system.clock.now() + timedelta(seconds=traits.settle)
 
     def submit(self, situation: Situation, record: SessionRecord, sight: Sight, number: int) -> datetime:

@@ -397,8 +397,9 @@ class OutboxRow:
         return self.because.reason if self.because is not None else None
 
 
-#: NoteWait.ended: another note tells of it since; the program's own queue holds it; it came back from there
-MOVED, IN_QUEUE, BACK = "moved", "in the program's queue", "back"
+#: NoteWait.ended: another note tells of it since; the program's own queue holds it; it came back from there; the
+#: reason has changed, which the note does not say yet
+MOVED, IN_QUEUE, BACK, ANEW = "moved", "in the program's queue", "back", "anew"
 
 
 @dataclass(frozen=True)

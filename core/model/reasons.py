@@ -101,6 +101,7 @@ class Reason(StrEnum):
     PANE_ENDED_UNSHOWN = "pane-ended-unshown"
     NOT_TAKEN = "not-taken"
     AT_TERMINAL = "at-terminal"
+    LINE_EMPTIED = "line-emptied"
     BLOCKED = "blocked"  #: {why}: in the words of a hook that is not ours
     CUT_OFF_BY = "cut-off-by"  #: {what}: of the turn that took it
     NOT_LOOKED_AT = "not-looked-at"  #: {log}

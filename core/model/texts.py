@@ -140,6 +140,8 @@ REASONS: Mapping[Reason, Text] = {
     R.PANE_ENDED_UNSHOWN: "the session's pane ended before anything showed that a turn took it",
     R.NOT_TAKEN: "the harness received it and is idle now, but its records do not show that a turn took it",
     R.AT_TERMINAL: "it was taken back from the harness's own queue into the input line of the terminal",
+    R.LINE_EMPTIED: "it was taken back from the harness's own queue into the input line of the terminal, which has been"
+    " emptied since",
     R.BLOCKED: "a hook of the program blocked it, and no turn took it: {why}",
     R.CUT_OFF_BY: "its turn was cut off by {what}",
     R.NOT_LOOKED_AT: "the service has not processed it yet; `the-loop status` and the service's log may tell why"

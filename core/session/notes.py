@@ -25,7 +25,7 @@ from core.base.values import dataclass, replace
 from core.model.asking import Button, Press
 from core.model.framing import AGENT_WAY
 from core.model.message import IN_FLIGHT, WAITING, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
-from core.model.posts import BACK, IN_QUEUE, MOVED, NewPost, NoteWait, OutboundKind, OutboxRow, PostState
+from core.model.posts import ANEW, BACK, IN_QUEUE, MOVED, NewPost, NoteWait, OutboundKind, OutboxRow, PostState
 from core.model.reasons import Because, Reason, Remedy
 from core.model.session import SessionRecord
 from core.model.texts import text
@@ -126,6 +126,13 @@ def note_for(system: System, row: InboxRow, state: MessageState, because: Becaus
         doubtful = state is MessageState.UNKNOWN
         system.outbox.note_wait(told.id, NoteWait(message.id, why, remedy, doubtful=doubtful))
     return post_of(message, address, told, *words_of(system.settings, row, state, why, remedy, told))
+
+
+def line_emptied(system: System, uid: str) -> None:
+    """See that nobody is asked to send what no longer stands in the session's input line. Raises StoreBroken."""
+    why, remedy = Because(Reason.LINE_EMPTIED), text(Remedy.SEND_AGAIN)
+    if system.outbox.tell_anew(uid, Reason.AT_TERMINAL, why, remedy):
+        system.notify()
 
 
 def told_in(settings: Settings, bindings: Bindings, row: InboxRow) -> ReplyAddress | None:
@@ -283,7 +290,7 @@ _OPEN = WAITING | IN_FLIGHT
 #: how a message's waiting or doubt ended, as it is stored with its note: never shown, see `_TOLD`
 _ELSEWHERE, _FORGOTTEN, _WENT_IN, _ENTERED = "waiting for something else now", "over", "in", "entered"
 _NOBODY_KNOWS, _NOT_DELIVERED = "perhaps in, which nobody can tell", "not delivered"
-_GOES_ON = frozenset({IN_QUEUE, BACK})  #: ended as the note told, and followed to its end
+_GOES_ON = frozenset({IN_QUEUE, BACK, ANEW})  #: ended as the note told, and followed to its end
 _ENDED = {
     MessageState.SUBMITTED: _ENTERED,
     MessageState.CONFIRMED: _WENT_IN,
@@ -362,7 +369,7 @@ def _how(wait: NoteWait, row: InboxRow | None) -> str:
         return IN_QUEUE if row.queued_at is not None else wait.ended
     if row.state in _OPEN and not row.final:
         return BACK if wait.ended or wait.doubtful else ""
-    if not wait.ended and wait.doubtful and row.state is MessageState.UNKNOWN:
+    if wait.doubtful and row.state is MessageState.UNKNOWN and wait.ended in ("", ANEW):
         return ""
     return _ENDED[row.state]
 

@@ -13,6 +13,7 @@ from core.base.values import replace
 from core.model.asking import Button, Press
 from core.model.message import MessageState
 from core.model.posts import (
+    ANEW,
     BACK,
     ENDED,
     FAILED,
@@ -36,7 +37,7 @@ from core.store.columns import Rows, column, from_column, reason_from, reason_to
 if TYPE_CHECKING:
     import sqlite3
 
-    from core.model.reasons import Because
+    from core.model.reasons import Because, Reason
     from core.store.database import Database
 
 
@@ -146,6 +147,15 @@ class Outbox:
             values = (note, wait.message, why.code, why.given, wait.remedy, wait.doubtful)
             self._database.write(queries.NOTE_WAIT, values)
 
+    def tell_anew(self, uid: str, before: Reason, because: Because, remedy: str) -> bool:
+        """Let the notes about the session's messages in doubt tell that reason in place of the one before.
+
+        Return whether there are any. Raises StoreBroken.
+        """
+        values = {"uid": uid, "before": before.value, "remedy": remedy, "anew": ANEW, **reason_to(because)}
+        with self._database.transaction(durable=False):
+            return self._database.write(queries.TELL_ANEW, values) > 0
+
     def waits_in(self, note: str) -> tuple[NoteWait, ...]:
         """Return the messages that a note tells of, in the order in which they go in. Raises StoreBroken."""
         return tuple(_wait(row) for row in self._database.read(queries.WAITS_IN, (note,)))
@@ -163,7 +173,7 @@ class Outbox:
 
     def outdated_notes(self, channel_kind: str) -> tuple[str, ...]:
         """Return the notes with a message that no longer stands as they tell. Raises StoreBroken."""
-        values = {"chat": channel_kind, "moved": MOVED, "queued": IN_QUEUE, "back": BACK}
+        values = {"chat": channel_kind, "moved": MOVED, "queued": IN_QUEUE, "back": BACK, "anew": ANEW}
         return tuple(row["note"] for row in self._database.read(queries.OUTDATED_NOTES, values))
 
     def with_buttons(self, channel_kind: str, ts: str) -> tuple[OutboxRow, ...]:

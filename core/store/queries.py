@@ -134,6 +134,11 @@ NOTE_WAIT = """
     SET reason = excluded.reason, reason_args = excluded.reason_args, remedy = excluded.remedy, ended = ''
 """
 MOVE_WAIT = "UPDATE note_waits SET ended = ? WHERE message = ? AND note <> ? AND doubtful = 0"
+TELL_ANEW = """
+    UPDATE note_waits SET reason = :reason, reason_args = :reason_args, remedy = :remedy, ended = :anew
+    WHERE doubtful AND ended = '' AND reason = :before
+        AND message IN (SELECT id FROM inbox WHERE uid = :uid AND state = 'unknown')
+"""
 WAITS_IN = """
     SELECT note_waits.* FROM note_waits LEFT JOIN inbox ON inbox.id = note_waits.message
     WHERE note = ? ORDER BY inbox.order_us, inbox.seq
@@ -143,7 +148,7 @@ FORGET_WAIT = "DELETE FROM note_waits WHERE note = ? AND message = ?"
 # as core.session.notes tells how a wait ended: what only a hook has received stands as it did
 OUTDATED_NOTES = f"""
     SELECT DISTINCT note FROM note_waits JOIN outbox ON outbox.id = note AND outbox.channel_kind = :chat
-    WHERE ended = :moved OR ended IN ('', :queued, :back) AND NOT EXISTS (
+    WHERE ended IN (:moved, :anew) OR ended IN ('', :queued, :back) AND NOT EXISTS (
         SELECT 1 FROM inbox WHERE inbox.id = message AND CASE
             WHEN inbox.state = 'accepted' THEN ended = :queued OR queued_at IS NULL
             WHEN ended = '' AND doubtful THEN inbox.state = 'unknown'

@@ -6,15 +6,17 @@ from datetime import UTC, datetime
 import pytest
 
 from core.chat.outbound import OutboundWorker
-from core.delivery.evidence import settle_by
+from core.delivery.evidence import give_back, settle_by
 from core.delivery.saying import cancel_message
 from core.lifecycle.pause import pause_standing, resume_standing
+from core.lifecycle.stop import stop_standing
 from core.model.asking import Press
 from core.model.framing import framed
 from core.model.harness import TextTaken
 from core.model.message import InboxRow
-from core.model.reasons import Because, Reason, said
+from core.model.reasons import Because, Reason, Remedy, said
 from core.model.session import Binding
+from core.model.texts import text
 from core.session.notes import note_for
 from core.session.system import System
 from tests.integration.delivery.conftest import open_dialog, settle
@@ -24,6 +26,8 @@ from tests.support.outgoing import HandClock, drain
 from tests.support.talking import record_of, rows
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR
+
+NO_RECORD = said("no record shows it")
 
 
 @pytest.fixture
@@ -51,15 +55,16 @@ def _go_in(thread: Thread) -> None:
     thread.deliver()
 
 
-def _doubt(thread: Thread, count: int) -> list[InboxRow]:
+def _doubt(
+    thread: Thread, count: int, why: Because = NO_RECORD, remedy: str = "look at its terminal"
+) -> list[InboxRow]:
     """Write replies that were pasted, and of which nobody can tell what became: their senders are told."""
     uid, instance = record_of(thread.system)
     thread.commit(count)
-    why = said("no record shows it")
     for row in rows(thread.system):
         claimed = thread.system.inbox.advance(row, S.CLAIMED, instance=instance, attempt=1)
         moved = thread.system.inbox.advance(claimed, S.UNKNOWN, why)
-        note = note_for(thread.system, moved, S.UNKNOWN, why, "look at its terminal")
+        note = note_for(thread.system, moved, S.UNKNOWN, why, remedy)
         assert note is not None
         thread.system.outbox.add([note])
     thread.deliver()
@@ -136,6 +141,45 @@ def _let_in(thread: Thread, row: InboxRow, queued_at: datetime | None) -> InboxR
     _, instance = record_of(thread.system)
     claimed = thread.system.inbox.advance(row, S.CLAIMED, instance=instance, attempt=row.attempt + 1)
     return thread.system.inbox.advance(claimed, S.ACCEPTED, queued_at=queued_at)
+
+
+EMPTIED = (
+    "It is not known whether your message to `scribe` was delivered: it was taken back from the harness's own queue "
+    "into the input line of the terminal, which has been emptied since. To do: send it again"
+)
+
+
+def test_what_no_longer_stands_in_the_input_line_is_not_to_be_sent_there(thread: Thread) -> None:
+    """The next message empties the line: from then on the note offers only to send the text again."""
+    _doubt(thread, 1, Because(Reason.AT_TERMINAL), text(Remedy.SENT_THERE))
+    [before] = [note.text for note in thread.notes()]
+
+    thread.commit(1)
+
+    def is_in() -> bool:
+        thread.deliver()
+        return thread.states()[-1] is S.CONFIRMED
+
+    wait_until(is_in, "the next message is in")
+    thread.deliver()
+
+    [note] = thread.notes()
+    assert before.endswith("To do: press Enter there to send it, or send it again from here")
+    assert note.text == EMPTIED
+    assert [button.press for button in thread.chat.shown[note.ts]] == [Press.SEND_AGAIN]
+
+
+def test_what_stood_in_the_input_line_ends_with_its_program(thread: Thread) -> None:
+    """Nobody can send it there any more."""
+    _doubt(thread, 1, Because(Reason.AT_TERMINAL), text(Remedy.SENT_THERE))
+
+    stop_standing(thread.system, "scribe", ACTOR)
+    record = thread.system.records.read("scribe")
+    assert record is not None
+    give_back(thread.system, record, None)  # as the service sees that the program has ended, and as the next start
+    thread.deliver()
+
+    assert EMPTIED in [note.text for note in thread.notes()]
 
 
 def test_what_the_program_has_queued_is_not_told_as_delivered(thread: Thread) -> None:
