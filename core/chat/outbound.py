@@ -17,6 +17,7 @@ from core.base.errors import ChannelError, CoreError, LockBusy, RecordUnreadable
 from core.base.redaction import redactor_of
 from core.base.values import dataclass, replace
 from core.chat.rebinding import Rebinder
+from core.chat.unsent import note_unsent
 from core.config.settings import secret_variables
 from core.model.asking import Unseen
 from core.model.channel import Channel, Posted
@@ -24,7 +25,7 @@ from core.model.posts import NewPost, OutboundKind, OutboxRow, PostState
 from core.model.reasons import Because, Reason, because, said
 from core.model.session import Binding, Phase, SessionRecord, Thread
 from core.session.commands import exact_for
-from core.session.notes import mend_notes, note_unsent, without_buttons
+from core.session.notes import mend_notes, without_buttons
 from core.session.sessions import Unforeseen, apart
 from core.session.system import System
 

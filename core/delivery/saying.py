@@ -26,6 +26,7 @@ from core.base.failpoints import Failpoint, failpoint
 from core.base.files import is_there
 from core.base.names import new_marker, new_message_id
 from core.base.values import dataclass
+from core.delivery.between_agents import admit
 from core.delivery.deliverer import Deliverer, is_over, waits_long
 from core.delivery.hook_ingest import ingest_record
 from core.delivery.snapshot import Looker, Sight, ask_again
@@ -53,7 +54,7 @@ from core.model.texts import text
 from core.process.presence import running_service
 from core.session.commands import exact_for
 from core.session.folder import ASKING
-from core.session.notes import admit, note_for, told_in
+from core.session.notes import note_for, told_in
 from core.session.sessions import Known, definition_of
 from core.session.system import System
 

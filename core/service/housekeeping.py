@@ -18,6 +18,7 @@ from core.base.errors import CoreError
 from core.base.failpoints import Failpoint, failpoint
 from core.base.files import broken
 from core.chat.speaking import OUTGOING, attachment_id
+from core.chat.unsent import UNSENT
 from core.harness.base import BAD
 from core.lifecycle.common import Tmux
 from core.lifecycle.recover import reconcile_some
@@ -26,7 +27,6 @@ from core.model.message import WAITING
 from core.model.posts import PostState
 from core.model.session import Phase, SessionRecord
 from core.session.launching import FOLDER
-from core.session.notes import UNSENT
 from core.session.system import System
 from core.store.retention import Living
 

@@ -4,9 +4,7 @@ A note about messages that wait or are in doubt is edited once that is no longer
 yet. This uses only what is stored, so nothing is missed or doubled, whenever a process was killed. Only the thread that
 posts may do it: what it leaves out, it has not sent.
 
-Also here: what a thread is told of a post that it will never get, what replaces buttons where no press arrives (the
-commands that do the same), and how much one agent may write to another (an hourly limit, and a limit on exchanges
-without a person).
+Also here: the commands that are named where a post cannot have buttons.
 """
 
 from __future__ import annotations
@@ -15,31 +13,31 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from core.base.clock import iso
-from core.base.errors import InvalidValue, RecordUnreadable, Refused, StoreBroken
-from core.base.files import private_folder, write_private
 from core.base.values import dataclass, replace
 from core.model.asking import Button, Press
-from core.model.framing import AGENT_WAY
 from core.model.message import IN_FLIGHT, WAITING, InboxRow, Kind, MessageState, NewMessage, ReplyAddress
-from core.model.posts import ANEW, BACK, IN_QUEUE, MOVED, NewPost, NoteWait, OutboundKind, OutboxRow, PostState
+from core.model.posts import (
+    ANEW,
+    BACK,
+    IN_QUEUE,
+    MOVED,
+    NewPost,
+    NoteStand,
+    NoteWait,
+    OutboundKind,
+    OutboxRow,
+    PostState,
+)
 from core.model.reasons import Because, Reason, Remedy
-from core.model.session import SessionRecord
 from core.model.texts import text
 from core.session.sessions import Unforeseen, apart, chat_of
 from core.session.system import System
 
 if TYPE_CHECKING:
-    from core.base.paths import StatePaths
-    from core.base.redaction import Redactor
     from core.config.settings import Settings
-    from core.model.posts import NewPost, NoteStand
-    from core.store.inbox import Inbox
     from core.store.outbox import Outbox
-    from core.store.records import Records
     from core.store.sessions import Bindings
 
 
@@ -121,8 +119,6 @@ def note_for(system: System, row: InboxRow, state: MessageState, because: Becaus
     else:
         told = _begun(message.id, group, int(system.clock.now().timestamp() * 1_000_000))
     if state in (MessageState.QUEUED, MessageState.UNKNOWN):
-        from core.model.posts import NoteWait
-
         doubtful = state is MessageState.UNKNOWN
         system.outbox.note_wait(told.id, NoteWait(message.id, why, remedy, doubtful=doubtful))
     return post_of(message, address, told, *words_of(system.settings, row, state, why, remedy, told))
@@ -163,8 +159,6 @@ def _group(uid: str, address: ReplyAddress, state: MessageState, because: Becaus
 
 def _begun(first: str, group: str, at: int) -> NoteState:
     import hashlib  # loads OpenSSL
-
-    from core.model.posts import NoteStand
 
     short = hashlib.sha256(group.encode()).hexdigest()[:8]  # it may be told of otherwise at the very same moment
     return NoteState(f"p-note-{first}-{short}-{at}", first, NoteStand(group, at, 0, 1), (first,))
@@ -240,8 +234,6 @@ def post_of(
     message: NewMessage, address: ReplyAddress, told: NoteState, text: str, buttons: tuple[Button, ...] = ()
 ) -> NewPost:
     """Return the post of a note, or its next edit."""
-    from core.model.posts import NewPost, OutboundKind
-
     post_id = f"{told.id}-{told.stand.edits}" if told.stand.edits else told.id
     return NewPost(
         id=post_id,
@@ -448,112 +440,3 @@ def _ways(button: Button, name: str, replies: bool) -> Iterator[str]:
     if button.press in (Press.SEND_AGAIN, Press.START_AND_SEND):
         say = f"`the-loop standing say {name} --text TEXT`"
         yield "To send it again: write it here again" if replies else f"To send it again: {say}"
-
-
-UNSENT = "unsent"  #: folder of a session: what could not be posted
-_UNSENT_WHAT = {
-    OutboundKind.ANSWER: "An answer of `{name}` could not be posted",
-    OutboundKind.PART: "An answer of `{name}` could not be posted",
-    OutboundKind.FILE: "The rest of an answer of `{name}` could not be attached",
-    OutboundKind.POST: "A post of `{name}` could not be posted",
-    OutboundKind.ATTACHMENT: "The file `{file}` could not be attached",
-    OutboundKind.REQUEST: "A request of `{name}` could not be shown",
-}
-
-
-def note_unsent(system: System, redactor: Redactor, row: OutboxRow, reason: str) -> NewPost | None:
-    """Return the note about a post that failed for good, its text kept as a file; None where nobody misses it.
-
-    What we say ourselves is not told of: a note about a note would have no end. One note for all parts of an answer.
-    """
-    post = row.post
-    if post.kind not in _UNSENT_WHAT or post.edits:
-        return None
-    whole = system.outbox.whole(row)
-    what = _UNSENT_WHAT[post.kind].format(
-        name=post.name, file=redactor.redact(PurePath(post.path).name).replace("`", "'")
-    )
-    return NewPost(
-        id=f"p-unsent-{whole.seq}",
-        key=f"unsent:{whole.post.id}",
-        kind=OutboundKind.NOTE,
-        uid=post.uid,
-        name=post.name,
-        channel_kind=post.channel_kind,
-        text=f"{what}: {reason.rstrip('.')}. {_where(system.paths, redactor, post.kind, whole, system.clock.now())}.",
-        channel=post.channel,
-        thread=post.thread,
-        about=whole.post.id,
-    )
-
-
-def _where(paths: StatePaths, redactor: Redactor, kind: OutboundKind, whole: OutboxRow, now: datetime) -> str:
-    if kind is OutboundKind.ATTACHMENT:
-        return "The original file was not moved"
-    if kind is OutboundKind.REQUEST:
-        return f"To do: answer it at its terminal, {attach_of(whole.post.name)}"
-    folder = paths.session(whole.post.uid) / UNSENT
-    path = folder / f"{iso(now)[:19].replace(':', '')}-{whole.seq}.md"
-    try:
-        private_folder(folder)
-        write_private(path, redactor.redact(whole.post.text).encode())
-    except StoreBroken as error:
-        return f"Its text could not be kept either ({error}); look for it in the session's terminal"
-    return f"The whole text is in `{path}`"
-
-
-SAYS_AN_HOUR = 30  #: messages of one session to others
-LONGEST_CHAIN = 20  #: messages of agents that lead to one another
-_HOUR = timedelta(hours=1)
-
-
-def admit(system: System, message: NewMessage) -> None:
-    """Let an agent's message through and count it. Part of the open transaction that commits it.
-
-    Raises InvalidValue for one to itself; Refused where its session has written too often, or where it and others
-    answer one another without end.
-    """
-    sender = _sender(system.records, message)
-    if sender is None:
-        raise Refused("this process belongs to no session that runs now", "only a running session can send a message")
-    if sender.uid == message.uid:
-        raise InvalidValue(f"{message.name} is you", "say it in your answer, or name another session")
-    now = system.clock.now()
-    if chain(system.records, system.inbox, sender.uid, now) >= LONGEST_CHAIN:
-        raise Refused(
-            f"the message was not taken: agents have exchanged {LONGEST_CHAIN} messages without input from a person or "
-            "a loop",
-            "end your turn and say what has to be decided; a message from a person resets this limit",
-        )
-    if not system.requests.spoke(sender.uid, now, now - _HOUR, SAYS_AN_HOUR, "say"):
-        raise Refused(
-            f"the message was not taken: {sender.name} has written to other sessions {SAYS_AN_HOUR} times within the "
-            "last hour, and that is the limit",
-            "collect your points and send them in one message later",
-        )
-
-
-def chain(records: Records, inbox: Inbox, uid: str, now: datetime) -> int:
-    """Return how many messages of agents led to what the session does now, counted up to LONGEST_CHAIN.
-
-    Each is the latest that its sender had taken before it wrote. What somebody typed into a terminal is in no inbox,
-    so it ends no chain.
-    """
-    count, before = 0, now
-    while count < LONGEST_CHAIN:
-        row = inbox.last_taken(uid, before)
-        if row is None or row.message.via != AGENT_WAY:
-            return count
-        count += 1
-        sender = _sender(records, row.message)
-        if sender is None:
-            return count
-        uid, before = sender.uid, row.message.created_at
-    return count
-
-
-def _sender(records: Records, message: NewMessage) -> SessionRecord | None:
-    try:
-        return records.read(message.actor.partition(":")[2])
-    except RecordUnreadable:
-        return None

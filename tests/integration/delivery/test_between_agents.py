@@ -3,10 +3,10 @@
 import pytest
 
 from core.base.errors import InvalidValue, Refused
+from core.delivery.between_agents import LONGEST_CHAIN, SAYS_AN_HOUR, chain
 from core.delivery.saying import say
 from core.lifecycle.start import start_standing
 from core.model.message import MessageState
-from core.session.notes import LONGEST_CHAIN, SAYS_AN_HOUR, chain
 from core.session.system import System
 from tests.integration.delivery.conftest import settle
 from tests.support.tmux import PATIENCE
