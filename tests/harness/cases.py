@@ -43,8 +43,8 @@ def prose(size: int) -> str:
 
 def begin(product: HarnessProduct) -> str:
     """Bring the service up, wait until the boot turn is answered and over, and return the session's thread."""
-    product.serve().wait_swept()
-    thread = product.root()
+    product.serve().wait_swept(TURN)
+    thread = product.root(seconds=TURN)
     product.wait_reply(thread, BRIEF, TURN)
     product.wait_activity("idle")
     return thread
@@ -155,8 +155,8 @@ class Cases:
         (talking.folder / "brief").write_text(brief)
         session = {"name": NAME, "promptFile": str(talking.folder / "brief"), "slack": {"enabled": True}}
         talking.configure(standingSessions={"enabled": True, "sessions": [session]})
-        talking.serve().wait_swept()
-        talking.root()
+        talking.serve().wait_swept(TURN)
+        talking.root(seconds=TURN)
         talking.wait_activity("idle", seconds=2 * TURN)
 
         [first] = talking.said("[the-loop boot #")
@@ -463,7 +463,7 @@ class Cases:
     @pytest.mark.capability("turn edges")
     def test_a_turn_that_is_cut_off_at_the_terminal_is_over(self, alone: HarnessProduct) -> None:
         """No row is busy for ever, and the next message goes in alone."""
-        alone.serve().wait_swept()
+        alone.serve().wait_swept(TURN)
         alone.wait_activity("idle")
         say(alone, "work [[sleep 60]]")
         alone.wait_request("work")
@@ -543,8 +543,8 @@ class Cases:
         if not lacks(Ability.HOOKS_OFF):
             assert talking.kit.hooks_off is not None
             talking.kit.hooks_off(talking.home)
-        talking.serve().wait_swept()
-        thread = talking.root()
+        talking.serve().wait_swept(TURN)
+        thread = talking.root(seconds=TURN)
         talking.wait_activity("idle")
 
         for text in ("one thing", "another thing"):

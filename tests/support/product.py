@@ -87,9 +87,9 @@ class Serving:
         assert self._process.poll() is None, self.output()
         return self
 
-    def wait_swept(self) -> "Serving":
+    def wait_swept(self, seconds: float = PATIENCE) -> "Serving":
         """Wait until its boot sweep is over."""
-        ask(self._product.paths.service_socket, "sweep", PATIENCE)
+        ask(self._product.paths.service_socket, "sweep", seconds)
         return self
 
     def stop(self, number: int = signal.SIGTERM) -> int:
@@ -315,10 +315,11 @@ class Product:
 
     # ------------------------------------------------------------ the thread
 
-    def root(self, name: str = NAME) -> str:
+    def root(self, name: str = NAME, seconds: float = PATIENCE) -> str:
         """Return the thread of the session, once it is announced and bound."""
-        announced = self.workspace.wait_for_message(lambda message: is_root(message, name), PATIENCE)
-        wait_until(lambda: any(e["name"] == name for e in self.events("standing.announced")), "the thread is bound")
+        announced = self.workspace.wait_for_message(lambda message: is_root(message, name), seconds)
+        bound = "standing.announced"
+        wait_until(lambda: any(e["name"] == name for e in self.events(bound)), "the thread is bound", seconds)
         return str(announced["ts"])
 
     def roots(self, name: str = NAME) -> list[Json]:
