@@ -67,7 +67,7 @@ def _drain(system: System, names: list[str]) -> float:
     uids = dict(_uids(system, names))
     messages = [_message(system, names[number % SESSIONS], uids, number) for number in range(MESSAGES)]
     system.inbox.add(messages)
-    worker = DeliveryWorker(system, Deliverer(system))
+    worker = DeliveryWorker(system.clock, system.inbox, Deliverer(system))
     return _timed(lambda: _until_empty(system, worker), lambda: _check(system, messages))
 
 

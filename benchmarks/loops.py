@@ -146,7 +146,7 @@ def _drain(system: System, deliverer: Deliverer, uid: str) -> None:
 def _real(folder: Path, seconds: float) -> Iterator[Ratio]:
     system, stopping = _system(folder, SystemClock()), threading.Event()
     committed: list[datetime] = []
-    delivery = DeliveryWorker(system, Deliverer(system))
+    delivery = DeliveryWorker(system.clock, system.inbox, Deliverer(system))
 
     def sent(uid: str) -> None:
         committed.append(system.clock.now())

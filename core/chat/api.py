@@ -129,7 +129,7 @@ class ChatApi:
         Raises StoreBroken.
         """
         self._catching_up.looking(channel_kind)
-        return threads(self._system, channel_kind, team)
+        return threads(self._system.inbox, self._system.bindings, self._system.activities, channel_kind, team)
 
     def behind(self, channel_kind: str) -> None:
         """Hold back what comes from now on until the sweep of its thread is over."""

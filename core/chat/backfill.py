@@ -16,19 +16,22 @@ from core.model.message import WAITING, InboxRow, ReplyAddress
 from core.model.posts import NewPost, OutboundKind
 from core.model.session import Binding
 from core.session.system import System
-from core.store.sessions import Bindings
+from core.store.inbox import Inbox
+from core.store.sessions import Activities, Bindings
 
 
-def threads(system: System, channel_kind: str, team: str) -> tuple[BoundThread, ...]:
+def threads(
+    inbox: Inbox, bindings: Bindings, activities: Activities, channel_kind: str, team: str
+) -> tuple[BoundThread, ...]:
     """Return the team's bound threads, those of the session that was spoken with last first. Raises StoreBroken."""
-    spoken = system.activities.last_messages()
-    bound = [binding for binding in system.bindings.all(channel_kind) if binding.team == team]
+    spoken = activities.last_messages()
+    bound = [binding for binding in bindings.all(channel_kind) if binding.team == team]
     bound.sort(key=lambda binding: spoken.get(binding.uid, binding.created_at), reverse=True)
-    return tuple(_thread(system, binding) for binding in bound)
+    return tuple(_thread(inbox, binding) for binding in bound)
 
 
-def _thread(system: System, binding: Binding) -> BoundThread:
-    replies = system.inbox.of_thread(binding)
+def _thread(inbox: Inbox, binding: Binding) -> BoundThread:
+    replies = inbox.of_thread(binding)
     return BoundThread(
         binding.name,
         binding.channel,
@@ -48,7 +51,7 @@ def swept(system: System, channel_kind: str, team: str, done: Swept) -> None:
         return  # unbound meanwhile
     with system.database.transaction(durable=True):
         if has_changed(binding, done.shared):
-            close_thread(system, binding, shared=bool(done.shared))
+            close_thread(system.outbox, system.bindings, system.events, binding, shared=bool(done.shared))
             return
         system.bindings.move_cursor(binding, done.cursor)
         if done.shared is not None:

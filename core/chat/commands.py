@@ -18,7 +18,7 @@ from core.model.channel import IncomingOrder, PrivateAnswer
 from core.model.posts import NewPost, OutboundKind
 from core.model.rows import Answer
 from core.model.session import Outcome
-from core.session.sessions import definition_of, may_steer
+from core.session.sessions import Author, definition_of, may_steer
 from core.session.system import System
 
 if TYPE_CHECKING:
@@ -92,7 +92,11 @@ class Orders:
 
     def may_see(self, name: str, author: str) -> bool:
         """Return whether a member is shown anything of the session: whoever may steer it is."""
-        return may_steer(self._system, self._kind, lambda one: self._holds(one, Role.MEMBER), name, author)
+        return self._may_steer(name, Role.MEMBER, Author(self._kind, author))
+
+    def _may_steer(self, name: str, role: Role, author: Author) -> bool:
+        settings, records = self._system.settings, self._system.records
+        return may_steer(settings, records, lambda one: self._holds(one, role), name, author)
 
     def _shared(self, order: IncomingOrder, answer: Answer) -> PrivateAnswer:
         """Return the answer, which its author alone sees; what all should know stands in the session's thread."""
@@ -128,7 +132,7 @@ class Orders:
         is there. Of one whose record nobody can read nobody knows who may. An audit counts what was refused for want of
         rights: neither that, nor a name that no session has.
         """
-        if may_steer(self._system, order.channel_kind, lambda one: self._holds(one, role), name, order.author):
+        if self._may_steer(name, role, Author(order.channel_kind, order.author)):
             return
         holds = self._holds(order.author, role)
         if holds:

@@ -13,14 +13,14 @@ ticket, so no copy of a reply is kept elsewhere yet.
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
 from core.base.errors import InvalidValue, RecordUnreadable, UnknownSession
 from core.base.names import new_marker, new_message_id, standing_ref
 from core.base.values import dataclass, replace
+from core.config.settings import Settings
 from core.delivery.permission_requests import Requests
 from core.model.asking import Request, Role, understand
 from core.model.channel import IncomingChange, IncomingPress, IncomingReply, Mirror, Verdict
@@ -31,8 +31,13 @@ from core.model.reasons import Because, Reason, Remedy
 from core.model.session import Binding, SessionRecord
 from core.model.texts import text
 from core.session.notes import note_for
-from core.session.sessions import Authorized, definition_of, may_steer
+from core.session.sessions import Author, Authorized, definition_of, may_steer
 from core.session.system import System
+from core.store.eventlog import EventLog, Fields
+from core.store.inbox import Inbox
+from core.store.outbox import Outbox
+from core.store.records import Records
+from core.store.sessions import Bindings
 
 _STALE = timedelta(days=1)
 _TIME_STAMP = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?", re.ASCII)
@@ -87,13 +92,13 @@ def has_changed(binding: Binding, shared: bool | None) -> bool:
     return shared is not None and binding.shared is not None and shared is not binding.shared
 
 
-def close_thread(system: System, binding: Binding, *, shared: bool) -> None:
+def close_thread(outbox: Outbox, bindings: Bindings, events: EventLog, binding: Binding, *, shared: bool) -> None:
     """Unbind the thread, and tell it. Part of the open transaction. Done again it finds nothing. Raises StoreBroken."""
-    if system.bindings.of_session(binding.uid, binding.channel_kind) != binding:
+    if bindings.of_session(binding.uid, binding.channel_kind) != binding:
         return
-    system.bindings.unbind(binding.uid, binding.channel_kind)
-    system.outbox.add([_note(binding, shared)])
-    system.events.emit(
+    bindings.unbind(binding.uid, binding.channel_kind)
+    outbox.add([_note(binding, shared)])
+    events.emit(
         "channel.unbound",
         level="warning",
         name=binding.name,
@@ -212,8 +217,9 @@ class Inbound:
         if binding is None:
             return Dropped(UNMAPPED, silent=True)
         refused = check_author(reply) or check_age(reply, binding) or self._check_past(reply) or check_team(reply)
+        author = Author(reply.channel_kind, reply.author)
         if refused is None and not may_steer(
-            self._system, reply.channel_kind, self._authorized, binding.name, reply.author
+            self._system.settings, self._system.records, self._authorized, binding.name, author
         ):
             refused = Dropped(UNAUTHORIZED)
         return refused or check_sharing(reply, binding) or self._read(reply, binding)
@@ -254,7 +260,7 @@ class Inbound:
         if not self._system.inbox.add([message])[0]:
             return False
         limit = self._system.settings.limits.queued_per_session
-        fits = not is_full(self._system, message, limit, itself=1)
+        fits = not is_full(self._system.inbox, message, limit, itself=1)
         if fits:
             self._note_sharing(passed)
             if not (passed.reply.files or passed.reply.confirm):
@@ -302,7 +308,9 @@ class Inbound:
         if binding is None:
             return
         if verdict.reason == SHARING:
-            close_thread(self._system, binding, shared=bool(reply.shared))
+            close_thread(
+                self._system.outbox, self._system.bindings, self._system.events, binding, shared=bool(reply.shared)
+            )
         elif verdict.reason == EMPTY:
             self._system.outbox.add([_empty_note(reply, binding)])
         else:
@@ -325,15 +333,15 @@ class Inbound:
     def _drop(self, reply: IncomingReply, refused: Dropped) -> None:
         self.counters[refused.reason] += 1
         if not refused.silent:
-            self._system.events.emit(
-                "channel.dropped",
-                level="info" if refused.reason == SELF_AUTHORED else "warning",
-                actor=f"{reply.channel_kind}:{reply.author}",
-                reason=refused.reason,
+            said: Fields = {
+                "level": "info" if refused.reason == SELF_AUTHORED else "warning",
+                "actor": f"{reply.channel_kind}:{reply.author}",
+                "reason": refused.reason,
                 **_place(reply),
-            )
+            }
+            self._system.events.emit("channel.dropped", **said)
 
-    def _copied(self, passed: Passed) -> tuple[str, Mapping[str, Any]]:
+    def _copied(self, passed: Passed) -> tuple[str, Fields]:
         """Mirror the reply; a standing session has no ticket, and the event log is its paper trail."""
         name = passed.record.name
         if self._mirror.copy(standing_ref(name), passed.text):
@@ -356,7 +364,7 @@ def _empty_note(reply: IncomingReply, binding: Binding) -> NewPost:
     )
 
 
-def _received(passed: Passed) -> tuple[str, Mapping[str, Any]]:
+def _received(passed: Passed) -> tuple[str, Fields]:
     return "channel.reply_received", {
         "name": passed.record.name,
         "actor": f"{passed.reply.channel_kind}:{passed.reply.author}",
@@ -366,7 +374,7 @@ def _received(passed: Passed) -> tuple[str, Mapping[str, Any]]:
     }
 
 
-def _place(reply: IncomingReply) -> Mapping[str, Any]:
+def _place(reply: IncomingReply) -> Fields:
     return {"message": reply.ts, "channel": reply.channel, "thread": reply.thread}
 
 
@@ -412,17 +420,17 @@ def reply_key(reply: IncomingReply) -> str:
     return ":".join(filter(None, (reply.channel_kind, reply.team, reply.channel, reply.ts, reply.piece)))
 
 
-def is_full(system: System, message: NewMessage, limit: int, itself: int = 0) -> bool:
+def is_full(inbox: Inbox, message: NewMessage, limit: int, itself: int = 0) -> bool:
     """Return whether so many messages wait for the session, or its queue is closed for the message's thread.
 
     `itself` is 1 where the message is among those that wait. Where one of a thread was refused, what follows there is
     refused, too, until all that waited before it has gone in: else the session would be told the end of what its person
     has to say without the middle.
     """
-    others = system.inbox.waiting(message.uid) - itself
+    others = inbox.waiting(message.uid) - itself
     if others >= limit:
         return True
-    return others > 0 and message.address is not None and system.inbox.is_closed(message.uid, message.address)
+    return others > 0 and message.address is not None and inbox.is_closed(message.uid, message.address)
 
 
 def full(limit: int) -> Because:
@@ -498,8 +506,9 @@ class TypedAnswers:
         if message.order_us < int(request.asked_at.timestamp() * 1_000_000):
             return False
         kind = message.address.channel_kind
-        author = message.actor.removeprefix(f"{kind}:")
-        return may_steer(self._system, kind, lambda one: self._holds(one, Role.APPROVER), message.name, author)
+        author = Author(kind, message.actor.removeprefix(f"{kind}:"))
+        settings, records = self._system.settings, self._system.records
+        return may_steer(settings, records, lambda one: self._holds(one, Role.APPROVER), message.name, author)
 
     def _taken(self, row: InboxRow, request: Request) -> InboxRow | None:
         question = request.pending
@@ -526,7 +535,7 @@ def tell_refused(
     system.events.emit(
         "channel.dropped",
         level="warning",
-        name=_known(system, name),
+        name=_known(system.settings, system.records, name),
         actor=f"{channel_kind}:{author}",
         reason=UNAUTHORIZED,
         detail=what,
@@ -536,9 +545,9 @@ def tell_refused(
     )
 
 
-def _known(system: System, name: str) -> str | None:
+def _known(settings: Settings, records: Records, name: str) -> str | None:
     try:
-        return definition_of(system.settings, system.records, name).name if name else None
+        return definition_of(settings, records, name).name if name else None
     except (InvalidValue, UnknownSession):
         return None
 
@@ -585,7 +594,13 @@ class Changes:
             return None
         author = f"{reply.channel_kind}:{reply.author}"
         own = row.message.actor == author and not reply.is_bot and not reply.is_self
-        if not own or not may_steer(self._system, reply.channel_kind, self._authorized, row.message.name, reply.author):
+        if not own or not may_steer(
+            self._system.settings,
+            self._system.records,
+            self._authorized,
+            row.message.name,
+            Author(reply.channel_kind, reply.author),
+        ):
             return None
         if change.only_quotes and not _waits(row):
             new = row.state in _TYPED and reply.quoted and reply.quoted not in row.message.text

@@ -39,7 +39,7 @@ from core.model.reasons import Remedy
 from core.model.session import Outcome, SessionRecord
 from core.model.texts import text
 from core.session.notes import AGAIN
-from core.session.sessions import may_steer
+from core.session.sessions import Author, may_steer
 from core.session.system import System
 
 _LOCK_SECONDS = 5.0
@@ -117,7 +117,7 @@ class _Hand:
         deadline = Deadline(self._system.clock, _REDRAW_SECONDS if waits else 0.0)
         while True:
             try:
-                shown = look(self._system, self._record)
+                shown = look(self._system.settings, self._system.runner, self._system.harnesses, self._record)
             except NotRunning:
                 return None
             if shown.dialog is not None and digest_of(shown.dialog) == self._request.digest:
@@ -241,8 +241,13 @@ class Presses:
         row, button = found
         if row.post.uid != binding.uid:
             self._refuse(press, OTHER_THREAD, "unmapped")
+        author = Author(press.channel_kind, press.author)
         if not may_steer(
-            self._system, press.channel_kind, lambda one: self._holds(one, button.role), binding.name, press.author
+            self._system.settings,
+            self._system.records,
+            lambda one: self._holds(one, button.role),
+            binding.name,
+            author,
         ):
             self._refuse(press, NOT_YOU.format(who=_WHO[button.role]), "unauthorized-actor")
         return row, button
@@ -385,7 +390,13 @@ class Presses:
         if not message.text:
             raise Refused(f"the text of message {message.id} is no longer kept", "write it again")
         kind, _, author = message.actor.partition(":")
-        if not may_steer(self._system, kind, lambda one: self._holds(one, Role.MEMBER), message.name, author):
+        if not may_steer(
+            self._system.settings,
+            self._system.records,
+            lambda one: self._holds(one, Role.MEMBER),
+            message.name,
+            Author(kind, author),
+        ):
             raise Refused("its author is no longer on the allow-list", "write it again")
         record = self._system.records.read(message.name)
         if record is None or record.uid != message.uid:
@@ -404,7 +415,7 @@ class Presses:
             }
         )
         limit = self._system.settings.limits.queued_per_session
-        if is_full(self._system, again, limit):
+        if is_full(self._system.inbox, again, limit):
             raise Refused(full(limit).text, text(Remedy.SEND_AGAIN_THEN))
         if not self._system.inbox.add([again])[0]:
             raise Refused("it was already sent again", "look at what waits: `the-loop standing queue NAME`")

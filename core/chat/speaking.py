@@ -4,7 +4,7 @@ import os
 import shutil
 import stat
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,17 @@ from core.base.redaction import Redactor, redactor_of
 from core.base.text import unstyled
 from core.base.values import dataclass
 from core.clients.askclient import Undecided, wait_for_answer
-from core.config.settings import secret_variables
+from core.config.settings import Settings, secret_variables
 from core.model.framing import clean
 from core.model.posts import OWN_CHAT, NewPost, OutboundKind, PostState
 from core.model.session import SessionRecord
 from core.process.presence import running_service
 from core.session.sessions import definition_of, has_thread, record_of_instance, resolve
 from core.session.system import System
+from core.store.outbox import Outbox
+from core.store.records import Records
+from core.store.requests import RequestBook
+from core.store.sessions import Bindings
 
 POSTS_AN_HOUR = 20  #: of one agent, questions among them
 MOST_BYTES = 20 * 1024 * 1024  #: of a file
@@ -52,13 +56,13 @@ class NoAnswer(CoreError):
     code = "no_answer"
 
 
-def speaker(system: System, instance: str | None, name: str) -> SessionRecord:
+def speaker(settings: Settings, records: Records, instance: str | None, name: str) -> SessionRecord:
     """Return the session in whose thread is spoken: an agent's own, else the one that is named.
 
     Raises NotPermitted for an agent that names another, InvalidValue where no name is given, UnknownSession, Refused.
     """
     if instance is not None:
-        record = record_of_instance(system.records, instance)
+        record = record_of_instance(records, instance)
         if record is None:
             raise Refused("this process belongs to no session that runs now", "only a running session can post")
         if name and name != record.name:
@@ -66,7 +70,7 @@ def speaker(system: System, instance: str | None, name: str) -> SessionRecord:
         return record
     if not name:
         raise InvalidValue("no session is named", "say in whose thread: NAME")
-    known = definition_of(system.settings, system.records, name)
+    known = definition_of(settings, records, name)
     if known.unreadable is not None:
         raise known.unreadable
     if known.record is None:
@@ -82,7 +86,7 @@ def post(
     An agent's files must lie in its own folder, by what their paths lead to in the end. Raises InvalidValue,
     NotPermitted, Refused, StoreBroken.
     """
-    _check_thread(system, record)
+    _check_thread(system.settings, system.bindings, record)
     shown = clean(unstyled(text)).text if text or not files else ""
     if len(shown) > _LONGEST_TEXT:
         raise InvalidValue(
@@ -93,7 +97,7 @@ def post(
     redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
     found = [_content(source, redactor) for source in sources]
     contents, redacted = [content for content, _ in found], sum(count for _, count in found)
-    _spend(system, record, agent=agent)
+    _spend(system.requests, record, system.clock.now(), agent=agent)
     post_id = f"p-post-{new_request_id().removeprefix('q-')}"
     posts = [_post(record, post_id, OutboundKind.POST, shown, "")] if shown.strip() else []
     for number, (source, content) in enumerate(zip(sources, contents, strict=True)):
@@ -120,12 +124,12 @@ def ask(
         answer = wait_for_answer(str(system.paths.service_socket), request)
     except Undecided as error:
         raise unanswered(record, str(error)) from error
-    return {**told_answer(answer), **redaction_told(redacted_in(system, question, *options))}
+    return {**told_answer(answer), **redaction_told(redacted_in(system.settings, system.environ, question, *options))}
 
 
-def redacted_in(system: System, *texts: str) -> int:
+def redacted_in(settings: Settings, environ: Mapping[str, str], *texts: str) -> int:
     """Return how many values in the texts are taken out before anybody sees them."""
-    redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
+    redactor = redactor_of(environ, secret_variables(settings, environ))
     return sum(redactor.counted(unstyled(text)).count for text in texts)
 
 
@@ -136,7 +140,7 @@ def question_of(
 
     Raises InvalidValue, Refused.
     """
-    _check_thread(system, record)
+    _check_thread(system.settings, system.bindings, record)
     if running_service(system.paths.service_lock) is None:
         raise Refused("no service is running, so nobody can be asked", "`the-loop start` starts it")
     text = clean(unstyled(question)).text.strip()
@@ -145,7 +149,7 @@ def question_of(
         raise InvalidValue("the question is too long", "1,000 characters, 10 options of 200 characters each at most")
     instance = record.instance_id or ""
     if system.requests.of_key(instance, key) is None:
-        _spend(system, record, agent=True)
+        _spend(system.requests, record, system.clock.now(), agent=True)
     return {
         "op": "ask",
         "instance": instance,
@@ -166,14 +170,13 @@ def unanswered(record: SessionRecord, why: str) -> NoAnswer:
     return NoAnswer(f"{record.name}: {why}", "go on without, or ask again later")
 
 
-def _check_thread(system: System, record: SessionRecord) -> None:
-    if not has_thread(system.settings, system.bindings, record):
+def _check_thread(settings: Settings, bindings: Bindings, record: SessionRecord) -> None:
+    if not has_thread(settings, bindings, record):
         raise Refused(f"{record.name} has no thread to speak in", "say it in your answer instead")
 
 
-def _spend(system: System, record: SessionRecord, *, agent: bool) -> None:
-    now = system.clock.now()
-    if agent and not system.requests.spoke(record.uid, now, now - _HOUR, POSTS_AN_HOUR):
+def _spend(requests: RequestBook, record: SessionRecord, now: datetime, *, agent: bool) -> None:
+    if agent and not requests.spoke(record.uid, now, now - _HOUR, POSTS_AN_HOUR):
         raise Refused(
             f"{record.name} has posted {POSTS_AN_HOUR} times within the last hour, and that is the limit",
             "collect your points and post them together later",
@@ -231,7 +234,7 @@ def _content(source: Path, redactor: Redactor) -> tuple[bytes, int]:
 def _kept(system: System, record: SessionRecord, post_id: str, name: str, content: bytes) -> Path:
     """Keep a copy in the session's folder until it is sent, and return its path. Raises StoreBroken."""
     folder = system.paths.session(record.uid) / OUTGOING / post_id
-    _drop_sent(system, folder.parent)
+    _drop_sent(system.outbox, folder.parent)
     private_folder(folder)
     target = folder / name
     write_private(target, content)
@@ -243,10 +246,10 @@ def attachment_id(post_id: str) -> str:
     return f"{post_id}-file"
 
 
-def _drop_sent(system: System, outgoing: Path) -> None:
+def _drop_sent(outbox: Outbox, outgoing: Path) -> None:
     """Remove the copies of files that nobody will send any more. Raises StoreBroken."""
     open_states = (PostState.PENDING, PostState.SENDING)
     for copy in outgoing.iterdir() if outgoing.is_dir() else ():
-        row = system.outbox.get(attachment_id(copy.name))
+        row = outbox.get(attachment_id(copy.name))
         if row is not None and row.state not in open_states:
             shutil.rmtree(copy, ignore_errors=True)

@@ -18,6 +18,7 @@ from core.model.session import ActorKind, require
 from core.process.presence import user_name
 from core.session.commands import exact
 from core.session.system import System
+from core.store.records import Records
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -59,7 +60,7 @@ class Session:
         """Return `cli:<user>`, or `agent:<name>` where the command runs inside a session of ours."""
         if self.agent is None:
             return f"cli:{user_name()}"
-        return f"agent:{agent_name(system, self.agent)}"
+        return f"agent:{agent_name(system.records, self.agent)}"
 
     @property
     def agent(self) -> str | None:
@@ -86,11 +87,11 @@ class Session:
         return actor
 
 
-def agent_name(system: System, instance: str) -> str:
+def agent_name(records: Records, instance: str) -> str:
     """Return the session whose latest instance this is; its id where no record carries it."""
     from core.model.session import SessionRecord
 
-    for record in system.records.all():
+    for record in records.all():
         if isinstance(record, SessionRecord) and record.instance_id == instance:
             return record.name
     return instance

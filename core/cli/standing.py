@@ -4,6 +4,8 @@ These are `standing create|stop|list|get|attach|logs|say|queue|cancel|confirm`, 
 `events`.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
@@ -23,10 +25,12 @@ from core.cli.running import run, show
 from core.cli.session import Session
 from core.commandtable import CHATS, thread_options
 from core.model.reasons import code_of
-from core.session.system import System
 
 if TYPE_CHECKING:
+    from core.config.settings import Settings
     from core.model.message import InboxRow
+    from core.store.eventlog import EventLog
+    from core.store.records import Records
 
 
 def create(
@@ -141,7 +145,7 @@ def attach(session: Session, name: str, write: bool) -> int:
     from core.lifecycle.look import attach_command
 
     session.acting(session.system)
-    argv = attach_command(session.system, name, write=write)
+    argv = attach_command(session.system.settings, session.system.records, session.system.runner, name, write=write)
     if session.json:
         print_json({"name": name, "command": list(argv)})
         return EXIT_OK
@@ -233,7 +237,7 @@ def confirm(session: Session, message_id: str) -> int:
     return _report_message(session, row, "confirmed")
 
 
-def _report_message(session: Session, row: "InboxRow", done: str) -> int:
+def _report_message(session: Session, row: InboxRow, done: str) -> int:
     message = row.message
     if session.json:
         told = {"state": row.state.value, "reason": code_of(row.because), "detail": row.detail}
@@ -249,7 +253,7 @@ def post(session: Session, name: str, text: str, file: Path | None) -> int:
     from core.chat.speaking import redaction_told, speaker
 
     actor = session.acting(session.system)
-    record = speaker(session.system, session.agent, name)
+    record = speaker(session.system.settings, session.system.records, session.agent, name)
     content, files, agent = text_or_input(text), [file] if file else [], session.agent is not None
     said = post_in_thread(session.system, record, actor, content, files, agent=agent)
     redaction = redaction_told(said.redacted)
@@ -266,7 +270,7 @@ def ask(session: Session, name: str, question: str, options: tuple[str, ...], wa
     from core.chat.speaking import speaker
 
     session.acting(session.system)
-    record = speaker(session.system, session.agent, name)
+    record = speaker(session.system.settings, session.system.records, session.agent, name)
     answer = ask_in_thread(session.system, record, question, options, wait)
     if session.json:
         print_json({"name": record.name, **answer})
@@ -291,7 +295,7 @@ def events(session: Session, name: str | None, last: int | None, follow: bool) -
     """Run `the-loop events`."""
     session.acting(session.system)
     if name is not None:
-        _check_known(session.system, name)
+        _check_known(session.system.settings, session.system.records, session.system.events, name)
     for event in _chosen(session.system.events.read(follow=follow), name, last, follow):
         print_line(json.dumps(event, ensure_ascii=False) if session.json else _line(event))
         if follow:
@@ -299,15 +303,15 @@ def events(session: Session, name: str | None, last: int | None, follow: bool) -
     return EXIT_OK
 
 
-def _check_known(system: System, name: str) -> None:
+def _check_known(settings: Settings, records: Records, events: EventLog, name: str) -> None:
     """Raise UnknownSession for a name that no session has and no event names, InvalidValue for what is no name."""
     from core.base.errors import UnknownSession
     from core.session.sessions import definition_of
 
     try:
-        definition_of(system.settings, system.records, name)
+        definition_of(settings, records, name)
     except UnknownSession:
-        if not any(event.get("name") == name for event in system.events.read()):
+        if not any(event.get("name") == name for event in events.read()):
             raise
 
 

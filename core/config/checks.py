@@ -18,8 +18,8 @@ from core.base.names import check_name
 from core.base.plugins import entry_points
 from core.base.text import interval_text, parse_duration, parse_interval
 from core.config.document import Document, KeyPath, described, key_text, shortened
-from core.config.settings import BUILT_IN_HARNESSES, LoopSettings, Routing
-from core.harness.catalogue import GROUP, refuse_arguments
+from core.config.settings import LoopSettings, Routing
+from core.harness.catalogue import BUILT_IN, GROUP, refuse_arguments
 from core.model.loop import Bounds, LoopRequest, check_cron, check_instruction, check_together, zone_of
 
 SESSIONS: KeyPath = ("standingSessions", "sessions")
@@ -57,7 +57,7 @@ def declared_sessions(document: Document) -> Iterator[tuple[KeyPath, dict[str, A
 
 def _ready_made() -> tuple[str, ...]:
     """Return the harnesses that need no declaration: our own, and those that packages bring."""
-    return tuple(dict.fromkeys((*BUILT_IN_HARNESSES, *entry_points(GROUP))))
+    return tuple(dict.fromkeys((*BUILT_IN, *entry_points(GROUP))))
 
 
 def _harness_keys(document: Document) -> None:

@@ -17,9 +17,6 @@ from typing import Any, NamedTuple
 from core.base.text import parse_duration
 from core.model.session import ChatBinding, Definition, Idle, Restart, stated
 
-#: cursor is known, and refused at start by its adapter
-BUILT_IN_HARNESSES = ("claude", "codex", "opencode", "gemini", "cursor", "bundled")
-
 
 class TmuxSettings(NamedTuple):
     """How tmux is addressed, and how long things may take (seconds)."""

@@ -12,13 +12,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 
+from core.base.clock import Clock
 from core.base.errors import CoreError, LockBusy, Refused, TmuxMissing, TmuxSilent, UnsupportedHarness
 from core.base.loggers import logger
 from core.base.values import replace
+from core.config.settings import Settings
 from core.delivery.dialogs import DialogWatch, hold
 from core.delivery.evidence import Transcripts
+from core.delivery.harness_queue import held_by_harness, take_back
 from core.delivery.hook_ingest import ingest_record
-from core.delivery.recording import Recorder, held_by_harness, take_back
+from core.delivery.recording import Recorder
 from core.delivery.screens import AGAIN, Form, Screens, Shown
 from core.delivery.snapshot import Authorized, Looker, Sight, timing_of
 from core.delivery.ticks import Gatekeeper
@@ -49,6 +52,7 @@ from core.model.session import SessionRecord
 from core.model.texts import text
 from core.session.sessions import Unforeseen, apart, chat_of, pass_over, take_up, traits_of
 from core.session.system import System
+from core.store.inbox import Inbox
 
 _EVIDENCE_POLL = timedelta(milliseconds=50)
 _HELD_POLL = timedelta(milliseconds=500)  #: whoever ends the wait wakes us, but for its limit
@@ -61,9 +65,9 @@ Answering = Callable[[Sequence[InboxRow]], InboxRow | None]
 Outcome = datetime | CoreError | None  #: when the next step is due, None: nothing is to be delivered; or what failed
 
 
-def without_chat(system: System) -> Callable[[InboxRow], bool | None]:
+def without_chat(settings: Settings) -> Callable[[InboxRow], bool | None]:
     """Return what authorizes all that came by no chat; a chat's allow-list cannot be asked without its channel."""
-    return lambda row: True if chat_of(system.settings, row) is None else None
+    return lambda row: True if chat_of(settings, row) is None else None
 
 
 class Deliverer:
@@ -84,7 +88,7 @@ class Deliverer:
         self._began = system.clock.now()
         self._answering = answering
         self._held = held
-        self._looker = Looker(system, authorized or without_chat(system))
+        self._looker = Looker(system, authorized or without_chat(system.settings))
         self._ticks = Gatekeeper(system, self._looker)
         self._transcripts = Transcripts(system)
         self._recorder = Recorder(system)
@@ -261,7 +265,7 @@ class Deliverer:
         if (
             hold_state(record) is HoldState.PAUSED
             and sight.survey is not None
-            and held_by_harness(self._system, record)
+            and held_by_harness(self._system.inbox, record)
         ):
             try:
                 with self._system.locks.hold(record.name, "take messages back", _LOCK_SECONDS):
@@ -292,7 +296,7 @@ class Deliverer:
         if written is not None and written > now:
             return written
         traits = traits_of(self._system.settings, self._system.harnesses, record)
-        until = resting_until(row, provable(row.message, traits), traits, timing_of(self._system))
+        until = resting_until(row, provable(row.message, traits), traits, timing_of(self._system.settings))
         if until is None or now >= until:
             return None
         activity = self._system.activities.get(record.uid)
@@ -500,8 +504,9 @@ _IDLE_SECONDS = 0.5  #: the longest rest: a row that nobody told of is seen with
 class DeliveryWorker:
     """Drives a Deliverer by timers and wakes. Nothing here sleeps for one session."""
 
-    def __init__(self, system: System, deliverer: Deliverer) -> None:
-        self._system = system
+    def __init__(self, clock: Clock, inbox: Inbox, deliverer: Deliverer) -> None:
+        self._clock = clock
+        self._inbox = inbox
         self._deliverer = deliverer
         self._due: dict[str, datetime] = {}
         self._lock = threading.Lock()
@@ -549,7 +554,7 @@ class DeliveryWorker:
         """Take a turn; a database that cannot be asked is told of and asked again, and ends no worker."""
         try:
             if not self._follows:
-                self._deliverer.follow(self._system.inbox.accepted_uids())
+                self._deliverer.follow(self._inbox.accepted_uids())
                 self._follows = True
             return self.turn()
         except CoreError as error:
@@ -563,13 +568,13 @@ class DeliveryWorker:
         """
         with self._stepping:
             self._take_wakes()
-            uids = set(self._system.inbox.busy_uids()) | self._deliverer.followed
-            now = self._system.clock.now()
+            uids = set(self._inbox.busy_uids()) | self._deliverer.followed
+            now = self._clock.now()
             self._due = {uid: due for uid, due in self._due.items() if uid in uids}
             due = [uid for uid in uids if self._is_due(self._due.get(uid, now), now)]
             for begin in range(0, len(due), _TOGETHER):
                 self._step(due[begin : begin + _TOGETHER])
-            now = self._system.clock.now()
+            now = self._clock.now()
             rest = min((due - now for due in self._due.values()), default=timedelta(seconds=_IDLE_SECONDS))
         return min(max(0.0, rest.total_seconds()), _IDLE_SECONDS)
 
@@ -581,7 +586,7 @@ class DeliveryWorker:
         for uid, outcome in self._deliverer.advance_all(uids).items():
             if isinstance(outcome, CoreError):
                 _LOG.warning("message cannot be moved on", extra={"session": uid, "reason": str(outcome)})
-            self._due[uid] = outcome if isinstance(outcome, datetime) else self._system.clock.now() + _LOOK
+            self._due[uid] = outcome if isinstance(outcome, datetime) else self._clock.now() + _LOOK
 
     def _take_wakes(self) -> None:
         with self._lock:

@@ -31,8 +31,12 @@ from core.session.sessions import activity_of, has_thread, resolve_record
 from core.session.system import System
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from core.base.redaction import Redactor
+    from core.config.settings import Settings
     from core.model.posts import NewPost
+    from core.store.requests import RequestBook
 
 
 REPLACED = "another dialog took its place"
@@ -69,7 +73,7 @@ def hold(system: System, record: SessionRecord, dialog: Dialog | None) -> bool:
         system.activities.put(after if before.state is state else replace(after, since=now))
     system.events.emit(
         "standing.asked", name=record.name, instance=record.instance_id, reason=RequestKind.DIALOG.value,
-        detail=_redactor(system).redact(words), actor=f"agent:{record.name}",
+        detail=_redactor(system.settings, system.environ).redact(words), actor=f"agent:{record.name}",
     )  # fmt: skip
     system.notify()
     return True
@@ -110,7 +114,7 @@ class DialogWatch:
         if pane is None or pane.dead or activity is None or self._told_by_hook(record, activity):
             return False
         held = waits_at_dialog(activity) or self._is_shown(record)
-        opinion = probe_of(self._system, record, pane.pid)
+        opinion = probe_of(self._system.settings, self._system.paths, self._system.harnesses, record, pane.pid)
         waits = opinion is not None and opinion.state in ASKING_STATES
         if not (held or waits or activity.state is ActivityState.STARTING):
             if self._system.clock.now() - activity.since < _BEGINNING:
@@ -150,7 +154,7 @@ class DialogWatch:
             if one.kind is RequestKind.DIALOG and one.instance == record.instance_id
             if one.settled_at is not None and one.settled_at >= self._began
         ]
-        return frozenset(one.digest for one in (*_shown(self._system, record), *answering))
+        return frozenset(one.digest for one in (*_shown(self._system.requests, record), *answering))
 
     def _stands(self, record: SessionRecord, dialog: Dialog, survey: Survey | None, known: frozenset[str]) -> bool:
         news = hold(self._system, record, dialog)
@@ -165,7 +169,7 @@ class DialogWatch:
 
     def _is_shown(self, record: SessionRecord) -> bool:
         """Return whether the thread shows a dialog of it, which a hook may have told to be over."""
-        return self._shows and bool(_shown(self._system, record))
+        return self._shows and bool(_shown(self._system.requests, record))
 
     def _attended(self, record: SessionRecord, survey: Survey | None) -> bool:
         """Return whether somebody has just typed in its terminal: they see the dialog, and may have opened it."""
@@ -194,7 +198,7 @@ class DialogWatch:
 
 def close(system: System, record: SessionRecord, reason: str) -> None:
     """End what the thread shows of the session's dialogs. Raises StoreBroken."""
-    for request in _shown(system, record):
+    for request in _shown(system.requests, record):
         from core.delivery.permission_requests import settle
 
         settle(system, request, RequestState.GONE, reason)
@@ -210,7 +214,7 @@ def show(system: System, record: SessionRecord, dialog: Dialog) -> None:
     from core.delivery.permission_requests import post_of, settle
 
     with system.database.transaction(durable=True):
-        for request in _shown(system, record):
+        for request in _shown(system.requests, record):
             settle(system, request, RequestState.GONE, REPLACED)
         request = _request(system, record, dialog, digest_of(dialog))
         system.requests.add(request)
@@ -239,7 +243,7 @@ def _note(record: SessionRecord, instance: str, text: str) -> NewPost:
 
 def _request(system: System, record: SessionRecord, dialog: Dialog, digest: str) -> Request:
     now, request_id = system.clock.now(), new_request_id()
-    redactor = _redactor(system)
+    redactor = _redactor(system.settings, system.environ)
 
     def hide(text: str) -> tuple[str, int, int]:
         redacted = redactor.counted(text, asked=True)
@@ -264,12 +268,12 @@ def _request(system: System, record: SessionRecord, dialog: Dialog, digest: str)
     )
 
 
-def _shown(system: System, record: SessionRecord) -> list[Request]:
-    opened = system.requests.open(record.uid)
+def _shown(requests: RequestBook, record: SessionRecord) -> list[Request]:
+    opened = requests.open(record.uid)
     return [one for one in opened if one.kind is RequestKind.DIALOG and one.instance == record.instance_id]
 
 
-def _redactor(system: System) -> Redactor:
+def _redactor(settings: Settings, environ: Mapping[str, str]) -> Redactor:
     from core.base.redaction import redactor_of
 
-    return redactor_of(system.environ, secret_variables(system.settings, system.environ))
+    return redactor_of(environ, secret_variables(settings, environ))

@@ -33,6 +33,9 @@ from core.session.system import System
 
 if TYPE_CHECKING:
     from core.model.harness import Transcript
+    from core.store.eventlog import EventLog
+    from core.store.inbox import Inbox
+    from core.store.sessions import Activities
 
 
 _OPEN = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN, MessageState.PENDING, MessageState.QUEUED}
@@ -61,24 +64,30 @@ def settle_by(
                 queued = activity is not None and is_of_running_turn(activity, turn)
                 moved += _accepted(system, record, prompt, at, at if queued else None, pasted)
             case TextQueued(prompt="", at=since):
-                moved += _queued_unnamed(system, record, since) if since is not None else []
+                moved += _queued_unnamed(system.inbox, record, since) if since is not None else []
             case TextQueued(prompt=prompt, at=since, pasted=pasted):
                 moved += _accepted(system, record, prompt, since, since or system.clock.now(), pasted)
             case TextTaken(internal=False, prompt=prompt, pasted=pasted):
-                moved += _confirmed(system, _holding(system, record.uid, prompt), pasted)
+                moved += _confirmed(
+                    system.inbox,
+                    system.activities,
+                    _holding(system.inbox, record.uid, prompt),
+                    system.clock.now(),
+                    pasted,
+                )
             case TurnEnded(turn=turn) | TurnFailed(turn=turn) if turn and _is_reported_in(system, record, turn):
                 moved += _settle_recorded(system, record)
             case TextBlocked(prompt=prompt, why=why, at=since):
                 _blocked(system, record, prompt, why, since)
             case TextReturned(prompt="", at=since):  # all of it comes back at once
-                moved += _come_back(system, record, _queued_in(system, record), since)
+                moved += _come_back(system, record, _queued_in(system.inbox, record), since)
             case TextReturned(prompt=prompt, at=since):
-                moved += _come_back(system, record, _holding(system, record.uid, prompt), since)
+                moved += _come_back(system, record, _holding(system.inbox, record.uid, prompt), since)
     return tuple(moved)
 
 
-def _holding(system: System, uid: str, prompt: str) -> Iterator[InboxRow]:
-    return (row for row in candidates(system, uid) if takes(prompt, row.message))
+def _holding(inbox: Inbox, uid: str, prompt: str) -> Iterator[InboxRow]:
+    return (row for row in candidates(inbox, uid) if takes(prompt, row.message))
 
 
 def _accepted(
@@ -91,7 +100,7 @@ def _accepted(
 ) -> list[InboxRow]:
     """Note that the harness has the text; `queued_at`: since when its own queue is known to hold it."""
     moved: list[InboxRow] = []
-    for row in _holding(system, record.uid, prompt):
+    for row in _holding(system.inbox, record.uid, prompt):
         if _before_attempt(at, row) or MessageState.ACCEPTED not in TRANSITIONS[row.state]:
             continue
         if row.state is MessageState.ACCEPTED and (row.queued_at is not None or queued_at is None):
@@ -100,7 +109,7 @@ def _accepted(
         why = _told_as(row, pasted)
         after = system.inbox.advance(row, MessageState.ACCEPTED, why, queued_at=queued_at or again)
         moved += [after] if queued_at is not None else []  # a receipt alone is not told of: more is known in a moment
-        _touch(system, row)
+        _touch(system.activities, row, system.clock.now())
     return moved
 
 
@@ -110,18 +119,20 @@ def _told_as(row: InboxRow, pasted: tuple[str, ...]) -> Because | None:
     return Because(Reason.AS_PASTED) if pasted_now else None
 
 
-def _confirmed(system: System, rows: Iterable[InboxRow], pasted: tuple[str, ...] = ()) -> list[InboxRow]:
+def _confirmed(
+    inbox: Inbox, activities: Activities, rows: Iterable[InboxRow], now: datetime, pasted: tuple[str, ...] = ()
+) -> list[InboxRow]:
     moved: list[InboxRow] = []
     for row in rows:
         if MessageState.CONFIRMED in TRANSITIONS[row.state]:
-            moved.append(system.inbox.advance(row, MessageState.CONFIRMED, _told_as(row, pasted)))
-            _touch(system, row)
+            moved.append(inbox.advance(row, MessageState.CONFIRMED, _told_as(row, pasted)))
+            _touch(activities, row, now)
     return moved
 
 
-def _touch(system: System, row: InboxRow) -> None:
+def _touch(activities: Activities, row: InboxRow, now: datetime) -> None:
     if row.message.kind in MESSAGES:
-        system.activities.touch_message(row.message.uid, system.clock.now())
+        activities.touch_message(row.message.uid, now)
 
 
 def _is_reported_in(system: System, record: SessionRecord, turn: str) -> bool:
@@ -148,15 +159,15 @@ def _settle_recorded(system: System, record: SessionRecord) -> tuple[InboxRow, .
 
 def _blocked(system: System, record: SessionRecord, prompt: str, why: str, at: datetime | None) -> None:
     """Tell of what a hook that is not ours has blocked: no turn has it, and it would be blocked again."""
-    for row in _holding(system, record.uid, prompt):
+    for row in _holding(system.inbox, record.uid, prompt):
         taken_in = row.state in IN_FLIGHT or row.state is MessageState.ACCEPTED
         if taken_in and not _before_attempt(at, row):
             _give_up(system, row, Because(Reason.BLOCKED, {"why": why}), text(Remedy.WRITE_OTHERWISE))
 
 
-def _queued_unnamed(system: System, record: SessionRecord, at: datetime) -> list[InboxRow]:
+def _queued_unnamed(inbox: Inbox, record: SessionRecord, at: datetime) -> list[InboxRow]:
     """Note that the harness's own queue holds what was entered a moment ago: nothing else is on its way then."""
-    rows = system.inbox.with_states(record.uid, {MessageState.PASTED, MessageState.SUBMITTED})
+    rows = inbox.with_states(record.uid, {MessageState.PASTED, MessageState.SUBMITTED})
     mine = [row for row in rows if row.instance == record.instance_id and row.pasted_at is not None]
     if (
         len(mine) != 1
@@ -164,12 +175,12 @@ def _queued_unnamed(system: System, record: SessionRecord, at: datetime) -> list
         or not mine[0].pasted_at - _ROUNDED <= at <= mine[0].pasted_at + _ENTERED
     ):
         return []
-    return [system.inbox.advance(mine[0], MessageState.ACCEPTED, queued_at=at)]
+    return [inbox.advance(mine[0], MessageState.ACCEPTED, queued_at=at)]
 
 
-def _queued_in(system: System, record: SessionRecord) -> Iterator[InboxRow]:
+def _queued_in(inbox: Inbox, record: SessionRecord) -> Iterator[InboxRow]:
     """Yield what the live instance's own queue is known to hold."""
-    for row in system.inbox.with_states(record.uid, {MessageState.ACCEPTED}):
+    for row in inbox.with_states(record.uid, {MessageState.ACCEPTED}):
         if row.instance == record.instance_id and row.queued_at is not None:
             yield row
 
@@ -210,18 +221,18 @@ def _before_attempt(at: datetime | None, row: InboxRow) -> bool:
     return at is not None and at < began - _ROUNDED
 
 
-def candidates(system: System, uid: str) -> tuple[InboxRow, ...]:
+def candidates(inbox: Inbox, uid: str) -> tuple[InboxRow, ...]:
     """Return the rows that evidence may still move: attempted ones that no turn is known to have taken.
 
     However many wait behind them.
     """
-    return system.inbox.attempted(uid, _OPEN, _LOOK_BACK)
+    return inbox.attempted(uid, _OPEN, _LOOK_BACK)
 
 
-def tell(system: System, rows: Iterable[InboxRow]) -> None:
+def tell(events: EventLog, rows: Iterable[InboxRow]) -> None:
     """Emit an event for each row that evidence has moved."""
     for row in rows:
-        system.events.emit(
+        events.emit(
             "standing.confirmed",
             name=row.message.name,
             actor=row.message.actor,
@@ -239,7 +250,7 @@ def take_in(system: System, record: SessionRecord, events: Sequence[HarnessEvent
     with system.database.transaction(durable=False):
         moved = settle_by(system, record, events)
         _follow(system, record, events)
-    tell(system, moved)
+    tell(system.events, moved)
 
 
 def _follow(system: System, record: SessionRecord, events: Sequence[HarnessEvent]) -> None:

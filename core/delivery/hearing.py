@@ -63,7 +63,11 @@ from core.session.sessions import activity_of, each_apart, has_thread, resolve_r
 from core.session.system import System
 
 if TYPE_CHECKING:
+    from core.config.settings import Settings
+    from core.harness.catalogue import Harnesses
     from core.model.posts import OWN_CHAT, NewPost
+    from core.store.sessions import Activities
+    from core.tmux.runner import Runner
 
 
 _MEANWHILE = (
@@ -220,7 +224,8 @@ class Hearing:
         starts = before.state is ActivityState.STARTING
         unnamed = record.conversation is None
         asked = starts or unnamed or before.silence is not None
-        opinion = probe_of(system, record, pane.pid) if asked else None  # before the record, which is written first
+        programs = (system.settings, system.paths, system.harnesses)
+        opinion = probe_of(*programs, record, pane.pid) if asked else None  # before the record, which is written first
         led = opinion is not None and (unnamed or before.silence is not None)
         if led and opinion is not None and opinion.session_id not in ("", record.conversation):
             follow_conversation(system, record, opinion.session_id)
@@ -314,7 +319,11 @@ def notice_start(system: System, record: SessionRecord, opinion: StatusProbe | N
     if activity.waits_at_start or (opinion is not None and opinion.state in ASKING_STATES):
         return  # it reads no message before somebody has answered
     shown_at = opinion.written_at if opinion is not None else None
-    if shown_at is not None and now - shown_at >= _KNOWN and now - shown_at >= _patience(system, record):
+    if (
+        shown_at is not None
+        and now - shown_at >= _KNOWN
+        and now - shown_at >= _patience(system.settings, system.harnesses, record)
+    ):
         _guess_start(system, record, opinion)
     elif has_turn and now - activity.since >= BOOT:
         _guess_start(system, record, None)
@@ -324,10 +333,10 @@ def notice_start(system: System, record: SessionRecord, opinion: StatusProbe | N
             _guess_start(system, record, None, has_turn=False)
 
 
-def _patience(system: System, record: SessionRecord) -> timedelta:
+def _patience(settings: Settings, harnesses: Harnesses, record: SessionRecord) -> timedelta:
     """Return for how long the boot hook is waited for once another source shows that the program runs."""
-    resolved = resolve_record(record, system.settings)
-    known = system.harnesses.get(resolved.harness).silence_ahead(resolved.cwd, resolved.args)
+    resolved = resolve_record(record, settings)
+    known = harnesses.get(resolved.harness).silence_ahead(resolved.cwd, resolved.args)
     return _KNOWN if known else BOOT
 
 
@@ -342,7 +351,9 @@ def _guess_start(system: System, record: SessionRecord, opinion: StatusProbe | N
     if before is None or (before.state is not ActivityState.STARTING and before.silence is not Silence.UNTOLD):
         return  # they did
     state = ActivityState.BUSY if has_turn else ActivityState.UNKNOWN
-    shown = opinion is not None or has_turn or _shows_input_line(system, record)
+    shown = (
+        opinion is not None or has_turn or _shows_input_line(system.settings, system.runner, system.harnesses, record)
+    )
     mark_silent(system, record, Silence.START if shown else Silence.UNTOLD)
     marked = activity_of(system.activities, record)
     if marked is not None:
@@ -350,9 +361,9 @@ def _guess_start(system: System, record: SessionRecord, opinion: StatusProbe | N
         system.activities.put(replace(marked, state=state, since=now, because=None, remarks=what_failed_still(marked)))
 
 
-def _shows_input_line(system: System, record: SessionRecord) -> bool:
+def _shows_input_line(settings: Settings, runner: Runner, harnesses: Harnesses, record: SessionRecord) -> bool:
     try:
-        return look(system, record).form is Form.INPUT
+        return look(settings, runner, harnesses, record).form is Form.INPUT
     except (NotRunning, TmuxSilent):
         return False
 
@@ -398,7 +409,7 @@ def _ask_elsewhere(
     if after.reason is Reason.END_UNKNOWN and activity.in_turn:
         with system.database.transaction(durable=False):
             if replace_activity(system, record, activity, after):
-                turn_over(system, record, after.since, failed=False)
+                turn_over(system.marks, system.activities, record, after.since, failed=False)
     else:
         replace_activity(system, record, activity, after)
 
@@ -435,7 +446,7 @@ def note_failure(
 
     Part of the open transaction, before the activity follows.
     """
-    reason, remedy = words_of(system, record, event)
+    reason, remedy = words_of(system.settings, system.harnesses, record, event)
     then = text(Remedy.AFTER_FAILURE, remedy=remedy)
     count = 0
     for message in taken:
@@ -443,28 +454,28 @@ def note_failure(
         note = row and note_for(system, row, MessageState.CONFIRMED, said(reason), then)
         if note:  # the next one joins it
             count += sum(system.outbox.add([note]))
-    if not taken and not _is_told(system, record, event) and has_thread:
-        count += sum(system.outbox.add([_of_nobodys(system, record, reason, remedy)]))
+    if not taken and not _is_told(system.activities, record, event) and has_thread:
+        count += sum(system.outbox.add([_of_nobodys(record, reason, remedy, system.clock.now())]))
     return count
 
 
-def _is_told(system: System, record: SessionRecord, event: TurnFailed) -> bool:
+def _is_told(activities: Activities, record: SessionRecord, event: TurnFailed) -> bool:
     """Return whether the latest turn failed for the same reason."""
-    before = activity_of(system.activities, record)
+    before = activity_of(activities, record)
     return before is not None and before.failed == event.failure.value
 
 
-def words_of(system: System, record: SessionRecord, event: TurnFailed) -> tuple[str, str]:
+def words_of(settings: Settings, harnesses: Harnesses, record: SessionRecord, event: TurnFailed) -> tuple[str, str]:
     """Return why the turn failed, and what a person can do."""
-    remedies = traits_of(system.settings, system.harnesses, record).remedies
+    remedies = traits_of(settings, harnesses, record).remedies
     remedy = remedy_of(event.failure, remedies, host=os.uname().nodename, attach=attach_of(record.name))
     return what_failed(event.failure, event.message), remedy
 
 
-def _of_nobodys(system: System, record: SessionRecord, reason: str, remedy: str) -> NewPost:
+def _of_nobodys(record: SessionRecord, reason: str, remedy: str, now: datetime) -> NewPost:
     from core.model.posts import OWN_CHAT, NewPost, OutboundKind
 
-    moment = int(system.clock.now().timestamp() * 1_000_000)
+    moment = int(now.timestamp() * 1_000_000)
     return NewPost(
         id=f"p-failed-{record.instance_id}-{moment}",
         key=f"failed:{record.instance_id}:{moment}",
@@ -552,7 +563,9 @@ def _retries(system: System, record: SessionRecord, activity: Activity, retry: R
             return  # it told something meanwhile
         system.activities.put(replace(activity, retrying=what))
         if first and has_thread(system.settings, system.bindings, record):
-            system.outbox.add([_retry_note(record, activity, _told(system, record, retry, what.text))])
+            system.outbox.add(
+                [_retry_note(record, activity, _told(system.settings, system.harnesses, record, retry, what.text))]
+            )
     if first:
         system.events.emit(
             "standing.retrying", level="warning", name=record.name, instance=record.instance_id, reason=what.text
@@ -560,13 +573,13 @@ def _retries(system: System, record: SessionRecord, activity: Activity, retry: R
         system.notify()
 
 
-def _told(system: System, record: SessionRecord, retry: Retry, what: str) -> str:
+def _told(settings: Settings, harnesses: Harnesses, record: SessionRecord, retry: Retry, what: str) -> str:
     """Return what the thread is told; with what a person can do, where waiting helps nobody."""
     text = f"A turn of `{record.name}` waits: {what}; nothing is lost."
     found = _STATUS.match(retry.reason)
     if found is None or found[1] not in _LOGIN:
         return text
-    _, remedy = words_of(system, record, TurnFailed("", "", Failure.LOGIN))
+    _, remedy = words_of(settings, harnesses, record, TurnFailed("", "", Failure.LOGIN))
     return f"{text} To do: {remedy}"
 
 
@@ -644,5 +657,9 @@ def state_at_start(system: System, record: SessionRecord) -> ActivityState:
     if not traits_of(system.settings, system.harnesses, record).evidence:
         return ActivityState.UNKNOWN
     pane = system.runner.survey().of_instance(record.instance_id or "")
-    opinion = probe_of(system, record, pane.pid) if pane is not None and not pane.dead else None
+    opinion = (
+        probe_of(system.settings, system.paths, system.harnesses, record, pane.pid)
+        if pane is not None and not pane.dead
+        else None
+    )
     return opinion.state if opinion is not None else ActivityState.UNKNOWN

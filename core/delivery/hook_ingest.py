@@ -47,9 +47,17 @@ from core.session.sessions import Unforeseen, apart, resolve_record
 from core.session.system import System
 
 if TYPE_CHECKING:
+    from core.base.locks import Locks
+    from core.base.paths import StatePaths
+    from core.config.settings import Settings
     from core.model.harness import Harness
     from core.model.pane import Pane
     from core.model.posts import NewPost
+    from core.store.eventlog import EventLog
+    from core.store.inbox import Inbox
+    from core.store.records import Records
+    from core.store.sessions import Activities, Bindings
+    from core.tmux.runner import Runner
 
 
 _KEPT = WAITING | IN_FLIGHT | DELIVERED
@@ -66,14 +74,14 @@ def keep_blocked(
     A message of ours goes back to our queue. A notice waits until the session is resumed; where the session is stopped
     (`held`), or the notice is one too many, it is recorded and wakes nobody: the harness brings it again.
     """
-    if _given_back(system, record, event.prompt):
+    if _given_back(system.inbox, record, event.prompt):
         return "a message was held back: the session is paused or being stopped"
-    if event.scheduled and _waits_for(system, record, event.prompt):
+    if event.scheduled and _waits_for(system.inbox, record, event.prompt):
         return "what its own schedule began was blocked again, and waits already"
     key, task = _key(record, event.task), event.task or ""
     if event.task is not None and _waits_or_told(system.inbox.of_key(key)):
         return "a notice that is kept already was blocked again"
-    refused = Because(Reason.RECORDED) if held else _overflow(system, record)
+    refused = Because(Reason.RECORDED) if held else _overflow(system.settings, system.inbox, record)
     if refused or event.task is None or system.inbox.of_key(key) is not None:
         key, task = f"notice:{record.instance_id}:{report.name}", ""
     message = _notice(record, event.prompt, key, at, task, _SCHEDULED if event.scheduled else _PREFACE)
@@ -94,44 +102,44 @@ def note_repeat(system: System, record: SessionRecord, report: Report, event: Pr
     kept = system.inbox.of_key(_key(record, event.task))
     if kept is not None and kept.state in WAITING:
         system.inbox.advance(kept, MessageState.CONFIRMED, Because(Reason.TOLD_BY_ITSELF))
-    elif not _in_turn(system, record):
+    elif not _in_turn(system.activities, record):
         if kept is not None and kept.state in DELIVERED:
-            _remember(system, record, event, at, Reason.REPEATED)
-        elif not _runs(system, record, event.task):
-            _remember(system, record, event, at, Reason.LEFT_OVER)
+            _remember(system.inbox, record, event, at, Reason.REPEATED)
+        elif not _runs(system.activities, record, event.task):
+            _remember(system.inbox, record, event, at, Reason.LEFT_OVER)
 
 
-def _remember(system: System, record: SessionRecord, event: PromptReported, at: datetime, why: Reason) -> None:
+def _remember(inbox: Inbox, record: SessionRecord, event: PromptReported, at: datetime, why: Reason) -> None:
     message = _notice(record, event.prompt, _repeat_key(record, at), at)
-    system.inbox.add([message])
-    row = system.inbox.get(message.id)
+    inbox.add([message])
+    row = inbox.get(message.id)
     if row is not None and MessageState.CONFIRMED in TRANSITIONS[row.state]:
-        system.inbox.advance(row, MessageState.CONFIRMED, Because(why))
+        inbox.advance(row, MessageState.CONFIRMED, Because(why))
 
 
-def why_quiet(system: System, record: SessionRecord) -> str | None:
+def why_quiet(inbox: Inbox, activities: Activities, record: SessionRecord) -> str | None:
     """Return why nobody waits for the running turn's answer; None where another text joined it since it began."""
-    activity = system.activities.get(record.uid)
+    activity = activities.get(record.uid)
     if activity is None or activity.instance != record.instance_id or activity.turn_started_at is None:
         return None
-    row = system.inbox.of_key(_repeat_key(record, activity.turn_started_at))
+    row = inbox.of_key(_repeat_key(record, activity.turn_started_at))
     return row.detail if row is not None else None
 
 
-def _given_back(system: System, record: SessionRecord, prompt: str) -> bool:
+def _given_back(inbox: Inbox, record: SessionRecord, prompt: str) -> bool:
     """Make pending again what we had submitted and no turn may take now; tell whether it was ours at all."""
     states = IN_FLIGHT | {MessageState.ACCEPTED, MessageState.UNKNOWN}
-    ours = [row for row in system.inbox.with_states(record.uid, states) if takes(prompt, row.message)]
+    ours = [row for row in inbox.with_states(record.uid, states) if takes(prompt, row.message)]
     for row in ours:
-        again = row.state is MessageState.UNKNOWN and system.inbox.of_key(f"again:{row.message.id}") is not None
+        again = row.state is MessageState.UNKNOWN and inbox.of_key(f"again:{row.message.id}") is not None
         if MessageState.PENDING in TRANSITIONS[row.state] and not again:
-            system.inbox.advance(row, MessageState.PENDING, Because(Reason.HELD_BACK))
+            inbox.advance(row, MessageState.PENDING, Because(Reason.HELD_BACK))
     return bool(ours)
 
 
-def _waits_for(system: System, record: SessionRecord, prompt: str) -> bool:
+def _waits_for(inbox: Inbox, record: SessionRecord, prompt: str) -> bool:
     """Return whether that prompt of the harness's schedule waits already: once is enough, however often it fires."""
-    waiting = system.inbox.with_states(record.uid, WAITING | IN_FLIGHT)
+    waiting = inbox.with_states(record.uid, WAITING | IN_FLIGHT)
     return any(row.message.kind is Kind.NOTICE and row.message.text == _SCHEDULED + prompt for row in waiting)
 
 
@@ -139,15 +147,15 @@ def _waits_or_told(row: InboxRow | None) -> bool:
     return row is not None and row.state in _KEPT
 
 
-def _overflow(system: System, record: SessionRecord) -> Because | None:
+def _overflow(settings: Settings, inbox: Inbox, record: SessionRecord) -> Because | None:
     """Return why a notice finds no place in the queue, None where it does."""
-    limit = system.settings.limits.queued_per_session
-    waiting = system.inbox.waiting(record.uid)
+    limit = settings.limits.queued_per_session
+    waiting = inbox.waiting(record.uid)
     return Because(Reason.TOO_MANY_WAIT, {"waiting": waiting, "limit": limit}) if waiting >= limit else None
 
 
-def _in_turn(system: System, record: SessionRecord) -> bool:
-    activity = system.activities.get(record.uid)
+def _in_turn(activities: Activities, record: SessionRecord) -> bool:
+    activity = activities.get(record.uid)
     return (
         activity is not None
         and activity.instance == record.instance_id
@@ -156,9 +164,9 @@ def _in_turn(system: System, record: SessionRecord) -> bool:
     )
 
 
-def _runs(system: System, record: SessionRecord, task: str | None) -> bool:
+def _runs(activities: Activities, record: SessionRecord, task: str | None) -> bool:
     """Return whether the background task is one that the live instance began."""
-    activity = system.activities.get(record.uid)
+    activity = activities.get(record.uid)
     return activity is not None and activity.instance == record.instance_id and task in activity.pending_tasks
 
 
@@ -218,21 +226,21 @@ class _Taken:
 Read = Sequence[tuple[Report, tuple[HarnessEvent, ...]]]
 
 
-def find_record(system: System, uid: str) -> SessionRecord | None:
+def find_record(records: Records, uid: str) -> SessionRecord | None:
     """Return the record of that uid; one that cannot be read has none."""
-    found = (entry for entry in system.records.all() if isinstance(entry, SessionRecord) and entry.uid == uid)
+    found = (entry for entry in records.all() if isinstance(entry, SessionRecord) and entry.uid == uid)
     return next(found, None)
 
 
 def ingest(system: System, uid: str) -> None:
     """Take in the hook reports of the session of that uid, and ask again about an end in doubt. Raises StoreBroken."""
-    record = find_record(system, uid)
+    record = find_record(system.records, uid)
     if record is not None:
         ingest_record(system, record)
         known = system.activities.get(uid)
         if known is not None and known.ending:
             with suppress(TmuxSilent, TmuxMissing):  # nobody can be asked, and it stays as it is
-                settle_end(system, record, _pane_of(system, record))
+                settle_end(system, record, _pane_of(system.runner, record))
 
 
 def ingest_record(system: System, record: SessionRecord) -> bool:
@@ -242,7 +250,7 @@ def ingest_record(system: System, record: SessionRecord) -> bool:
     """
     taken = False
     for _ in range(_MOST_PARTS if record.instance_id is not None else 0):
-        found = _found(system, record)
+        found = _found(system.paths, system.events, record, system.clock.now())
         if found.reports and not _take_part(system, record, found.reports):
             break
         taken = taken or bool(found.reports)
@@ -251,20 +259,20 @@ def ingest_record(system: System, record: SessionRecord) -> bool:
     return taken
 
 
-def _found(system: System, record: SessionRecord) -> Reports:
+def _found(paths: StatePaths, events: EventLog, record: SessionRecord, now: datetime) -> Reports:
     """Return the reports that lie there, and tell of those that are none. Raises StoreBroken."""
-    folder = system.paths.spool_of(record.instance_id or "")
+    folder = paths.spool_of(record.instance_id or "")
     try:
-        found = read_reports(folder, record.instance_id or "", system.clock.now().timestamp())
+        found = read_reports(folder, record.instance_id or "", now.timestamp())
     except OSError as error:
         raise StoreBroken(f"{folder} cannot be read: {error.strerror}", "give yourself the rights to it") from error
     for bad in found.bad:
-        _tell_bad(system, record, bad)
+        _tell_bad(events, record, bad)
     return found
 
 
-def _tell_bad(system: System, record: SessionRecord, bad: BadReport) -> None:
-    system.events.emit(
+def _tell_bad(events: EventLog, record: SessionRecord, bad: BadReport) -> None:
+    events.emit(
         "standing.suppressed", level="warning", name=record.name, instance=record.instance_id, reason=bad.reason,
         detail=f"report moved to {bad.moved_to}",
     )  # fmt: skip
@@ -286,14 +294,14 @@ def _take_part(system: System, record: SessionRecord, reports: Sequence[Report])
         if len(reports) > 1:
             return all(_take_part(system, record, [report]) for report in reports)
         [report] = reports
-        _put_aside(system, record, report, error)
+        _put_aside(system.paths, system.events, record, report, error)
         return True
 
 
-def _put_aside(system: System, record: SessionRecord, report: Report, error: Unforeseen) -> None:
-    path = system.paths.spool_of(record.instance_id or "") / report.name
+def _put_aside(paths: StatePaths, events: EventLog, record: SessionRecord, report: Report, error: Unforeseen) -> None:
+    path = paths.spool_of(record.instance_id or "") / report.name
     try:
-        _tell_bad(system, record, put_aside(path, f"it cannot be taken in: {error.message}"))
+        _tell_bad(events, record, put_aside(path, f"it cannot be taken in: {error.message}"))
     except OSError as trouble:
         raise StoreBroken(f"{path} cannot be moved: {trouble.strerror}", "see its owner") from trouble
 
@@ -306,7 +314,7 @@ def _take_all(system: System, record: SessionRecord, harness: Harness, reports: 
         return False
     _commit(system, current, read)
     if current.fresh is not None and any(_ends_turn(report, event) for report, events in read for event in events):
-        _note_turn(system, current)
+        _note_turn(system.records, system.locks, current)
     for report, _ in read:
         try:
             discard(folder, report)
@@ -319,7 +327,7 @@ def take_told(system: System, record: SessionRecord, read: Read) -> None:
     """Take in what the conversation's own record tells in the place of hooks. Raises StoreBroken."""
     _commit(system, record, read)
     if record.fresh is not None and any(_ends_turn(report, event) for report, events in read for event in events):
-        _note_turn(system, record)
+        _note_turn(system.records, system.locks, record)
 
 
 def _ends_turn(report: Report, event: HarnessEvent) -> bool:
@@ -337,7 +345,7 @@ def _with_current_id(system: System, record: SessionRecord, read: Read) -> Sessi
             latest = system.records.read(record.name)
             if latest is None or latest.uid != record.uid or latest.instance_id != record.instance_id:
                 return record  # a later start has its own conversation; what is old is told as suppressed
-            changed = _following(system, latest, readies[-1])
+            changed = _following(system.settings, latest, readies[-1], system.clock.now())
             system.records.write(changed)
             return changed
     except LockBusy:
@@ -350,21 +358,21 @@ def follow_conversation(system: System, record: SessionRecord, session_id: str) 
     _with_current_id(system, record, [(report, (Ready(session_id, "clear"),))])
 
 
-def _following(system: System, record: SessionRecord, ready: Ready) -> SessionRecord:
-    in_use = resolve_record(record, system.settings).harness
-    return entered(record, ready.session_id or "", in_use, system.clock.now(), old=ready.source == "resume")
+def _following(settings: Settings, record: SessionRecord, ready: Ready, now: datetime) -> SessionRecord:
+    in_use = resolve_record(record, settings).harness
+    return entered(record, ready.session_id or "", in_use, now, old=ready.source == "resume")
 
 
-def _note_turn(system: System, record: SessionRecord) -> None:
+def _note_turn(records: Records, locks: Locks, record: SessionRecord) -> None:
     """Make the conversation of the record's pane the session's, now that it has had a turn.
 
     Whoever holds the lock may be about to end the session, and looks by itself; so does the next start.
     """
     try:
-        with system.locks.hold(record.name, "note a conversation's first turn", 0):
-            latest = system.records.read(record.name)
+        with locks.hold(record.name, "note a conversation's first turn", 0):
+            latest = records.read(record.name)
             if latest is not None and (latest.instance_id, latest.fresh) == (record.instance_id, record.fresh):
-                system.records.write(had_turn(latest))
+                records.write(had_turn(latest))
     except LockBusy:
         return
 
@@ -399,26 +407,30 @@ def _asked_elsewhere(system: System, record: SessionRecord) -> tuple[bool, bool]
     While it cannot be asked nobody knows: it is asked again.
     """
     try:
-        pane = _pane_of(system, record)
+        pane = _pane_of(system.runner, record)
     except TmuxMissing:
         return False, False
     except TmuxSilent:
         return True, True
-    opinion = probe_of(system, record, pane.pid) if pane is not None and not pane.dead else None
+    opinion = (
+        probe_of(system.settings, system.paths, system.harnesses, record, pane.pid)
+        if pane is not None and not pane.dead
+        else None
+    )
     return opinion is not None and not opinion.turn_over, opinion is not None
 
 
-def _pane_of(system: System, record: SessionRecord) -> Pane | None:
+def _pane_of(runner: Runner, record: SessionRecord) -> Pane | None:
     """Return the live instance's pane, as it was seen last. Raises TmuxSilent, TmuxMissing where it never was."""
-    instance, survey = record.instance_id or "", system.runner.recent(_EVER)
+    instance, survey = record.instance_id or "", runner.recent(_EVER)
     if survey is None or survey.of_instance(instance) is None:
-        survey = system.runner.survey()
+        survey = runner.survey()
     return survey.of_instance(instance)
 
 
 def _tell(system: System, record: SessionRecord, taken: _Taken) -> None:
     """Write the events of what was taken in."""
-    tell(system, taken.rows)
+    tell(system.events, taken.rows)
     for report, reason in taken.suppressed:
         system.events.emit(
             "standing.suppressed", name=record.name, instance=record.instance_id, reason=reason, detail=report.name
@@ -426,7 +438,7 @@ def _tell(system: System, record: SessionRecord, taken: _Taken) -> None:
     for failure in taken.failures:
         from core.delivery.hearing import words_of
 
-        reason, _ = words_of(system, record, failure)
+        reason, _ = words_of(system.settings, system.harnesses, record, failure)
         system.events.emit(
             "standing.turn_failed", level="warning", name=record.name, instance=record.instance_id, reason=reason,
             detail=failure.failure.value,
@@ -470,18 +482,24 @@ def _take(
     taken.rows += settle_by(system, record, (event,), at)
     if isinstance(event, PromptReported) and event.task is not None:
         note_repeat(system, record, report, event, at)
-    if isinstance(event, PromptReported) and silenced is None and _has_thread(system, record):
+    if isinstance(event, PromptReported) and silenced is None and _has_thread(system.settings, system.bindings, record):
         from core.delivery.permission_requests import asked_elsewhere
 
-        taken.answers += sum(system.outbox.add(asked_elsewhere(system, record, report, event)))
+        taken.answers += sum(system.outbox.add(asked_elsewhere(system.settings, system.inbox, record, report, event)))
     if isinstance(event, TurnEnded | TurnFailed):
         if event.turn and report.agent == MAIN:
             system.database.end_told(record.instance_id or "", event.turn, at)
-        messages = () if doubted else turn_over(system, record, at, failed=isinstance(event, TurnFailed))
+        messages = (
+            ()
+            if doubted
+            else turn_over(system.marks, system.activities, record, at, failed=isinstance(event, TurnFailed))
+        )
         if isinstance(event, TurnFailed) and silenced is None and report.agent == MAIN:
             from core.delivery.hearing import note_failure
 
-            taken.answers += note_failure(system, record, event, messages, has_thread=_has_thread(system, record))
+            taken.answers += note_failure(
+                system, record, event, messages, has_thread=_has_thread(system.settings, system.bindings, record)
+            )
             taken.failures.append(event)
     if isinstance(event, _GOES_ON):
         from core.delivery.permission_requests import went_on
@@ -491,17 +509,19 @@ def _take(
         if not doubted:
             _tell_loops(system, record, report, event, at)
         _put_activity(system, record, report, event, at, taken, ending=silenced is not None)
-    if isinstance(event, ToolStarted) and silenced is None and _has_thread(system, record):
-        note_step(system, record, event)
+    if isinstance(event, ToolStarted) and silenced is None and _has_thread(system.settings, system.bindings, record):
+        note_step(system.progress, system.activities, record, event)
     if isinstance(event, Ended) and event.by_person:
         system.exit_ledger.leave(record.instance_id or "", record.uid)
     if isinstance(event, TurnBlocked):
         taken.suppressed.append((report, keep_blocked(system, record, report, event, at, held=silenced is not None)))
     if isinstance(event, TurnEnded) and event.answer.strip():
-        quiet = why_quiet(system, record) if silenced is None or taken.restarts else text(silenced)
+        quiet = (
+            why_quiet(system.inbox, system.activities, record) if silenced is None or taken.restarts else text(silenced)
+        )
         if quiet:
             taken.suppressed.append((report, quiet))
-        elif _has_thread(system, record):
+        elif _has_thread(system.settings, system.bindings, record):
             taken.answers += sum(system.outbox.add([_answer(record, report, event)]))
 
 
@@ -555,7 +575,7 @@ def _put_activity(
         row.message.kind is Kind.BOOT and row.state is MessageState.SUBMITTED and row.instance == instance
         for row in system.inbox.unsettled(record.uid)
     )
-    left = isinstance(event, TurnEnded | TurnFailed) and holds_queued(system, record)
+    left = isinstance(event, TurnEnded | TurnFailed) and holds_queued(system.inbox, record)
     doubted = taken.doubted and _may_go_on(report, event)
     if before.ending and report.agent != MAIN and isinstance(event, ToolStarted | ToolEnded):
         return  # a background agent works on, and says nothing of the turn
@@ -573,7 +593,7 @@ def _put_activity(
     if isinstance(event, TurnFailed):
         from core.delivery.hearing import words_of
 
-        reason, remedy = words_of(system, record, event)
+        reason, remedy = words_of(system.settings, system.harnesses, record, event)
         failed = because(Reason.TURN_FAILED, why=reason, remedy=remedy)
         after = replace(after, remarks=(*after.remarks, failed))
     system.activities.put(after)
@@ -582,11 +602,11 @@ def _put_activity(
     taken.jobs += [("job.finished", task, why) for task in before.pending_tasks if task not in after.pending_tasks]
 
 
-def _has_thread(system: System, record: SessionRecord) -> bool:
+def _has_thread(settings: Settings, bindings: Bindings, record: SessionRecord) -> bool:
     """Return whether the session has a thread, or is about to: its root may still be on its way."""
-    if system.bindings.of_session(record.uid) is not None:
+    if bindings.of_session(record.uid) is not None:
         return True
-    return system.settings.chat_of(record.definition) != ""
+    return settings.chat_of(record.definition) != ""
 
 
 def _answer(record: SessionRecord, report: Report, event: TurnEnded) -> NewPost:

@@ -52,7 +52,9 @@ from core.session.sessions import apart, chat_of, has_thread, record_of_instance
 from core.session.system import System
 
 if TYPE_CHECKING:
+    from core.config.settings import Settings
     from core.model.posts import OWN_CHAT, NewPost
+    from core.store.inbox import Inbox
 
 
 _LOG = logging.getLogger(__name__)
@@ -320,7 +322,11 @@ class Requests:
             return ""
         if pane is None or pane.dead:
             return ENDED
-        opinion = probe_of(self._system, record, pane.pid) if request.kind is not RequestKind.ASK else None
+        opinion = (
+            probe_of(self._system.settings, self._system.paths, self._system.harnesses, record, pane.pid)
+            if request.kind is not RequestKind.ASK
+            else None
+        )
         if opinion is None or opinion.state in ASKING_STATES or opinion.written_at is None:
             return ""
         return AT_THE_TERMINAL if opinion.written_at > request.asked_at else ""
@@ -494,7 +500,7 @@ BY_SCHEDULE = "by its own schedule"
 
 
 def asked_elsewhere(
-    system: System, record: SessionRecord, report: Report, event: PromptReported
+    settings: Settings, inbox: Inbox, record: SessionRecord, report: Report, event: PromptReported
 ) -> tuple[NewPost, ...]:
     """Return a post for each question in a prompt that came by a command, by another agent, or from the keyboard.
 
@@ -508,7 +514,7 @@ def asked_elsewhere(
         return (_prompt_post(record, key, "", asked_text(BY_SCHEDULE, event.prompt)),)
     if event.internal or report.agent != MAIN or not event.prompt.strip():
         return ()
-    rows = system.inbox.with_states(record.uid, frozenset(MessageState), _LOOK_BACK)
+    rows = inbox.with_states(record.uid, frozenset(MessageState), _LOOK_BACK)
     held = [row for row in rows if takes(event.prompt, row.message)]
     if not held:
         key = f"{record.instance_id}:{report.name}"
@@ -516,7 +522,7 @@ def asked_elsewhere(
     return tuple(
         _prompt_post(record, row.message.id, row.message.id, asked_text(_who(row), row.message.text))
         for row in reversed(held)
-        if row.message.kind is Kind.SAY and chat_of(system.settings, row) is None
+        if row.message.kind is Kind.SAY and chat_of(settings, row) is None
     )
 
 

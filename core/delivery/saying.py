@@ -6,7 +6,7 @@ in. `cancel` discards one message, or the whole queue of a stopped session, and 
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -25,7 +25,9 @@ from core.base.errors import (
 from core.base.failpoints import Failpoint, failpoint
 from core.base.files import is_there
 from core.base.names import new_marker, new_message_id
+from core.base.paths import StatePaths
 from core.base.values import dataclass
+from core.config.settings import Settings
 from core.delivery.between_agents import admit
 from core.delivery.deliverer import Deliverer, is_over, waits_long
 from core.delivery.hook_ingest import ingest_record
@@ -57,6 +59,8 @@ from core.session.folder import ASKING
 from core.session.notes import note_for, told_in
 from core.session.sessions import Known, definition_of
 from core.session.system import System
+from core.store.inbox import Inbox
+from core.store.sessions import Bindings
 
 NO_SERVICE = "no service is running"
 _POLL_SECONDS = 0.02
@@ -115,10 +119,10 @@ def say(
     if known.unreadable is not None:
         raise known.unreadable
     deliverer = Deliverer(system)
-    with _lock_if_needed(system, known, needed=wait > 0 and not _served(system)) as locked:
+    with _lock_if_needed(system, known, needed=wait > 0 and not _served(system.paths)) as locked:
         known = definition_of(system.settings, system.records, name) if locked else known
         record, sight = _accepting(system, known)
-        message = _message(system, record, cleaned.text, actor, who, raw)
+        message = _message(record, cleaned.text, actor, who, raw, system.clock.now())
         _commit(system, record, message)
         if locked:
             deliverer.begin(record, message.id, sight)
@@ -167,8 +171,7 @@ def _accepting(system: System, known: Known) -> tuple[SessionRecord, Sight]:
     return record, sight
 
 
-def _message(system: System, record: SessionRecord, text: str, actor: str, called: str, raw: bool) -> NewMessage:
-    now = system.clock.now()
+def _message(record: SessionRecord, text: str, actor: str, called: str, raw: bool, now: datetime) -> NewMessage:
     message_id = new_message_id()
     via, _, who = actor.partition(":")
     return NewMessage(
@@ -212,17 +215,17 @@ def _commit(system: System, record: SessionRecord, message: NewMessage) -> None:
     system.notify()
 
 
-def _served(system: System) -> bool:
-    return running_service(system.paths.service_lock) is not None
+def _served(paths: StatePaths) -> bool:
+    return running_service(paths.service_lock) is not None
 
 
 def _watched(system: System, deliverer: Deliverer, message: NewMessage, wait: float) -> tuple[InboxRow | None, bool]:
     """Wait for the row, delivering it here where no service does; tell whether one did at the end."""
     if wait <= 0:
-        return system.inbox.get(message.id), _served(system)
+        return system.inbox.get(message.id), _served(system.paths)
     deadline = Deadline(system.clock, wait)
     row = system.inbox.get(message.id)
-    while _served(system):
+    while _served(system.paths):
         row = system.inbox.get(message.id)
         if row is None or is_over(row, system.clock.now()) or waits_long(row) or deadline.passed():
             return row, True
@@ -312,24 +315,25 @@ def queue_of(system: System, name: str) -> Queue:
     now = system.clock.now()
     rows = system.inbox.unsettled(known.record.uid) if known.record else ()
     limit = system.settings.limits.queued_per_session
-    waiting = (Queued(row, now, _told(system, row, ahead)) for ahead, row in enumerate(rows))
-    had = _had_by_harness(system, known.record) if known.record else ()
-    return Queue(name, limit, (*(Queued(row, now, _told(system, row, 0)) for row in had), *waiting))
+    waiting = (Queued(row, now, _told(system.settings, system.environ, row, ahead)) for ahead, row in enumerate(rows))
+    had = _had_by_harness(system.inbox, known.record) if known.record else ()
+    of_harness = (Queued(row, now, _told(system.settings, system.environ, row, 0)) for row in had)
+    return Queue(name, limit, (*of_harness, *waiting))
 
 
-def _had_by_harness(system: System, record: SessionRecord) -> tuple[InboxRow, ...]:
+def _had_by_harness(inbox: Inbox, record: SessionRecord) -> tuple[InboxRow, ...]:
     """Return what the live instance has and no turn is known to have taken, oldest first."""
-    rows = system.inbox.with_states(record.uid, {MessageState.ACCEPTED})
+    rows = inbox.with_states(record.uid, {MessageState.ACCEPTED})
     return tuple(row for row in reversed(rows) if row.instance == record.instance_id)
 
 
-def _told(system: System, row: InboxRow, ahead: int) -> str:
+def _told(settings: Settings, environ: Mapping[str, str], row: InboxRow, ahead: int) -> str:
     """Return its reason in words, as it is now: how many are ahead was counted when it came."""
     if row.because is None:
         return text(Reason.HARNESS_HAS_IT) if row.state is MessageState.ACCEPTED else ""
     counted = row.because.args.get("ahead") if row.reason is Reason.PAUSED else None
     why = Because(Reason.PAUSED, {"ahead": ahead}) if counted else row.because
-    return exact_for(system.settings, system.environ, why.text)
+    return exact_for(settings, environ, why.text)
 
 
 def confirm_message(system: System, message_id: str, actor: str) -> InboxRow:
@@ -373,7 +377,7 @@ def cancel_queue(system: System, record: SessionRecord) -> int:
     with failpoint(Failpoint.STOP_CANCEL), system.database.transaction(durable=True):
         cancelled = system.inbox.cancel_waiting(record.uid, Because(Reason.QUEUE_CANCELLED, {"name": record.name}))
         hold_with_session(system, record, STOPPED)
-        notes = _notes(system, record, cancelled)
+        notes = _notes(system.settings, system.bindings, record, cancelled)
         if notes:
             system.outbox.add(notes)
     if notes:
@@ -387,8 +391,8 @@ def hold_loops(system: System, record: SessionRecord) -> None:
         hold_with_session(system, record, STOPPED)
 
 
-def _notes(system: System, record: SessionRecord, rows: Sequence[InboxRow]) -> list[NewPost]:
-    addresses = (told_in(system.settings, system.bindings, row) for row in rows)
+def _notes(settings: Settings, bindings: Bindings, record: SessionRecord, rows: Sequence[InboxRow]) -> list[NewPost]:
+    addresses = (told_in(settings, bindings, row) for row in rows)
     threads = Counter(_thread(address) for address in addresses if address is not None)
     return [_note(record, thread, count) for thread, count in threads.items()]
 

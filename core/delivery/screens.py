@@ -10,12 +10,15 @@ from enum import Enum
 
 from core.base.errors import NotRunning, TmuxSilent
 from core.base.values import dataclass
+from core.config.settings import Settings
+from core.harness.catalogue import Harnesses
 from core.model.dialog import Dialog, read_dialog
 from core.model.pane import InputLine, View
 from core.model.session import SessionRecord
 from core.session.folder import has_input_line, note_input_line
 from core.session.sessions import activity_of, resolve_record
 from core.session.system import System
+from core.tmux.runner import Runner
 
 AGAIN = timedelta(seconds=0.25)  #: from one look to the next, between which a redraw is over
 _REDRAWS = timedelta(minutes=1)  #: from one request to draw anew to the next; whoever looks sees a row come or go
@@ -48,10 +51,10 @@ class Shown:
         return self.form is other.form and self.line == other.line
 
 
-def look(system: System, record: SessionRecord) -> Shown:
+def look(settings: Settings, runner: Runner, harnesses: Harnesses, record: SessionRecord) -> Shown:
     """Look once. Raises NotRunning, TmuxSilent, UnsupportedHarness."""
-    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
-    view = system.runner.view(record.instance_id or "")
+    harness = harnesses.get(resolve_record(record, settings).harness)
+    view = runner.view(record.instance_id or "")
     line = harness.input_line(view) if harness.traits.input_line else None
     if line is not None:
         return Shown(Form.MODE if line.mode else Form.INPUT, view, line=line)
@@ -71,7 +74,7 @@ class Screens:
     def look(self, record: SessionRecord) -> tuple[Shown, bool]:
         """Return what is shown, and whether it was shown a moment ago, too. Raises NotRunning, TmuxSilent."""
         instance, now = record.instance_id or "", self._system.clock.now()
-        shown = look(self._system, record)
+        shown = look(self._system.settings, self._system.runner, self._system.harnesses, record)
         if shown.form is Form.INPUT:
             self._know(record)
         if shown.form is Form.INPUT and shown.line == InputLine():

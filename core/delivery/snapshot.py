@@ -4,15 +4,21 @@ Some keys are reported by no hook. So where a harness's reports may be out of da
 is shown of reports besides answers is made here too, in the open transaction that takes the reports in.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.base.errors import StoreBroken, TmuxMissing, TmuxSilent
 from core.base.files import is_file
 from core.base.names import target_for
+from core.base.paths import StatePaths
 from core.base.values import dataclass, replace
+from core.config.settings import Settings
+from core.harness.catalogue import Harnesses
 from core.model.activity import ASKING_STATES, Activity, ActivityState, Capability, Silence
 from core.model.asking import MAIN
 from core.model.delivering import RECORD_WINDOW, PaneState, Situation, Timing
@@ -28,6 +34,12 @@ from core.session.dialogs import SETTLED, SILENT_TURN, drop_marker, is_over, say
 from core.session.folder import ASKING, TOOL, context_of
 from core.session.sessions import activity_of, has_thread, resolve_record, restart_due, traits_of
 from core.session.system import System
+from core.store.inbox import Inbox
+from core.store.requests import RequestBook
+from core.store.sessions import Activities
+
+if TYPE_CHECKING:
+    from core.store.outbox import Marks, Progress
 
 Authorized = Callable[[InboxRow], bool | None]
 _MASKABLE = frozenset({Observed.IDLE, Observed.BUSY, Observed.UNKNOWN, Observed.STARTING})
@@ -39,9 +51,9 @@ _RECENT_SECONDS = 6.0  #: the service looks at all panes every five
 _SILENCE = timedelta(seconds=2)  #: after a silence tmux is not asked again for that long
 
 
-def timing_of(system: System) -> Timing:
+def timing_of(settings: Settings) -> Timing:
     """Return how long things may take, as configured."""
-    tmux, limits = system.settings.routing.tmux, system.settings.limits
+    tmux, limits = settings.routing.tmux, settings.limits
     return Timing(
         command=timedelta(seconds=tmux.command_timeout_seconds),
         start=timedelta(seconds=tmux.start_timeout_seconds),
@@ -49,11 +61,13 @@ def timing_of(system: System) -> Timing:
     )
 
 
-def probe_of(system: System, record: SessionRecord, pane_pid: int) -> StatusProbe | None:
+def probe_of(
+    settings: Settings, paths: StatePaths, harnesses: Harnesses, record: SessionRecord, pane_pid: int
+) -> StatusProbe | None:
     """Ask the harness's second source what the record's live instance does. Raises UnsupportedHarness."""
-    resolved = resolve_record(record, system.settings)
-    context = context_of(system.paths, record, resolved, record.instance_id or "")
-    return system.harnesses.get(resolved.harness).probe_status(context, pane_pid)
+    resolved = resolve_record(record, settings)
+    context = context_of(paths, record, resolved, record.instance_id or "")
+    return harnesses.get(resolved.harness).probe_status(context, pane_pid)
 
 
 @dataclass(frozen=True)
@@ -75,7 +89,7 @@ class Looker:
     def __init__(self, system: System, authorized: Authorized) -> None:
         self._system = system
         self._authorized = authorized
-        self._timing = timing_of(system)
+        self._timing = timing_of(system.settings)
         self._silent_until: datetime | None = None
         self._distrusted: dict[str, datetime] = {}  #: by instance: since when surveys have been belied
 
@@ -198,7 +212,11 @@ class Looker:
 
     def _opinion(self, record: SessionRecord, survey: Survey | None) -> StatusProbe | None:
         pane = survey.of_instance(record.instance_id) if survey and record.instance_id else None
-        return probe_of(self._system, record, pane.pid) if pane and not pane.dead else None
+        return (
+            probe_of(self._system.settings, self._system.paths, self._system.harnesses, record, pane.pid)
+            if pane and not pane.dead
+            else None
+        )
 
     def tool_at(self, uid: str) -> datetime | None:
         """Return when the latest tool call began."""
@@ -321,24 +339,26 @@ def _was_taken_in(row: InboxRow) -> bool:
 _BEFORE = timedelta(seconds=5)  #: between a hook's time stamp and what we note of its turn
 
 
-def turn_over(system: System, record: SessionRecord, until: datetime, *, failed: bool) -> tuple[str, ...]:
+def turn_over(
+    marks: Marks, activities: Activities, record: SessionRecord, until: datetime, *, failed: bool
+) -> tuple[str, ...]:
     """Note that the messages which the turn took are done that ended then, and return their ids.
 
     Called before the activity follows.
     """
-    activity = activity_of(system.activities, record)
+    activity = activity_of(activities, record)
     if activity is None or activity.turn_started_at is None:
         return ()
     since = activity.turn_started_at - _BEFORE
-    return system.marks.over(record.uid, activity.instance, since, until, failed=failed)
+    return marks.over(record.uid, activity.instance, since, until, failed=failed)
 
 
-def note_step(system: System, record: SessionRecord, event: ToolStarted) -> None:
+def note_step(progress: Progress, activities: Activities, record: SessionRecord, event: ToolStarted) -> None:
     """Add the tool to the steps of the running turn."""
-    activity = system.activities.get(record.uid)
+    activity = activities.get(record.uid)
     if activity is not None and activity.turn_started_at is not None:
         turn = f"{record.instance_id}-{int(activity.turn_started_at.timestamp() * 1_000_000)}"
-        system.progress.note(record.uid, turn, step_line(event.tool, event.detail))
+        progress.note(record.uid, turn, step_line(event.tool, event.detail))
 
 
 def shows_end(system: System, record: SessionRecord, opinion: StatusProbe | None, since: datetime | None) -> bool:
@@ -365,7 +385,11 @@ def settle_end(system: System, record: SessionRecord, pane: Pane | None) -> bool
     known = activity_of(system.activities, record)
     if known is None or not known.ending:
         return False
-    opinion = probe_of(system, record, pane.pid) if pane is not None and not pane.dead else None
+    opinion = (
+        probe_of(system.settings, system.paths, system.harnesses, record, pane.pid)
+        if pane is not None and not pane.dead
+        else None
+    )
     if not shows_end(system, record, opinion, known.turn_ended_at):
         return False
     with system.database.transaction(durable=False):
@@ -380,22 +404,22 @@ def believe_end(system: System, record: SessionRecord, known: Activity) -> Activ
     from core.loops.outcomes import turn_ended
 
     ended_at = known.turn_ended_at or system.clock.now()
-    turn_over(system, record, ended_at, failed=False)
+    turn_over(system.marks, system.activities, record, ended_at, failed=False)
     turn_ended(system, record, None, ended_at)
-    after = believed(known, system.clock.now(), queue_left=holds_queued(system, record))
+    after = believed(known, system.clock.now(), queue_left=holds_queued(system.inbox, record))
     system.activities.put(after)
     return after
 
 
-def holds_queued(system: System, record: SessionRecord) -> bool:
+def holds_queued(inbox: Inbox, record: SessionRecord) -> bool:
     """Return whether the live instance's own queue is known to hold a message of ours."""
-    accepted = system.inbox.with_states(record.uid, {MessageState.ACCEPTED})
+    accepted = inbox.with_states(record.uid, {MessageState.ACCEPTED})
     return any(row.instance == record.instance_id and row.queued_at is not None for row in accepted)
 
 
 def _ask_idle(system: System, record: SessionRecord, pane: Pane, known: Activity, now: datetime) -> bool:
     """Ask whether a session works that is idle by its hooks' word: none tells of `/compact`, or of a blocked end."""
-    opinion = probe_of(system, record, pane.pid)
+    opinion = probe_of(system.settings, system.paths, system.harnesses, record, pane.pid)
     if opinion is None or opinion.written_at is None or now - opinion.written_at < SETTLED:
         return False
     if known.state is ActivityState.IDLE and not _says_more(known, opinion):
@@ -429,11 +453,13 @@ def ask_again(system: System, record: SessionRecord, pane: Pane | None) -> bool:
         return _ask_idle(system, record, pane, known, now)
     if not silent and marked_at is None and not told:
         return False
-    opinion = probe_of(system, record, pane.pid)
+    opinion = probe_of(system.settings, system.paths, system.harnesses, record, pane.pid)
     if marked_at is None:  # what told of a dialog came late: the marker, which comes first, has gone since
         over = told and known is not None and says_none_is_open(opinion) and _silent_for(known, now) >= SETTLED
     else:
-        over = not _background_asks(system, record) and is_over(opinion, marked_at, waiting_agents(marker), now)
+        over = not _background_asks(system.requests, record) and is_over(
+            opinion, marked_at, waiting_agents(marker), now
+        )
     if over and marked_at is not None:
         drop_marker(marker, marked_at + _ROUNDED)
     if known is not None and (silent or (over and told)):
@@ -469,9 +495,9 @@ def _silent_for(activity: Activity, now: datetime) -> timedelta:
     return now - max(activity.since, activity.last_report_at or activity.since)
 
 
-def _background_asks(system: System, record: SessionRecord) -> bool:
+def _background_asks(requests: RequestBook, record: SessionRecord) -> bool:
     """Return whether a background agent's hook waits for an answer: its dialog shows once that has given up."""
-    opened = system.requests.open(record.uid)
+    opened = requests.open(record.uid)
     return any(request.instance == record.instance_id and request.agent != MAIN for request in opened)
 
 
@@ -486,6 +512,6 @@ def replace_activity(system: System, record: SessionRecord, before: Activity, af
         if system.activities.get(before.uid) != before:
             return False
         if after.cut_off_at is not None:
-            turn_over(system, record, after.cut_off_at, failed=True)
+            turn_over(system.marks, system.activities, record, after.cut_off_at, failed=True)
         system.activities.put(after)
     return True

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from core.base.errors import Refused
 from core.base.failpoints import Failpoint, failpoint
@@ -24,9 +23,6 @@ from core.model.restarting import is_crash
 from core.model.session import LastExit, Phase, SessionRecord, Status
 from core.session.sessions import restart_due
 from core.session.system import System
-
-if TYPE_CHECKING:
-    pass
 
 
 class Gatekeeper:

@@ -14,16 +14,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from core.base.clock import Clock
 from core.base.errors import CoreError, InvalidValue, NotRunning, Refused, TmuxMissing, TmuxSilent
 from core.base.failpoints import Failpoint, failpoint
 from core.base.files import write_private
+from core.base.paths import StatePaths
 from core.base.values import dataclass
 from core.delivery.evidence import Transcripts
-from core.delivery.recording import Recorder, clear_line
+from core.delivery.recording import Recorder
 from core.delivery.snapshot import Looker, Sight
 from core.model import delivering
 from core.model.delivering import ECHO_UNREAD, ECHO_WITHIN, Attempt, Clear, Settle, Situation, Stash, submit_token
 from core.model.framing import SUBMIT, at_terminal, compose, file_of, framed, input_line, pointer_to, shows_text
+from core.model.harness import Traits
 from core.model.message import InboxRow, MessageState
 from core.model.pane import Paste, Receipt, Written
 from core.model.reasons import Because, Reason, said
@@ -31,6 +34,7 @@ from core.model.session import Phase, SessionRecord
 from core.session.folder import clear_hold_file, has_hold_file
 from core.session.notes import line_emptied
 from core.session.system import System
+from core.tmux.runner import Runner
 
 _ROWS = 60  #: the last of a screen, in which its input line stands
 
@@ -38,8 +42,10 @@ _ROWS = 60  #: the last of a screen, in which its input line stands
 class Echoes:
     """What input lines show of the messages that are entered in them. Belongs to one thread."""
 
-    def __init__(self, system: System) -> None:
-        self._system = system
+    def __init__(self, paths: StatePaths, clock: Clock, runner: Runner) -> None:
+        self._paths = paths
+        self._clock = clock
+        self._runner = runner
         self._entered: dict[str, tuple[str, str]] = {}  #: by session: an attempt, and its line at the first Enter
 
     def hold_up(self, situation: Situation, record: SessionRecord, number: int) -> bool:
@@ -49,12 +55,12 @@ class Echoes:
         nothing has changed since the first, which is not read yet then. None for ever: the harness's records tell what
         becomes of a text.
         """
-        row, echo, now = situation.row, situation.traits.echo, self._system.clock.now()
+        row, echo, now = situation.row, situation.traits.echo, self._clock.now()
         since = row.pasted_at if number == 1 else row.submitted_at
         if echo is None or since is None or now >= since + ECHO_WITHIN:
             return False
         try:
-            screen = self._system.runner.screen(record.instance_id or "", _ROWS)
+            screen = self._runner.screen(record.instance_id or "", _ROWS)
         except NotRunning:
             return False  # what writes will be told
         line, shown = input_line(screen, echo), self.shows(situation, record, screen)
@@ -68,7 +74,7 @@ class Echoes:
     def shows(self, situation: Situation, record: SessionRecord, screen: str) -> bool:
         """Return whether a screen shows the end of the row's text; False where nobody knows how its harness would."""
         row, echo = situation.row, situation.traits.echo
-        file = file_of(row.message.id, self._system.paths.session(record.uid))
+        file = file_of(row.message.id, self._paths.session(record.uid))
         texts = (framed(row.message), pointer_to(row.message, file))
         return echo is not None and any(shows_text(screen, text, echo) for text in texts)
 
@@ -122,7 +128,7 @@ class Writer:
         self._looker = looker
         self._transcripts = transcripts
         self._recorder = recorder
-        self._echoes = Echoes(system)
+        self._echoes = Echoes(system.paths, system.clock, system.runner)
         self._not_before: dict[str, datetime] = {}  #: by row: a CR whose line may still run in a silent server
 
     def not_before(self, row: InboxRow) -> datetime | None:
@@ -286,3 +292,28 @@ class Writer:
         if unheld and has_hold_file(self._system.paths, record.uid):
             with failpoint(Failpoint.RESUME_UNBLOCK):
                 clear_hold_file(self._system.paths, record.uid)
+
+
+_BURST_SECONDS = 0.15  #: more than some sixty keys in one read are taken for a paste (Claude Code 2.1.197 to 2.1.332)
+_MOST_BURSTS = 20
+
+
+def clear_line(
+    system: System, instance: str, traits: Traits, rows: Sequence[InboxRow], token: str, deadline: datetime
+) -> bool:
+    """Press the keys that empty the input line, as often as these messages have lines, and tell whether all were.
+
+    Raises TmuxSilent. Up to three seconds, for four hundred lines; the server refuses what comes after `deadline`.
+    """
+    for burst in range(bursts_for(traits, rows)):
+        if burst:
+            system.clock.pause(_BURST_SECONDS)
+        if system.runner.write(instance, traits.clear or b"", Receipt.CLEARED, token, deadline) is not Written.DONE:
+            return False
+    return True
+
+
+def bursts_for(traits: Traits, rows: Sequence[InboxRow]) -> int:
+    """Return how many times the keys are pressed that empty an input line with these messages in it."""
+    lines = sum(row.message.text.count("\n") + 1 for row in rows)
+    return max(1, min(_MOST_BURSTS, -(-lines // traits.clear_lines)))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from core.base.clock import Clock
 from core.base.errors import UnsupportedHarness
 from core.base.plugins import entry_points, load
+from core.base.values import dataclass
 
 if TYPE_CHECKING:
     from core.model.harness import Harness
@@ -82,6 +83,17 @@ class Harnesses:
         return harness
 
 
+@dataclass(frozen=True)
+class _Given:
+    """What the harnesses of this distribution are made with."""
+
+    clock: Clock
+    environ: Mapping[str, str]
+    trust_enabled: bool
+    accept_bypass: str
+    permission_mode: str | None
+
+
 def catalogue(
     clock: Clock,
     environ: Mapping[str, str],
@@ -97,33 +109,10 @@ def catalogue(
 
     Raises InvalidValue for a declaration that cannot be used.
     """
-
-    def claude() -> Harness:
-        from core.harness.claude.adapter import ClaudeHarness
-
-        return ClaudeHarness(
-            clock, environ, trust_enabled=trust_enabled, accept_bypass=accept_bypass, permission_mode=permission_mode
-        )
-
-    def codex() -> Harness:
-        from core.harness.codex.adapter import CodexHarness
-
-        return CodexHarness(environ, trust_enabled=trust_enabled)
-
-    def opencode() -> Harness:
-        from core.harness.opencode.adapter import OpenCodeHarness
-
-        return OpenCodeHarness(environ)
-
-    def gemini() -> Harness:
-        from core.harness.gemini.adapter import GeminiHarness
-
-        return GeminiHarness(environ, trust_enabled=trust_enabled)
-
+    given = _Given(clock, environ, trust_enabled, accept_bypass, permission_mode)
     described = {key: _described(key, block, environ) for key, block in declared.items()}
     makers = {key: partial(described.__getitem__, key) for key in described}
-    ours = {"claude": claude, "codex": codex, "opencode": opencode, "gemini": gemini}
-    return Harnesses({**makers, **ours, "bundled": _bundled, "cursor": _cursor}, environ)
+    return Harnesses({**makers, **{name: partial(make, given) for name, make in _OURS.items()}}, environ)
 
 
 def _described(key: str, block: Declaration, environ: Mapping[str, str]) -> Harness:
@@ -141,13 +130,54 @@ def _described(key: str, block: Declaration, environ: Mapping[str, str]) -> Harn
     )
 
 
-def _bundled() -> Harness:
+def _claude(given: _Given) -> Harness:
+    from core.harness.claude.adapter import ClaudeHarness
+
+    return ClaudeHarness(
+        given.clock,
+        given.environ,
+        trust_enabled=given.trust_enabled,
+        accept_bypass=given.accept_bypass,
+        permission_mode=given.permission_mode,
+    )
+
+
+def _codex(given: _Given) -> Harness:
+    from core.harness.codex.adapter import CodexHarness
+
+    return CodexHarness(given.environ, trust_enabled=given.trust_enabled)
+
+
+def _opencode(given: _Given) -> Harness:
+    from core.harness.opencode.adapter import OpenCodeHarness
+
+    return OpenCodeHarness(given.environ)
+
+
+def _gemini(given: _Given) -> Harness:
+    from core.harness.gemini.adapter import GeminiHarness
+
+    return GeminiHarness(given.environ, trust_enabled=given.trust_enabled)
+
+
+def _cursor(_: _Given) -> Harness:
+    from core.harness.generic import CursorHarness
+
+    return CursorHarness()
+
+
+def _bundled(_: _Given) -> Harness:
     from embedded.adapter import BundledHarness
 
     return BundledHarness()
 
 
-def _cursor() -> Harness:
-    from core.harness.generic import CursorHarness
-
-    return CursorHarness()
+_OURS = {
+    "claude": _claude,
+    "codex": _codex,
+    "opencode": _opencode,
+    "gemini": _gemini,
+    "cursor": _cursor,
+    "bundled": _bundled,
+}
+BUILT_IN = tuple(_OURS)  #: cursor is known, and refused at start by its adapter

@@ -6,11 +6,14 @@ session from a thread in a channel that the configuration no longer names.
 
 from datetime import UTC, datetime
 
-from core.base.clock import Deadline
+from core.base.clock import Clock, Deadline
 from core.base.errors import BeingDeleted, CoreError, InvalidValue, Refused, StoreBroken
 from core.base.failpoints import Failpoint, failpoint
+from core.base.paths import StatePaths
 from core.base.values import replace
 from core.config.chats import installed_kinds
+from core.config.settings import Settings
+from core.harness.catalogue import Harnesses
 from core.lifecycle.common import VerbResult, lock, told_of, write_record
 from core.lifecycle.look import get_standing, rows_told
 from core.model.asking import Button, Press
@@ -30,6 +33,10 @@ from core.model.session import Binding, Definition, Outcome, Phase, SessionRecor
 from core.process.presence import running_service
 from core.session.sessions import Known, belongs_elsewhere, definition_of, home_of, resolve_record
 from core.session.system import System
+from core.store.eventlog import EventLog
+from core.store.outbox import Outbox
+from core.store.records import Records
+from core.store.sessions import Bindings
 
 MOVED = "channel-changed"
 
@@ -93,7 +100,7 @@ def announce_start(
                 part_from_moved(system, record, definition)
             system.outbox.add(_posts(system, record, definition, how))
     except StoreBroken as error:
-        _say_failed(system, record, error)
+        _say_failed(system.events, record, error)
         return
     system.notify()
 
@@ -102,42 +109,42 @@ def announce_stop(system: System, record: SessionRecord) -> None:
     """Let the root say that the session was stopped, once a stop. A broken database is told as above."""
     try:
         with failpoint(Failpoint.STOP_ANNOUNCE), system.database.transaction(durable=True):
-            edit_root(system, record)
+            edit_root(system.outbox, system.bindings, record)
     except StoreBroken as error:
-        _say_failed(system, record, error)
+        _say_failed(system.events, record, error)
         return
     system.notify()
 
 
-def edit_root(system: System, record: SessionRecord) -> None:
+def edit_root(outbox: Outbox, bindings: Bindings, record: SessionRecord) -> None:
     """Commit the edit of the root, if there is one, of a session that is down; one a state. Raises StoreBroken."""
-    if system.bindings.of_session(record.uid) is None and not root_waits(system, record, record.definition):
+    if bindings.of_session(record.uid) is None and not root_waits(outbox, record, record.definition):
         return
     state = record.hold.kind.value if record.hold else "down"
     text = down_text(record.name, record.definition.description, record.hold)
     post = _post(record, OutboundKind.ROOT_UPDATE, f"root-{state}", text)
     once = f"{record.generation}"
-    system.outbox.add([replace(post, id=f"{post.id}-{once}", key=f"{post.key}:{once}")])
+    outbox.add([replace(post, id=f"{post.id}-{once}", key=f"{post.key}:{once}")])
 
 
-def _say_failed(system: System, record: SessionRecord, error: StoreBroken) -> None:
-    system.events.emit(
+def _say_failed(events: EventLog, record: SessionRecord, error: StoreBroken) -> None:
+    events.emit(
         "standing.announce_failed", level="warning", name=record.name, instance=record.instance_id, reason=str(error)
     )
 
 
-def lacks_thread(system: System, definition: Definition) -> str:
+def lacks_thread(settings: Settings, definition: Definition) -> str:
     """Return why a session that shall have a thread gets none, with the remedy; "" where nothing is amiss."""
     kind = definition.chat_kind
-    if not kind or system.settings.channel(kind).enabled:
+    if not kind or settings.channel(kind).enabled:
         return ""
     return f"it has no thread, for channels.{kind} is disabled: enable it, then `the-loop restart`"
 
 
 def _posts(system: System, record: SessionRecord, definition: Definition, how: str) -> list[NewPost]:
-    blind = blind_program(system, record)
+    blind = blind_program(system.settings, system.harnesses, record)
     root, buttons = root_text(record.name, definition.description, how, blind), screen_buttons(record, blind)
-    if system.bindings.of_session(record.uid) is None and not root_waits(system, record, definition):
+    if system.bindings.of_session(record.uid) is None and not root_waits(system.outbox, record, definition):
         first = _post(record, OutboundKind.ROOT, "up", root, home_of(system.settings, definition))
         return [replace(first, channel_kind=definition.chat_kind, buttons=buttons)]
     return [
@@ -146,10 +153,10 @@ def _posts(system: System, record: SessionRecord, definition: Definition, how: s
     ]
 
 
-def blind_program(system: System, record: SessionRecord) -> str:
+def blind_program(settings: Settings, harnesses: Harnesses, record: SessionRecord) -> str:
     """Return the harness that a session runs if it reports nothing, "" if it does: its terminal shows what it does."""
-    harness = resolve_record(record, system.settings).harness
-    return "" if system.harnesses.get(harness).traits.evidence else harness
+    harness = resolve_record(record, settings).harness
+    return "" if harnesses.get(harness).traits.evidence else harness
 
 
 def screen_buttons(record: SessionRecord, blind: str) -> tuple[Button, ...]:
@@ -157,9 +164,9 @@ def screen_buttons(record: SessionRecord, blind: str) -> tuple[Button, ...]:
     return (Button(Press.SCREEN, record.uid, "Show the terminal"),) if blind else ()
 
 
-def root_waits(system: System, record: SessionRecord, definition: Definition) -> bool:
+def root_waits(outbox: Outbox, record: SessionRecord, definition: Definition) -> bool:
     """Return whether a root of an earlier start is still to be posted: one session has one thread."""
-    first = (row.post for row in system.outbox.due(definition.chat_kind, _EVER) if row.post.uid == record.uid)
+    first = (row.post for row in outbox.due(definition.chat_kind, _EVER) if row.post.uid == record.uid)
     return any(post.kind is OutboundKind.ROOT for post in first)
 
 
@@ -190,13 +197,13 @@ def announce_standing(system: System, name: str, actor: str, wait: float = _POST
     another channel than the configured one: a new one. Raises UnknownSession, InvalidValue, RecordUnreadable, and
     Refused where it has no thread to be announced in.
     """
-    _announceable(system, name)
+    _announceable(system.settings, system.records, name)
     try:
-        with lock(system, name, "announce"):
-            known, record = _announceable(system, name)
+        with lock(system.settings, system.locks, name, "announce"):
+            known, record = _announceable(system.settings, system.records, name)
             post = _commit(system, known, record)
         system.notify()
-        told = _told(system, post, wait)
+        told = _told(system.paths, system.clock, system.outbox, post, wait)
     except (Refused, LookupError, InvalidValue):
         raise
     except CoreError as error:
@@ -204,9 +211,9 @@ def announce_standing(system: System, name: str, actor: str, wait: float = _POST
     return Answer(rows_told(system, {name: told}))
 
 
-def _announceable(system: System, name: str) -> tuple[Known, SessionRecord]:
+def _announceable(settings: Settings, records: Records, name: str) -> tuple[Known, SessionRecord]:
     """Return the session that has, or shall have, a thread. Raises what `announce_standing` does."""
-    known = definition_of(system.settings, system.records, name)
+    known = definition_of(settings, records, name)
     if known.unreadable is not None:
         raise known.unreadable
     if known.record is None:
@@ -221,12 +228,12 @@ def _announceable(system: System, name: str) -> tuple[Known, SessionRecord]:
         declared = f"set it in the configuration (standingSessions.sessions, {name}: {where})"
         remedy = declared if known.declared else f"make it anew with {anew}"
         raise Refused(f"{name} has no thread, for its definition does not ask for one", remedy)
-    if not system.settings.channel(kind).enabled:
+    if not settings.channel(kind).enabled:
         raise Refused(
             f"{name} has no thread, for channels.{kind} is disabled",
             f"set channels.{kind}.enabled: true, then `the-loop restart`",
         )
-    if not home_of(system.settings, known.definition):
+    if not home_of(settings, known.definition):
         raise Refused(
             f"no channel is configured in which {name} could be announced",
             f"set channels.{kind}.channel, or the session's {kind}.channel, to the channel's id",
@@ -240,13 +247,18 @@ def _commit(system: System, known: Known, record: SessionRecord) -> NewPost:
     with failpoint(Failpoint.ANNOUNCE), system.database.transaction(durable=True):
         part_from_moved(system, record, known.definition)
         bound = system.bindings.of_session(record.uid) is not None
-        waits = bound or root_waits(system, record, known.definition)
+        waits = bound or root_waits(system.outbox, record, known.definition)
         kind = OutboundKind.REFRESH if waits else OutboundKind.ROOT
-        post = _renewed_post(system, record, kind, text, home)
+        post = _renewed_post(record, kind, text, home, system.clock.now())
         post = replace(post, buttons=buttons, channel_kind=known.definition.chat_kind)
         system.outbox.add([post])
     with failpoint(Failpoint.ANNOUNCE_RECORD):
-        write_record(system, replace(record, definition=replace(record.definition, chat=known.definition.chat)))
+        write_record(
+            system.records,
+            system.bindings,
+            system.activities,
+            replace(record, definition=replace(record.definition, chat=known.definition.chat)),
+        )
     return post
 
 
@@ -257,13 +269,13 @@ def _present(system: System, record: SessionRecord) -> tuple[str, tuple[Button, 
     if not lives:
         return down_text(record.name, about, record.hold), ()
     since = f"since {record.started_at:%Y-%m-%d %H:%M} UTC" if record.started_at else "still"
-    blind = blind_program(system, record)
+    blind = blind_program(system.settings, system.harnesses, record)
     how = f"{since}, paused by {record.hold.by}" if record.hold else since
     return root_text(record.name, about, how, blind), screen_buttons(record, blind)
 
 
-def _renewed_post(system: System, record: SessionRecord, kind: OutboundKind, text: str, home: str) -> NewPost:
-    moment = int(system.clock.now().timestamp() * 1_000_000)
+def _renewed_post(record: SessionRecord, kind: OutboundKind, text: str, home: str, now: datetime) -> NewPost:
+    moment = int(now.timestamp() * 1_000_000)
     return NewPost(
         id=f"p-announce-{record.uid}-{moment}",
         key=f"announce:{record.uid}:{moment}",
@@ -279,11 +291,11 @@ def _renewed_post(system: System, record: SessionRecord, kind: OutboundKind, tex
 # ---------------------------------------------------------------- what became of it
 
 
-def _told(system: System, post: NewPost, wait: float) -> VerbResult:
+def _told(paths: StatePaths, clock: Clock, outbox: Outbox, post: NewPost, wait: float) -> VerbResult:
     """Wait for the service, and return what is known of the post then."""
-    last = _awaited(system, post.id, wait)
+    last = _awaited(paths, clock, outbox, post.id, wait)
     if last is not None and last.state is PostState.FAILED:
-        last = _awaited(system, post.anew().id, wait) or last
+        last = _awaited(paths, clock, outbox, post.anew().id, wait) or last
     if last is None:
         return VerbResult(Outcome.FAILED, "the announcement is gone from the database")
     if last.state is PostState.SENT:
@@ -291,17 +303,17 @@ def _told(system: System, post: NewPost, wait: float) -> VerbResult:
         return VerbResult(Outcome.ANNOUNCED, "its announcement is up to date" if edited else "it has a new thread")
     if last.state is PostState.FAILED:
         return VerbResult(Outcome.FAILED, f"it could not be announced: {last.detail}")
-    if running_service(system.paths.service_lock) is None:
+    if running_service(paths.service_lock) is None:
         return VerbResult(Outcome.WAITING, NO_SERVICE)
     return VerbResult(Outcome.WAITING, f"it waits to be posted{f': {last.detail}' if last.detail else ''}")
 
 
-def _awaited(system: System, post_id: str, wait: float) -> OutboxRow | None:
+def _awaited(paths: StatePaths, clock: Clock, outbox: Outbox, post_id: str, wait: float) -> OutboxRow | None:
     """Return the post's row once it is over, no service runs, or the time is up; None where there is no such post."""
-    deadline = Deadline(system.clock, wait)
+    deadline = Deadline(clock, wait)
     while True:
-        row = system.outbox.get(post_id)
-        served = running_service(system.paths.service_lock) is not None
+        row = outbox.get(post_id)
+        served = running_service(paths.service_lock) is not None
         if row is None or row.state in _OVER or not served or deadline.passed():
             return row
-        system.clock.pause(_POLL_SECONDS)
+        clock.pause(_POLL_SECONDS)

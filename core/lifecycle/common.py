@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack
 from datetime import timedelta
 from typing import TypeVar
 
-from core.base.clock import Deadline
+from core.base.clock import Clock, Deadline
 from core.base.errors import (
     BeingDeleted,
     CoreError,
@@ -24,8 +24,11 @@ from core.base.errors import (
     TmuxSilent,
 )
 from core.base.files import holds_files
+from core.base.locks import Locks
 from core.base.names import target_for
+from core.base.paths import StatePaths
 from core.base.values import dataclass, replace
+from core.config.settings import Settings
 from core.model.gate import HoldState, held_reason, hold_state
 from core.model.pane import Survey
 from core.model.reasons import Reason, Remedy
@@ -33,6 +36,9 @@ from core.model.session import Live, Outcome, Phase, SessionRecord, Status, Thre
 from core.model.texts import text
 from core.session.sessions import Known, definition_of
 from core.session.system import System
+from core.store.records import Records
+from core.store.sessions import Activities, Bindings
+from core.tmux.runner import Runner
 
 _LOG = logging.getLogger(__name__)
 _LOCK_MARGIN_SECONDS = 10.0
@@ -47,52 +53,52 @@ class VerbResult:
     known: Known | None = None
 
 
-def lock(system: System, name: str, purpose: str) -> AbstractContextManager[None]:
+def lock(settings: Settings, locks: Locks, name: str, purpose: str) -> AbstractContextManager[None]:
     """Hold the session's lock. Raises LockBusy once its holder had more time than a stop can take."""
-    return system.locks.hold(name, purpose, lock_seconds(system))
+    return locks.hold(name, purpose, lock_seconds(settings))
 
 
-def lock_seconds(system: System) -> float:
+def lock_seconds(settings: Settings) -> float:
     """Return how long a lock is waited for: more than a stop can take."""
-    tmux = system.settings.routing.tmux
+    tmux = settings.routing.tmux
     return tmux.harness_kill_grace_seconds + 4 * tmux.command_timeout_seconds + _LOCK_MARGIN_SECONDS
 
 
-def spawn_time(system: System) -> timedelta:
+def spawn_time(settings: Settings) -> timedelta:
     """Return for how long a spawn may still make a pane: tmux's deadline, and the second that it rounds off."""
-    return timedelta(seconds=system.settings.routing.tmux.command_timeout_seconds + 1)
+    return timedelta(seconds=settings.routing.tmux.command_timeout_seconds + 1)
 
 
-def write_record(system: System, record: SessionRecord) -> SessionRecord:
+def write_record(records: Records, bindings: Bindings, activities: Activities, record: SessionRecord) -> SessionRecord:
     """Write the record, with its copies of what the database knows, and return it. Raises StoreBroken."""
-    copied = _with_copies(system, record)
-    system.records.write(copied)
+    copied = _with_copies(bindings, activities, record)
+    records.write(copied)
     return copied
 
 
-def _with_copies(system: System, record: SessionRecord) -> SessionRecord:
+def _with_copies(bindings: Bindings, activities: Activities, record: SessionRecord) -> SessionRecord:
     try:
-        last = system.activities.last_messages().get(record.uid, record.last_message_at)
-        binding = system.bindings.of_session(record.uid)
-        thread = _thread(system, record) if binding is None else binding.place
+        last = activities.last_messages().get(record.uid, record.last_message_at)
+        binding = bindings.of_session(record.uid)
+        thread = _thread(bindings, record) if binding is None else binding.place
     except StoreBroken:
         return record  # the record itself is complete without the copies
     return replace(record, last_message_at=last, thread=thread)
 
 
-def _thread(system: System, record: SessionRecord) -> Thread | None:
+def _thread(bindings: Bindings, record: SessionRecord) -> Thread | None:
     """Return the copy of the thread of a session that is not bound: it stays until the session is known to have left.
 
     A database that is new knows nothing of it, and the service asks the chat. Raises StoreBroken.
     """
-    return None if record.thread is None or system.bindings.is_left(record.uid, record.thread) else record.thread
+    return None if record.thread is None or bindings.is_left(record.uid, record.thread) else record.thread
 
 
-def take_reports(system: System, record: SessionRecord) -> None:
+def take_reports(paths: StatePaths, ingest: Callable[[str], None], record: SessionRecord) -> None:
     """Take in the session's hook reports. What cannot be taken in stays in the spool, where it is found later."""
     try:
-        if record.instance_id is not None and holds_files(str(system.paths.spool_of(record.instance_id))):
-            system.ingest(record.uid)
+        if record.instance_id is not None and holds_files(str(paths.spool_of(record.instance_id))):
+            ingest(record.uid)
     except CoreError as error:
         _LOG.warning("hook reports could not be taken in", extra={"session": record.uid, "reason": str(error)})
 
@@ -106,18 +112,18 @@ def told_of(error: CoreError) -> VerbResult:
     return VerbResult(Outcome.FAILED, str(error))
 
 
-def refuse_held_name(system: System, name: str) -> None:
+def refuse_held_name(runner: Runner, name: str) -> None:
     """Raise ForeignPane where a program runs in the place of a session that has ended; TmuxSilent."""
-    survey = system.runner.survey()
+    survey = runner.survey()
     if survey.live(target_for(name), None) is Live.FOREIGN:
-        raise foreign(system, survey, name)
+        raise foreign(runner, survey, name)
 
 
-def foreign(system: System, survey: Survey, name: str) -> ForeignPane:
+def foreign(runner: Runner, survey: Survey, name: str) -> ForeignPane:
     """Return the error that names the tmux session in our place, how to look at it and how to end it."""
     target = target_for(name)
-    attach = " ".join(system.runner.attach_command(target, write=False))
-    kill = " ".join(system.runner.kill_command(target))
+    attach = " ".join(runner.attach_command(target, write=False))
+    kill = " ".join(runner.kill_command(target))
     tags = {pane.tag for pane in survey.of_target(target) if pane.tag}
     whose = (
         f"carries the tag of an instance that no record knows ({', '.join(sorted(tags))})" if tags else "is not ours"
@@ -139,8 +145,8 @@ _DESCRIPTORS_EACH, _DESCRIPTORS_BESIDE = 8, 128  #: a lock and a handle on each 
 class Tmux:
     """tmux as one verb asks it for all of its sessions: once it has been silent it is not asked again."""
 
-    def __init__(self, system: System) -> None:
-        self._runner = system.runner
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
         self.silence: TmuxSilent | TmuxMissing | None = None
 
     def survey(self) -> Survey:
@@ -187,11 +193,11 @@ def together(
     """
     order = list(names)
     waiting, told, most = list(order), dict[str, _T](), _most(len(order))
-    deadline = Deadline(system.clock, lock_seconds(system) if seconds is None else seconds)
+    deadline = Deadline(system.clock, lock_seconds(system.settings) if seconds is None else seconds)
     patient = False  # nobody is waited for as long as there is somebody to act on
     while waiting:
-        with ExitStack() as locks:
-            taking = _Taking(system, purpose, locks, lockless=lockless)
+        with ExitStack() as taken:
+            taking = _Taking(system.clock, system.locks, purpose, taken, lockless=lockless)
             taking.take(waiting[:most], deadline.remaining() if patient else None)
             told |= {name: failed(name, error) for name, error in taking.failed.items()}
             if taking.held:
@@ -217,10 +223,11 @@ def _most(count: int) -> int:
 class _Taking:
     """Takes the locks of several sessions, as many as can be had."""
 
-    def __init__(self, system: System, purpose: str, locks: ExitStack, *, lockless: bool) -> None:
-        self._system = system
-        self._purpose = purpose
+    def __init__(self, clock: Clock, locks: Locks, purpose: str, taken: ExitStack, *, lockless: bool) -> None:
+        self._clock = clock
         self._locks = locks
+        self._purpose = purpose
+        self._taken = taken
         self._lockless = lockless
         self.held: dict[str, str] = {}
         self.failed: dict[str, CoreError] = {}
@@ -233,12 +240,12 @@ class _Taking:
             except LockBusy as error:
                 self.failed[names[0]] = error
                 return
-        moment = Deadline(self._system.clock, _MOMENT_SECONDS)
+        moment = Deadline(self._clock, _MOMENT_SECONDS)
         left = [name for name in names if name not in self.held and name not in self.failed]
         while left := [name for name in left if not self._is_over(name)]:
             if moment.passed():
                 return
-            self._system.clock.pause(_PAUSE)
+            self._clock.pause(_PAUSE)
 
     def _is_over(self, name: str) -> bool:
         try:
@@ -250,7 +257,7 @@ class _Taking:
     def _try(self, name: str, seconds: float) -> None:
         """Take the lock. Raises LockBusy."""
         try:
-            self._locks.enter_context(self._system.locks.hold(name, self._purpose, seconds))
+            self._taken.enter_context(self._locks.hold(name, self._purpose, seconds))
             self.held[name] = ""
         except LockBusy:
             raise
@@ -266,13 +273,13 @@ class _Taking:
 _HELD = frozenset({HoldState.STOPPED, HoldState.FAILED})
 
 
-def running_record(system: System, name: str, done: str) -> SessionRecord:
+def running_record(settings: Settings, records: Records, name: str, done: str) -> SessionRecord:
     """Return the record of a session that is meant to run, whatever its pane does; `done`: "paused", for the words.
 
     Raises UnknownSession, InvalidValue, RecordUnreadable, NotRunning with the start command, Refused while it is
     created or deleted.
     """
-    known = definition_of(system.settings, system.records, name)
+    known = definition_of(settings, records, name)
     if known.unreadable is not None:
         raise known.unreadable
     record = known.record

@@ -18,6 +18,7 @@ from core.base.errors import (
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import check_name, new_uid, target_for
 from core.base.values import replace
+from core.config.settings import Settings
 from core.lifecycle.common import Tmux, VerbResult, lock, refuse_held_name, told_of, write_record
 from core.lifecycle.ending import end_recorded
 from core.lifecycle.look import get_standing, rows_told
@@ -98,7 +99,7 @@ def _refuse_taken(system: System, name: str) -> None:
 
 
 def _begin(system: System, definition: Definition, order: StartOrder, *, start: bool) -> VerbResult | Opened:
-    with lock(system, definition.name, "create"):
+    with lock(system.settings, system.locks, definition.name, "create"):
         _refuse_taken(system, definition.name)
         if not start:
             record = _write_creating(system, definition, order.actor, start=False)
@@ -106,11 +107,11 @@ def _begin(system: System, definition: Definition, order: StartOrder, *, start: 
         known = Known(definition, declared=False, record=None)
         try:
             survey = system.runner.survey()
-            refuse_foreign(system, known.name, survey, survey.live(target_for(known.name), None))
+            refuse_foreign(system.runner, known.name, survey, survey.live(target_for(known.name), None))
             known = replace(known, record=_write_creating(system, definition, order.actor, start=True))
             return open_pane(system, known, survey, order)
         except CoreError as error:
-            return replace(spawn_failed(system, known.name, error, order), known=known)
+            return replace(spawn_failed(system.events, known.name, error, order), known=known)
 
 
 def _write_creating(system: System, definition: Definition, actor: str, *, start: bool) -> SessionRecord:
@@ -123,7 +124,7 @@ def _write_creating(system: System, definition: Definition, actor: str, *, start
         phase=Phase.CREATING if start else Phase.SETTLED,
     )
     with failpoint(Failpoint.CREATE_MARK):
-        written = write_record(system, record)
+        written = write_record(system.records, system.bindings, system.activities, record)
     system.events.emit("standing.created", name=record.name, actor=actor)
     return written
 
@@ -131,7 +132,7 @@ def _write_creating(system: System, definition: Definition, actor: str, *, start
 def _undo(system: System, name: str, told: VerbResult, actor: str) -> VerbResult:
     """Remove what the failed creation left. What cannot be removed now stays in its phase, and reconcile removes it."""
     try:
-        with lock(system, name, "create"):
+        with lock(system.settings, system.locks, name, "create"):
             record = system.records.read(name)
             if record is not None and record.phase is not Phase.CREATING:
                 return told
@@ -160,15 +161,15 @@ def delete_standing(system: System, name: str, actor: str) -> Answer:
     where somebody else's program runs in its place: the name is free once that has ended.
     """
     check_name(name)
-    _refuse_declared(system, name)
+    _refuse_declared(system.settings, name)
     if system.records.read(name) is None:
         raise UnknownSession(name)
-    tmux = Tmux(system)
+    tmux = Tmux(system.runner)
     return Answer(rows_told(system, {name: _delete(system, name, actor, tmux)}, tmux.survey))
 
 
-def _refuse_declared(system: System, name: str) -> None:
-    if system.settings.standing.get(name) is not None:
+def _refuse_declared(settings: Settings, name: str) -> None:
+    if settings.standing.get(name) is not None:
         raise DeclaredSession(
             f"{name!r} is declared in standingSessions.sessions, and the next start would bring it back",
             f"take it out of the configuration; until then `the-loop standing stop {name}` keeps it down",
@@ -177,7 +178,7 @@ def _refuse_declared(system: System, name: str) -> None:
 
 def _delete(system: System, name: str, actor: str, tmux: Tmux) -> VerbResult:
     try:
-        with lock(system, name, "delete"):
+        with lock(system.settings, system.locks, name, "delete"):
             record = system.records.read(name)
             if record is None:
                 return VerbResult(Outcome.DELETED, "somebody else deleted it")
@@ -198,13 +199,13 @@ def _delete_locked(system: System, record: SessionRecord, actor: str, tmux: Tmux
         generation=record.generation if record.phase is Phase.DELETING else record.generation + 1,
     )
     with failpoint(Failpoint.DELETE_MARK):
-        marked = write_record(system, marked)
+        marked = write_record(system.records, system.bindings, system.activities, marked)
     ended = end_recorded(system, record, tmux)
     if not ended.complete:
         system.events.emit("standing.stop_failed", level="error", name=record.name, actor=actor, reason=ended.trouble())
         outcome = Outcome.FAILED if ended.survivors else Outcome.UNCONFIRMED
         return VerbResult(outcome, f"it is being deleted; {ended.trouble()}")
-    refuse_held_name(system, record.name)
+    refuse_held_name(system.runner, record.name)
     remove_session(system, marked, actor)
     system.events.emit(
         "standing.deleted", name=record.name, actor=actor, instance=record.instance_id, generation=marked.generation

@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Collection, Mapping, Sequence
 
-from core.base.clock import Deadline
+from core.base.clock import Clock, Deadline
 from core.base.errors import CoreError, NotRunning, StoreBroken, TmuxMissing, TmuxSilent
 from core.base.failpoints import Failpoint, failpoint
+from core.base.paths import StatePaths
 from core.base.values import dataclass
 from core.delivery.snapshot import modified
 from core.lifecycle.common import Tmux
@@ -14,6 +15,7 @@ from core.model.session import LastExit, SessionRecord
 from core.session.folder import save_output
 from core.session.sessions import apart, traits_of
 from core.session.system import System
+from core.tmux.runner import Runner
 
 _LOG = logging.getLogger(__name__)
 
@@ -61,7 +63,7 @@ def end_recorded(system: System, record: SessionRecord, tmux: Tmux | None = None
     """End the record's instance as `end_all` does, if it ever had one."""
     if record.instance_id is None:
         return Ended()
-    once = tmux or Tmux(system)
+    once = tmux or Tmux(system.runner)
     return end_all(system, [Doomed(record.instance_id, record)], once, once.glimpse())[record.instance_id]
 
 
@@ -76,7 +78,9 @@ def end_all(system: System, doomed: Sequence[Doomed], tmux: Tmux, seen: Survey |
         return {}
     panes = None if seen is None else {pane.tag: pane for pane in seen.panes}
     _await_flush(system, [one.record for one in doomed if one.record and _may_live(one.instance, panes)])
-    outputs = _Outputs(system, {one.instance: one.record.uid for one in doomed if one.record is not None})
+    outputs = _Outputs(
+        system.paths, system.runner, {one.instance: one.record.uid for one in doomed if one.record is not None}
+    )
     if panes is not None:
         outputs.keep(panes, _OUTPUT_SECONDS)
     pids = {one.instance: _pid_of(one.instance, panes) for one in doomed}
@@ -84,7 +88,7 @@ def end_all(system: System, doomed: Sequence[Doomed], tmux: Tmux, seen: Survey |
         trees = system.processes.end_trees(pids, system.settings.routing.tmux.harness_kill_grace_seconds)
     silent, exits = "", dict[str, LastExit | None]()
     try:
-        left = _when_noticed(system, pids, tmux)
+        left = _when_noticed(system.clock, pids, tmux)
         exits = {pane.tag: pane.exit for pane in left.values()}
         outputs.keep(left)
         with failpoint(Failpoint.END_PANE):
@@ -140,9 +144,10 @@ def _flush_left(system: System, record: SessionRecord) -> float:
 class _Outputs:
     """Keeps the last of each pane's screen in its session's folder, once."""
 
-    def __init__(self, system: System, uids: Mapping[str, str]) -> None:
+    def __init__(self, paths: StatePaths, runner: Runner, uids: Mapping[str, str]) -> None:
         """`uids`: whose the instances are."""
-        self._system = system
+        self._paths = paths
+        self._runner = runner
         self._left = dict(uids)
         self.unsaved: dict[str, str] = {}  #: why the output of an instance could not be kept
 
@@ -155,46 +160,46 @@ class _Outputs:
         if not wanted:
             return
         try:
-            shown = self._system.runner.screens(wanted, _OUTPUT_LINES, within)
+            shown = self._runner.screens(wanted, _OUTPUT_LINES, within)
         except TmuxSilent:
             if within is None:
                 raise
             return
         for instance, text in shown.items():
-            trouble = _saved(self._system, self._left.pop(instance), text)
+            trouble = _saved(self._paths, self._left.pop(instance), text)
             if trouble:
                 self.unsaved[instance] = trouble
 
 
-def _saved(system: System, uid: str, text: str) -> str:
+def _saved(paths: StatePaths, uid: str, text: str) -> str:
     """Keep the text, and return why that could not be, "" where it was."""
     try:
         with failpoint(Failpoint.END_OUTPUT):
-            save_output(system.paths, uid, text)
+            save_output(paths, uid, text)
     except StoreBroken as error:
         return f"its last output could not be kept: {error}"
     return ""
 
 
-def _when_noticed(system: System, instances: Collection[str], tmux: Tmux) -> Mapping[str, Pane]:
+def _when_noticed(clock: Clock, instances: Collection[str], tmux: Tmux) -> Mapping[str, Pane]:
     """Return the panes that are left of these instances, once tmux has noticed how their programs ended.
 
     It gets a second for that. Raises TmuxSilent, TmuxMissing.
     """
-    deadline = Deadline(system.clock, _EXIT_SECONDS)
+    deadline = Deadline(clock, _EXIT_SECONDS)
     while True:
         left = {pane.tag: pane for pane in tmux.survey().panes if pane.tag in instances}
         if deadline.passed() or all(pane.exit is not None for pane in left.values()):
             return left
-        system.clock.pause(_POLL_SECONDS)
+        clock.pause(_POLL_SECONDS)
 
 
-def keep_output(system: System, uid: str, pane: Pane) -> str:
+def keep_output(paths: StatePaths, runner: Runner, uid: str, pane: Pane) -> str:
     """Keep the last of the pane's screen in the session's folder, and return why that could not be, "" where it was."""
     try:
-        text = system.runner.screen(pane.tag, _OUTPUT_LINES)
+        text = runner.screen(pane.tag, _OUTPUT_LINES)
     except NotRunning:
         return ""  # it is gone already, and its screen with it
     except TmuxSilent as error:
         return f"its last output could not be kept: {error}"
-    return _saved(system, uid, text)
+    return _saved(paths, uid, text)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from core.base.errors import StoreBroken, StoreGone, UnsupportedHarness
 from core.base.files import check_room, is_there
 from core.base.values import replace
+from core.config.settings import Settings
+from core.harness.catalogue import Harnesses
 from core.lifecycle.common import Tmux, VerbResult, foreign, told_of
 from core.lifecycle.exits import tell_server_lost
 from core.lifecycle.look import Glance, glance, row_of, rows_told
@@ -31,6 +33,7 @@ from core.session.sessions import (
 )
 from core.session.startup import trouble_ahead
 from core.session.system import System
+from core.store.eventlog import EventLog
 
 _LOG = logging.getLogger(__name__)
 Starts = Callable[[Known], bool]  #: whether a boot starts the session
@@ -42,13 +45,13 @@ def start_all(system: System, actor: str) -> Answer:
 
     The service's sweep and `the-loop start` are this one function. It never weakens a mark.
     """
-    tmux = Tmux(system)
+    tmux = Tmux(system.runner)
     reconcile(system, actor, tmux)
     sessions = every_session(system.settings, system.records)
     view = glance(system, sessions, tmux.survey)
     lost = _tell_lost(system, sessions, view)
     order = StartOrder(actor, "the-loop was started")
-    steps = _sweep(system, sessions, view, order, starts_by_itself(system), tmux)
+    steps = _sweep(system, sessions, view, order, starts_by_itself(system.settings), tmux)
     told = finish_all(system, steps)
     if lost:
         system.events.emit("standing.tmux_back", actor=actor, detail="what a boot starts was started again")
@@ -64,26 +67,28 @@ def status_all(system: System, services: Sequence[ServiceRow]) -> StatusReport:
     """Return services and sessions; well is what runs as a boot would have it, or is held by a person."""
     sessions = every_session(system.settings, system.records)
     view = glance(system, sessions)
-    rows = tuple(_with_trouble(system, known, row_of(system, known, view), view) for known in sessions)
+    rows = tuple(
+        _with_trouble(system.settings, system.harnesses, known, row_of(system, known, view), view) for known in sessions
+    )
     database = _database_rows(system, view)
-    starts = starts_by_itself(system)
+    starts = starts_by_itself(system.settings)
     running = not database and all(service.running for service in services)
     well = running and all(
         known.name not in view.stuck and (_well(row, boots=starts(known)) or _sleeps(known, view))
         for known, row in zip(sessions, rows, strict=True)
     )
-    return StatusReport((*services, *database), _harness_rows(system, sessions), rows, well)
+    return StatusReport((*services, *database), _harness_rows(system.settings, system.harnesses, sessions), rows, well)
 
 
-def _harness_rows(system: System, sessions: Sequence[Known]) -> tuple[HarnessRow, ...]:
+def _harness_rows(settings: Settings, harnesses: Harnesses, sessions: Sequence[Known]) -> tuple[HarnessRow, ...]:
     """Return a row for each program of theirs that was tried in some versions. It changes nobody's health."""
     readable = [known for known in sessions if not known.unreadable]
-    named = {resolve(known.definition, system.settings).harness for known in readable}
-    named |= {resolve_record(known.record, system.settings).harness for known in readable if known.record}
+    named = {resolve(known.definition, settings).harness for known in readable}
+    named |= {resolve_record(known.record, settings).harness for known in readable if known.record}
     rows: list[HarnessRow] = []
     for name in sorted(named):
         try:
-            installed = system.harnesses.get(name).installed()
+            installed = harnesses.get(name).installed()
         except UnsupportedHarness:
             continue  # its sessions' own rows tell that there is none
         if installed is not None:
@@ -91,16 +96,16 @@ def _harness_rows(system: System, sessions: Sequence[Known]) -> tuple[HarnessRow
     return tuple(rows)
 
 
-def starts_by_itself(system: System) -> Starts:
+def starts_by_itself(settings: Settings) -> Starts:
     """Return the question whether a boot starts a session: a declared one where the configuration says so of them all.
 
     One that `create` made is wanted by whoever made it, but in a demo, which starts what it declares and nothing else.
     """
-    enabled = system.settings.standing.enabled
+    enabled = settings.standing.enabled
 
     def starts(known: Known) -> bool:
         wanted = enabled or not of_the_file(known)
-        return known.definition.auto_start and wanted and starts_unasked(system.settings, known.name)
+        return known.definition.auto_start and wanted and starts_unasked(settings, known.name)
 
     return starts
 
@@ -110,11 +115,11 @@ def of_the_file(known: Known) -> bool:
     return known.declared or (known.record is not None and known.record.declared)
 
 
-def _with_trouble(system: System, known: Known, row: Row, view: Glance) -> Row:
+def _with_trouble(settings: Settings, harnesses: Harnesses, known: Known, row: Row, view: Glance) -> Row:
     """Add to the row what its next start would run into. That is a warning: it changes nobody's health."""
     if known.unreadable:
         return row
-    dialog, mute = trouble_ahead(system.settings, system.harnesses, known)
+    dialog, mute = trouble_ahead(settings, harnesses, known)
     activity = view.activities.get(row.uid or "") if row.hooks == "silent" else None
     met = activity is not None and activity.silent_why == because(Reason.HOOKS_OFF, words=mute)  # and told already
     ahead = (dialog, "" if met else mute)
@@ -213,14 +218,16 @@ def _decided(
     context = GateContext(name=known.name, auto_start=starts(known))
     decision = decide(Wake.SWEEP, hold_state(record), observe(record, view.live(known), activity), context)
     if decision.action is Action.ADOPT:
-        _say_adopted(system, known, order.actor)
+        _say_adopted(system.events, known, order.actor)
         return decision.action, VerbResult(Outcome.ALREADY_RUNNING)
     if decision.action in (Action.ADOPT_HELD, Action.END_LEFTOVERS):
         return decision.action, VerbResult(Outcome.HELD, decision.because.text)
     if view.survey is not None and (decision.action is Action.FAIL_ROW or _waits_for_name(decision, known, view)):
-        return decision.action, VerbResult(Outcome.FAILED, str(foreign(system, view.survey, known.name)))
+        return decision.action, VerbResult(Outcome.FAILED, str(foreign(system.runner, view.survey, known.name)))
     if decision.action is Action.LEAVE:
-        return decision.action, VerbResult(Outcome.NOT_RUNNING, f"{decision.because.text}{_why_left(system, known)}")
+        return decision.action, VerbResult(
+            Outcome.NOT_RUNNING, f"{decision.because.text}{_why_left(system.settings, known)}"
+        )
     return decision.action, VerbResult(_WITHOUT_ACTION.get(decision.action, Outcome.FAILED), decision.because.text)
 
 
@@ -229,12 +236,12 @@ def _waits_for_name(decision: Decision, known: Known, view: Glance) -> bool:
     return decision.action is Action.FINISH_DELETE and view.live(known) is Live.FOREIGN
 
 
-def _why_left(system: System, known: Known) -> str:
+def _why_left(settings: Settings, known: Known) -> str:
     """Return which key keeps a boot from starting the session, and the command that does; "" where none does."""
     start = f"`the-loop standing start {known.name}` starts it"
     if not known.definition.auto_start:
         return f": its autoStart is false; {start}"
-    if of_the_file(known) and not system.settings.standing.enabled:
+    if of_the_file(known) and not settings.standing.enabled:
         return f": standingSessions.enabled is false, so that no declared session is started unasked; {start}"
     return ""
 
@@ -246,9 +253,9 @@ _WITHOUT_ACTION = {
 }
 
 
-def _say_adopted(system: System, known: Known, actor: str) -> None:
+def _say_adopted(events: EventLog, known: Known, actor: str) -> None:
     instance = known.record.instance_id if known.record else None
-    system.events.emit("standing.adopted", name=known.name, actor=actor, instance=instance)
+    events.emit("standing.adopted", name=known.name, actor=actor, instance=instance)
 
 
 def _end_leftovers(system: System, names: Sequence[str], actor: str, tmux: Tmux) -> Mapping[str, VerbResult]:

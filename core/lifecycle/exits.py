@@ -7,13 +7,15 @@ twice. A lost tmux server is told once, not once for each of its sessions.
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from core.base.clock import Deadline
 from core.base.errors import LockBusy, StoreBroken
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import target_for
+from core.base.paths import StatePaths
 from core.base.values import replace
+from core.config.settings import Settings
 from core.delivery.hook_ingest import ingest_record
 from core.lifecycle.announce import edit_root
 from core.lifecycle.common import write_record
@@ -35,6 +37,9 @@ from core.model.session import Hold, HoldKind, LastExit, Live, SessionRecord
 from core.session.folder import set_hold_file
 from core.session.sessions import comes_back, each_apart, may_come_back
 from core.session.system import System
+from core.store.eventlog import EventLog
+from core.store.outbox import Outbox
+from core.store.sessions import Activities, Bindings, ExitLedger
 
 _LOG = logging.getLogger(__name__)
 SUPERVISOR = "supervisor"
@@ -83,9 +88,9 @@ def tell_under_lock(
         crash = is_crash(end, by_person=by_person) and (witnessed or pane is not None)
         then = None if starting or not crash else _what_follows(system, record)
     except StoreBroken as error:
-        _emit(system, record, end, None, f"what follows cannot be decided: {error}")
+        _emit(system.events, record, end, None, f"what follows cannot be decided: {error}")
         return True
-    if pane is not None and (unsaved := keep_output(system, record.uid, pane)):
+    if pane is not None and (unsaved := keep_output(system.paths, system.runner, record.uid, pane)):
         _LOG.warning("last output not kept", extra={"session": record.name, "reason": unsaved})
     if not starting:
         record = _record_end(system, record, end, then)
@@ -97,13 +102,16 @@ def tell_under_lock(
 def _what_follows(system: System, record: SessionRecord) -> Plan | None:
     if record.hold is not None and record.hold.kind is HoldKind.FAILED:
         return GiveUp(record.hold.reason)  # whoever began to tell was killed
-    return _plan(system, record) if comes_back(system.settings, system.loops, record) else None
+    return (
+        _plan(system.settings, system.exit_ledger, record, system.clock.now())
+        if comes_back(system.settings, system.loops, record)
+        else None
+    )
 
 
-def _plan(system: System, record: SessionRecord) -> Plan:
-    now = system.clock.now()
-    restarts = system.exit_ledger.restarts(record.uid, now - WINDOW)
-    return plan_restart(restarts, now, system.settings.limits.restarts_per_hour)
+def _plan(settings: Settings, exit_ledger: ExitLedger, record: SessionRecord, now: datetime) -> Plan:
+    restarts = exit_ledger.restarts(record.uid, now - WINDOW)
+    return plan_restart(restarts, now, settings.limits.restarts_per_hour)
 
 
 def plan_for_keep_alive(system: System, record: SessionRecord) -> bool:
@@ -114,19 +122,25 @@ def plan_for_keep_alive(system: System, record: SessionRecord) -> bool:
     """
     if not may_come_back(system.settings, record):
         return False
-    plan = _plan(system, record)
+    plan = _plan(system.settings, system.exit_ledger, record, system.clock.now())
     if isinstance(plan, BringBack):
         with failpoint(Failpoint.WATCH_PUT_OFF):
             system.exit_ledger.plan(record.instance_id or "", plan.at)
         system.notify()
         return True
-    held = hold_failed(system, record, plan.reason)
+    held = hold_failed(system.paths, record, plan.reason, system.clock.now())
     with failpoint(Failpoint.WATCH_RECORD):
-        write_record(system, held)
+        write_record(system.records, system.bindings, system.activities, held)
     with failpoint(Failpoint.WATCH_TELL), system.database.transaction(durable=True):
-        add_note(system, record, f"down-{record.instance_id}", given_up_text(record.name, plan.reason))
-        edit_root(system, held)
-        emit_held(system, held, plan.reason)
+        add_note(
+            system.outbox,
+            system.bindings,
+            record,
+            f"down-{record.instance_id}",
+            given_up_text(record.name, plan.reason),
+        )
+        edit_root(system.outbox, system.bindings, held)
+        emit_held(system.events, held, plan.reason)
     system.notify()
     return False
 
@@ -134,18 +148,18 @@ def plan_for_keep_alive(system: System, record: SessionRecord) -> bool:
 def _record_end(system: System, record: SessionRecord, end: LastExit | None, then: Plan | None) -> SessionRecord:
     changed = replace(record, last_exit=end)
     if isinstance(then, GiveUp) and record.hold is None:
-        changed = hold_failed(system, changed, then.reason)
+        changed = hold_failed(system.paths, changed, then.reason, system.clock.now())
     if changed == record:
         return record
     with failpoint(Failpoint.WATCH_RECORD):
-        return write_record(system, changed)
+        return write_record(system.records, system.bindings, system.activities, changed)
 
 
-def hold_failed(system: System, record: SessionRecord, reason: str) -> SessionRecord:
+def hold_failed(paths: StatePaths, record: SessionRecord, reason: str, now: datetime) -> SessionRecord:
     """Block turns born in the harness and return the record with the mark, which the caller writes."""
     with failpoint(Failpoint.WATCH_HOLD):
-        set_hold_file(system.paths, record.uid)
-    return replace(record, hold=Hold(HoldKind.FAILED, SUPERVISOR, reason, system.clock.now()))
+        set_hold_file(paths, record.uid)
+    return replace(record, hold=Hold(HoldKind.FAILED, SUPERVISOR, reason, now))
 
 
 def _tell(
@@ -160,28 +174,28 @@ def _tell(
         if note:
             per_hour, kept = system.settings.limits.restarts_per_hour, record.fresh.returns_to if record.fresh else None
             text = ended_text(record.name, end, then, per_hour, kept)
-            add_note(system, record, f"ended-{instance}", text)
+            add_note(system.outbox, system.bindings, record, f"ended-{instance}", text)
             if due_at is None:
-                edit_root(system, record)
-        jobs = _end_jobs(system, record)
-        _emit(system, record, end, then, reason)
+                edit_root(system.outbox, system.bindings, record)
+        jobs = _end_jobs(system.activities, record)
+        _emit(system.events, record, end, then, reason)
         for job in jobs:
             system.events.emit("job.finished", name=record.name, instance=instance, detail=job, reason=WITH_ITS_SESSION)
     system.notify()
 
 
-def _end_jobs(system: System, record: SessionRecord) -> tuple[str, ...]:
+def _end_jobs(activities: Activities, record: SessionRecord) -> tuple[str, ...]:
     """Forget the background tasks, which end with their session, and return them."""
-    activity = system.activities.get(record.uid)
+    activity = activities.get(record.uid)
     if activity is None or activity.instance != record.instance_id or not activity.pending_tasks:
         return ()
-    system.activities.put(ended(activity))
+    activities.put(ended(activity))
     return activity.pending_tasks
 
 
-def _emit(system: System, record: SessionRecord, end: LastExit | None, then: Plan | None, reason: str) -> None:
+def _emit(events: EventLog, record: SessionRecord, end: LastExit | None, then: Plan | None, reason: str) -> None:
     following = f"; brought back at {then.at:%H:%M:%S} UTC" if isinstance(then, BringBack) else ""
-    system.events.emit(
+    events.emit(
         "standing.exited",
         level="warning",
         name=record.name,
@@ -191,12 +205,12 @@ def _emit(system: System, record: SessionRecord, end: LastExit | None, then: Pla
         detail=exit_text(end) + following,
     )
     if isinstance(then, GiveUp):
-        emit_held(system, record, then.reason)
+        emit_held(events, record, then.reason)
 
 
-def emit_held(system: System, record: SessionRecord, reason: str) -> None:
+def emit_held(events: EventLog, record: SessionRecord, reason: str) -> None:
     """Report that the session is held as failed."""
-    system.events.emit(
+    events.emit(
         "standing.held",
         level="error",
         name=record.name,
@@ -207,11 +221,11 @@ def emit_held(system: System, record: SessionRecord, reason: str) -> None:
     )
 
 
-def add_note(system: System, record: SessionRecord, key: str, text: str) -> None:
+def add_note(outbox: Outbox, bindings: Bindings, record: SessionRecord, key: str, text: str) -> None:
     """Commit a note to the session's thread, if it has one; a second one of its key is a no-op."""
-    if system.bindings.of_session(record.uid) is None:
+    if bindings.of_session(record.uid) is None:
         return
-    system.outbox.add([NewPost(f"p-{key}", f"note:{key}", OutboundKind.NOTE, record.uid, record.name, OWN_CHAT, text)])
+    outbox.add([NewPost(f"p-{key}", f"note:{key}", OutboundKind.NOTE, record.uid, record.name, OWN_CHAT, text)])
 
 
 def tell_server_lost(system: System, lost: Sequence[SessionRecord], reason: str, *, bring_back: bool) -> bool:
@@ -235,18 +249,19 @@ def tell_server_lost(system: System, lost: Sequence[SessionRecord], reason: str,
     return True
 
 
-def tell_on_purpose(system: System, record: SessionRecord, bring_back_in: timedelta | None) -> None:
+def tell_on_purpose(
+    exit_ledger: ExitLedger, record: SessionRecord, bring_back_in: timedelta | None, now: datetime
+) -> None:
     """Note that a verb ended the instance, so that nobody takes it for a crash. A broken database is passed over.
 
     `bring_back_in`: the verb is a restart, which the supervisor finishes if it was not done by then.
     """
     if record.instance_id is None:
         return
-    now = system.clock.now()
     due_at = None if bring_back_in is None else now + bring_back_in
     try:
-        if not system.exit_ledger.tell(record.instance_id, record.uid, now, due_at) and due_at is not None:
-            system.exit_ledger.put_off(record.instance_id, due_at)
+        if not exit_ledger.tell(record.instance_id, record.uid, now, due_at) and due_at is not None:
+            exit_ledger.put_off(record.instance_id, due_at)
     except StoreBroken as error:
         _LOG.warning("end not noted", extra={"session": record.name, "reason": str(error)})
 

@@ -9,12 +9,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from core.base.clock import Deadline
+from core.base.clock import Clock, Deadline
 from core.base.errors import CoreError, InvalidValue, LockBusy, NotRunning, Refused, StoreBroken, TmuxSilent
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import target_for
+from core.base.paths import StatePaths
 from core.base.values import dataclass
+from core.config.settings import Settings
 from core.delivery.snapshot import turn_over
+from core.harness.catalogue import Harnesses
 from core.lifecycle.common import VerbResult, foreign, lock, running_record, take_reports, told_of
 from core.lifecycle.look import rows_told
 from core.model.activity import Activity, ActivityState
@@ -27,6 +30,10 @@ from core.session.dialogs import drop_marker
 from core.session.folder import ASKING, context_of
 from core.session.sessions import activity_of, resolve_record
 from core.session.system import System
+from core.store.outbox import Marks
+from core.store.records import Records
+from core.store.sessions import Activities
+from core.tmux.runner import Runner
 
 _SETTLE_SECONDS = 3.0  #: Claude Code 2.1.197 tells of an Escape within 0.7 s; a busy machine needs more
 _STATUS_SECONDS = 1.0  #: its status file follows its conversation; with a next turn at once it never calls it over
@@ -62,10 +69,10 @@ def interrupt_standing(system: System, name: str, actor: str) -> Answer:
     no such key.
     """
     try:
-        running_record(system, name, "interrupted")
-        take_last_reports(system, name)
-        with lock(system, name, "interrupt"):
-            pressed = press(system, running_record(system, name, "interrupted"), actor)
+        running_record(system.settings, system.records, name, "interrupted")
+        take_last_reports(system.paths, system.records, system.ingest, name)
+        with lock(system.settings, system.locks, name, "interrupt"):
+            pressed = press(system, running_record(system.settings, system.records, name, "interrupted"), actor)
         told = settle(system, pressed, actor)
     except (Refused, LookupError, InvalidValue):
         raise
@@ -74,16 +81,16 @@ def interrupt_standing(system: System, name: str, actor: str) -> Answer:
     return Answer(rows_told(system, {name: told}))
 
 
-def take_last_reports(system: System, name: str) -> None:
+def take_last_reports(paths: StatePaths, records: Records, ingest: Callable[[str], None], name: str) -> None:
     """Take in what the harness has told so far: not under the lock, which following its conversation's id needs."""
-    record = system.records.read(name)
+    record = records.read(name)
     if record is not None:
-        take_reports(system, record)
+        take_reports(paths, ingest, record)
 
 
-def interruptible(system: System, record: SessionRecord) -> Harness:
+def interruptible(settings: Settings, harnesses: Harnesses, record: SessionRecord) -> Harness:
     """Return the record's harness. Raises Refused if it has no key that ends a turn."""
-    harness = system.harnesses.get(resolve_record(record, system.settings).harness)
+    harness = harnesses.get(resolve_record(record, settings).harness)
     if harness.traits.interrupt is None:
         raise Refused(
             f"{record.name}: no key is known that ends a turn of {harness.name}",
@@ -97,10 +104,10 @@ def press(system: System, record: SessionRecord, actor: str) -> Pressed:
 
     Raises NoTurn, NotRunning, Refused, ForeignPane; TmuxSilent where it is not known whether the key was written.
     """
-    harness = interruptible(system, record)
-    pane = _live_pane(system, record)
+    harness = interruptible(system.settings, system.harnesses, record)
+    pane = _live_pane(system.runner, record)
     context = context_of(system.paths, record, resolve_record(record, system.settings), pane.tag)
-    activity = _activity(system, record)
+    activity = _activity(system.activities, record)
     opinion = harness.probe_status(context, pane.pid)
     if not _in_turn(activity, opinion):
         raise NoTurn(
@@ -127,11 +134,11 @@ def press(system: System, record: SessionRecord, actor: str) -> Pressed:
 
 def settle(system: System, pressed: Pressed, actor: str) -> VerbResult:
     """Wait for the harness's own word that the turn is over, and take it down. No lock is held while it waits."""
-    known = _wait(system, pressed, _turn_over, _SETTLE_SECONDS)
+    known = _wait(system.clock, pressed, _turn_over, _SETTLE_SECONDS)
     _tell_rejected(system, pressed.record, known=known)
     if known:
-        _mark_cut_off(system, pressed)
-        _wait(system, pressed, _status_agrees, _STATUS_SECONDS)
+        _mark_cut_off(system.marks, system.activities, pressed)
+        _wait(system.clock, pressed, _status_agrees, _STATUS_SECONDS)
         take_down(system, pressed)
     what = "its dialog was rejected, and the turn ended" if pressed.dialog else "its turn ended"
     detail = what if known else "the key is in its terminal, and nothing shows yet that the turn has ended"
@@ -150,11 +157,11 @@ def settle(system: System, pressed: Pressed, actor: str) -> VerbResult:
 # ---------------------------------------------------------------- before the key
 
 
-def _live_pane(system: System, record: SessionRecord) -> Pane:
-    survey = system.runner.survey()
+def _live_pane(runner: Runner, record: SessionRecord) -> Pane:
+    survey = runner.survey()
     live = survey.live(target_for(record.name), record.instance_id)
     if live is Live.FOREIGN:
-        raise foreign(system, survey, record.name)
+        raise foreign(runner, survey, record.name)
     pane = survey.of_instance(record.instance_id or "")
     if pane is None or pane.dead:
         raise _ended(record.name)
@@ -165,9 +172,9 @@ def _ended(name: str) -> NotRunning:
     return NotRunning(f"{name}: its program has ended", f"start it: `the-loop standing start {name}`")
 
 
-def _activity(system: System, record: SessionRecord) -> Activity | None:
+def _activity(activities: Activities, record: SessionRecord) -> Activity | None:
     try:
-        return activity_of(system.activities, record)
+        return activity_of(activities, record)
     except StoreBroken:
         return None  # the other source is asked as well
 
@@ -220,12 +227,12 @@ def _tell_rejected(system: System, record: SessionRecord, *, known: bool) -> Non
                 mark_rejected(system, record, "")
 
 
-def _wait(system: System, pressed: Pressed, condition: Callable[[Pressed], bool], seconds: float) -> bool:
-    deadline = Deadline(system.clock, seconds)
+def _wait(clock: Clock, pressed: Pressed, condition: Callable[[Pressed], bool], seconds: float) -> bool:
+    deadline = Deadline(clock, seconds)
     while not condition(pressed):
         if deadline.passed():
             return False
-        system.clock.pause(_POLL_SECONDS)
+        clock.pause(_POLL_SECONDS)
     return True
 
 
@@ -246,13 +253,13 @@ def _status_agrees(pressed: Pressed) -> bool:
     return opinion is None or (opinion.turn_over and not opinion.between_turns)
 
 
-def _mark_cut_off(system: System, pressed: Pressed) -> None:
+def _mark_cut_off(marks: Marks, activities: Activities, pressed: Pressed) -> None:
     """Note that the turn did not end by itself, before anybody takes its messages for done."""
-    activity = _activity(system, pressed.record)
+    activity = _activity(activities, pressed.record)
     if activity is None or activity.turn_started_at is None:
         return
     try:
-        turn_over(system, pressed.record, pressed.at, failed=True)
+        turn_over(marks, activities, pressed.record, pressed.at, failed=True)
     except StoreBroken:
         return  # only a reaction depends on it
 
@@ -261,13 +268,13 @@ def take_down(system: System, pressed: Pressed) -> None:
     """Store what the harness does now, and remove the marker of the dialog that it has left. If that cannot be done
     now, the observer does it after a silence."""
     record = pressed.record
-    take_reports(system, record)
+    take_reports(system.paths, system.ingest, record)
     try:
         with system.locks.hold(record.name, "interrupt", _RECORD_SECONDS), failpoint(Failpoint.INTERRUPT_SETTLE):
             opinion = pressed.harness.probe_status(pressed.context, pressed.pane.pid)
             if opinion is not None and opinion.turn_over:
                 drop_marker(system.paths.session(record.uid) / ASKING, pressed.at)
-            before = _activity(system, record)
+            before = _activity(system.activities, record)
             if before is not None:
                 with system.database.transaction(durable=False):
                     if system.activities.get(record.uid) == before:

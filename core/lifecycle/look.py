@@ -39,11 +39,15 @@ from core.session.system import System
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from core.base.paths import StatePaths
     from core.config.settings import Settings
     from core.lifecycle.common import VerbResult
     from core.model.activity import Activity, Shown
     from core.model.pane import Survey, Window
     from core.model.session import Binding
+    from core.store.records import Records
+    from core.store.sessions import ExitLedger
+    from core.tmux.runner import Runner
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ def glance(
     except (TmuxSilent, TmuxMissing) as error:
         trouble.append(str(error))
     try:
-        stuck = _ingest_waiting(system, sessions)
+        stuck = _ingest_waiting(system.paths, system.ingest, sessions)
         return Glance(
             survey,
             system.inbox.counts(),
@@ -123,9 +127,9 @@ def glance(
             system.activities.last_messages(),
             {binding.uid: binding for binding in system.bindings.all()},
             system.bindings.left(),
-            _due(system, sessions, survey),
+            _due(system.exit_ledger, sessions, survey),
             fingerprints_now(system.settings, system.environ),
-            _asleep(system, sessions),
+            _asleep(system.exit_ledger, sessions),
             tuple(trouble),
             stuck,
         )
@@ -149,7 +153,7 @@ def _activities(system: System, sessions: tuple[Known, ...], survey: Survey | No
     return system.activities.all()
 
 
-def _due(system: System, sessions: tuple[Known, ...], survey: Survey | None) -> Mapping[str, datetime]:
+def _due(exit_ledger: ExitLedger, sessions: tuple[Known, ...], survey: Survey | None) -> Mapping[str, datetime]:
     """Return when sessions are brought back; where all that should run does live, nobody is asked."""
     if survey is None:
         return {}
@@ -157,33 +161,33 @@ def _due(system: System, sessions: tuple[Known, ...], survey: Survey | None) -> 
     running = (known.record for known in sessions if known.record and known.record.status is Status.RUNNING)
     if all(record.instance_id in living for record in running):
         return {}
-    return {end.instance: end.due_at for end in system.exit_ledger.due() if end.due_at is not None}
+    return {end.instance: end.due_at for end in exit_ledger.due() if end.due_at is not None}
 
 
-def _asleep(system: System, sessions: tuple[Known, ...]) -> frozenset[str]:
+def _asleep(exit_ledger: ExitLedger, sessions: tuple[Known, ...]) -> frozenset[str]:
     """Return the instances that idle.stopAfter has stopped; of what runs or is held nobody is asked."""
     down = (known.record for known in sessions if known.record and known.record.status is Status.STOPPED)
     return frozenset(
         record.instance_id
         for record in down
         if record.instance_id and record.hold is None and record.phase is Phase.SETTLED
-        if (announced := system.exit_ledger.announced(record.uid)) and announced.ended(record.instance_id)
+        if (announced := exit_ledger.announced(record.uid)) and announced.ended(record.instance_id)
     )
 
 
-def _ingest_waiting(system: System, sessions: tuple[Known, ...]) -> Mapping[str, str]:
+def _ingest_waiting(paths: StatePaths, ingest: Callable[[str], None], sessions: tuple[Known, ...]) -> Mapping[str, str]:
     """Take in the reports that wait. Return, by name, what keeps a session's reports or messages from being moved."""
-    spool, stuck = str(system.paths.spool), dict[str, str]()
+    spool, stuck = str(paths.spool), dict[str, str]()
     for known in sessions:
         record = known.record
         if record is None or not record.instance_id:
             continue
         try:
             what = "its messages cannot be moved"
-            check_files(system.paths, known.name, record.uid)
+            check_files(paths, known.name, record.uid)
             what = "its reports cannot be taken in"
             if holds_files(os.path.join(spool, record.instance_id)):
-                system.ingest(record.uid)
+                ingest(record.uid)
         except CoreError as error:
             stuck[known.name] = f"{what}: {error}"
     return stuck
@@ -317,7 +321,7 @@ def _with_record(system: System, row: Row, known: Known, record: SessionRecord, 
     activity = view.activities.get(record.uid)
     current = activity if activity and row.live is Live.LIVE and activity.instance == record.instance_id else None
     binding = view.bindings.get(record.uid)
-    variables = _variables(system, row, record, view)
+    variables = _variables(system.paths, row, record, view)
     remarks = (*_remarks(row, known, record, current, view), _told_variables(variables))
     return replace(
         row,
@@ -351,11 +355,11 @@ def _working(row: Row, record: SessionRecord, view: Glance) -> Mapping[str, Any]
     return told if row.live is Live.LIVE else {**told, "tool": None}
 
 
-def _variables(system: System, row: Row, record: SessionRecord, view: Glance) -> tuple[str, ...]:
+def _variables(paths: StatePaths, row: Row, record: SessionRecord, view: Glance) -> tuple[str, ...]:
     """Return the variables of a program that lives which a start by this process would change."""
     if row.live is not Live.LIVE or view.environment is None:
         return ()
-    return given_otherwise(system.paths, record.uid, view.environment)
+    return given_otherwise(paths, record.uid, view.environment)
 
 
 def _told_variables(names: tuple[str, ...]) -> str:
@@ -380,17 +384,17 @@ def _drift(settings: Settings, known: Known, record: SessionRecord, binding: Bin
     return (*changed, *(key for key in moved(settings, known.definition, binding) if key not in changed))
 
 
-def attach_command(system: System, name: str, *, write: bool) -> tuple[str, ...]:
+def attach_command(settings: Settings, records: Records, runner: Runner, name: str, *, write: bool) -> tuple[str, ...]:
     """Return the command that attaches to the session's terminal, read-only unless `write`.
 
     A dead pane can be looked at. Raises UnknownSession, InvalidValue, NotRunning, BeingDeleted, TmuxSilent.
     """
-    known = definition_of(system.settings, system.records, name)
-    survey = system.runner.survey()
+    known = definition_of(settings, records, name)
+    survey = runner.survey()
     live = survey.live(target_for(name), known.record.instance_id if known.record else None)
     if live not in (Live.LIVE, Live.DEAD):
         raise _nothing_to_see(name, known.record)
-    return system.runner.attach_command(target_for(name), write=write)
+    return runner.attach_command(target_for(name), write=write)
 
 
 @dataclass(frozen=True)
@@ -414,30 +418,30 @@ def screen(system: System, name: str, lines: int, *, history: bool = False, wind
     if record is None or record.instance_id is None:
         raise _nothing_to_see(name, record)
     try:
-        return _of_pane(system, record.instance_id, lines, history, window)
+        return _of_pane(system.runner, record.instance_id, lines, history, window)
     except NotRunning as error:
-        kept = _kept_output(system, known)
+        kept = _kept_output(system.paths, known)
         if kept is None:
             raise _nothing_to_see(name, record) from error
         return Screen("\n".join(kept.splitlines()[0 if history else -lines :]), ended=True)
 
 
-def _of_pane(system: System, instance: str, lines: int, history: bool, window: bool) -> Screen:
+def _of_pane(runner: Runner, instance: str, lines: int, history: bool, window: bool) -> Screen:
     if not (history or window):
-        return Screen(system.runner.screen(instance, lines), ended=False)
-    seen, text = system.runner.window(instance, history=history)
-    return Screen(text if history else system.runner.screen(instance, lines), False, seen if window else None)
+        return Screen(runner.screen(instance, lines), ended=False)
+    seen, text = runner.window(instance, history=history)
+    return Screen(text if history else runner.screen(instance, lines), False, seen if window else None)
 
 
-def _kept_output(system: System, known: Known) -> str | None:
+def _kept_output(paths: StatePaths, known: Known) -> str | None:
     if known.record is None:
         return None
     try:
-        return read_plain(output_path(system.paths, known.record.uid), LONGEST_OUTPUT).decode(errors="replace")
+        return read_plain(output_path(paths, known.record.uid), LONGEST_OUTPUT).decode(errors="replace")
     except FileNotFoundError:
         return None  # none was kept
     except OSError as error:
-        path = output_path(system.paths, known.record.uid)
+        path = output_path(paths, known.record.uid)
         raise StoreBroken(f"{path} cannot be read: {error.strerror}", "give yourself the rights to it") from error
 
 
@@ -495,21 +499,21 @@ def logs_of(system: System, name: str, lines: int) -> Logs:
     survey = system.runner.survey()
     live = survey.live(target_for(name), record.instance_id)
     pane = survey.of_instance(record.instance_id)
-    shown = _screen(system, record.instance_id, lines) if pane else None
+    shown = _screen(system.runner, record.instance_id, lines) if pane else None
     if pane is not None and pane.dead and shown is not None:
         return Logs(name, live, None, EndedOutput(None, pane.exit, shown))
-    return Logs(name, live, shown, _kept(system, record, lines))
+    return Logs(name, live, shown, _kept(system.paths, record, lines))
 
 
-def _screen(system: System, instance: str, lines: int) -> str | None:
+def _screen(runner: Runner, instance: str, lines: int) -> str | None:
     try:
-        return system.runner.screen(instance, lines)
+        return runner.screen(instance, lines)
     except NotRunning:
         return None  # it went between the two looks
 
 
-def _kept(system: System, record: SessionRecord, lines: int) -> EndedOutput | None:
-    path = output_path(system.paths, record.uid)
+def _kept(paths: StatePaths, record: SessionRecord, lines: int) -> EndedOutput | None:
+    path = output_path(paths, record.uid)
     found = _read(path)
     if found is None:
         return None

@@ -9,7 +9,7 @@ same conversation; the queue, the generation and a pause are kept.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from core.base.clock import Deadline
+from core.base.clock import Clock, Deadline
 from core.base.errors import CoreError, InvalidValue, NotRunning, Refused, TmuxMissing, TmuxSilent
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import target_for
@@ -17,7 +17,7 @@ from core.base.text import reason_of
 from core.base.values import replace
 from core.delivery.deliverer import Deliverer, is_soon
 from core.delivery.evidence import give_back
-from core.delivery.recording import Left, held_by_harness, read_on, take_back, take_back_behind
+from core.delivery.harness_queue import Left, held_by_harness, read_on, take_back, take_back_behind
 from core.lifecycle.common import Tmux, VerbResult, foreign, lock, running_record, take_reports, told_of, write_record
 from core.lifecycle.ending import end_recorded
 from core.lifecycle.interrupt import NoTurn, Pressed, interruptible, press, settle, take_down, take_last_reports
@@ -37,6 +37,8 @@ from core.session.folder import clear_hold_file, set_hold_file
 from core.session.notes import note_for
 from core.session.sessions import Known, definition_of
 from core.session.system import System
+from core.store.inbox import Inbox
+from core.tmux.runner import Runner
 
 SOFT, HARD = "soft", "hard"
 _BEGINS_WITHIN = timedelta(seconds=10)  #: from the Enter of a message to its turn: 0.1 s, on a busy machine more
@@ -53,15 +55,15 @@ def pause_standing(system: System, name: str, actor: str, reason: str = "", *, h
     harness without a key that ends a turn.
     """
     try:
-        running_record(system, name, "paused")
-        take_last_reports(system, name)
-        with lock(system, name, "pause"):
-            record = running_record(system, name, "paused")
+        running_record(system.settings, system.records, name, "paused")
+        take_last_reports(system.paths, system.records, system.ingest, name)
+        with lock(system.settings, system.locks, name, "pause"):
+            record = running_record(system.settings, system.records, name, "paused")
             if hard:
-                interruptible(system, record)
+                interruptible(system.settings, system.harnesses, record)
             _mark(system, record, actor, reason_of(reason), HARD if hard else SOFT)
             left = _take_back(system, record)
-            held = held_by_harness(system, record) if left.count else ()
+            held = held_by_harness(system.inbox, record) if left.count else ()
             pressed = _press(system, record, actor) if hard else None
             if isinstance(pressed, Pressed) and pressed.dialog and left.count:
                 left = take_back_behind(system, record, pressed.pane)
@@ -82,7 +84,7 @@ def _mark(system: System, record: SessionRecord, actor: str, reason: str, policy
         set_hold_file(system.paths, record.uid)
     hold = Hold(HoldKind.PAUSED, actor, reason, system.clock.now(), policy)
     with failpoint(Failpoint.PAUSE_MARK):
-        write_record(system, replace(record, hold=hold))
+        write_record(system.records, system.bindings, system.activities, replace(record, hold=hold))
     system.events.emit(
         "standing.paused",
         name=record.name,
@@ -98,12 +100,12 @@ def _mark(system: System, record: SessionRecord, actor: str, reason: str, policy
 def _take_back(system: System, record: SessionRecord) -> Left:
     """Take back what the harness's own queue holds. The mark stands: what cannot be taken back is only said, and the
     service tries it again."""
-    if not held_by_harness(system, record):
+    if not held_by_harness(system.inbox, record):
         return Left(0)
     try:
         return take_back(system, record, system.runner.survey())
     except (TmuxSilent, TmuxMissing) as error:
-        return Left(len(held_by_harness(system, record)), error.message)
+        return Left(len(held_by_harness(system.inbox, record)), error.message)
 
 
 def _press(system: System, record: SessionRecord, actor: str) -> Pressed | VerbResult:
@@ -118,23 +120,22 @@ def _press(system: System, record: SessionRecord, actor: str) -> Pressed | VerbR
         except NotRunning as error:
             return VerbResult(Outcome.PAUSED, error.message)
         except NoTurn:
-            if not _is_on_its_way(system, record):
+            if not _is_on_its_way(system.inbox, record, system.clock.now()):
                 return VerbResult(Outcome.PAUSED, "no turn was running")
         if deadline.passed():
             return VerbResult(Outcome.UNCONFIRMED, "a message was on its way to its program, and may begin a turn yet")
         system.clock.pause(_POLL_SECONDS)
-        take_reports(system, record)
+        take_reports(system.paths, system.ingest, record)
 
 
-def _is_on_its_way(system: System, record: SessionRecord) -> bool:
+def _is_on_its_way(inbox: Inbox, record: SessionRecord, now: datetime) -> bool:
     """Return whether the Enter of a message was written a moment ago, and nothing tells yet what became of it."""
-    now = system.clock.now()
     return any(
         row.instance == record.instance_id
         and not row.final
         and row.submitted_at is not None
         and row.submitted_at <= now < row.submitted_at + _BEGINS_WITHIN
-        for row in system.inbox.with_states(record.uid, frozenset({MessageState.SUBMITTED}))
+        for row in inbox.with_states(record.uid, frozenset({MessageState.SUBMITTED}))
     )
 
 
@@ -161,7 +162,7 @@ def _told(
             f"it is paused, but {_messages(len(cut_off))} of its program's own queue had begun a turn by then, which "
             "was cut off; who sent it is told in the thread",
         )
-    left = left if not left.count else Left(len(held_by_harness(system, record)), left.why)
+    left = left if not left.count else Left(len(held_by_harness(system.inbox, record)), left.why)
     if left.count:
         return VerbResult(
             Outcome.UNCONFIRMED,
@@ -182,8 +183,8 @@ def _end_next(system: System, record: SessionRecord, actor: str) -> VerbResult |
     """
     read_on(system, record)
     try:
-        with lock(system, record.name, "pause"):
-            pressed = press(system, running_record(system, record.name, "paused"), actor)
+        with lock(system.settings, system.locks, record.name, "pause"):
+            pressed = press(system, running_record(system.settings, system.records, record.name, "paused"), actor)
             told = settle(system, pressed, actor)
     except (NoTurn, NotRunning):
         return None
@@ -216,13 +217,13 @@ def resume_standing(system: System, name: str, actor: str) -> Answer:
     InvalidValue, RecordUnreadable, NotRunning with the start command, ForeignPane.
     """
     try:
-        running_record(system, name, "resumed")
-        take_last_reports(system, name)
-        with lock(system, name, "resume"):
-            record = running_record(system, name, "resumed")
+        running_record(system.settings, system.records, name, "resumed")
+        take_last_reports(system.paths, system.records, system.ingest, name)
+        with lock(system.settings, system.locks, name, "resume"):
+            record = running_record(system.settings, system.records, name, "resumed")
             if hold_state(record) is not HoldState.PAUSED:
                 return Answer(rows_told(system, {name: VerbResult(Outcome.NOT_PAUSED)}))
-            _check_lives(system, record)
+            _check_lives(system.runner, record)
             with failpoint(Failpoint.DELIVERY_SETTLE):
                 give_back(system, record, record.instance_id)  # what an ended harness had queued came first
             _clear(system, record, actor)
@@ -234,15 +235,15 @@ def resume_standing(system: System, name: str, actor: str) -> Answer:
     return Answer(rows_told(system, {name: told}))
 
 
-def _check_lives(system: System, record: SessionRecord) -> None:
+def _check_lives(runner: Runner, record: SessionRecord) -> None:
     """Refuse where nothing lives that could take what waits: without the pause it would be refused, and lost.
 
     Raises TmuxSilent where that cannot be told; the mark then stays.
     """
-    survey = system.runner.survey()
+    survey = runner.survey()
     live = survey.live(target_for(record.name), record.instance_id)
     if live is Live.FOREIGN:
-        raise foreign(system, survey, record.name)
+        raise foreign(runner, survey, record.name)
     starting = record.phase is Phase.STARTING
     if live is not Live.LIVE and not (starting and live is Live.ABSENT):
         raise NotRunning(
@@ -253,7 +254,7 @@ def _check_lives(system: System, record: SessionRecord) -> None:
 
 def _clear(system: System, record: SessionRecord, actor: str) -> None:
     with failpoint(Failpoint.RESUME_MARK):
-        cleared = write_record(system, replace(record, hold=None))
+        cleared = write_record(system.records, system.bindings, system.activities, replace(record, hold=None))
     if cleared.phase is not Phase.STOPPING:  # a restart that was cut short goes on to hold back the dying one's turns
         with failpoint(Failpoint.RESUME_UNBLOCK):
             clear_hold_file(system.paths, record.uid)
@@ -292,7 +293,7 @@ def _drain(system: System, uid: str) -> int:
         rows, now = system.inbox.unsettled(uid), system.clock.now()
         if now >= until or not (is_soon(following, now) or _under_way(rows)):
             return len(rows)
-        _pause(system, following, now)
+        _pause(system.clock, following, now)
 
 
 def _under_way(rows: Sequence[InboxRow]) -> bool:
@@ -301,15 +302,15 @@ def _under_way(rows: Sequence[InboxRow]) -> bool:
     return first is not None and (first.state in IN_FLIGHT or first.reason in PASSING)
 
 
-def _pause(system: System, following: datetime | None, now: datetime) -> None:
+def _pause(clock: Clock, following: datetime | None, now: datetime) -> None:
     if following is not None and following > now:
-        system.clock.pause(min((following - now).total_seconds(), _POLL_SECONDS))
+        clock.pause(min((following - now).total_seconds(), _POLL_SECONDS))
 
 
 def restart_standing(system: System, name: str, actor: str) -> Answer:
     """End the session and resume its conversation. Raises UnknownSession, InvalidValue, and Refused for a held one."""
     _refuse_held(definition_of(system.settings, system.records, name))
-    tmux = Tmux(system)
+    tmux = Tmux(system.runner)
     told = _end(system, name, actor, tmux)
     if told is not None:
         return Answer(rows_told(system, {name: told}, tmux.survey))
@@ -330,7 +331,7 @@ def _refuse_held(known: Known) -> None:
 def _end(system: System, name: str, actor: str, tmux: Tmux) -> VerbResult | None:
     """End the instance if there is one; return what stands against the start that follows, None if nothing does."""
     try:
-        with lock(system, name, "restart"):
+        with lock(system.settings, system.locks, name, "restart"):
             known = definition_of(system.settings, system.records, name)
             if known.unreadable is not None:
                 raise known.unreadable
@@ -339,7 +340,7 @@ def _end(system: System, name: str, actor: str, tmux: Tmux) -> VerbResult | None
             if record is None or record.instance_id is None or record.phase is Phase.DELETING:
                 return None
             survey = tmux.survey()
-            refuse_foreign(system, name, survey, survey.live(target_for(name), record.instance_id))
+            refuse_foreign(system.runner, name, survey, survey.live(target_for(name), record.instance_id))
             return _end_recorded(system, record, actor, tmux)
     except CoreError as error:
         system.events.emit("standing.stop_failed", level="error", name=name, actor=actor, reason=str(error))
@@ -350,7 +351,7 @@ def _end_recorded(system: System, record: SessionRecord, actor: str, tmux: Tmux)
     with failpoint(Failpoint.STOP_HOLD):
         set_hold_file(system.paths, record.uid)
     with failpoint(Failpoint.STOP_MARK):
-        marked = write_record(system, record.moved(SessionEvent.STOP))
+        marked = write_record(system.records, system.bindings, system.activities, record.moved(SessionEvent.STOP))
     ended = end_recorded(system, record, tmux)
     if ended.silent:
         raise TmuxSilent(f"{record.name}: {ended.trouble()}", "restart it again once tmux answers")

@@ -20,9 +20,12 @@ from core.base.errors import (
 )
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import target_for
+from core.base.paths import StatePaths
 from core.base.values import dataclass, replace
+from core.config.settings import Settings
 from core.delivery.hearing import notice_reading, state_at_start
 from core.delivery.saying import cancel_queue
+from core.harness.catalogue import Harnesses
 from core.lifecycle.announce import announce_start, announce_stop
 from core.lifecycle.common import Tmux, refuse_held_name, spawn_time, take_reports, together, write_record
 from core.lifecycle.ending import Doomed, Ended, end_all
@@ -48,6 +51,9 @@ from core.session.folder import clear_hold_file, has_hold_file, set_hold_file
 from core.session.launching import drop_token, remove_files
 from core.session.sessions import apart, resolve_record, starts_unasked
 from core.session.system import System
+from core.store.eventlog import EventLog
+from core.store.inbox import Inbox
+from core.store.sessions import Activities, Bindings
 
 
 def remove_session(system: System, record: SessionRecord, actor: str) -> None:
@@ -78,9 +84,9 @@ def remove_session(system: System, record: SessionRecord, actor: str) -> None:
 def _unbind(system: System, record: SessionRecord, actor: str) -> None:
     with failpoint(Failpoint.DELETE_UNBIND), system.database.transaction(durable=True):
         system.outbox.drop(record.uid, Because(Reason.DELETED))
-        binding = _unbound(system, record.uid)
+        binding = _unbound(system.bindings, record.uid)
         if binding is not None:
-            system.outbox.add([_closing(system, record, binding, actor)])
+            system.outbox.add([_closing(system.inbox, record, binding, actor)])
     if binding is None:
         return
     system.events.emit(
@@ -94,19 +100,19 @@ def _unbind(system: System, record: SessionRecord, actor: str) -> None:
     system.notify()
 
 
-def _unbound(system: System, uid: str) -> Binding | None:
-    bound = system.bindings.of_session(uid)
-    return system.bindings.unbind(uid, bound.channel_kind) if bound else None
+def _unbound(bindings: Bindings, uid: str) -> Binding | None:
+    bound = bindings.of_session(uid)
+    return bindings.unbind(uid, bound.channel_kind) if bound else None
 
 
-def _lost(system: System, record: SessionRecord) -> int:
+def _lost(inbox: Inbox, record: SessionRecord) -> int:
     """Return how many messages were cancelled by the deletion, or stood somewhere on their way to a turn."""
-    rows = system.inbox.with_states(record.uid, IN_FLIGHT | {MessageState.ACCEPTED, MessageState.CANCELLED})
+    rows = inbox.with_states(record.uid, IN_FLIGHT | {MessageState.ACCEPTED, MessageState.CANCELLED})
     messages = [row for row in rows if row.message.kind in MESSAGES and not row.final]
     return sum(row.state is not MessageState.CANCELLED or row.reason is Reason.DELETED for row in messages)
 
 
-def _closing(system: System, record: SessionRecord, binding: Binding, actor: str) -> NewPost:
+def _closing(inbox: Inbox, record: SessionRecord, binding: Binding, actor: str) -> NewPost:
     return NewPost(
         id=f"p-closing-{record.uid}",
         key=f"closing:{record.uid}",
@@ -114,7 +120,7 @@ def _closing(system: System, record: SessionRecord, binding: Binding, actor: str
         uid=record.uid,
         name=record.name,
         channel_kind=binding.channel_kind,
-        text=closing_text(record.name, actor, _lost(system, record)),
+        text=closing_text(record.name, actor, _lost(inbox, record)),
         channel=binding.channel,
         thread=binding.thread,
     )
@@ -186,7 +192,7 @@ def _recovered(
     if record.phase is Phase.STOPPING:
         return finish_stop(system, record, ended_or_none, cut_short=True)
     if record.phase is Phase.DELETING:
-        refuse_held_name(system, record.name)
+        refuse_held_name(system.runner, record.name)
         remove_session(system, record, actor)
         system.events.emit("standing.deleted", name=record.name, actor=actor, reason="finished by reconcile")
         return None
@@ -203,7 +209,12 @@ def adopt(system: System, record: SessionRecord, why: str) -> SessionRecord:
     unfinished = unfinished_text(activity.earlier_tasks) if activity else ""
     announce_start(system, record, record.definition, "; ".join(text for text in (how, unfinished) if text))
     with failpoint(Failpoint.START_SETTLE):
-        settled = write_record(system, came_up(system.settings, system.harnesses, record).moved(SessionEvent.READY))
+        settled = write_record(
+            system.records,
+            system.bindings,
+            system.activities,
+            came_up(system.settings, system.harnesses, record).moved(SessionEvent.READY),
+        )
     with failpoint(Failpoint.START_READY):
         _see_whether_it_reads(system, settled)
     system.events.emit(
@@ -245,41 +256,46 @@ def finish_stop(system: System, record: SessionRecord, ended: Ended, *, cut_shor
 
     `cut_short`: whoever began it is gone. If that was a restart, the supervisor brings the session back.
     """
-    take_reports(system, record)
-    back_in = _bring_back_in(system, record, cut_short=cut_short)
+    take_reports(system.paths, system.ingest, record)
+    back_in = _bring_back_in(system.settings, record, cut_short=cut_short)
     if back_in is None:
         announce_stop(system, record)
     with failpoint(Failpoint.STOP_SETTLE):
-        tell_on_purpose(system, record, back_in)
+        tell_on_purpose(system.exit_ledger, record, back_in, system.clock.now())
         drop_token(system.paths, record.uid)
         stopped = replace(record.moved(SessionEvent.STOPPED), last_exit=ended.exit or record.last_exit)
-        settled = write_record(system, _with_its_turn(system, stopped))
+        settled = write_record(
+            system.records,
+            system.bindings,
+            system.activities,
+            _with_its_turn(system.settings, system.paths, system.harnesses, stopped),
+        )
     if settled.hold is None:
-        _unblock(system, settled)
+        _unblock(system.paths, settled)
     return settled
 
 
-def _with_its_turn(system: System, record: SessionRecord) -> SessionRecord:
+def _with_its_turn(settings: Settings, paths: StatePaths, harnesses: Harnesses, record: SessionRecord) -> SessionRecord:
     """Return the record with its latest conversation as the session's if that has had a turn.
 
     A stop goes on where that cannot be told; the next start asks again, and says what is wrong.
     """
     try:
-        return settled_conversation(system.settings, system.paths, system.harnesses, record)
+        return settled_conversation(settings, paths, harnesses, record)
     except TrustFailed:
         return record
 
 
-def _bring_back_in(system: System, record: SessionRecord, *, cut_short: bool) -> timedelta | None:
+def _bring_back_in(settings: Settings, record: SessionRecord, *, cut_short: bool) -> timedelta | None:
     """Return when a session is to be up again that was ended in order to be restarted, None for every other."""
-    if record.status is not Status.RUNNING or not starts_unasked(system.settings, record.name):
+    if record.status is not Status.RUNNING or not starts_unasked(settings, record.name):
         return None
     return timedelta() if cut_short else _RESTART_TAKES
 
 
-def _unblock(system: System, record: SessionRecord) -> None:
+def _unblock(paths: StatePaths, record: SessionRecord) -> None:
     with failpoint(Failpoint.STOP_UNBLOCK):
-        clear_hold_file(system.paths, record.uid)
+        clear_hold_file(paths, record.uid)
 
 
 def _unfinished(record: SessionRecord, ended: Ended) -> CoreError:
@@ -294,11 +310,16 @@ def _settled(system: System, record: SessionRecord, ended: Ended | None) -> Sess
         with failpoint(Failpoint.STOP_HOLD):
             set_hold_file(system.paths, record.uid)
     if not held and has_hold_file(system.paths, record.uid):
-        _unblock(system, record)
+        _unblock(system.paths, record)
     if ended is None:
         return record
     with failpoint(Failpoint.STOP_SETTLE):
-        return write_record(system, replace(record, last_exit=ended.exit or record.last_exit))
+        return write_record(
+            system.records,
+            system.bindings,
+            system.activities,
+            replace(record, last_exit=ended.exit or record.last_exit),
+        )
 
 
 def _when_none_comes(system: System, records: Sequence[SessionRecord], survey: Survey, tmux: Tmux) -> Survey:
@@ -306,27 +327,31 @@ def _when_none_comes(system: System, records: Sequence[SessionRecord], survey: S
 
     Whoever asked for one is dead, or we would not hold the lock; its line refuses itself after its deadline.
     """
-    until = {record.name: _spawned_by(system, record) for record in records if record.phase in _COMING_UP}
-    while any(_may_come(system, record, survey, until) for record in records):
+    until = {
+        record.name: _spawned_by(system.settings, system.activities, record)
+        for record in records
+        if record.phase in _COMING_UP
+    }
+    while any(_may_come(record, survey, until, system.clock.now()) for record in records):
         system.clock.pause(_POLL_SECONDS)
         survey = tmux.survey()
     return survey
 
 
-def _may_come(system: System, record: SessionRecord, survey: Survey, until: Mapping[str, datetime]) -> bool:
-    if record.name not in until or system.clock.now() >= until[record.name]:
+def _may_come(record: SessionRecord, survey: Survey, until: Mapping[str, datetime], now: datetime) -> bool:
+    if record.name not in until or now >= until[record.name]:
         return False
     return survey.live(target_for(record.name), record.instance_id) is Live.ABSENT
 
 
-def _spawned_by(system: System, record: SessionRecord) -> datetime:
+def _spawned_by(settings: Settings, activities: Activities, record: SessionRecord) -> datetime:
     """Return until when the record's start can still make a pane: never, where it did not come as far as asking."""
     try:
-        activity = system.activities.get(record.uid)
+        activity = activities.get(record.uid)
     except StoreBroken:
-        return (record.started_at or record.created_at) + 2 * spawn_time(system)
+        return (record.started_at or record.created_at) + 2 * spawn_time(settings)
     asked = activity is not None and activity.instance == record.instance_id
-    return activity.since + spawn_time(system) if activity is not None and asked else record.created_at
+    return activity.since + spawn_time(settings) if activity is not None and asked else record.created_at
 
 
 def _cleared(system: System, record: SessionRecord, ended: Ended, actor: str) -> SessionRecord | None:
@@ -337,7 +362,12 @@ def _cleared(system: System, record: SessionRecord, ended: Ended, actor: str) ->
         )
         return None
     with failpoint(Failpoint.START_SETTLE):
-        return write_record(system, replace(record.moved(SessionEvent.READY), last_exit=ended.exit))
+        return write_record(
+            system.records,
+            system.bindings,
+            system.activities,
+            replace(record.moved(SessionEvent.READY), last_exit=ended.exit),
+        )
 
 
 _LOCK_SECONDS = 2.0
@@ -356,7 +386,7 @@ class Reconciled:
 
 def reconcile(system: System, actor: str, tmux: Tmux | None = None) -> tuple[Reconciled, ...]:
     """Compare each record with tmux and act by its phase. A tmux that does not answer leaves everything as it is."""
-    return reconcile_some(system, system.records.all(), actor, tmux or Tmux(system))
+    return reconcile_some(system, system.records.all(), actor, tmux or Tmux(system.runner))
 
 
 def reconcile_some(
@@ -373,7 +403,7 @@ def reconcile_some(
         return _act(system, {name: records[name] for name in held}, actor, tmux)
 
     def failed(name: str, error: CoreError) -> Reconciled:
-        return _failed(system, records[name], error, actor)
+        return _failed(system.events, records[name], error, actor)
 
     done = together(system, records, "reconcile", act, failed, seconds=_LOCK_SECONDS)
     return tuple(done[entry.name] if entry.name in done else _left(entry, str(entry)) for entry in entries)
@@ -384,12 +414,12 @@ def _left(entry: SessionRecord | RecordUnreadable, trouble: str, *, passing: boo
     return Reconciled(entry.name, phase, phase, trouble, passing)
 
 
-def _failed(system: System, entry: SessionRecord, error: CoreError, actor: str) -> Reconciled:
+def _failed(events: EventLog, entry: SessionRecord, error: CoreError, actor: str) -> Reconciled:
     if isinstance(
         error, (LockBusy, TmuxSilent, ForeignPane)
     ):  # a deletion waits for its name: nothing has failed since
         return _left(entry, str(error), passing=True)
-    system.events.emit("standing.stop_failed", level="error", name=entry.name, actor=actor, reason=str(error))
+    events.emit("standing.stop_failed", level="error", name=entry.name, actor=actor, reason=str(error))
     return _left(entry, str(error))
 
 
@@ -408,7 +438,7 @@ def _act(system: System, entries: Mapping[str, SessionRecord], actor: str, tmux:
             with apart(system.events, name):
                 record = system.records.read(name)
         except CoreError as error:
-            done[name] = _failed(system, entry, error, actor)
+            done[name] = _failed(system.events, entry, error, actor)
             continue
         if record is None:
             done[name] = Reconciled(name, entry.phase, None)
@@ -423,7 +453,7 @@ def _act(system: System, entries: Mapping[str, SessionRecord], actor: str, tmux:
     for record in current:
         found = after[record.name]
         if isinstance(found, CoreError):
-            done[record.name] = _failed(system, record, found, actor)
+            done[record.name] = _failed(system.events, record, found, actor)
         else:
             done[record.name] = Reconciled(record.name, record.phase, found.phase if found else None)
     return done

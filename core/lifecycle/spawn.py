@@ -11,7 +11,7 @@ from core.base.failpoints import Failpoint, failpoint
 from core.base.names import new_instance, new_marker, new_message_id, new_uid, target_for
 from core.base.values import dataclass, replace
 from core.config.chats import title_of
-from core.config.settings import secret_variables
+from core.config.settings import Settings, secret_variables
 from core.delivery.evidence import give_back
 from core.lifecycle.common import Tmux, foreign, spawn_time, write_record
 from core.lifecycle.ending import Doomed, Ended, end_all
@@ -38,6 +38,10 @@ from core.session.launching import (
 )
 from core.session.sessions import Known, Resolved, resolve, resolve_record
 from core.session.system import System
+from core.store.inbox import Inbox
+from core.store.records import Records
+from core.store.sessions import Activities, Bindings
+from core.tmux.runner import Runner
 
 THE_LOOP = "the-loop"  #: who speaks in a boot prompt
 
@@ -86,7 +90,7 @@ class Checked:
 def open_pane(system: System, known: Known, survey: Survey, order: StartOrder, *, gave_up: str = "") -> Opened:
     """Check, clear the place and start the session, one alone. Needs the lock. Raises CoreError, see `open_checked`."""
     checked = check(system, known, survey, order, gave_up=gave_up)
-    return open_checked(system, checked, end_all(system, checked.leftovers, Tmux(system), survey))
+    return open_checked(system, checked, end_all(system, checked.leftovers, Tmux(system.runner), survey))
 
 
 def check(system: System, known: Known, survey: Survey, order: StartOrder, *, gave_up: str = "") -> Checked:
@@ -95,7 +99,7 @@ def check(system: System, known: Known, survey: Survey, order: StartOrder, *, ga
     `gave_up` is how the harness ended when it was to resume its conversation: then a fresh one is begun, and the old
     one stays the session's until that has had a turn.
     """
-    resolved = _resolved(system, known, order)
+    resolved = _resolved(system.settings, known, order)
     harness = system.harnesses.get(resolved.harness)
     harness.check(known.definition, resolved.args)
     check_cwd(resolved)
@@ -114,11 +118,11 @@ def open_checked(system: System, checked: Checked, ended: Mapping[str, Ended]) -
     phase, since the pane may have been made.
     """
     known, order, resolved, harness = checked.known, checked.order, checked.resolved, checked.harness
-    _check_place(system, checked, ended)
+    _check_place(system.runner, checked, ended)
     if known.record is not None:
         with failpoint(Failpoint.DELIVERY_SETTLE):
             give_back(system, known.record, None)  # before anything can be delivered to the next instance
-    before = known.record or _new_record(system, known)
+    before = known.record or _new_record(known, system.clock.now())
     last = ended[before.instance_id].exit if before.instance_id else None
     if before.status is Status.RUNNING and last is not None:
         before = replace(before, last_exit=last)  # it ended by itself, and its dead pane told how
@@ -133,7 +137,7 @@ def open_checked(system: System, checked: Checked, ended: Mapping[str, Ended]) -
     except TmuxSilent:
         raise
     except CoreError:
-        _give_up(system, record)
+        _give_up(system.records, system.bindings, system.activities, record)
         raise
     tmux = system.settings.routing.tmux
     return Opened(
@@ -150,18 +154,18 @@ def open_checked(system: System, checked: Checked, ended: Mapping[str, Ended]) -
     )
 
 
-def _resolved(system: System, known: Known, order: StartOrder) -> Resolved:
+def _resolved(settings: Settings, known: Known, order: StartOrder) -> Resolved:
     """Fill in the defaults; nobody who brings a session back unasked takes another harness than its record has."""
     if order.after is not None and known.record is not None:
-        return resolve_record(known.record, system.settings)
-    return resolve(known.definition, system.settings)
+        return resolve_record(known.record, settings)
+    return resolve(known.definition, settings)
 
 
-def _new_record(system: System, known: Known) -> SessionRecord:
-    return SessionRecord(name=known.name, uid=new_uid(), definition=known.definition, created_at=system.clock.now())
+def _new_record(known: Known, now: datetime) -> SessionRecord:
+    return SessionRecord(name=known.name, uid=new_uid(), definition=known.definition, created_at=now)
 
 
-def _check_place(system: System, checked: Checked, ended: Mapping[str, Ended]) -> None:
+def _check_place(runner: Runner, checked: Checked, ended: Mapping[str, Ended]) -> None:
     """Refuse where something is left in the place, and clear it of dead panes of anybody's. Raises CoreError."""
     name = checked.known.name
     for one in checked.leftovers:
@@ -172,9 +176,9 @@ def _check_place(system: System, checked: Checked, ended: Mapping[str, Ended]) -
             raise SpawnFailed(f"{name}: nothing was started: {end.trouble()}", "end them, then try again")
     if checked.dead_panes:
         with failpoint(Failpoint.END_PANE):
-            cleared = system.runner.clear(target_for(name))
+            cleared = runner.clear(target_for(name))
         if not cleared:
-            raise foreign(system, system.runner.survey(), name)
+            raise foreign(runner, runner.survey(), name)
 
 
 def _mark_starting(system: System, before: SessionRecord, known: Known, order: StartOrder) -> SessionRecord:
@@ -190,7 +194,7 @@ def _mark_starting(system: System, before: SessionRecord, known: Known, order: S
         started_at=system.clock.now(),
     )
     with failpoint(Failpoint.START_MARK):
-        return write_record(system, record)
+        return write_record(system.records, system.bindings, system.activities, record)
 
 
 def _spawn(
@@ -233,7 +237,7 @@ def _spawn(
                 launcher=launcher,
                 cwd=resolved.cwd,
                 env={**given, **launch.env, **_our_variables(system.settings.source, context)},
-                deadline=asked_at + spawn_time(system),
+                deadline=asked_at + spawn_time(system.settings),
             )
         )
 
@@ -313,7 +317,7 @@ def _commit_boot(
         if message is not None or returned:
             for row in waiting:
                 if row.message.kind is Kind.BOOT:
-                    _void(system, row)
+                    _void(system.inbox, row)
         if message is None:
             return
         first = min([message.order_us, *(row.message.order_us - 1 for row in waiting)])
@@ -332,15 +336,15 @@ def _commit_boot(
         )
 
 
-def _void(system: System, row: InboxRow) -> None:
+def _void(inbox: Inbox, row: InboxRow) -> None:
     if row.state is not MessageState.PENDING and row.state is not MessageState.QUEUED:
-        row = system.inbox.advance(row, MessageState.PENDING)
-    system.inbox.advance(row, MessageState.CANCELLED, Because(Reason.NEW_BOOT))
+        row = inbox.advance(row, MessageState.PENDING)
+    inbox.advance(row, MessageState.CANCELLED, Because(Reason.NEW_BOOT))
 
 
-def _give_up(system: System, record: SessionRecord) -> None:
+def _give_up(records: Records, bindings: Bindings, activities: Activities, record: SessionRecord) -> None:
     """Settle a start of which tmux made nothing. A creation keeps its phase: whoever creates removes the record."""
     if record.phase is Phase.CREATING:
         return
     with failpoint(Failpoint.START_SETTLE):
-        write_record(system, record.moved(SessionEvent.READY))
+        write_record(records, bindings, activities, record.moved(SessionEvent.READY))

@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 
-from core.base.clock import Deadline
+from core.base.clock import Clock, Deadline
 from core.base.errors import CoreError, NotRunning, Refused, SpawnFailed, TmuxMissing, TmuxSilent
 from core.base.failpoints import Failpoint, failpoint
 from core.base.files import holds_files
 from core.base.names import target_for
+from core.base.paths import StatePaths
 from core.base.values import replace
 from core.config.loading import way_up
+from core.config.settings import Settings
 from core.delivery.dialogs import hold
 from core.delivery.hearing import notice_start
 from core.delivery.screens import Screens
@@ -60,6 +62,11 @@ from core.session.sessions import (
     starts_unasked,
 )
 from core.session.system import System
+from core.store.eventlog import EventLog
+from core.store.loops import Loops
+from core.store.records import Records
+from core.store.sessions import Activities, Bindings
+from core.tmux.runner import Runner
 
 _AWAITED_SCREEN_LINES = 60
 _FIRST = timedelta(seconds=1)  #: from a spawn to the first look for a dialog; most harnesses read by then
@@ -120,7 +127,7 @@ class Looks:
 
     def _reads(self, opened: Opened) -> bool:
         if opened.harness.traits.boot_signal:
-            return _said_so(self._system, opened) or _is_shown(self._system, opened)
+            return _said_so(self._system.activities, self._system.ingest, opened) or _is_shown(self._system, opened)
         shown = self._screens().get(opened.context.instance)
         if shown is None:
             return False  # looked at again until the deadline; the process is watched besides
@@ -139,24 +146,24 @@ class Looks:
 def _is_shown(system: System, opened: Opened) -> bool:
     """Return whether another source shows that it reads, while its hooks are silent."""
     try:
-        opinion = probe_of(system, opened.record, opened.pane.pid)
+        opinion = probe_of(system.settings, system.paths, system.harnesses, opened.record, opened.pane.pid)
         notice_start(system, opened.record, opinion)
     except CoreError:
         return False  # looked at again until the deadline
-    return _moved_on(system, opened)
+    return _moved_on(system.activities, opened)
 
 
-def _said_so(system: System, opened: Opened) -> bool:
+def _said_so(activities: Activities, ingest: Callable[[str], None], opened: Opened) -> bool:
     try:
         if holds_files(str(opened.context.spool)):
-            system.ingest(opened.record.uid)
-        return _moved_on(system, opened)
+            ingest(opened.record.uid)
+        return _moved_on(activities, opened)
     except CoreError:
         return False  # looked at again until the deadline; the process is watched besides
 
 
-def _moved_on(system: System, opened: Opened) -> bool:
-    activity = system.activities.get(opened.record.uid)
+def _moved_on(activities: Activities, opened: Opened) -> bool:
+    activity = activities.get(opened.record.uid)
     return (
         activity is not None
         and activity.instance == opened.context.instance
@@ -175,25 +182,28 @@ def with_what_waits(system: System, told: Mapping[str, VerbResult]) -> Mapping[s
     try:
         if running_service(system.paths.service_lock) is not None:
             return told
-        return {name: _with(system, name, word) if word.outcome in _HERE else word for name, word in told.items()}
+        return {
+            name: _with(system.settings, system.records, system.loops, name, word) if word.outcome in _HERE else word
+            for name, word in told.items()
+        }
     except CoreError:
         return told
 
 
-def _with(system: System, name: str, word: VerbResult) -> VerbResult:
-    waits = _waiting(system, definition_of(system.settings, system.records, name))
+def _with(settings: Settings, records: Records, loops: Loops, name: str, word: VerbResult) -> VerbResult:
+    waits = _waiting(settings, loops, definition_of(settings, records, name))
     if not waits:
         return word
-    said = f"no service is running, so {' and '.join(waits)} must wait for one; {way_up(system.settings)}"
+    said = f"no service is running, so {' and '.join(waits)} must wait for one; {way_up(settings)}"
     return replace(word, detail=f"{word.detail}; {said}" if word.detail else said)
 
 
-def _waiting(system: System, known: Known) -> list[str]:
-    what, has_loops = known.definition, known.name in system.settings.standing.loops
+def _waiting(settings: Settings, loops: Loops, known: Known) -> list[str]:
+    what, has_loops = known.definition, known.name in settings.standing.loops
     if known.record is not None:
-        has_loops = has_loops or bool(system.loops.counts().get(known.record.uid))
+        has_loops = has_loops or bool(loops.counts().get(known.record.uid))
     needs = {
-        "its thread": system.settings.chat_of(what),
+        "its thread": settings.chat_of(what),
         "its loops": has_loops,
         "its restart": what.restart is Restart.ON_FAILURE,
         "its idle.stopAfter": what.idle.stop_after,
@@ -226,7 +236,7 @@ def start_standing(system: System, name: str | None, actor: str, *, auto_only: b
 
 def start_each(system: System, names: Iterable[str], order: StartOrder) -> Answer:
     """Start these sessions; they come up side by side, each with its own deadline."""
-    tmux = Tmux(system)
+    tmux = Tmux(system.runner)
     steps = begin_each(system, dict.fromkeys(names, order), tmux)
     return Answer(rows_told(system, with_what_waits(system, finish_all(system, steps)), tmux.survey))
 
@@ -243,7 +253,7 @@ def finish_all(system: System, steps: Mapping[str, VerbResult | Opened]) -> dict
                 with apart(system.events, name):
                     seen = looks.at(opened)
             except Unforeseen as error:
-                step: VerbResult | Opened = spawn_failed(system, name, error, opened.order)
+                step: VerbResult | Opened = spawn_failed(system.events, name, error, opened.order)
             else:
                 if seen is None:
                     continue
@@ -265,16 +275,16 @@ def begin_each(
 
     What is left in their places is ended together, before the first pane is made.
     """
-    once = tmux or Tmux(system)
+    once = tmux or Tmux(system.runner)
     steps: dict[str, VerbResult | Opened] = {}
 
     def failed(name: str, error: CoreError) -> VerbResult:
-        return spawn_failed(system, name, error, orders[name])
+        return spawn_failed(system.events, name, error, orders[name])
 
     for name in orders:
         try:
             with apart(system.events, name):
-                _take_last_reports(system, name)
+                _take_last_reports(system.paths, system.records, system.ingest, name)
         except CoreError as error:
             steps[name] = failed(name, error)
     names = [name for name in orders if name not in steps]
@@ -282,19 +292,19 @@ def begin_each(
     return {name: steps[name] for name in orders}
 
 
-def _take_last_reports(system: System, name: str) -> None:
+def _take_last_reports(paths: StatePaths, records: Records, ingest: Callable[[str], None], name: str) -> None:
     """Take in what an earlier instance reported: a new one has a spool of its own.
 
     Not under the lock, which following a conversation to its new id needs.
     """
-    record = system.records.read(name)
+    record = records.read(name)
     if record is not None:
-        take_reports(system, record)
+        take_reports(paths, ingest, record)
 
 
-def spawn_failed(system: System, name: str, error: CoreError, order: StartOrder) -> VerbResult:
+def spawn_failed(events: EventLog, name: str, error: CoreError, order: StartOrder) -> VerbResult:
     """Report to the event log that nothing was started, and return the row's text."""
-    system.events.emit("standing.spawn_failed", level="error", name=name, actor=order.actor, reason=str(error))
+    events.emit("standing.spawn_failed", level="error", name=name, actor=order.actor, reason=str(error))
     return told_of(error)
 
 
@@ -419,7 +429,7 @@ def _checked(system: System, known: Known, survey: Survey, order: StartOrder) ->
     live = survey.live(target_for(known.name), record.instance_id if record else None)
     if live is Live.LIVE:
         return VerbResult(Outcome.ALREADY_RUNNING)
-    refuse_foreign(system, known.name, survey, live)
+    refuse_foreign(system.runner, known.name, survey, live)
     if order.skip_held and not starts_unasked(system.settings, known.name):
         start = f"`the-loop standing start {known.name}`"
         left = f"a demo starts what it declares, and nothing else unasked: {start} starts it"
@@ -435,10 +445,10 @@ def _still_after(record: SessionRecord | None, instance: str) -> bool:
     return record is not None and record.instance_id == instance and may_be_brought_back(record)
 
 
-def refuse_foreign(system: System, name: str, survey: Survey, live: Live) -> None:
+def refuse_foreign(runner: Runner, name: str, survey: Survey, live: Live) -> None:
     """Raise ForeignPane where somebody else's program runs under our target."""
     if live is Live.FOREIGN:
-        raise foreign(system, survey, name)
+        raise foreign(runner, survey, name)
 
 
 def _stays_held(record: SessionRecord, order: StartOrder) -> bool:
@@ -465,18 +475,18 @@ def conclude(system: System, opened: Opened, seen: Seen) -> VerbResult | Opened:
     stays the record's, and the next start resumes it.
     """
     try:
-        with apart(system.events, opened.known.name), lock(system, opened.known.name, "start"):
+        with apart(system.events, opened.known.name), lock(system.settings, system.locks, opened.known.name, "start"):
             record = system.records.read(opened.known.name)
             if record is None or not _still_ours(record, opened):
                 return VerbResult(Outcome.FAILED, "it was stopped or deleted while it started", opened.known)
             if seen is not Seen.DEAD:
                 return _came_up(system, record, opened, seen)
-            end = _exit_of(system, opened)
+            end = _exit_of(system.clock, system.runner, opened)
             if opened.resumed and left_by_itself(end):
                 return _retry_fresh(system, record, opened, end)
             return _died(system, record, opened, end)
     except CoreError as error:
-        return spawn_failed(system, opened.known.name, error, opened.order)
+        return spawn_failed(system.events, opened.known.name, error, opened.order)
 
 
 def _still_ours(record: SessionRecord, opened: Opened) -> bool:
@@ -499,7 +509,7 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     if seen is Seen.READY:
         with failpoint(Failpoint.START_READY):
             mark_lives(system, record)
-    _settle(system, record)
+    _settle(system.records, system.bindings, system.activities, record)
     carry_out_first(system, record)
     system.events.emit(
         "standing.resumed" if opened.resumed else "standing.started",
@@ -513,40 +523,36 @@ def _came_up(system: System, record: SessionRecord, opened: Opened, seen: Seen) 
     system.notify()
     seconds = system.settings.routing.tmux.start_timeout_seconds
     late = f"it lives, but has not said within {seconds:g} s that it is ready for input" if seen is Seen.LATE else ""
-    late = _to_answer(system, record) if seen is Seen.ASKING else late
+    late = _to_answer(system.settings, system.bindings, record) if seen is Seen.ASKING else late
     outcome = Outcome.RESUMED if opened.resumed else Outcome.STARTED
     mute = opened.harness.silence_ahead(opened.context.cwd, opened.context.args)
-    threadless = lacks_thread(system, opened.known.definition)
+    threadless = lacks_thread(system.settings, opened.known.definition)
     remarks = (new_conversation(opened.record), unfinished, late, mute, threadless, untried)
     return VerbResult(outcome, "; ".join(text for text in remarks if text), opened.known)
 
 
-def _to_answer(system: System, record: SessionRecord) -> str:
+def _to_answer(settings: Settings, bindings: Bindings, record: SessionRecord) -> str:
     """Return what to do about the dialog that stands before its first turn; the row says what it is."""
-    where = (
-        "in its thread, or in the terminal"
-        if has_thread(system.settings, system.bindings, record)
-        else "in the terminal"
-    )
+    where = "in its thread, or in the terminal" if has_thread(settings, bindings, record) else "in the terminal"
     return f"somebody must answer it, {where}: `the-loop standing attach {record.name} --write`"
 
 
 def _retry_fresh(system: System, record: SessionRecord, opened: Opened, end: LastExit | None) -> Opened:
-    last = _last_words(system, opened, end)
+    last = _last_words(system.runner, opened, end)
     known = replace(opened.known, record=record)
     try:
         return open_pane(system, known, system.runner.survey(), opened.order, gave_up=last)
     except TmuxSilent:
         raise  # the phase stays: a pane may have been made
     except CoreError:
-        _settle(system, record)
+        _settle(system.records, system.bindings, system.activities, record)
         raise
 
 
 def _died(system: System, record: SessionRecord, opened: Opened, end: LastExit | None) -> VerbResult:
-    last = _last_words(system, opened, end)
+    last = _last_words(system.runner, opened, end)
     if record.phase is not Phase.CREATING:
-        _settle(system, replace(record, last_exit=end))
+        _settle(system.records, system.bindings, system.activities, replace(record, last_exit=end))
     system.events.emit(
         "standing.spawn_failed",
         level="error",
@@ -562,27 +568,27 @@ def _died(system: System, record: SessionRecord, opened: Opened, end: LastExit |
     return VerbResult(Outcome.FAILED, said, opened.known)
 
 
-def _settle(system: System, record: SessionRecord) -> None:
+def _settle(records: Records, bindings: Bindings, activities: Activities, record: SessionRecord) -> None:
     if record.phase is Phase.SETTLED:
         return  # a reconcile came first
     with failpoint(Failpoint.START_SETTLE):
-        write_record(system, record.moved(SessionEvent.READY))
+        write_record(records, bindings, activities, record.moved(SessionEvent.READY))
 
 
-def _exit_of(system: System, opened: Opened) -> LastExit | None:
+def _exit_of(clock: Clock, runner: Runner, opened: Opened) -> LastExit | None:
     """Return how the pane's program ended, None where the pane is gone or tmux lost it. Raises TmuxSilent."""
-    deadline = Deadline(system.clock, _EXIT_SECONDS)
+    deadline = Deadline(clock, _EXIT_SECONDS)
     while True:
-        pane = system.runner.survey().of_instance(opened.context.instance)
+        pane = runner.survey().of_instance(opened.context.instance)
         if pane is None or pane.exit is not None or deadline.passed():
             return pane.exit if pane else None
-        system.clock.pause(_POLL_SECONDS)
+        clock.pause(_POLL_SECONDS)
 
 
-def _last_words(system: System, opened: Opened, end: LastExit | None) -> str:
+def _last_words(runner: Runner, opened: Opened, end: LastExit | None) -> str:
     """Return how the pane's program ended and the last that it printed."""
     try:
-        shown = system.runner.screen(opened.context.instance, _SCREEN_LINES).splitlines()
+        shown = runner.screen(opened.context.instance, _SCREEN_LINES).splitlines()
     except NotRunning:
         return "its pane is gone, and its last output with it"
     lines = [line.strip() for line in shown if line.strip()]

@@ -2,11 +2,13 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from enum import Enum
 
 from core.base.errors import CoreError, RecordUnreadable, StoreBroken, TmuxMissing, TmuxSilent
 from core.base.failpoints import Failpoint, failpoint
 from core.base.names import new_uid, target_for
+from core.base.paths import StatePaths
 from core.base.text import reason_of
 from core.delivery.saying import cancel_queue, hold_loops
 from core.lifecycle.common import Tmux, VerbResult, foreign, together, told_of, write_record
@@ -19,6 +21,9 @@ from core.model.session import Hold, HoldKind, Live, Outcome, Phase, SessionEven
 from core.session.folder import set_hold_file
 from core.session.sessions import Known, apart, definition_of, every_session
 from core.session.system import System
+from core.store.eventlog import EventLog
+from core.store.records import Records
+from core.store.sessions import Activities, Bindings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +95,7 @@ def stop_standing(system: System, name: str | None, actor: str, reason: str = ""
             for known in every_session(system.settings, system.records)
             if known.record is not None or known.unreadable is not None
         ]
-    tmux = Tmux(system)
+    tmux = Tmux(system.runner)
     return Answer(rows_told(system, stop_each(system, names, order, tmux), tmux.survey))
 
 
@@ -101,19 +106,19 @@ def stop_each(
 
     A second stop waits for the first, and finds its work done.
     """
-    once = tmux or Tmux(system)
+    once = tmux or Tmux(system.runner)
     return together(
         system,
         names,
         "stop",
         lambda held: _stop_held(system, held, order, once),
-        lambda name, error: _failed(system, name, order, error),
+        lambda name, error: _failed(system.events, name, order, error),
         lockless=True,
     )
 
 
-def _failed(system: System, name: str, order: StopOrder, error: CoreError) -> VerbResult:
-    system.events.emit("standing.stop_failed", level="error", name=name, actor=order.actor, reason=str(error))
+def _failed(events: EventLog, name: str, order: StopOrder, error: CoreError) -> VerbResult:
+    events.emit("standing.stop_failed", level="error", name=name, actor=order.actor, reason=str(error))
     return told_of(error)
 
 
@@ -128,7 +133,7 @@ def _stop_held(system: System, held: Mapping[str, str], order: StopOrder, tmux: 
                     with apart(system.events, stop.name):
                         stop.told = step(stop)
                 except CoreError as error:
-                    stop.told = _failed(system, stop.name, order, error)
+                    stop.told = _failed(system.events, stop.name, order, error)
 
     each(lambda stop: _mark(system, stop, order, tmux))
     seen = tmux.glimpse()
@@ -185,7 +190,7 @@ def _mark_by_sight(system: System, stop: _Stop, order: StopOrder, seen: Survey |
         return None
     if record is None:
         if seen is not None and seen.live(target_for(known.name), None) is Live.FOREIGN:
-            raise foreign(system, seen, known.name)
+            raise foreign(system.runner, seen, known.name)
         _mark_unrecorded(system, stop, known, order)
         return None
     if seen is not None and seen.live(target_for(record.name), record.instance_id) is Live.ABSENT:
@@ -197,43 +202,45 @@ def _mark_by_sight(system: System, stop: _Stop, order: StopOrder, seen: Survey |
 def _mark_unrecorded(system: System, stop: _Stop, known: Known, order: StopOrder) -> None:
     """Mark a declared session that never ran, so that no boot starts it."""
     fresh = SessionRecord(known.name, new_uid(), known.definition, system.clock.now(), declared=known.declared)
-    stop.marked = dataclasses.replace(fresh, hold=_hold(system, order), generation=fresh.generation + 1)
-    _write_mark(system, stop, stop.marked)
+    stop.marked = dataclasses.replace(fresh, hold=_hold(order, system.clock.now()), generation=fresh.generation + 1)
+    _write_mark(system.records, system.bindings, system.activities, stop, stop.marked)
 
 
 def _write_marks(system: System, stop: _Stop, record: SessionRecord, order: StopOrder) -> None:
-    stop.marked = marked = _marked(system, record, order)
-    stop.attempt(_Doing.BLOCK, lambda: _block(system, record))
-    _write_mark(system, stop, marked)
+    stop.marked = marked = _marked(record, order, system.clock.now())
+    stop.attempt(_Doing.BLOCK, lambda: _block(system.paths, record))
+    _write_mark(system.records, system.bindings, system.activities, stop, marked)
     if order.by_name:
-        _say_held(system, marked, order)
+        _say_held(system.events, marked, order)
         stop.attempt(_Doing.CANCEL, lambda: cancel_queue(system, marked))
     else:
         stop.attempt(_Doing.HOLD, lambda: hold_loops(system, marked))
 
 
-def _marked(system: System, record: SessionRecord, order: StopOrder) -> SessionRecord:
+def _marked(record: SessionRecord, order: StopOrder, now: datetime) -> SessionRecord:
     """Return the record with its mark: by name a hold and a new generation, unless that very stop was cut short."""
     stopping = dataclasses.replace(record.moved(SessionEvent.STOP), status=Status.STOPPED)
     held = record.hold is not None and record.hold.kind is HoldKind.STOPPED
     if not order.by_name or held:
         return stopping
-    return dataclasses.replace(stopping, hold=_hold(system, order), generation=record.generation + 1)
+    return dataclasses.replace(stopping, hold=_hold(order, now), generation=record.generation + 1)
 
 
-def _hold(system: System, order: StopOrder) -> Hold:
-    return Hold(HoldKind.STOPPED, order.actor, order.reason, system.clock.now())
+def _hold(order: StopOrder, now: datetime) -> Hold:
+    return Hold(HoldKind.STOPPED, order.actor, order.reason, now)
 
 
-def _block(system: System, record: SessionRecord) -> None:
+def _block(paths: StatePaths, record: SessionRecord) -> None:
     with failpoint(Failpoint.STOP_HOLD):
-        set_hold_file(system.paths, record.uid)
+        set_hold_file(paths, record.uid)
 
 
-def _write_mark(system: System, stop: _Stop, record: SessionRecord) -> None:
+def _write_mark(
+    records: Records, bindings: Bindings, activities: Activities, stop: _Stop, record: SessionRecord
+) -> None:
     def write() -> None:
         with failpoint(Failpoint.STOP_MARK):
-            write_record(system, record)
+            write_record(records, bindings, activities, record)
 
     stop.attempt(_Doing.MARK, write)
 
@@ -255,9 +262,9 @@ def _finish(
         settled = ended.complete and stop.attempt(_Doing.SETTLE, lambda: finish_stop(system, marked, ended))
         if settled:  # with the mark that could not be recorded before
             stop.undone.pop(_Doing.MARK, None)
-        _say_stopped(system, marked, order, ended)
+        _say_stopped(system.events, marked, order, ended)
     if seen is not None and seen.live(target_for(stop.name), record.instance_id if record else None) is Live.FOREIGN:
-        return VerbResult(Outcome.FAILED, str(foreign(system, seen, stop.name)))
+        return VerbResult(Outcome.FAILED, str(foreign(system.runner, seen, stop.name)))
     return _told(ended, stop, marked=settled or not ended.complete)
 
 
@@ -299,14 +306,14 @@ def _finish_unreadable(stop: _Stop, strays: Mapping[str, Mapping[str, Ended]], t
     return VerbResult(Outcome.UNREADABLE, "; ".join([*said, str(why)]))
 
 
-def _say_held(system: System, record: SessionRecord, order: StopOrder) -> None:
-    system.events.emit(
+def _say_held(events: EventLog, record: SessionRecord, order: StopOrder) -> None:
+    events.emit(
         "standing.held", name=record.name, actor=order.actor, reason=order.reason or None, generation=record.generation
     )
 
 
-def _say_stopped(system: System, record: SessionRecord, order: StopOrder, ended: Ended) -> None:
-    system.events.emit(
+def _say_stopped(events: EventLog, record: SessionRecord, order: StopOrder, ended: Ended) -> None:
+    events.emit(
         "standing.stopped" if ended.complete else "standing.stop_failed",
         level="info" if ended.complete else "error",
         name=record.name,

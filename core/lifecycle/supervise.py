@@ -151,7 +151,7 @@ class Collector:
             stops = because(Reason.STOPS_IDLE, at=f"{announce.stop_at:%H:%M:%S}")
             system.activities.put(replace(activity, remarks=(*activity.remarks, stops)))
             key = f"idle-{record.instance_id}-{int(since.timestamp() * 1000)}"
-            add_note(system, record, key, idle_text(record.name, stop_after, announce.stop_at))
+            add_note(system.outbox, system.bindings, record, key, idle_text(record.name, stop_after, announce.stop_at))
         system.notify()
 
     def collect(self, records: Sequence[SessionRecord]) -> None:
@@ -200,7 +200,7 @@ class Collector:
         with failpoint(Failpoint.WATCH_TELL), self._system.database.transaction(durable=True):
             self._system.exit_ledger.announce(replace(announced, stage=Stage.TOLD))
             text = collected_text(record.name, stop_after)
-            add_note(self._system, record, f"idle-over-{instance}", text)
+            add_note(self._system.outbox, self._system.bindings, record, f"idle-over-{instance}", text)
         self._system.notify()
 
 
@@ -397,7 +397,7 @@ class Restarts:
         `hopeless`: no further attempt of this service can do better, so that it is held at once.
         """
         try:
-            with lock(self._system, name, "bring back"):
+            with lock(self._system.settings, self._system.locks, name, "bring back"):
                 record = self._system.records.read(name)
                 if record is None or record.instance_id != end.instance or not may_be_brought_back(record):
                     self._put_off(end, None)
@@ -423,17 +423,23 @@ class Restarts:
 
     def _hold(self, record: SessionRecord, end: End, reason: str, told: str) -> None:
         """Hold the session as failed; `told` is the event's reason."""
-        held = hold_failed(self._system, record, reason)
+        held = hold_failed(self._system.paths, record, reason, self._system.clock.now())
         with failpoint(Failpoint.WATCH_RECORD):
-            write_record(self._system, held)
+            write_record(self._system.records, self._system.bindings, self._system.activities, held)
         self._give_up(held, end, reason)
-        emit_held(self._system, held, told)
+        emit_held(self._system.events, held, told)
 
     def _give_up(self, record: SessionRecord, end: End, reason: str) -> None:
         with failpoint(Failpoint.WATCH_PUT_OFF), self._system.database.transaction(durable=True):
             self._system.exit_ledger.put_off(end.instance, None)
-            add_note(self._system, record, f"down-{end.instance}", given_up_text(record.name, reason))
-            edit_root(self._system, record)
+            add_note(
+                self._system.outbox,
+                self._system.bindings,
+                record,
+                f"down-{end.instance}",
+                given_up_text(record.name, reason),
+            )
+            edit_root(self._system.outbox, self._system.bindings, record)
         self._system.notify()
 
     def _put_off(self, end: End, by: timedelta | None) -> None:

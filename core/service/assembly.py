@@ -37,7 +37,9 @@ from core.session.sessions import authorized_rows, chat_of
 from core.session.system import System
 
 if TYPE_CHECKING:
+    from core.base.paths import StatePaths
     from core.process.control import Listener, Peer, Talk
+    from core.store.records import Records
     from core.tools.toolbox import Toolbox
 
 
@@ -54,8 +56,10 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     requests = Requests(system, replies=any(channel.sweeps() for channel in channels))
     typed = {channel.kind: TypedAnswers(system, channel.has_role, requests) for channel in channels}
     catching_up = CatchingUp(system.clock, system.bindings, *(channel.kind for channel in channels if channel.sweeps()))
-    deliverer = Deliverer(system, _authorized(system, channels), _answering(typed), catching_up.holds)
-    delivery = DeliveryWorker(system, deliverer)
+    deliverer = Deliverer(
+        system, _authorized(system.settings, system.records, channels), _answering(typed), catching_up.holds
+    )
+    delivery = DeliveryWorker(system.clock, system.inbox, deliverer)
     signals = {channel.kind: SignalWorker(system, channel) for channel in channels}
     connections = Connections([HTTP_ROW, *(channel.kind for channel in channels)])
     outbound = {
@@ -107,7 +111,11 @@ def build_service(settings: Settings, environ: Mapping[str, str]) -> Service:
     workers.append(Worker("working", 2, WorkWorker(system).run))
     workers.append(Worker("finisher", 0, Reconciler(system).run))
     workers.append(Worker("supervisor", 0, supervisor.run))
-    talks = {"request": requests.talk, "ask": requests.talk, "tool": _calls(system, toolbox)}
+    talks = {
+        "request": requests.talk,
+        "ask": requests.talk,
+        "tool": _calls(system.settings, system.paths, system.records, toolbox),
+    }
     return Service(system, workers, _sweeping(system, swept), connections, talks)
 
 
@@ -118,16 +126,16 @@ def _toolbox(system: System, ask: Callable[[Mapping[str, Any], Listener], None])
     def made() -> Toolbox:
         from core.tools.toolbox import Toolbox, loop_tools, standard_tools
 
-        return Toolbox(system, (*standard_tools(system, ask), *loop_tools(system)))
+        return Toolbox(system.settings, system.environ, (*standard_tools(system, ask), *loop_tools(system)))
 
     return made
 
 
-def _calls(system: System, toolbox: Callable[[], Toolbox]) -> Talk:
+def _calls(settings: Settings, paths: StatePaths, records: Records, toolbox: Callable[[], Toolbox]) -> Talk:
     def talk(line: Mapping[str, Any], peer: Peer) -> None:
         from core.tools.toolbox import ToolSocket
 
-        ToolSocket(system, toolbox()).talk(line, peer)
+        ToolSocket(settings, paths, records, toolbox()).talk(line, peer)
 
     return talk
 
@@ -165,12 +173,12 @@ def _enabled_channels(settings: Settings, environ: Mapping[str, str]) -> tuple[C
     return tuple(load_channel(name, settings, environ) for name, block in settings.channels.items() if block.enabled)
 
 
-def _authorized(system: System, channels: Sequence[Channel]) -> Callable[[InboxRow], bool]:
+def _authorized(settings: Settings, records: Records, channels: Sequence[Channel]) -> Callable[[InboxRow], bool]:
     """Return the question that delivery asks of a row right before the pane is written to: may its author, still?"""
-    questions = {channel.kind: authorized_rows(system, channel.authorized) for channel in channels}
+    questions = {channel.kind: authorized_rows(settings, records, channel.authorized) for channel in channels}
 
     def ask(row: InboxRow) -> bool:
-        kind = chat_of(system.settings, row)
+        kind = chat_of(settings, row)
         return kind is None or (kind in questions and questions[kind](row))
 
     return ask

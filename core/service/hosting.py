@@ -21,10 +21,11 @@ from core.base.environment import shed_limit
 from core.base.errors import CoreError, TmuxMissing, TmuxSilent
 from core.base.files import broken, open_plain_log, private_folder, secure_root
 from core.base.names import INSTANCE_VARIABLE
-from core.base.paths import is_default
+from core.base.paths import StatePaths, is_default
 from core.base.values import dataclass, replace
 from core.config.cache import digest_of
 from core.config.loading import demo_folder, refuse_alone, way_up
+from core.config.settings import Settings
 from core.http.facts import HTTP_ROW
 from core.lifecycle.ending import END_SECONDS
 from core.lifecycle.everything import database_rows, start_all, status_all, stop_all
@@ -242,7 +243,9 @@ def _not_renewed(row: Mapping[str, Any], stopped: Mapping[str, Any]) -> Mapping[
 
 def status(system: System) -> Mapping[str, Any]:
     """Answer "is it up?" for the service, the channels' connections and every session."""
-    return status_all(system, (*service_rows(system), *tmux_rows(system))).to_json()
+    return status_all(
+        system, (*service_rows(system.settings, system.paths, system.environ), *tmux_rows(system))
+    ).to_json()
 
 
 def tmux_rows(system: System, root: Path = Path("/")) -> tuple[ServiceRow, ...]:
@@ -267,25 +270,25 @@ def tmux_rows(system: System, root: Path = Path("/")) -> tuple[ServiceRow, ...]:
     )
 
 
-def service_rows(system: System) -> tuple[ServiceRow, ...]:
+def service_rows(settings: Settings, paths: StatePaths, environ: Mapping[str, str]) -> tuple[ServiceRow, ...]:
     """Return a row for the service and one for each enabled channel's connection.
 
     The service's says where it works with another configuration than this process has just read.
     """
-    channels = [name for name, block in system.settings.channels.items() if block.enabled]
-    pid = running_service(system.paths.service_lock)
+    channels = [name for name, block in settings.channels.items() if block.enabled]
+    pid = running_service(paths.service_lock)
     if pid is None:
-        rows = [ServiceRow("service", False, None, exact_for(system.settings, system.environ, way_up(system.settings)))]
+        rows = [ServiceRow("service", False, None, exact_for(settings, environ, way_up(settings)))]
         return (*rows, *(ServiceRow(name, False, None, "no service is running") for name in channels))
     try:
-        answer = ask(system.paths.service_socket, "status", _ASK_SECONDS)
+        answer = ask(paths.service_socket, "status", _ASK_SECONDS)
     except NoAnswer as error:
         rows = [ServiceRow("service", True, pid, f"it does not answer: {error.message}")]
         return (*rows, *(ServiceRow(name, None, pid, "could not be asked") for name in (HTTP_ROW, *channels)))
     own, *others = (_told_row(row) for row in answer["services"])
-    if answer.get("configuration", "") not in ("", digest_of(system.settings)):
-        own = replace(own, detail="; ".join(text for text in (own.detail, _outdated(system, own)) if text))
-    return tuple(replace(row, detail=exact_for(system.settings, system.environ, row.detail)) for row in (own, *others))
+    if answer.get("configuration", "") not in ("", digest_of(settings)):
+        own = replace(own, detail="; ".join(text for text in (own.detail, _outdated(settings, environ, own)) if text))
+    return tuple(replace(row, detail=exact_for(settings, environ, row.detail)) for row in (own, *others))
 
 
 def _told_row(row: Mapping[str, Any]) -> ServiceRow:
@@ -293,13 +296,13 @@ def _told_row(row: Mapping[str, Any]) -> ServiceRow:
     return ServiceRow(row["name"], row["running"], row["pid"], row["detail"], row.get("reason", ""))
 
 
-def _outdated(system: System, own: ServiceRow) -> str:
+def _outdated(settings: Settings, environ: Mapping[str, str], own: ServiceRow) -> str:
     """Return what there is to say of a service that was started with another configuration, and what renews it."""
-    named = f"{system.settings.source} holds now" if system.settings.source else "the defaults"
+    named = f"{settings.source} holds now" if settings.source else "the defaults"
     found = f"it works with another configuration than {named}, since it takes a change over at its start only"
-    if demo_folder(system.settings) is not None:
-        return f"{found}: end it; {way_up(system.settings)}"
-    if _unit_serves(system) and _unit_pid() == own.pid:
+    if demo_folder(settings) is not None:
+        return f"{found}: end it; {way_up(settings)}"
+    if _unit_serves(settings, environ) and _unit_pid() == own.pid:
         alone = f"`systemctl --user restart {UNIT}`"
     else:
         alone = f"end it by `kill {own.pid}`, and once it has ended `the-loop start`"
@@ -312,12 +315,18 @@ def _outdated(system: System, own: ServiceRow) -> str:
 def _wait_for_connections(system: System) -> None:
     """Give every connection its moment, so that a status right behind the start tells how things are."""
     deadline = Deadline(system.clock, _CONNECT_SECONDS)
-    while any(row.reason == Reason.NOT_CONNECTED_YET for row in service_rows(system)) and not deadline.passed():
+    while (
+        any(
+            row.reason == Reason.NOT_CONNECTED_YET
+            for row in service_rows(system.settings, system.paths, system.environ)
+        )
+        and not deadline.passed()
+    ):
         system.clock.pause(0.05)
 
 
 def _lifecycle_report(system: System, sweep: Mapping[str, Any], *, ok: bool = True) -> Mapping[str, Any]:
-    rows, database = service_rows(system), database_rows(system)
+    rows, database = service_rows(system.settings, system.paths, system.environ), database_rows(system)
     usable = all(row.running for row in database)
     return {
         "services": [row.to_json() for row in (*rows, *database)],
@@ -331,50 +340,50 @@ def _lifecycle_report(system: System, sweep: Mapping[str, Any], *, ok: bool = Tr
 
 def _launch(system: System) -> None:
     child = None
-    if _unit_serves(system):
+    if _unit_serves(system.settings, system.environ):
         _systemctl("start", UNIT)
     else:
-        child = _detach(system)
+        child = _detach(system.settings, system.paths, system.environ)
     deadline = Deadline(system.clock, _UP_SECONDS)
     while not deadline.passed():
         try:
             ask(system.paths.service_socket, "ping", 1.0)
             return
         except NoAnswer:
-            _check_alive(system, child)
+            _check_alive(system.paths, child)
             system.clock.pause(0.05)
     raise ServiceNotStarted(
         f"the service did not come up within {_UP_SECONDS:.0f} s", f"its last words are in {system.paths.service_log}"
     )
 
 
-def _check_alive(system: System, child: "subprocess.Popen[bytes] | None") -> None:
+def _check_alive(paths: StatePaths, child: "subprocess.Popen[bytes] | None") -> None:
     """Raise ServiceNotStarted if the process has ended, unless another service came first and is about to answer."""
-    if child is None or child.poll() is None or running_service(system.paths.service_lock) is not None:
+    if child is None or child.poll() is None or running_service(paths.service_lock) is not None:
         return
     raise ServiceNotStarted(
-        f"the service ended at once with {child.returncode}", f"its last words are in {system.paths.service_log}"
+        f"the service ended at once with {child.returncode}", f"its last words are in {paths.service_log}"
     )
 
 
-def _detach(system: System) -> "subprocess.Popen[bytes]":
+def _detach(settings: Settings, paths: StatePaths, environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
     """Run the service as a process of its own: where an operator starts it inside of a pane, not one of that agent.
 
     By an isolated interpreter: what lies in its folder, to which agents may write, is no module of the service's.
     """
-    config = system.settings.source
+    config = settings.source
     argv = [sys.executable, "-I", "-m", "core.cli", *(["--config", str(config)] if config else []), "serve"]
-    secure_root(system.paths.root)
-    private_folder(system.paths.local)
+    secure_root(paths.root)
+    private_folder(paths.local)
     shed_limit()
-    with os.fdopen(_open_log(system.paths.service_log), "ab") as log:
+    with os.fdopen(_open_log(paths.service_log), "ab") as log:
         return subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            cwd=system.paths.local,
-            env={name: value for name, value in system.environ.items() if name != INSTANCE_VARIABLE},
+            cwd=paths.local,
+            env={name: value for name, value in environ.items() if name != INSTANCE_VARIABLE},
             start_new_session=True,
         )
 
@@ -392,7 +401,7 @@ def end_service(system: System) -> str:
     pid = running_service(system.paths.service_lock)
     if pid is None:
         return ""
-    if _unit_serves(system) and _unit_pid() == pid:
+    if _unit_serves(system.settings, system.environ) and _unit_pid() == pid:
         _systemctl("stop", UNIT, "--no-block")
     elif pid > 0:
         try:
@@ -410,9 +419,9 @@ def end_service(system: System) -> str:
 # ---------------------------------------------------------------- systemd
 
 
-def _unit_serves(system: System) -> bool:
+def _unit_serves(settings: Settings, environ: Mapping[str, str]) -> bool:
     """Return whether an installed user unit is the service of this configuration: it reads the default one only."""
-    if not is_default(system.settings.source, system.settings.state_root, system.environ):
+    if not is_default(settings.source, settings.state_root, environ):
         return False
     return _systemctl("cat", UNIT, quiet=True) is not None
 

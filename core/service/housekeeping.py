@@ -204,7 +204,7 @@ class Reconciler:
         unfinished = [record for record in records if self._is_left(record) and self._is_due(record.name)]
         if not unfinished:
             return
-        for done in reconcile_some(self._system, unfinished, ACTOR, Tmux(self._system)):
+        for done in reconcile_some(self._system, unfinished, ACTOR, Tmux(self._system.runner)):
             if done.after is done.before and not done.passing:
                 self._not_before[done.name] = Deadline(self._system.clock, _AGAIN_SECONDS_finishing)
         self._system.notify()

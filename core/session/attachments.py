@@ -7,7 +7,6 @@ fetches again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from core.base.errors import Refused, UnknownMessage
 from core.base.files import (
@@ -17,11 +16,8 @@ from core.base.files import (
 from core.base.names import new_message_id
 from core.model.message import WAITING, Fetched, MessageState, safe_name, shown_name, told
 from core.model.posts import NewPost, OutboundKind
-from core.session.system import System
-
-if TYPE_CHECKING:
-    pass
 from core.session.launching import FOLDER
+from core.session.system import System
 
 
 def keep_file(system: System, message_id: str, position: int, name: str, data: bytes) -> str:

@@ -31,7 +31,6 @@ from core.config.settings import Settings
 from core.model.message import InboxRow
 from core.model.restarting import may_be_brought_back, restarts_itself
 from core.model.session import Definition, SessionRecord
-from core.session.system import System
 
 if TYPE_CHECKING:
     from weakref import WeakKeyDictionary
@@ -219,26 +218,33 @@ def has_tools(settings: Settings, paths: StatePaths, harnesses: Harnesses, recor
 Authorized = Callable[[str], bool]
 
 
-def may_steer(system: System, chat: str, authorized: Authorized, name: str, author: str) -> bool:
+@dataclass(frozen=True)
+class Author:
+    """Somebody who speaks in a chat."""
+
+    chat: str  #: its kind
+    id: str  #: as it names people: a member id, or `team:member` for a guest or an outsider who is listed so
+
+
+def may_steer(settings: Settings, records: Records, authorized: Authorized, name: str, author: Author) -> bool:
     """Return whether the author may speak to the session now: on the channel's list, and the session's if it has one.
 
-    `chat` is the kind of chat in which they speak; `author` is as that names people: a member id, or `team:member` for
-    a guest or an outsider who is listed so. A session that nobody can read is steered by nobody, and one that lists
+    A session that nobody can read is steered by nobody, and one that lists
     people of one chat by nobody of a chat of which it says nothing.
     """
-    if not author or not authorized(author):
+    if not author.id or not authorized(author.id):
         return False
     try:
-        known = definition_of(system.settings, system.records, name)
+        known = definition_of(settings, records, name)
     except UnknownSession:
         return False
     if known.unreadable is not None and not known.declared:
         return False
     lists = {kind: said.authorized_users for kind, said in known.definition.chat.items()}
-    if chat not in lists:
+    if author.chat not in lists:
         return all(listed is None for listed in lists.values())
-    listed = lists[chat]
-    return listed is None or author in listed
+    listed = lists[author.chat]
+    return listed is None or author.id in listed
 
 
 def chat_of(settings: Settings, row: InboxRow) -> str | None:
@@ -249,13 +255,15 @@ def chat_of(settings: Settings, row: InboxRow) -> str | None:
     return kind if kind in settings.channels else None
 
 
-def authorized_rows(system: System, authorized: Authorized) -> Callable[[InboxRow], bool]:
+def authorized_rows(settings: Settings, records: Records, authorized: Authorized) -> Callable[[InboxRow], bool]:
     """Return the question that delivery asks again: rows of a chat need their author on the lists still."""
 
     def ask(row: InboxRow) -> bool:
-        kind = chat_of(system.settings, row)
-        author = row.message.actor.removeprefix(f"{kind}:")
-        return kind is None or may_steer(system, kind, authorized, row.message.name, author)
+        kind = chat_of(settings, row)
+        if kind is None:
+            return True
+        author = Author(kind, row.message.actor.removeprefix(f"{kind}:"))
+        return may_steer(settings, records, authorized, row.message.name, author)
 
     return ask
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from core.base.clock import Clock, Deadline, iso
 from core.base.errors import StoreBroken
@@ -23,6 +23,7 @@ from core.model.message import MessageState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Unpack
 
     from core.base.redaction import Redactor
 
@@ -214,6 +215,25 @@ def _opened(path: Path, flags: int) -> int:
 _LOG = logger(__name__)
 
 
+class Fields(TypedDict, total=False):
+    """What an event says besides its name, in the order in which its line has it."""
+
+    level: str  #: `info` where it is left out
+    name: str | None  #: of the session
+    actor: str | None
+    reason: str | None
+    detail: str | MessageState | None
+    instance: str | None
+    generation: int | None
+    message: str | None  #: its id
+    channel: str | None
+    thread: str | None
+    text: str | None
+
+
+_ORDER = tuple(Fields.__annotations__)
+
+
 class EventLog:
     """The event log in `path`, with `path.1` (the latest) to `path.<keep>` behind it.
 
@@ -242,33 +262,17 @@ class EventLog:
         self._counting = threading.Lock()
         self._counts: dict[str, int] = {}
 
-    def emit(
-        self,
-        event: str,
-        *,
-        level: str = "info",
-        name: str | None = None,
-        actor: str | None = None,
-        reason: str | None = None,
-        detail: str | MessageState | None = None,
-        instance: str | None = None,
-        generation: int | None = None,
-        message: str | None = None,
-        channel: str | None = None,
-        thread: str | None = None,
-        text: str | None = None,
-    ) -> None:
+    def emit(self, event: str, **fields: Unpack[Fields]) -> None:
         """Append one event. Raises ValueError for a name that is not in core.model.events, and nothing else.
 
         A log that cannot be written is reported on the standard log and stops nobody. `text` is written as its length
         and hash unless the operator asked for texts.
         """
-        fields = {key: value for key, value in locals().items() if key not in ("self", "event")}
         self.emit_all([(event, fields)])
 
-    def emit_all(self, events: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    def emit_all(self, events: Sequence[tuple[str, Fields]]) -> None:
         """Append several events at once. Raises as `emit` does."""
-        data = "".join(self._line(event, **fields) for event, fields in events).encode()
+        data = "".join(self._line(event, fields) for event, fields in events).encode()
         with self._counting:
             for event, _ in events:
                 self._counts[event] = self._counts.get(event, 0) + 1
@@ -295,37 +299,17 @@ class EventLog:
         with self._counting:
             return dict(self._counts)
 
-    def _line(
-        self,
-        event: str,
-        *,
-        level: str = "info",
-        name: str | None = None,
-        actor: str | None = None,
-        reason: str | None = None,
-        detail: str | MessageState | None = None,
-        instance: str | None = None,
-        generation: int | None = None,
-        message: str | None = None,
-        channel: str | None = None,
-        thread: str | None = None,
-        text: str | None = None,
-    ) -> str:
+    def _line(self, event: str, fields: Fields) -> str:
+        name, detail, text = fields.get("name"), fields.get("detail"), fields.get("text")
         line = {
             "ts": iso(self._clock.now()),
             "event": check_event(event).value,
-            "level": level,
+            "level": "info",
             "ref": None if name is None else STANDING_PREFIX + name,
-            "name": name,
-            "actor": actor,
-            "reason": self._redacted(reason),
+            **{key: fields[key] for key in sorted(fields, key=_ORDER.index)},  # type: ignore[literal-required]
+            "reason": self._redacted(fields.get("reason")),
             "detail": detail.value if isinstance(detail, MessageState) else self._redacted(detail),
-            "instance": instance,
-            "generation": generation,
-            "message": message,
-            "channel": channel,
-            "thread": thread,
-            "text": None if text is None else self._text(text, message),
+            "text": None if text is None else self._text(text, fields.get("message")),
         }
         return json.dumps({key: value for key, value in line.items() if value is not None}) + "\n"
 

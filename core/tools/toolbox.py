@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 from core.base.errors import CoreError, InvalidValue
 from core.base.names import new_request_id
+from core.base.paths import StatePaths
 from core.base.redaction import redactor_of
 from core.base.values import dataclass
 from core.chat.speaking import post, question_of, redacted_in, redaction_told, told_answer, unanswered
-from core.config.settings import secret_variables
+from core.config.settings import Settings, secret_variables
 from core.delivery.saying import say
 from core.lifecycle.look import get_standing, list_standing
 from core.loops.verbs import (
@@ -36,6 +37,7 @@ from core.session.commands import exact_for
 from core.session.launching import session_of_token
 from core.session.sessions import resolve
 from core.session.system import System
+from core.store.records import Records
 
 
 class Caller(Protocol):
@@ -91,10 +93,11 @@ class Tool:
 class Toolbox:
     """The tools of every session's agent. Its methods may be called from any thread."""
 
-    def __init__(self, system: System, tools: Iterable[Tool]) -> None:
-        self._system = system
+    def __init__(self, settings: Settings, environ: Mapping[str, str], tools: Iterable[Tool]) -> None:
+        self._settings = settings
+        self._environ = environ
         self._tools = {tool.spec.name: tool for tool in tools}
-        self._redactor = redactor_of(system.environ, secret_variables(system.settings, system.environ))
+        self._redactor = redactor_of(environ, secret_variables(settings, environ))
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -127,7 +130,7 @@ class Toolbox:
         answer = refused(error).content["error"]
         return failure(
             answer["code"],
-            *(exact_for(self._system.settings, self._system.environ, answer[key]) for key in ("message", "remedy")),
+            *(exact_for(self._settings, self._environ, answer[key]) for key in ("message", "remedy")),
         )
 
 
@@ -176,7 +179,13 @@ def _ask(system: System, call: Call, ask: Ask) -> None:
     line = question_of(
         system, call.record, given["question"], given.get("options", ()), given.get("wait"), f"ask-{call.id}"
     )
-    ask(line, _Asker(call, redaction_told(redacted_in(system, given["question"], *given.get("options", ())))))
+    ask(
+        line,
+        _Asker(
+            call,
+            redaction_told(redacted_in(system.settings, system.environ, given["question"], *given.get("options", ()))),
+        ),
+    )
 
 
 class _Asker:
@@ -257,19 +266,21 @@ _CALL = re.compile(r"[A-Za-z0-9-]{8,64}")
 class ToolSocket:
     """Answers `tool`. `{"wait": seconds}` tells at once that the call was heard; then comes `{"result": …}`."""
 
-    def __init__(self, system: System, toolbox: Toolbox) -> None:
-        self._system = system
+    def __init__(self, settings: Settings, paths: StatePaths, records: Records, toolbox: Toolbox) -> None:
+        self._settings = settings
+        self._paths = paths
+        self._records = records
         self._toolbox = toolbox
 
     def talk(self, line: Mapping[str, Any], peer: Peer) -> None:
         """Speak with one caller."""
         token, call, name = (str(line.get(key) or "") for key in ("token", "call", "name"))
         try:
-            record = session_of_token(self._system.paths, self._system.records, token)
+            record = session_of_token(self._paths, self._records, token)
         except CoreError as error:
             peer.send({"result": refused(error).to_json()})
             return
-        longest = max(WAIT_SECONDS, self._system.settings.limits.approval_wait_seconds)
+        longest = max(WAIT_SECONDS, self._settings.limits.approval_wait_seconds)
         if peer.send({"wait": longest}):
             caller = _SocketCaller(record, call if _CALL.fullmatch(call) else new_request_id(), peer)
             self._toolbox.serve(caller, name, line.get("arguments"))

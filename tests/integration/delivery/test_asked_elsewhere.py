@@ -31,7 +31,7 @@ def record() -> SessionRecord:
 def shown(system: System, record: SessionRecord, event: PromptReported, agent: str = "") -> list[tuple[str, str]]:
     """Return keys and texts of what the thread is told."""
     report = Report("i-1", "1700.json", {"agent_id": agent} if agent else {})
-    return [(post.key, post.text) for post in asked_elsewhere(system, record, report, event)]
+    return [(post.key, post.text) for post in asked_elsewhere(system.settings, system.inbox, record, report, event)]
 
 
 def said(system: System, record: SessionRecord, **changes: object) -> PromptReported:

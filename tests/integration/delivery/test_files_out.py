@@ -76,4 +76,4 @@ def test_an_agent_is_told_how_many_values_are_taken_out(speaking: System, tmp_pa
         "said": "3 values were redacted: people see `[redacted]` there",
     }
     assert redaction_told(plain.redacted) == {}
-    assert redacted_in(speaking, f"Is it {VALUE}?", "yes", "xoxb-1-2-abc") == 2
+    assert redacted_in(speaking.settings, speaking.environ, f"Is it {VALUE}?", "yes", "xoxb-1-2-abc") == 2

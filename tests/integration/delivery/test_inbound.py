@@ -211,7 +211,7 @@ def test_the_allow_list_is_asked_again_by_row(inbound: Inbound, bound: System, c
     record = bound.records.read("scribe")
     assert record is not None
     [row] = bound.inbox.unsettled(record.uid)
-    ask = authorized_rows(bound, chat.authorized)
+    ask = authorized_rows(bound.settings, bound.records, chat.authorized)
 
     before = ask(row)
     chat.members.clear()

@@ -16,7 +16,7 @@ from core.model.channel import IncomingChange, IncomingReply, Swept, Verdict
 from core.model.message import Attachment, Fetched, InboxRow, MessageState, decoded, encoded, safe_name, told
 from core.model.session import Binding, ChatBinding, SessionRecord
 from core.session.attachments import fetched, keep_file
-from core.session.sessions import may_steer
+from core.session.sessions import Author, may_steer
 from core.session.system import System
 from tests.support.chat import HOME, TEAM, Chat
 from tests.support.world import ACTOR, definition
@@ -52,7 +52,7 @@ class Door:
         self.to_fetch = system.inbox.to_fetch
         self.keep_file = partial(keep_file, system)
         self.fetched = partial(fetched, system)
-        self.threads = partial(threads, system)
+        self.threads = partial(threads, system.inbox, system.bindings, system.activities)
         self.swept = partial(swept, system)
 
 
@@ -380,9 +380,10 @@ def test_a_sessions_list_narrows_and_never_widens(
     with system.locks.hold("created", "test", 1.0):
         system.records.write(record)
 
-    assert may_steer(system, "slack", chat.authorized, "created", author) is may
-    assert may_steer(system, "slack", chat.authorized, "nobody-knows-it", "U1") is False
-    elsewhere = may_steer(system, "line", chat.authorized, "created", author)  # it says nothing of that chat
+    steers = partial(may_steer, system.settings, system.records, chat.authorized)
+    assert steers("created", Author("slack", author)) is may
+    assert steers("nobody-knows-it", Author("slack", "U1")) is False
+    elsewhere = steers("created", Author("line", author))  # it says nothing of that chat
     assert elsewhere is (users is None and chat.authorized(author))
 
 

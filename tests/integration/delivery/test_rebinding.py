@@ -68,7 +68,7 @@ def rewrite(system: System) -> None:
     record = system.records.read("scribe")
     assert record is not None
     with system.locks.hold("scribe", "test", 1.0):
-        write_record(system, record)
+        write_record(system.records, system.bindings, system.activities, record)
 
 
 def test_the_thread_is_taken_back_with_one_note(lost: System, chat: Chat, clock: HandClock) -> None:

@@ -147,7 +147,7 @@ def test_a_step_is_taken_in_the_thread_that_asks_for_it(scribe: System) -> None:
     message = waiting_message(scribe, "scribe")
     wait_until(lambda: _idle(scribe, uid), "it is idle")
 
-    DeliveryWorker(scribe, Deliverer(scribe)).at_once([uid])
+    DeliveryWorker(scribe.clock, scribe.inbox, Deliverer(scribe)).at_once([uid])
 
     row = scribe.inbox.get(message.id)
     assert row is not None
@@ -166,7 +166,7 @@ def test_what_comes_during_a_step_gets_its_own_behind_it(scribe: System) -> None
         worker.at_once([uid])  # what another thread would do now
         return False
 
-    worker = DeliveryWorker(scribe, Deliverer(scribe, authorized))
+    worker = DeliveryWorker(scribe.clock, scribe.inbox, Deliverer(scribe, authorized))
     worker.turn()
     refused, due = rows(scribe)[-1].state, worker.turn()
 

@@ -546,7 +546,7 @@ def test_a_dialog_before_the_start_is_answered_in_the_thread(asking_first: Syste
 
 def _input_line(system: System) -> bool:
     record = system.records.read("scribe")
-    return record is not None and look(system, record).form is Form.INPUT
+    return record is not None and look(system.settings, system.runner, system.harnesses, record).form is Form.INPUT
 
 
 def _keys(system: System, keys: bytes) -> None:

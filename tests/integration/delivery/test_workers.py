@@ -44,7 +44,11 @@ class Served:
 
     def __init__(self, system: System, chat: Chat) -> None:
         self.chat = chat
-        self.deliveries = DeliveryWorker(system, Deliverer(system, authorized_rows(system, chat.authorized)))
+        self.deliveries = DeliveryWorker(
+            system.clock,
+            system.inbox,
+            Deliverer(system, authorized_rows(system.settings, system.records, chat.authorized)),
+        )
         self.posts = OutboundWorker(system, chat)
         self.observer = ObserverWorker(system, self._wake)
         self.failures: list[BaseException] = []
@@ -145,7 +149,7 @@ def test_a_damaged_database_ends_no_worker(system: System, caplog: pytest.LogCap
     """Who delivers tells of it and asks again, until it is told to stop."""
     system.paths.database.parent.mkdir(parents=True, exist_ok=True)
     system.paths.database.write_bytes(b"no database" * 1000)
-    worker, stopping = DeliveryWorker(system, Deliverer(system)), threading.Event()
+    worker, stopping = DeliveryWorker(system.clock, system.inbox, Deliverer(system)), threading.Event()
     thread = threading.Thread(target=worker.run, args=(stopping,), daemon=True)
 
     thread.start()

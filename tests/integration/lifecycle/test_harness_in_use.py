@@ -48,7 +48,7 @@ def test_what_a_session_can_do_is_what_its_program_can(world: World, system: Sys
 
     assert traits_of(later.settings, later.harnesses, record) == later.harnesses.get("script").traits
     assert traits_of(later.settings, later.harnesses, record) != later.harnesses.get("bundled").traits
-    assert blind_program(later, record) == "script"
+    assert blind_program(later.settings, later.harnesses, record) == "script"
 
 
 def test_message_for_a_program_that_the_service_does_not_know_waits_and_says_why(world: World, system: System) -> None:

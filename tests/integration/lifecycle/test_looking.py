@@ -123,10 +123,12 @@ def test_screen_tells_of_its_window_while_there_is_one(system: System) -> None:
 def test_attach_is_read_only_unless_asked_and_needs_a_pane(system: System, world: World) -> None:
     """A person who only looks cannot type into it."""
     with pytest.raises(NotRunning, match="standing start scribe"):
-        attach_command(system, "scribe", write=False)
+        attach_command(system.settings, system.records, system.runner, "scribe", write=False)
     start_standing(system, "scribe", ACTOR)
 
-    looking, typing = (attach_command(system, "scribe", write=write) for write in (False, True))
+    looking, typing = (
+        attach_command(system.settings, system.records, system.runner, "scribe", write=write) for write in (False, True)
+    )
 
     assert "-r" in looking
     assert "-r" not in typing

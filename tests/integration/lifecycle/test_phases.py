@@ -42,7 +42,7 @@ VERBS: Mapping[str, Callable[[System, str], object]] = {
     "announce": lambda system, name: announce_standing(system, name, ACTOR, wait=0),
     "say": lambda system, name: say(system, name, "hello", actor=ACTOR, wait=0),
     "queue": lambda system, name: queue_of(system, name),
-    "attach": lambda system, name: attach_command(system, name, write=False),
+    "attach": lambda system, name: attach_command(system.settings, system.records, system.runner, name, write=False),
     "screen": lambda system, name: screen(system, name, 10),
     "loop": lambda system, name: create_loop(system, Asker(ACTOR), name, LoopRequest("look around", interval="5m")),
     "reconcile": lambda system, name: reconcile(system, ACTOR),

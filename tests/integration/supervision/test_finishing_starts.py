@@ -57,7 +57,7 @@ def test_a_start_that_began_meanwhile_is_left_to_whoever_began_it(scripted: Worl
     cut_short(scripted, "start.spawn:after")
     listed = replace(recorded(system, "scribe"), phase=Phase.STOPPING)
 
-    [done] = reconcile_some(system, [listed], ACTOR, Tmux(system))
+    [done] = reconcile_some(system, [listed], ACTOR, Tmux(system.runner))
 
     assert (done.passing, done.after) == (True, Phase.STOPPING)
     assert recorded(system, "scribe").phase is Phase.STARTING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.config.settings import BUILT_IN_HARNESSES
+from core.harness.catalogue import BUILT_IN
 from core.harness.claude.arguments import OWNED
 from tests.unit.config.conftest import ConfigFolder
 
@@ -120,7 +120,7 @@ def test_an_unknown_harness_is_refused_in_each_place(folder: ConfigFolder) -> No
         "routing.harnessArgs.nope",
         "standingSessions.sessions[0].harness",
     }
-    assert found["routing.defaultHarness"].allowed == ", ".join(BUILT_IN_HARNESSES)
+    assert found["routing.defaultHarness"].allowed == ", ".join(BUILT_IN)
 
 
 @pytest.mark.parametrize("key", ["claude", "bundled", "cursor", "Upper", "a b"])

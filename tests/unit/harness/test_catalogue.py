@@ -8,9 +8,9 @@ import pytest
 from core.base.clock import SystemClock
 from core.base.errors import InvalidValue, UnsupportedHarness
 from core.config.document import ConfigError
-from core.config.settings import BUILT_IN_HARNESSES, HarnessDeclaration
+from core.config.settings import HarnessDeclaration
 from core.config.validation import validate
-from core.harness.catalogue import Harnesses, catalogue
+from core.harness.catalogue import BUILT_IN, Harnesses, catalogue
 from core.harness.claude.adapter import ClaudeHarness
 from core.harness.generic import GenericHarness
 from core.model.session import Definition
@@ -36,7 +36,7 @@ def test_built_in_and_declared_harnesses_are_found() -> None:
 
 def named(*more: str) -> str:
     """Return how the harnesses of ours and these are listed."""
-    return ", ".join(sorted({*BUILT_IN_HARNESSES, *more}))
+    return ", ".join(sorted({*BUILT_IN, *more}))
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def system(tmp_path: Path) -> System:
 
 def test_without_a_service_every_row_says_so(system: System) -> None:
     """Neither it nor a connection runs, and the latter's detail says why."""
-    service, slack = service_rows(system)
+    service, slack = service_rows(system.settings, system.paths, system.environ)
 
     assert (service.running, service.pid) == (False, None)
     assert (slack.name, slack.running, slack.detail) == ("slack", False, "no service is running")
@@ -37,7 +37,7 @@ def test_a_service_that_is_silent_runs_all_the_same(system: System) -> None:
     lock = ServiceLock(system.paths.service_lock)
     lock.take()
 
-    service, *others = service_rows(system)
+    service, *others = service_rows(system.settings, system.paths, system.environ)
     report = status_all(system, (service, *others))
     lock.release()
 
@@ -69,7 +69,7 @@ def test_the_services_own_words_are_passed_on(system: System) -> None:
     answering = threading.Thread(target=control.run, args=(stopping,))
     answering.start()
 
-    seen = service_rows(system)
+    seen = service_rows(system.settings, system.paths, system.environ)
     stopping.set()
     answering.join()
     control.close()
