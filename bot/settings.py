@@ -117,7 +117,7 @@ class SlackSettings(Block):
         120,
         ge=0,
         le=1_000_000,
-        description="A reply that arrives later than this after it was sent needs confirmation",
+        description="A reply that took more than this number of minutes to arrive needs confirmation",
     )
 
     def listed(self, member: str) -> bool:

@@ -312,7 +312,8 @@ def _of_chat(kind: str, title: str) -> tuple[Command, Command]:
         ),
         Command(
             f"{kind} check",
-            f"Ask {title} whether everything is set up. Tokens, scopes, channel, people; exit code 1 on any finding.",
+            f"Ask {title} whether everything is set up. It checks tokens, scopes, the channel and the listed people. "
+            "Exit code 1 if anything is wrong.",
             Verb.STATUS,
         ),
     )
@@ -404,7 +405,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing logs",
-        "Show how the last instance ended, and the screen now. Its last output is shown as well.",
+        "Show the previous instance's last output, and the screen now. It also says how that instance ended.",
         Verb.LOGS,
         (_NAME, _LINES),
     ),
@@ -462,7 +463,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing announce",
-        "Update the session's announcement. If it no longer has one, a new thread is opened.",
+        "Update the session's announcement. If the session has no thread any more, a new one is opened.",
         Verb.ANNOUNCE,
         (_NAME,),
         run=_announce,
@@ -520,7 +521,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("loop pause", "Pause a loop until it is resumed.", Verb.LOOP, (_LOOP, _KEPT), run=_pause_loop),
     Command(
         "loop resume",
-        "Resume a loop that is paused, or held after failures. Missed runs are not repeated.",
+        "Resume a loop that is paused, or blocked after failures. Missed runs are not repeated.",
         Verb.LOOP,
         (_LOOP, _KEPT),
         run=_resume_loop,
@@ -534,7 +535,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "loop schedule",
-        "Set the next run of a loop that its agent schedules. It has no interval and no cron expression.",
+        "Set the next run of a loop without interval and cron expression. Its agent names each run.",
         Verb.LOOP,
         (
             _LOOP,
@@ -589,7 +590,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "config check",
-        "Report everything that is wrong with the file. Exit code 1 on any finding. "
+        "Report everything that is wrong with the file. Exit code 1 if anything is wrong. "
         "A missing default file is not an error.",
     ),
     Command("config show", "Print the configuration in effect, with every key."),

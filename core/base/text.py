@@ -80,7 +80,7 @@ def reason_of(text: str) -> str:
     return line if len(line) <= _REASON_LIMIT else f"{line[: _REASON_LIMIT - len(_ELLIPSIS)]}{_ELLIPSIS}"
 
 
-RULE = "a time such as 30s, 15m, 2h, 7d or 1h30m, longer than nothing"
+RULE = "a time above 0, such as 30s, 15m, 2h, 7d or 1h30m"
 _FORM = r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?"
 _UNITS = (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
 

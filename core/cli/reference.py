@@ -12,7 +12,7 @@ _HEAD = """\
 Every command of the command line and of the slash command. `the-loop COMMAND --help` shows the same.
 
 - `--config FILE`, `--as-operator` and `--format text|json` (`--json`) may stand before a command's words, between them
-  or after them; the last one of each counts. With JSON, standard output has JSON only.
+  or after them. If one is given twice, the last one is used. With JSON, standard output has JSON only.
 - Exit codes: 0 well, 1 refused or failed, 2 bad input.
 - *Agents may*: a command that runs inside a session's pane acts as its agent, which may use only these. `--as-operator`
   overrides that, and is logged. See [security](security.md).

@@ -53,14 +53,18 @@ class StateBlock(Block):
 
 
 class TrustBlock(Block):
-    """What a harness may do without asking, and its first dialogs (trust this folder), which would swallow a message.
+    """What a harness may do without asking.
+
+    Also: whether its first dialogs ("trust this folder?") are answered in advance, because a message that is typed into
+    them would be lost.
 
     A session's own `harnessArgs` (`--permission-mode`, `--dangerously-skip-permissions`, `defaultMode` in their
     `--settings`) win over `permissionMode`. See docs/security.md for what each mode means.
     """
 
     enabled: bool = Field(
-        _TRUST.enabled, description="Before the start, write into the harness's settings what answers its first dialogs"
+        _TRUST.enabled,
+        description="Answer the harness's first dialogs in advance, by an entry in its settings",
     )
     accept_bypass_permissions: Literal["auto", "always", "never"] = Field(
         "auto", description="Accept the bypass-permissions dialog; auto: only if that mode is requested"
@@ -69,8 +73,9 @@ class TrustBlock(Block):
         Literal["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "harness"] | None
     ) = Field(
         default=None,
-        description="Permission mode with which Claude Code is started and resumed; `harness`: none is named, and it "
-        "uses its own; null: `default`, unless your own settings of Claude Code name a `defaultMode`",
+        description="Permission mode with which Claude Code is started and resumed; `harness`: the-loop names no "
+        "mode, and Claude Code chooses by its own settings; null: `default`, unless your own settings of Claude "
+        "Code name a `defaultMode`",
     )
 
 
@@ -135,8 +140,8 @@ class HarnessBlock(Block):
     )
     paste: Literal["auto", "bracketed", "plain"] = Field(
         "auto",
-        description="auto: with markers of bracketed paste if tmux (3.7 and newer) shows that the program wants them, "
-        "else like plain; plain: no markers, and texts of several lines go by file; bracketed: always markers",
+        description="plain: no markers of bracketed paste; a text of several lines goes by file. bracketed: always "
+        "markers. auto: like bracketed if tmux (3.7 and newer) shows that the program wants markers, else like plain",
     )
     submit: Literal["enter"] = Field("enter", description="What sends the text")
     settle_ms: int = Field(
@@ -164,7 +169,8 @@ class IdleBlock(Block):
 
     stop_after: Duration | None = Field(
         default=None,
-        description=f"Stop it gracefully after this time without work, announced before ({RULE}); null: never",
+        description=f"Time without work after which it is stopped gracefully ({RULE}); null: never. Its thread is "
+        "told first",
     )
 
 
@@ -176,7 +182,8 @@ class LoopBlock(Block):
     interval: str | None = Field(default=None, description=f"Time between its runs: {INTERVAL_RULE}")
     cron: str | None = Field(
         default=None,
-        description="Cron expression (five fields, in quotes); without `interval` too, the agent schedules each run",
+        description="Cron expression (five fields, in quotes). If neither `interval` nor `cron` is set, the agent "
+        "schedules each run",
     )
     time_zone: str | None = Field(
         default=None, description="The time zone of `cron`: an IANA name such as Europe/Berlin; null: UTC"
@@ -236,7 +243,8 @@ class LimitsBlock(Block):
         _LIMITS.message_expiry_minutes,
         gt=0,
         le=10_080,
-        description="Minutes after which a message expires that waits for tmux or for somebody's typing",
+        description="A message expires after this number of minutes if it waits because tmux does not answer or "
+        "because somebody is typing",
     )
     restarts_per_hour: int = Field(
         _LIMITS.restarts_per_hour,
@@ -248,7 +256,8 @@ class LimitsBlock(Block):
         _LIMITS.approval_wait_seconds,
         ge=1,
         le=86_400,
-        description="How long a permission or question can be answered in the thread, not only at the terminal",
+        description="How long a permission request or a question can be answered in the thread. After that, only at "
+        "the terminal",
     )
     retain_text_days: int = Field(
         _LIMITS.retain_text_days,
