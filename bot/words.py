@@ -30,6 +30,7 @@ from core.base.text import in_lines
 _DEEPEST_BLOCK = 8  #: levels of a list
 _APART = ("rich_text_preformatted", "rich_text_list", "rich_text_quote")
 _TITLED = ("image", "video")
+_NAMELESS = "image without a name"
 #: Elements of rich text whose words are elsewhere, and that the wire form leaves out or names by an id alone.
 ELSEWHERE = {"canvas": "canvas", "list_record": "list item", "message_mention": "message"}
 _ON_THE_WIRE = frozenset(
@@ -109,7 +110,7 @@ def _control(element: Document, names: Names) -> str:
     told = ", ".join(filter(None, (words or text_of(element, "alt_text"), link)))
     options = mappings_of(element, "options")
     linked = ({**option, "type": "option"} for option in options if text_of(option, "url"))
-    what = kind.replace("_", " ") if told or kind != "image" else "image: without a name"
+    what = kind.replace("_", " ") if told or kind != "image" else _NAMELESS
     return _joined((f"({what}: {told})" if told else f"({_a(what)})", *(_control(option, names) for option in linked)))
 
 
@@ -120,7 +121,8 @@ def _linked(title: str, link: str) -> str:
 def _text_object(text: Document, names: Names) -> str:
     kind = text_of(text, "type")
     if kind == "image":
-        return f"(image: {text_of(text, 'alt_text') or text_of(text, 'image_url') or 'without a name'})"
+        told = text_of(text, "alt_text") or text_of(text, "image_url")
+        return f"(image: {told})" if told else f"({_a(_NAMELESS)})"
     return to_plain(text_of(text, "text"), names) if kind == "mrkdwn" else text_of(text, "text")
 
 
@@ -218,7 +220,8 @@ _MENTIONS = {
 def _reference(kind: str, element: Document, names: Names) -> str:
     channel = text_of(element, "channel_id")
     where = f" in #{names.get(channel, channel)}" if channel else ""
-    return f"({ELSEWHERE[kind]}{where}: {text_of(element, 'url') or text_of(element, 'file_id') or 'without a link'})"
+    what, link = f"{ELSEWHERE[kind]}{where}", text_of(element, "url") or text_of(element, "file_id")
+    return f"({what}: {link})" if link else f"({_a(what)}, to which Slack gives no link)"
 
 
 def _link(url: str, label: str, *, code: bool) -> str:
@@ -419,7 +422,8 @@ def _words(quote: Document, names: Names, depth: int) -> str:
     for field in mappings_of(quote, "fields"):
         parts.append(": ".join(filter(None, (to_plain(text_of(field, key), names) for key in ("title", "value")))))
     parts += [f"(image: {text_of(quote, 'image_url')})"] if text_of(quote, "image_url") else []
-    parts += [f"(file: {_tame(_file_name(file)) or 'without a name'})" for file in mappings_of(quote, "files")]
+    named = (_tame(_file_name(file)) for file in mappings_of(quote, "files"))
+    parts += [f"(file: {name})" if name else "(a file without a name)" for name in named]
     inner = mappings_of(quote, "attachments")
     if inner and depth >= _DEEPEST:
         parts.append("(further quotes within it are left out)")

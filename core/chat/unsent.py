@@ -57,7 +57,7 @@ def note_unsent(system: System, redactor: Redactor, row: OutboxRow, reason: str)
 
 def _where(paths: StatePaths, redactor: Redactor, kind: OutboundKind, whole: OutboxRow, now: datetime) -> str:
     if kind is OutboundKind.ATTACHMENT:
-        return "The original file was not moved"
+        return "The file is still where it was"
     if kind is OutboundKind.REQUEST:
         return f"To do: answer it at its terminal, {attach_of(whole.post.name)}"
     folder = paths.session(whole.post.uid) / UNSENT

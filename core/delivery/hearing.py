@@ -58,7 +58,7 @@ from core.model.reasons import Because, Reason, Remedy, because, said
 from core.model.session import Phase, SessionRecord
 from core.model.texts import text
 from core.session.folder import REPORTER, context_of
-from core.session.notes import attach_of, note_for
+from core.session.notes import attach_of, earlier, note_for
 from core.session.sessions import activity_of, each_apart, has_thread, resolve_record, traits_of
 from core.session.system import System
 
@@ -83,12 +83,17 @@ def why_silent(system: System, record: SessionRecord, silence: Silence, trouble:
     `trouble`: what the program itself has written down of a hook that could not run.
     """
     resolved = resolve_record(record, system.settings)
-    settings = system.harnesses.get(resolved.harness).silence_ahead(resolved.cwd, resolved.args)
-    reporter = system.paths.session(record.uid) / REPORTER
+    harness = system.harnesses.get(resolved.harness)
+    settings, plugin = harness.silence_ahead(resolved.cwd, resolved.args), harness.traits.plugin
+    reporter = system.paths.session(record.uid) / (plugin or REPORTER)
     if settings:
         return because(Reason.HOOKS_OFF, words=settings)
     if not resolved.cwd.is_dir():
         return because(Reason.FOLDER_GONE, folder=str(resolved.cwd))
+    if plugin:
+        there = os.access(reporter, os.R_OK)
+        why = because(Reason.PLUGIN_SILENT, name=record.name)
+        return why if there else because(Reason.PLUGIN_GONE, path=str(reporter), name=record.name)
     if not os.access(reporter, os.X_OK):
         return because(Reason.REPORTER_GONE, path=str(reporter), name=record.name)
     if trouble:
@@ -158,11 +163,11 @@ def _note(
     if told is not None and told.note is not None:
         stand = replace(told.note, edits=told.note.edits + 1)
     post_id = f"{first or f'p-silent-{record.instance_id}'}-{moment}"
-    text = f"The hooks of `{record.name}` are silent: {why.text}."
     if back is None:
-        text = f"{text} {_UNTOLD if silence is Silence.UNTOLD else _MEANWHILE}"
+        meanwhile = _UNTOLD if silence is Silence.UNTOLD else _MEANWHILE
+        text = f"The hooks of `{record.name}` are silent: {why.text}. {meanwhile}"
     else:
-        text = f"{text} They report again since {back:%H:%M:%S} UTC."
+        text = f"The hooks of `{record.name}` report again, since {back:%H:%M:%S} UTC. {earlier(why)}"
     return NewPost(
         id=post_id,
         key=f"silent:{post_id}",
@@ -586,7 +591,7 @@ def _told(settings: Settings, harnesses: Harnesses, record: SessionRecord, retry
 def _over(system: System, record: SessionRecord, activity: Activity) -> None:
     """Note that nothing is tried again any more, and how that ended."""
     failed = bool(activity.failed) and not activity.in_turn
-    how = "it has given up" if failed else "it goes on" if activity.in_turn else "that is over"
+    how = "has given up" if failed else "goes on" if activity.in_turn else "is over"
     now = system.clock.now()
     with system.database.transaction(durable=False):
         latest = system.activities.get(record.uid)
@@ -600,7 +605,7 @@ def _over(system: System, record: SessionRecord, activity: Activity) -> None:
         )
         what = activity.retrying
         if what is not None and told is not None and told.note is not None and not told.note.edits:
-            text = f"A turn of `{record.name}` waited: {what.text}. Since {now:%H:%M:%S} UTC {how}."
+            text = f"A turn of `{record.name}` {how}, since {now:%H:%M:%S} UTC. Before that: {what.text}."
             post_id, key, over = f"{told.id}-over", f"{told.key}:over", replace(told.note, edits=1)
             system.outbox.add([replace(told, id=post_id, key=key, text=text, edits=told.id, note=over)])
     system.notify()

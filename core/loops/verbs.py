@@ -106,7 +106,7 @@ def state_text(loop: Loop, now: datetime) -> str:
     if loop.status not in OPEN or loop.status is LoopStatus.PAUSED:
         return f"{loop.status.value} ({loop.reason})" if loop.reason else loop.status.value
     if loop.held is not None:
-        return f"held ({loop.held.value})"
+        return f"blocked ({loop.held.value})"
     if loop.next_run_at is None:
         return "active, no next run is planned"
     if loop.next_run_at <= now:
@@ -133,7 +133,7 @@ def in_the_way(records: Records, loop: Loop, unserved: str) -> str:
     """
     if loop.status is LoopStatus.PAUSED:
         return f", but it is paused{unserved}"
-    held = f", but it is held ({loop.held.value}) until that is over" if loop.held else ""
+    held = f", but it is blocked ({loop.held.value}) until that is over" if loop.held else ""
     return f"{_of_session(loop, _record(records, loop)) or held}{unserved}"
 
 

@@ -73,6 +73,7 @@ class Traits:
     argument_limit: int = 96 * 1024  #: bytes of a boot prompt as an argument; longer ones go by file
     flush: float = 0.0  #: seconds after its last report in which a SIGTERM may lose the end of the conversation
     input_line: bool = False  #: its adapter can tell whether the screen shows the line in which a message is written
+    plugin: str = ""  #: the file in a session's folder of a plugin that reports; "": its hooks run the reporter
     tools: bool = False  #: its adapter hands it our tools, which then ask for no permission
     remedies: Mapping[Failure, str] = field(default_factory=dict)  #: see `activity.remedy_of`
     prompt_argument: bool = True  #: takes the boot prompt as an argument; False: it is pasted like any message

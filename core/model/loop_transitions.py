@@ -94,7 +94,7 @@ def failed(loop: Loop, run: LoopRun, error: str, now: datetime, most_age: timede
     if count < MOST_FAILURES:
         return Fate(changes, Event.LOOP_FAILED, error)
     reason = f"it failed {count} times in a row: {error}"
-    note = f"is held: {reason}; `the-loop loop resume {loop.id}` lets it go on"
+    note = f"is blocked: {reason}; `the-loop loop resume {loop.id}` lets it go on"
     return Fate({**changes, "held": Held.FAILURES, "held_at": now}, Event.LOOP_HELD, reason, note)
 
 

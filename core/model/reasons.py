@@ -177,6 +177,8 @@ class Reason(StrEnum):
     START_UNTOLD = "start-untold"  #: {name}
     READING_UNTOLD = "reading-untold"  #: {seconds}, {name}
     END_UNTOLD = "end-untold"  #: {name}
+    PLUGIN_GONE = "plugin-gone"  #: {path}, {name}
+    PLUGIN_SILENT = "plugin-silent"  #: {name}
 
 
 class Remedy(StrEnum):

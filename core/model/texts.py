@@ -58,7 +58,7 @@ def _answers(status: str, words: str) -> str:
 
 
 _LOOK = "look at the session's terminal, `the-loop standing attach {name} --write`"
-_LISTED = "`/hooks` lists them there"
+_LISTED = "there, `/hooks` lists the hooks"
 
 R = Reason
 REASONS: Mapping[Reason, Text] = {
@@ -108,7 +108,7 @@ REASONS: Mapping[Reason, Text] = {
     # why a harness's own queue keeps what it holds
     R.DIALOG_OPEN: "a dialog is open in the session's terminal",
     R.NO_KEY: "the harness has no key that takes its queue back",
-    R.UNTOLD: "its records do not show that it gave the queued messages back",
+    R.UNTOLD: "the harness's records do not show that it gave its queued messages back",
     R.KEY_NOT_WRITTEN: "tmux did not write the key: {written}",
     # why a message is tried again
     R.PANE_ENDED: "the session's pane ended, and the conversation does not contain the message",
@@ -120,8 +120,8 @@ REASONS: Mapping[Reason, Text] = {
     R.DELETED: "the session was deleted",
     R.NOT_AUTHORIZED: "its author is no longer on the allow-list",
     R.WAITED_TOO_LONG: "it waited too long: {why}",
-    R.QUEUE_FULL: "the session's queue is full (limits.queuedPerSession is {limit})"
-    " and accepts more from here when the waiting messages are delivered",
+    R.QUEUE_FULL: "the session's queue is full (limits.queuedPerSession is {limit}); it takes no reply from this thread"
+    " until the waiting messages are delivered",
     R.QUEUE_CANCELLED: "the session was stopped; start it: `the-loop standing start {name}`",
     R.CANCELLED_BY: "cancelled by {actor}",
     R.AUTHOR_DELETED: "its author deleted it",
@@ -135,14 +135,14 @@ REASONS: Mapping[Reason, Text] = {
     R.BY_ARGUMENT: "it was given to the program as its argument",
     R.SECOND_ENTER: "a second Enter changed nothing",
     R.NO_ENTER: "no second Enter was sent, because {why}",
-    R.STASHED_FOR_IT: "half-typed text was put aside for it",
+    R.STASHED_FOR_IT: "somebody's half-typed text was put aside to make room for the message",
     R.TYPED_SINCE: "somebody typed after it",
     R.PANE_ENDED_UNSHOWN: "the session's pane ended before anything showed that a turn took it",
     R.NOT_TAKEN: "the harness received it and is idle now, but its records do not show that a turn took it",
     R.AT_TERMINAL: "it was taken back from the harness's own queue into the input line of the terminal",
     R.LINE_EMPTIED: "it was taken back from the harness's own queue into the input line of the terminal, which has been"
     " emptied since",
-    R.BLOCKED: "a hook of the program blocked it, and no turn took it: {why}",
+    R.BLOCKED: "a hook of the program blocked it: {why}",
     R.CUT_OFF_BY: "its turn was cut off by {what}",
     R.NOT_LOOKED_AT: "the service has not processed it yet; `the-loop status` and the service's log may tell why"
     " ({log}, or the journal of its unit)",
@@ -160,13 +160,13 @@ REASONS: Mapping[Reason, Text] = {
     R.TOLD_BY_ITSELF: "the harness reported it by itself",
     R.REPEATED: "the harness repeats a notice that was already delivered",
     R.LEFT_OVER: "on resume the harness reported a task that ended with an earlier instance",
-    R.RECORDED: "recorded: the harness will report it again when it is resumed",
+    R.RECORDED: "recorded only: the harness will report the task again when its conversation is resumed",
     R.TOO_MANY_WAIT: "{waiting} messages already wait, and limits.queuedPerSession is {limit}",
     # ticks of loops
     R.RUN_OVER: "its run has ended",
     R.OVERTAKEN: "the session was stopped after the run was due",
     R.LOOP_IS: "its loop is {status}",
-    R.LOOP_HELD: "its loop is held: {held}",
+    R.LOOP_HELD: "its loop is blocked: {held}",
     R.LOOP_STOPPED: "its loop was stopped",
     R.LOOP_COMPLETED: "its loop is complete",
     R.LOOP_EXPIRED: "its loop has expired",
@@ -198,7 +198,7 @@ REASONS: Mapping[Reason, Text] = {
     R.GOING_AWAY: "it is shutting down: {why}",
     R.STALLED: "no sign of life since {since} UTC, although it says that it is busy",
     R.TURN_FAILED: "the last turn failed: {why}; {remedy}",
-    R.STOPS_IDLE: "idle: it will be stopped at {at} UTC; any message keeps it",
+    R.STOPS_IDLE: "idle: it will be stopped at {at} UTC, unless a message comes before that",
     R.RETRIES: "{what}; the program tries again by itself, attempt {attempt} of {most}",
     R.SERVER_ANSWERS: _answers,
     R.SERVER_UNASKED: "the model's server cannot be asked ({words})",
@@ -209,9 +209,11 @@ REASONS: Mapping[Reason, Text] = {
     R.REPORTER_GONE: "its hooks run {path}, which does not exist: `the-loop standing restart {name}` writes it again",
     R.HOOKS_FAIL: f"its hooks cannot run ({{trouble}}): {_LOOK}",
     R.START_UNTOLD: f"the program runs, but its hooks have not reported it: {_LOOK}; {_LISTED}",
-    R.READING_UNTOLD: "its hooks have not reported that it is ready for input, and no other source shows it within"
-    f" {{seconds}} s: {_LOOK}; {_LISTED}",
+    R.READING_UNTOLD: "its hooks have not reported that it is ready for input, and within {seconds} s no other source"
+    f" has shown it: {_LOOK}; {_LISTED}",
     R.END_UNTOLD: f"its hooks did not report the end of a turn: {_LOOK}; {_LISTED}",
+    R.PLUGIN_GONE: "its plugin {path} does not exist: `the-loop standing restart {name}` writes it again",
+    R.PLUGIN_SILENT: f"its plugin does not report: {_LOOK}",
 }
 
 _IN_TERMINAL = "in the terminal: `the-loop standing attach {name} --write`"
@@ -219,7 +221,7 @@ _AFTERWARDS = "the message goes in afterwards"
 
 M = Remedy
 REMEDIES: Mapping[Remedy, Text] = {
-    M.CREATE_ANEW: "create it again when it is deleted: `the-loop standing create {name}`",
+    M.CREATE_ANEW: "create it again after the deletion is complete: `the-loop standing create {name}`",
     M.LOOK_AT_FOREIGN: "`the-loop standing start {name}` names that tmux session, and how to look at it or end it",
     M.START: "start it: `the-loop standing start {name}`",
     M.START_SERVICE: "`the-loop start`",
@@ -240,7 +242,8 @@ REMEDIES: Mapping[Remedy, Text] = {
     M.SEND_AGAIN_RUNNING: "send it again when the session runs",
     M.SEND_AGAIN_IF_COUNTS: "send it again if you still want it",
     M.SEND_AGAIN_THEN: "send it again after that",
-    M.TYPIST_SENDS: "the message goes in when that text is sent, or when it is removed and its terminal is detached",
+    M.TYPIST_SENDS: "the message goes in when that text is sent, or when whoever typed it removes it and detaches"
+    " from the terminal",
     M.LEFT_TEXT: "send that text in the session's terminal, or remove it there; then the message goes in",
     M.LOOK_IN_DOUBT: "look at the session's terminal; the message goes in when the next turn has begun",
     M.LOOK_FIRST: "look at the session's terminal before you send it again",

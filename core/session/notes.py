@@ -197,8 +197,8 @@ def words_of(
         sentence = _sentence(subject_of(message), _WHAT[state], state, because)
     else:
         if because.reason is Reason.CONFIRM:
-            because, remedy = Because(Reason.CONFIRM_ALL), text(Remedy.LISTED, name=message.name)
-        sentence = _sentence(f"{told.count} messages to `{message.name}`", _MANY[state], state, because)
+            because, remedy = _of_many(because), text(Remedy.LISTED, name=message.name)
+        sentence = _sentence(_many_of(message, told.count), _MANY[state], state, because)
     shown = f"{sentence} To do: {remedy}" if remedy else sentence
     of_chat = chat_of(settings, row) is not None
     buttons = buttons_of(told.target, told.first, told.count, state, reason)
@@ -206,18 +206,21 @@ def words_of(
 
 
 def _sentence(subject: str, what: str, state: MessageState, because: Because) -> str:
-    if state is MessageState.UNKNOWN:
-        within = f"your{subject.removeprefix('Your')}" if subject.startswith("Your ") else subject
-        return f"It is not known whether {within} {_what_and_why(what, because)}."
-    return f"{subject} {_what_and_why(what, because)}."
+    if state is MessageState.UNKNOWN and because.reason in _NOT_IN:
+        return f"{subject} did not go in: {because.text}."
+    whole = _what_and_why(what, because)
+    return f"{_in_doubt(subject, whole) if state is MessageState.UNKNOWN else f'{subject} {whole}'}."
+
+
+def _in_doubt(subject: str, what: str) -> str:
+    within = f"your{subject.removeprefix('Your')}" if subject.startswith("Your ") else subject
+    return f"It is not known whether {within} {what}"
 
 
 def _what_and_why(what: str, because: Because) -> str:
     """Return both in one sentence, no word of it twice: "was cancelled by cli:ann"."""
     if because.reason is Reason.CANCELLED_BY:
         return f"{what} by {because.args['actor']}"
-    if because.reason is Reason.BLOCKED:
-        return f"did not go in: {because.text}"
     if because.reason is Reason.CUT_OFF_BY:
         return f"{what.removesuffix('failed')}was cut off by {because.args['what']}"
     return f"{what}: {because.text}"
@@ -228,6 +231,15 @@ def subject_of(message: NewMessage) -> str:
     if message.address is None:
         return f"{message.who}'s message to `{message.name}`, sent by a command,"
     return f"Your message to `{message.name}`"
+
+
+def _many_of(message: NewMessage, count: int) -> str:
+    return f"{count} messages to `{message.name}`"
+
+
+def _of_many(because: Because) -> Because:
+    """Return the reason as a note about several tells it: each has its own age."""
+    return Because(Reason.CONFIRM_ALL) if because.reason is Reason.CONFIRM else because
 
 
 def post_of(
@@ -282,6 +294,7 @@ _OPEN = WAITING | IN_FLIGHT
 #: how a message's waiting or doubt ended, as it is stored with its note: never shown, see `_TOLD`
 _ELSEWHERE, _FORGOTTEN, _WENT_IN, _ENTERED = "waiting for something else now", "over", "in", "entered"
 _NOBODY_KNOWS, _NOT_DELIVERED = "perhaps in, which nobody can tell", "not delivered"
+_TAKEN_BACK = "in the input line of the terminal"
 _GOES_ON = frozenset({IN_QUEUE, BACK, ANEW})  #: ended as the note told, and followed to its end
 _ENDED = {
     MessageState.SUBMITTED: _ENTERED,
@@ -292,26 +305,33 @@ _ENDED = {
     MessageState.CANCELLED: "cancelled",
     MessageState.FAILED: _NOT_DELIVERED,
 }
+#: why a message is UNKNOWN of which it is known for now that no turn has it; how its waiting ended by that
+_NOT_IN = {Reason.BLOCKED: _NOT_DELIVERED, Reason.AT_TERMINAL: _TAKEN_BACK}
 #: what the note says of it: of one message, of several that ended alike, and behind the number of those among others
 _TOLD = {
-    _WENT_IN: ("It was delivered", "They were delivered", "delivered"),
+    _WENT_IN: ("was delivered", "were delivered", "delivered"),
     _ENTERED: (
-        "It was entered; this program cannot prove more",
-        "They were entered; this program cannot prove more",
+        "was entered; this program cannot prove more",
+        "were entered; this program cannot prove more",
         "entered",
     ),
-    IN_QUEUE: ("It is in the program's queue", "They are in the program's queue", "in the program's queue"),
-    BACK: ("The program gave it back, and it waits again", "The program gave them back, and they wait again", "back"),
-    _NOBODY_KNOWS: (
-        "It is not known whether it was delivered",
-        "It is not known whether they were delivered",
-        "possibly delivered",
+    IN_QUEUE: ("is in the program's queue", "are in the program's queue", "in the program's queue"),
+    BACK: (
+        "waits again, because the program gave it back",
+        "wait again, because the program gave them back",
+        "waiting again",
     ),
-    _NOT_DELIVERED: ("It was not delivered", "They were not delivered", "not delivered"),
-    "expired": ("It expired", "They expired", "expired"),
-    "cancelled": ("It was cancelled", "They were cancelled", "cancelled"),
-    _FORGOTTEN: ("Its text is no longer kept", "Their texts are no longer kept", "no longer kept"),
-    _ELSEWHERE: ("It now waits for another reason", "They now wait for another reason", "waiting for another reason"),
+    _NOBODY_KNOWS: ("was delivered", "were delivered", "possibly delivered"),  # said to be in doubt
+    _NOT_DELIVERED: ("was not delivered", "were not delivered", "not delivered"),
+    _TAKEN_BACK: (
+        "was taken back into the input line of the terminal",
+        "were taken back into the input line of the terminal",
+        "taken back into the input line of the terminal",
+    ),
+    "expired": ("expired", "expired", "expired"),
+    "cancelled": ("was cancelled", "were cancelled", "cancelled"),
+    _FORGOTTEN: ("is no longer kept", "are no longer kept", "no longer kept"),
+    _ELSEWHERE: ("now waits for another reason", "now wait for another reason", "waiting for another reason"),
 }
 
 
@@ -363,6 +383,8 @@ def _how(wait: NoteWait, row: InboxRow | None) -> str:
         return BACK if wait.ended or wait.doubtful else ""
     if wait.doubtful and row.state is MessageState.UNKNOWN and wait.ended in ("", ANEW):
         return ""
+    if row.state is MessageState.UNKNOWN and row.reason in _NOT_IN:
+        return _NOT_IN[row.reason]
     return _ENDED[row.state]
 
 
@@ -387,19 +409,27 @@ def _edit(system: System, posted: OutboxRow, waits: Sequence[NoteWait]) -> None:
 
 def _told(ended: str) -> tuple[str, str, str]:
     """Return what a note says of it; a word of another release is shown as it is."""
-    return _TOLD.get(ended, (f"It is {ended}", f"They are {ended}", ended))
+    return _TOLD.get(ended, (f"is {ended}", f"are {ended}", ended))
 
 
 def _over(message: NewMessage, waits: Sequence[NoteWait]) -> str:
-    wait = waits[0]
+    """Return what is true now, and then what the note said before: that is no longer so."""
+    wait, because = waits[0], waits[0].because
+    counted = Counter(each.ended for each in waits)
     if len(waits) == 1:
-        was = "was in doubt" if wait.doubtful else "waited"
-        return f"{subject_of(message)} {was}: {wait.because.text}. {_told(wait.ended)[0]}."
-    were = "were in doubt" if wait.doubtful else "waited"
-    counted = Counter(wait.ended for wait in waits)
-    each = ", ".join(f"{number} {_told(ended)[2]}" for ended, number in counted.items())
-    how = f"Now: {each}" if len(counted) > 1 else _told(wait.ended)[1]
-    return f"{len(waits)} messages to `{message.name}` {were}: {wait.because.text}. {how}."
+        subject, what = subject_of(message), _told(wait.ended)[0]
+    else:
+        subject, what, because = _many_of(message, len(waits)), _told(wait.ended)[1], _of_many(because)
+    if len(counted) > 1:
+        now = f"{subject}: {', '.join(f'{number} {_told(ended)[2]}' for ended, number in counted.items())}"
+    else:
+        now = _in_doubt(subject, what) if wait.ended == _NOBODY_KNOWS else f"{subject} {what}"
+    return f"{now}. {earlier(because)}"
+
+
+def earlier(because: Because) -> str:
+    """Return the last sentence of a note that is over: the reason that it gave, which is no longer true."""
+    return f"Earlier this note said: {because.text}."
 
 
 def attach_of(name: str) -> str:

@@ -13,7 +13,7 @@ from tests.support.product import Product
 _TOKEN = re.compile(r"reply-(\d+)-end")
 _TICK = re.compile(r"\[the-loop #(\w+)\] This is an automated tick")
 _OPEN = ("pending", "queued", "claimed", "pasted", "submitted", "accepted")
-_NOTED = "It is not known whether"
+_NOTED = ("It is not known whether", "did not go in")
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,6 @@ def rows_of(product: Product, threads: Mapping[str, str]) -> dict[str, Row]:
             "SELECT buttons, text, ts FROM outbox WHERE note_group <> '' AND state = 'sent'"
         ).fetchall()
         inbox = database.execute("SELECT id, from_ts, state, reason FROM inbox WHERE from_ts IS NOT NULL").fetchall()
-    named = [buttons for buttons, text, ts in notes if _NOTED in text and ts in told and buttons]
+    named = [buttons for buttons, text, ts in notes if any(said in text for said in _NOTED) and ts in told and buttons]
     noted = {ident for buttons in named for button in json.loads(buttons) for ident in button[1].split()}
     return {ts: Row(ts, state, detail, ident in doubted, ident in noted) for ident, ts, state, detail in inbox}

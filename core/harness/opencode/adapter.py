@@ -19,6 +19,7 @@ from core.base.files import read_plain
 from core.harness.base import find_executable, text_of
 from core.harness.opencode.reports import (
     CONFIG_VARIABLE,
+    PLUGIN,
     STATUS,
     TUI_CONFIG,
     TUI_VARIABLE,
@@ -85,6 +86,7 @@ class OpenCodeHarness:
         queues_input=True,
         evidence=True,
         boot_signal=True,
+        plugin=PLUGIN,
         tools=True,
         clear=b"\x1b[97;9u\x7f",  # all is selected (super+a), then deleted; nothing happens where nothing stands there
         clear_lines=10_000,

@@ -33,5 +33,5 @@ def test_a_prompt_that_another_hook_blocks_is_told_with_its_words(talking: Claud
     talking.workspace.say("alice", "agents", "this is well", thread)
     talking.wait_state("this is well", "confirmed")
 
-    assert "a hook of the program blocked it, and no turn took it: policy: no" in note["text"]
+    assert "did not go in: a hook of the program blocked it: policy: no" in note["text"]
     assert not talking.model.requests(TEXT)

@@ -106,9 +106,11 @@ def test_a_request_that_is_tried_again_for_long_is_told_meanwhile(talking: Claud
     note = talking.wait_reply(thread, "the program tries again by itself", TURN)["text"]
     detail = talking.cli("standing", "get", NAME, "--json").json["detail"]
     wait_until(lambda: answers(talking, thread, "count the swallows"), "it goes on", 2 * TURN)
-    waited = f"A turn of `{NAME}` waited"
     wait_until(
-        lambda: any(waited in each["text"] for each in talking.workspace.replies("agents", thread)),
+        lambda: any(
+            " UTC. Before that: the model's server" in each["text"]
+            for each in talking.workspace.replies("agents", thread)
+        ),
         "the note is edited",
         TURN,
     )

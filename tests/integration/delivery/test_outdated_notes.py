@@ -28,6 +28,7 @@ from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR
 
 NO_RECORD = said("no record shows it")
+EARLIER = "Earlier this note said: the session is paused."
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_what_was_in_doubt_is_told_once_a_record_shows_it(thread: Thread) -> Non
         "To do: look at its terminal",
         Press.SEND_AGAIN,
     )
-    assert note.text == "Your message to `scribe` was in doubt: no record shows it. It was delivered."
+    assert note.text == "Your message to `scribe` was delivered. Earlier this note said: no record shows it."
     assert not thread.chat.shown.get(note.ts)
 
 
@@ -111,7 +112,7 @@ def test_a_note_about_several_in_doubt_keeps_those_that_still_are(thread: Thread
         "To do: look at its terminal",
         second.message.id,
     )
-    assert note.text == "2 messages to `scribe` were in doubt: no record shows it. They were delivered."
+    assert note.text == "2 messages to `scribe` were delivered. Earlier this note said: no record shows it."
 
 
 def test_a_message_sent_again_in_doubt_keeps_who_pressed(thread: Thread) -> None:
@@ -132,7 +133,7 @@ def test_what_went_in_is_told_as_gone_in(thread: Thread) -> None:
     _go_in(thread)
 
     [note] = thread.notes()
-    assert note.text == "Your message to `scribe` waited: the session is paused. It was delivered."
+    assert note.text == f"Your message to `scribe` was delivered. {EARLIER}"
     assert not thread.chat.shown.get(note.ts)
 
 
@@ -193,9 +194,9 @@ def test_what_the_program_has_queued_is_not_told_as_delivered(thread: Thread) ->
     thread.system.inbox.advance(row, S.CONFIRMED)
     drain(OutboundWorker(thread.system, thread.chat), thread.clock, 10)
 
-    waited = "Your message to `scribe` waited: the session is paused."
-    assert between == (f"{waited} It is in the program's queue.", False)
-    assert [note.text for note in thread.notes()] == [f"{waited} It was delivered."]
+    message = "Your message to `scribe`"
+    assert between == (f"{message} is in the program's queue. {EARLIER}", False)
+    assert [note.text for note in thread.notes()] == [f"{message} was delivered. {EARLIER}"]
 
 
 def test_what_only_a_hook_has_received_changes_no_note(thread: Thread) -> None:
@@ -226,10 +227,10 @@ def test_what_the_program_gave_back_is_told_to_its_end(thread: Thread) -> None:
     thread.system.inbox.advance(row, S.CANCELLED, Because(Reason.QUEUE_CANCELLED, {"name": "scribe"}))
     drain(OutboundWorker(thread.system, thread.chat), thread.clock, 10)
 
-    waited = "Your message to `scribe` waited: the session is paused."
-    assert between == f"{waited} The program gave it back, and it waits again."
+    message = "Your message to `scribe`"
+    assert between == f"{message} waits again, because the program gave it back. {EARLIER}"
     assert again == edits
-    assert [note.text for note in thread.notes()] == [f"{waited} It was cancelled."]
+    assert [note.text for note in thread.notes()] == [f"{message} was cancelled. {EARLIER}"]
 
 
 def test_what_cannot_be_proven_is_told_as_entered(thread: Thread) -> None:
@@ -243,9 +244,27 @@ def test_what_cannot_be_proven_is_told_as_entered(thread: Thread) -> None:
     drain(OutboundWorker(thread.system, thread.chat), thread.clock, 10)
 
     [note] = thread.notes()
-    assert note.text == (
-        "Your message to `scribe` waited: the session is paused. It was entered; this program cannot prove more."
-    )
+    assert note.text == f"Your message to `scribe` was entered; this program cannot prove more. {EARLIER}"
+
+
+@pytest.mark.parametrize(
+    ("why", "now"),
+    [
+        (Because(Reason.BLOCKED, {"why": "policy: no"}), "was not delivered"),
+        (Because(Reason.AT_TERMINAL), "was taken back into the input line of the terminal"),
+    ],
+)
+def test_what_is_known_not_to_be_in_is_told_as_such(thread: Thread, why: Because, now: str) -> None:
+    """The note that said why it waited does not say then that it is not known."""
+    pause_standing(thread.system, "scribe", ACTOR)
+    thread.say(1)
+    _, instance = record_of(thread.system)
+    row = thread.system.inbox.advance(rows(thread.system)[0], S.CLAIMED, instance=instance, attempt=1)
+
+    thread.system.inbox.advance(row, S.UNKNOWN, why)
+    drain(OutboundWorker(thread.system, thread.chat), thread.clock, 10)
+
+    assert [note.text for note in thread.notes()] == [f"Your message to `scribe` {now}. {EARLIER}"]
 
 
 def test_a_note_about_several_says_what_became_of_all(thread: Thread) -> None:
@@ -262,7 +281,7 @@ def test_a_note_about_several_says_what_became_of_all(thread: Thread) -> None:
     [note] = thread.notes()
     assert "2 messages to `scribe` are waiting: the session is paused." in meanwhile
     assert len(cancel.target.split()) == 2
-    assert note.text == "3 messages to `scribe` waited: the session is paused. Now: 2 delivered, 1 cancelled."
+    assert note.text == f"3 messages to `scribe`: 2 delivered, 1 cancelled. {EARLIER}"
     assert not thread.chat.shown.get(note.ts)
 
 
@@ -294,7 +313,7 @@ def test_another_reason_outdates_the_first_note(thread: Thread, private: Private
     thread.deliver()
 
     permission, paused = thread.notes()
-    assert permission.text.endswith("It now waits for another reason.")
+    assert permission.text.startswith("Your message to `scribe` now waits for another reason. Earlier this note said: ")
     assert not thread.chat.shown.get(permission.ts)
     assert "is waiting: the session is paused" in paused.text
 
@@ -324,4 +343,4 @@ def test_a_killed_service_mends_each_note_once(thread: Thread, clock: HandClock)
         drain(OutboundWorker(thread.system, thread.chat), clock, 20)
 
     assert thread.chat.calls.count("update") == before + 1
-    assert thread.notes()[0].text == "2 messages to `scribe` waited: the session is paused. They were delivered."
+    assert thread.notes()[0].text == f"2 messages to `scribe` were delivered. {EARLIER}"

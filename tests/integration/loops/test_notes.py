@@ -217,7 +217,7 @@ def test_a_hold_for_failures_is_one_note_that_says_how_it_goes_on(simulation: Si
     assert simulation.now(loop).held is Held.FAILURES
     [note] = notes(simulation)
     assert note.text.startswith(
-        f'Loop `{loop.id}` ("look at the build") is held: it failed 5 times in a row: the session'
+        f'Loop `{loop.id}` ("look at the build") is blocked: it failed 5 times in a row: the session'
     )
     assert f"the-loop loop resume {loop.id}` lets it go on" in note.text
     assert (note.kind, note.uid) == (OutboundKind.NOTE, "s-scribe")

@@ -66,7 +66,7 @@ def test_it_is_announced_and_then_stopped_with_its_conversation(idle: System, cl
     look(idle)
 
     assert quiet == []
-    assert "any message keeps it" in announced
+    assert "unless a message comes before that" in announced
     assert len(notes(idle, ANNOUNCED)) == 1
     assert not alive(pid)
     after = recorded(idle, "scribe")

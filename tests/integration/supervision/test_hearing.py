@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from core.base.values import replace
-from core.delivery.hearing import AFTER, BOOT, GRACE, Hearing, Retries
+from core.delivery.hearing import AFTER, BOOT, GRACE, Hearing, Retries, why_silent
 from core.delivery.saying import say
+from core.harness.opencode.reports import PLUGIN
 from core.lifecycle.look import get_standing
 from core.model.activity import Activity, ActivityState, Silence
 from core.model.message import MessageState
@@ -199,15 +200,17 @@ def test_a_hooks_late_word_posts_no_second_answer_and_ends_the_silence(reading: 
     """Whoever tells of it, one turn's answer has one key; the note says that hooks report again."""
     reading.begins()
     reading.answers(f"{ANSWER}\n\n- and here")
-    reading.after(10)
+    silent_why = text_of(reading.after(10).silent_why)
     reading.pane.turn = "t-1"
     reading.pane.report({"hook_event_name": "Stop", "last_assistant_message": f"{ANSWER}\n- and here"})
     reading.system.ingest(reading.record.uid)
 
     assert reading.activity.silence is None
     assert len(reading.posts(OutboundKind.ANSWER)) == 1
-    note, edit = (post for post in reading.posts(OutboundKind.NOTE) if post.text.startswith(NOTE_BEGINS))
-    assert (edit.edits, "They report again" in edit.text) == (note.id, True)
+    note, edit = (post for post in reading.posts(OutboundKind.NOTE) if post.text.startswith("The hooks of `scribe`"))
+    assert edit.edits == note.id
+    assert edit.text.startswith("The hooks of `scribe` report again, since ")
+    assert edit.text.endswith(f"Earlier this note said: {silent_why}.")
     assert reading.told("standing.hooks_back") == [None]
 
 
@@ -330,6 +333,22 @@ def test_a_reporter_that_is_gone_is_named_as_the_reason(reading: Claude) -> None
     assert "`the-loop standing restart scribe` writes it again" in text_of(reading.after(GRACE).silent_why)
 
 
+@pytest.mark.parametrize("silence", Silence)
+def test_a_plugin_that_does_not_report_is_named_as_the_reason(claude: Claude, silence: Silence) -> None:
+    """OpenCode has no hooks: a plugin reports, and its file may be gone."""
+    record = replace(claude.record, definition=definition("scribe", slack=True, harness="opencode"))
+    plugin = claude.system.paths.session(record.uid) / PLUGIN
+
+    gone = why_silent(claude.system, record, silence).text
+    plugin.touch(mode=0o600)
+    there = why_silent(claude.system, record, silence).text
+
+    assert gone == f"its plugin {plugin} does not exist: `the-loop standing restart scribe` writes it again"
+    assert there == (
+        "its plugin does not report: look at the session's terminal, `the-loop standing attach scribe --write`"
+    )
+
+
 def test_what_the_program_says_of_its_hooks_is_told(reading: Claude) -> None:
     """Where nothing else explains it."""
     reading.begins()
@@ -383,7 +402,7 @@ def test_a_start_of_which_nothing_tells_is_said_so_within_its_time(claude: Claud
         ActivityState.UNKNOWN,
         Silence.UNTOLD,
     )
-    assert "no other source shows it within" in text_of(after.silent_why)
+    assert "s no other source has shown it" in text_of(after.silent_why)
     assert row is not None
     assert (row.state, claude.simulation.tmux.writes) == (MessageState.QUEUED, 0)
     assert (found.state, found.silence) == (ActivityState.IDLE, Silence.START)
@@ -504,7 +523,8 @@ def test_a_request_that_is_tried_again_is_told_once_and_followed(reading: Claude
     assert after == ""
     note, edit = reading.posts(OutboundKind.NOTE)
     assert note.text == f"A turn of `scribe` waits: {first}; nothing is lost."
-    assert (edit.edits, edit.text.endswith("it goes on.")) == (note.id, True)
+    assert (edit.edits, edit.text.startswith("A turn of `scribe` goes on, since ")) == (note.id, True)
+    assert edit.text.endswith(f"Before that: {second}.")
     assert len(reading.told("standing.retrying")) == 1
 
 
@@ -519,7 +539,7 @@ def test_a_request_that_is_given_up_says_so_in_its_note(reading: Claude) -> None
     after = text_of(reading.after(5).retrying)
 
     assert after == ""
-    assert [post.text for post in reading.posts(OutboundKind.NOTE) if post.edits and "given up" in post.text]
+    assert [post.text for post in reading.posts(OutboundKind.NOTE) if post.edits and "has given up" in post.text]
 
 
 def test_a_login_that_is_refused_is_told_with_its_remedy(reading: Claude) -> None:

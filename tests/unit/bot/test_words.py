@@ -326,6 +326,9 @@ def test_a_table_that_its_author_pasted_is_their_own_text(words: str, more: dict
          "see\nBuild (https://e.org/b)\na: b"),
         ({"fallback": "[no preview available]"}, "(an attachment, which cannot be shown as text)"),
         ({"image_url": "https://e.org/i.png"}, "(image: https://e.org/i.png)"),
+        ({"blocks": [{"type": "context", "elements": [{"type": "image"}]}]}, "(an image without a name)"),
+        ({"blocks": [rich({"type": "message_mention", "channel_id": "C0BBBBBBB"})]},
+         "(a message in #ops, to which Slack gives no link)"),
     ],
 )  # fmt: skip
 def test_what_comes_from_no_other_message_is_no_quote(attachment: dict[str, Any], shown: str) -> None:
@@ -334,6 +337,13 @@ def test_what_comes_from_no_other_message_is_no_quote(attachment: dict[str, Any]
 
     assert plain(message, NAMES) == f"hey\n{shown}"
     assert quoted(message, NAMES) == ""
+
+
+def test_a_forwarded_file_without_a_name_is_named_as_that() -> None:
+    """It goes with the words of the message that had it."""
+    found = quoted({"attachments": [shared("see", files=[{"mode": "hosted"}])]}, NAMES)
+
+    assert found.partition("\n")[2] == "> see\n> (a file without a name)"
 
 
 @pytest.mark.parametrize("origin", [{"author_name": "Grafana"}, {"channel_id": "C9"}, {"ts": "1700000000.000100"}])
@@ -358,6 +368,7 @@ def _text(text: str, kind: str = "plain_text") -> dict[str, str]:
          "*svc*\n(button: Roll back, https://e.org/rb)"),
         ({"type": "section", "accessory": {"type": "image", "image_url": "https://e.org/x.png", "alt_text": "graph"}},
          "(image: graph, https://e.org/x.png)"),
+        ({"type": "section", "accessory": {"type": "image"}}, "(an image without a name)"),
         ({"type": "section", "text": _text("pick"),
           "accessory": {"type": "static_select", "placeholder": _text("a host")}},
          "pick\n(static select: a host)"),

@@ -399,7 +399,7 @@ def test_a_hold_of_the_session_is_nothing_that_a_loops_verb_ends(system: System,
     answer = verb(system, ANN, loop.id)
 
     assert answer.loop.held is Held.STOPPED
-    assert "but it is held (stopped)" in answer.said
+    assert "but it is blocked (stopped)" in answer.said
 
 
 def test_a_loop_is_made_due_at_once(system: System, clock: StandingClock) -> None:

@@ -71,6 +71,26 @@ def test_each_end_has_its_words_its_remedy_and_its_buttons(
     assert (note.kind, note.channel, note.thread) == (OutboundKind.NOTE, "C1", "1.0")
 
 
+def test_what_a_hook_blocked_is_known_not_to_be_in(system: System) -> None:
+    """Nobody says of it that it is not known."""
+    note = told(system, S.UNKNOWN, Because(Reason.BLOCKED, {"why": "policy: no"}), "write it in another way")
+
+    assert note.text == (
+        "Your message to `scribe` did not go in: a hook of the program blocked it: policy: no. "
+        "To do: write it in another way"
+    )
+
+
+def test_what_came_back_into_the_input_line_is_known_not_to_be_in(system: System) -> None:
+    """It stands there, so the note does not doubt it."""
+    note = told(system, S.UNKNOWN, Because(Reason.AT_TERMINAL))
+
+    assert note.text == (
+        "Your message to `scribe` did not go in: it was taken back from the harness's own queue "
+        "into the input line of the terminal. To do: do this"
+    )
+
+
 def test_every_state_that_stops_a_message_has_a_note() -> None:
     """Those that go on, or are taken, are shown by a reaction alone."""
     silent = IN_FLIGHT | {S.PENDING, S.SUBMITTED, S.ACCEPTED, S.CONFIRMED}

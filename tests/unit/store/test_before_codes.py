@@ -304,8 +304,9 @@ def test_a_note_from_before_is_brought_up_to_date(upgraded: Simulation) -> None:
     mend_notes(system, "slack")
 
     edits = [post for post in _posts(upgraded) if post.thread == "1699.late" and post.edits]
-    assert edits[-1].text.startswith("2 messages to `scribe` waited: it needs confirmation")
-    assert edits[-1].text.endswith("They were cancelled.")
+    assert edits[-1].text == (
+        "2 messages to `scribe` were cancelled. Earlier this note said: they arrived late and need confirmation."
+    )
     assert edits[-1].buttons == ()
 
 
