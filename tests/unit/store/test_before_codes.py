@@ -168,7 +168,7 @@ def test_hooks_that_report_again_are_told_of_by_an_edit_of_their_note(upgraded: 
     *_, edit = [post for post in _posts(upgraded) if post.uid == record.uid]
     assert (after.silence, after.silent_why) == (None, None)
     assert edit.edits == first.id
-    assert "They report again since" in edit.text
+    assert edit.text.startswith(f"The hooks of `{name}` report again, since ")
 
 
 def test_what_is_tried_again_is_told_as_before(upgraded: Simulation) -> None:
