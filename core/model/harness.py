@@ -97,10 +97,11 @@ class Installed:
         if self.version in self.tried:
             return ""
         oldest, newest = self.tried[0], self.tried[-1]
+        tried = oldest if oldest == newest else f"{oldest} to {newest}"
         if numbers_of(self.version) > numbers_of(newest):
-            found = f"newer than any that was tried ({oldest} to {newest})"
+            found = f"newer than any that was tried ({tried})"
         elif numbers_of(self.version) < numbers_of(oldest):
-            found = f"older than any that was tried ({oldest} to {newest})"
+            found = f"older than any that was tried ({tried})"
         else:
             found = f"never tried; tried were {', '.join(self.tried)}"
         return f"{found}: what is told of its sessions may be wrong"

@@ -47,8 +47,9 @@ from core.model.tools import SERVER
 if TYPE_CHECKING:
     from core.model.harness import Transcript, TurnRecord
 
-#: Oldest first: the oldest that is supported, and the newest that is known.
-TRIED = ("0.53.0", "0.61.0")
+#: Whose cases of tests/harness were run, oldest first.
+TRIED = ("0.61.0",)
+OLDEST = "0.53.0"  #: whose hooks and arguments are known to do; older ones are refused
 _PROGRAM = "gemini"
 _PACKAGE = "@google/gemini-cli"
 _UPDATE = f"update it: `npm install -g {_PACKAGE}`"
@@ -127,9 +128,9 @@ class GeminiHarness:
                 )
         self._executable()
         installed = self.installed()
-        if installed is not None and installed.version and _older(installed.version, TRIED[0]):
+        if installed is not None and installed.version and _older(installed.version, OLDEST):
             raise UnsupportedHarness(
-                f"gemini {installed.version} is too old: {TRIED[0]} is the oldest whose hooks and arguments are known "
+                f"gemini {installed.version} is too old: {OLDEST} is the oldest whose hooks and arguments are known "
                 "to do",
                 _UPDATE,
             )
