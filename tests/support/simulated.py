@@ -26,6 +26,7 @@ from core.model.session import LastExit, SessionRecord, Status
 from core.service.wiring import build_system
 from core.session.system import System
 from core.tmux.runner import Runner
+from embedded.agent.conversation import Conversation
 from tests.unit.store.samples import StandingClock, a_record
 
 
@@ -47,6 +48,7 @@ class Played:
     numbers: Any = field(default_factory=itertools.count)
     turn: str = ""  #: the id of the turn that began last
     shown: str = ""  #: on its screen
+    record: Conversation | None = None  #: in which it writes what its turns take
 
     def take(self, data: bytes, receipt: Receipt, token: str) -> Written:
         """Do what the agent does with what is typed."""
@@ -65,6 +67,8 @@ class Played:
         """Begin a turn with this prompt."""
         self.prompts.append(prompt)
         self.turn = f"turn-{len(self.prompts)}"
+        if self.record is not None:
+            self.record.user(prompt, "human", self.turn)
         self.report({"hook_event_name": "UserPromptSubmit", "prompt": prompt})
 
     def finish(self, at: datetime | None = None) -> None:
