@@ -14,6 +14,8 @@ from core.lifecycle.start import start_standing
 from core.lifecycle.stop import stop_standing
 from core.lifecycle.supervise import STALLED, Drift, Stalls
 from core.model.activity import ActivityState, Capability
+from core.model.framing import framed
+from core.model.message import DELIVERED
 from core.model.posts import OutboundKind
 from core.model.session import Restart
 from core.session.system import System
@@ -26,7 +28,7 @@ from tests.support.talking import settings_of
 from tests.support.tmux import PrivateTmux, wait_until
 from tests.support.world import ACTOR, World, definition, events, recorded
 
-WRAPPED = '\n\n<pasted_content id="3770">\none\ntwo\n</pasted_content id="3770">\n'
+WRAPPED = '\n\n<pasted_content id="3770">\n{}\n</pasted_content id="3770">\n'
 UNFINISHED = "had not finished when its program ended before"
 
 
@@ -413,16 +415,19 @@ def test_a_file_that_changed_is_read_again(scribe: System, world: World, tmp_pat
 
 def test_the_row_tells_what_the_program_has_shown_of_itself(scribe: System) -> None:
     """Proven is what this instance has shown; the rest is guessed, and what it lacks says what follows."""
-    report(scribe, "UserPromptSubmit", prompt=WRAPPED, prompt_id="t-7", permission_mode="plan")
+    say(scribe, "scribe", "one\ntwo", actor=ACTOR)
+    row = scribe.inbox.with_states(recorded(scribe, "scribe").uid, DELIVERED)[0]
+    prompt = WRAPPED.format(framed(row.message))
+    report(scribe, "UserPromptSubmit", prompt=prompt, prompt_id="t-7", permission_mode="plan")
     report(scribe, "Stop", last_assistant_message="done", prompt_id="t-7")
 
-    row = get_standing(scribe, "scribe")
+    shown = get_standing(scribe, "scribe")
 
-    assert row.capabilities is not None
-    grades = row.to_json()["capabilities"]
+    assert shown.capabilities is not None
+    grades = shown.to_json()["capabilities"]
     assert (grades["boot hook"], grades["turn edges"], grades["mode"]) == ("proven", "proven", "proven")
     assert (grades["pasting"], grades["permission hook"]) == ("missing", "guessed")
-    assert "pasting is missing in this version" in row.detail
+    assert "pasting is missing in this version" in shown.detail
 
 
 def test_what_no_version_of_a_program_can_do_is_missing_from_the_start_on(
