@@ -367,7 +367,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "standing say",
-        "Type a message into the agent's terminal, once. `-` reads standard input. A message never starts a session.",
+        "Type a message into the agent's terminal, once. `-` reads standard input. A message never starts a session. "
+        "With --json, `delivered` is true only if a turn is known to have taken the message.",
         Verb.SAY,
         (
             _NAME,

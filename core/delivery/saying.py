@@ -38,7 +38,6 @@ from core.model.delivering import awaits_confirmation
 from core.model.framing import AGENT_WAY, clean
 from core.model.gate import Action, Wake
 from core.model.message import (
-    DELIVERED,
     EXIT_ZERO,
     IN_FLIGHT,
     MOST_TEXT,
@@ -79,8 +78,8 @@ class Said:
 
     @property
     def delivered(self) -> bool:
-        """Return whether the text is in the agent's terminal, as far as its harness can prove."""
-        return self.state in DELIVERED
+        """Return whether a turn is known to have taken the text."""
+        return self.state is MessageState.CONFIRMED
 
     def to_json(self) -> dict[str, Any]:
         """Return the fixed keys."""

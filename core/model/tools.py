@@ -195,9 +195,9 @@ SAY = ToolSpec(
     "say_to_standing_session",
     "Write a message to another standing session; it arrives in its terminal framed with your name. "
     'Waits up to `wait` seconds for it to be taken and returns {"name", "messageId", "state", "delivered", '
-    '"reason", "messages"}; "reason" is a code, and state "queued" means that it will be taken later. An answer, '
-    "if there is one, comes to you as a message of its own. A message starts no session, and how many you may write "
-    "in an hour is bounded.",
+    '"reason", "messages"}; "delivered" is true only if a turn is known to have taken it, "reason" is a code, '
+    'and state "queued" means that it will be taken later. An answer, if there is one, comes to you as a message of '
+    "its own. A message starts no session, and how many you may write in an hour is bounded.",
     Verb.SAY,
     (
         Parameter("name", Kind.TEXT, "The other session's name.", required=True, longest=200),

@@ -293,7 +293,7 @@ def test_a_harness_without_evidence_is_submitted_once(world: World) -> None:
     wait_until(lambda: heard.read_bytes().count(b"\x1b[201~\r") >= 2, "the boot's Enter and this one are heard")
     text = heard.read_bytes()
     [row] = rows(system)
-    assert (said.state, said.delivered, row.final) == (S.SUBMITTED, True, True)
+    assert (said.state, said.delivered, row.final) == (S.SUBMITTED, False, True)
     assert text.count(b"hello\nworld") == 1
     assert text.count(f"#{row.message.marker}]".encode()) == 1
     assert text.endswith(b"\x1b[201~\r")
