@@ -341,13 +341,24 @@ _STATES = {
 
 def read_opinion(path: Path) -> StatusProbe | None:
     """Return what a status file says; None where it is absent, unreadable or says something unknown."""
+    found = read_status(path)
+    return opinion_in(*found) if found is not None else None
+
+
+def read_status(path: Path) -> tuple[Mapping[str, Any], datetime] | None:
+    """Return a status file's object and when it was written (UTC); None where it is absent, unreadable or no object."""
     try:
         with open_plain(path) as file:
             written_at = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
             content = json.loads(read_bounded(file, _LONGEST_STATUS))
     except (OSError, OverflowError, ValueError, RecursionError):
         return None
-    opinion = probe_of(content) if isinstance(content, dict) else None
+    return (content, written_at) if isinstance(content, dict) else None
+
+
+def opinion_in(content: Mapping[str, Any], written_at: datetime) -> StatusProbe | None:
+    """Return the opinion that a status object expresses, and which conversation it is about; None for none."""
+    opinion = probe_of(content)
     return replace(opinion, written_at=written_at, session_id=_conversation(content)) if opinion else None
 
 

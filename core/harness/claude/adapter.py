@@ -21,7 +21,6 @@ from core.harness.base import (
     descendants,
     find_executable,
     install_tools,
-    read_opinion,
     servers_file,
 )
 from core.harness.claude.arguments import asks_for_bypass, mode_arguments, refuse_owned, take_settings
@@ -36,6 +35,7 @@ from core.harness.claude.files import (
     has_answer,
     has_turn,
     read_input_line,
+    read_opinion,
     read_settings,
     retry_of,
     tells_unchecked,
@@ -239,11 +239,15 @@ class ClaudeHarness:
         return context.session_id is not None and ended_since(self._conversation(context, context.session_id), since)
 
     def probe_status(self, context: SessionContext, pane_pid: int) -> StatusProbe | None:
-        """Read the status file of the pane's process, or of the one that runs below it."""
-        own = read_opinion(self._files.status(pane_pid))
-        if own is not None:
+        """Read the status file of the pane's process, or of the one that runs below it.
+
+        Where its conversation is parked, that of the job which goes on with it.
+        """
+        parked, own = read_opinion(self._files.status(pane_pid))
+        if parked or own is not None:
             return own
-        return next((found for pid in descendants(pane_pid) if (found := read_opinion(self._files.status(pid)))), None)
+        found = (read_opinion(self._files.status(pid)) for pid in descendants(pane_pid))
+        return next((opinion for parked, opinion in found if parked or opinion is not None), None)
 
     def working(self, context: SessionContext) -> Working | None:
         """Read on in the conversation's file, and its list of tasks; None without an id, or before its first turn."""

@@ -20,12 +20,13 @@ from typing import Any
 
 from core.base.files import read_plain
 from core.base.values import dataclass, replace
-from core.harness.base import object_of, text_of
+from core.harness.base import object_of, opinion_in, read_status, text_of
 from core.harness.claude.hooks import NOTIFICATION, failure_of, is_internal, pasted_parts
 from core.harness.records import LATEST, Lines, entry_of, holds, moment_of, written_after
 from core.model.harness import (
     HarnessEvent,
     Retry,
+    StatusProbe,
     TextBlocked,
     TextQueued,
     TextReturned,
@@ -160,6 +161,7 @@ HELD = "the-loop: this session is held"  #: begins what our reporter says where 
 _INTERRUPTED = "[Request interrupted by user"  #: also "… for tool use]"
 _LAST_LINES = 1 << 20  #: bytes in which the end of a turn stands that was over a moment ago
 _TURN_OVER = b"turn_duration"
+_PARKED = "parkedJobId"  #: in a status file: the job that goes on with the conversation
 _TROUBLE = 300  #: characters of why a hook could not run
 _SAYS = re.compile(rb'"type": ?"(?:user|assistant|system|attachment)"')  #: of a line that is worth parsing
 
@@ -256,6 +258,23 @@ class TurnsFile:
 def _trouble(attachment: Mapping[str, Any]) -> str:
     """Return in a line why a hook could not run."""
     return " ".join((text_of(attachment, "stderr") or text_of(attachment, "hookEvent")).split())[:_TROUBLE]
+
+
+def read_opinion(path: Path) -> tuple[bool, StatusProbe | None]:
+    """Return whether the conversation of a process is parked, by its status file, and what is said of its turns.
+
+    In 2.1.332 a turn goes on in a process of its own once its person has looked at the list of agents (Left in an empty
+    input line), also after they have come back. The file of the process in the pane then stands still, and names the
+    job; the file of the process with that job tells what it does. The latest one counts: a killed process leaves its
+    file. None where nothing tells.
+    """
+    found = read_status(path)
+    job = text_of(found[0], _PARKED) if found is not None else ""
+    if found is None or not job:
+        return False, opinion_in(*found) if found is not None else None
+    others = (read_status(other) for other in path.parent.glob("*.json"))
+    told = [one for one in others if one is not None and text_of(one[0], "jobId") == job]
+    return True, opinion_in(*max(told, key=lambda one: one[1])) if told else None
 
 
 def has_turn(path: Path) -> bool:

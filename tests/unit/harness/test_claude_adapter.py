@@ -390,6 +390,30 @@ def test_status_file_is_the_second_opinion(
     assert claude.probe_status(context, os.getppid()) == StatusProbe(ActivityState.IDLE, turn_over=True)
 
 
+def test_of_a_parked_conversation_its_job_alone_is_the_second_opinion(
+    claude: ClaudeHarness, context: SessionContext, environ: dict[str, str]
+) -> None:
+    """The pane's own file stands still since somebody has looked at the list of agents (2.1.332)."""
+    folder = Path(environ["HOME"]) / ".claude" / "sessions"
+    folder.mkdir(parents=True)
+    (folder / f"{os.getpid()}.json").write_text('{"status": "busy", "parkedJobId": "2728709f"}')
+    spare, job = {"jobId": "cc802c7a", "status": "idle"}, {"jobId": "2728709f", "sessionId": "c-2"}
+    (folder / f"{os.getppid()}.json").write_text(json.dumps(spare))
+    of_job = folder / f"{os.getpid() + 1}.json"
+
+    def told(**changes: str) -> StatusProbe | None:
+        of_job.write_text(json.dumps({**job, **changes}))
+        return claude.probe_status(context, os.getpid())
+
+    assert claude.probe_status(context, os.getpid()) is None
+    assert told() is None
+    assert told(status="busy") == StatusProbe(ActivityState.BUSY)
+    idle = told(status="idle")
+    assert idle == StatusProbe(ActivityState.IDLE, turn_over=True)
+    assert idle is not None
+    assert idle.session_id == "c-2"
+
+
 @pytest.mark.parametrize(
     ("cwd", "name"),
     [
